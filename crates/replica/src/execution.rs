@@ -1,0 +1,63 @@
+//! What became of a message.
+
+use std::time::Duration;
+
+use crate::reject::Reject;
+use crate::units::{Cycles, Instructions, OsPages, WasmPages};
+
+/// What became of a message and what it used.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The reply, or why there is none.
+    pub outcome: Result<Vec<u8>, Reject>,
+    /// What the instruction counter read in the end.
+    pub instructions: Instructions,
+    /// Instructions that are paid for: the counter and changed heap pages, at
+    /// most the message's limit.
+    pub charge: Instructions,
+    /// Cycles that the canister paid. Exact for updates; installs and upgrades
+    /// are charged for compiling too, which is not counted here.
+    pub cycles: Cycles,
+    /// Pages touched and memory held.
+    pub memory: MemoryUse,
+    /// Texts that the canister printed.
+    pub printed: Vec<String>,
+    /// How long it took here.
+    pub wall: Duration,
+}
+
+/// Pages that a message touched and memory that the canister holds after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Heap pages that were written, whether or not they changed.
+    pub heap_written: OsPages,
+    /// Heap pages whose content changed; these are charged for.
+    pub heap_changed: OsPages,
+    /// Stable pages that were written.
+    pub stable_written: OsPages,
+    /// Stable pages that were read or written.
+    pub stable_accessed: OsPages,
+    /// Size of the heap.
+    pub heap: WasmPages,
+    /// Size of stable memory.
+    pub stable: WasmPages,
+}
+
+impl Execution {
+    /// Neither run nor paid for.
+    pub(crate) fn refused(reject: Reject) -> Self {
+        Self::of(Err(reject))
+    }
+
+    pub(crate) fn of(outcome: Result<Vec<u8>, Reject>) -> Self {
+        Self {
+            outcome,
+            instructions: Instructions(0),
+            charge: Instructions(0),
+            cycles: Cycles(0),
+            memory: MemoryUse::default(),
+            printed: Vec::new(),
+            wall: Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Rewrites a canister's module so that it counts instructions as the IC does.
+//!
+//! ```text
+//!   validate → [operator_cost → blocks → rewrite + stable] → compile → execute
+//! ```
+//!
+//! What the rewriting adds to a module, and under which names the host finds it:
+//!
+//! | export      | what                                              |
+//! |-------------|---------------------------------------------------|
+//! | `counter`   | global: instructions left of the slice            |
+//! | `accessible`, `writable` | globals: stable pages left for the message |
+//! | `heap`, `stable`, `byte map` | memories                         |
+//! | `global N`  | the canister's own mutable globals, to be kept    |
+//! | `start`     | the start function, called by the host            |
+//!
+//! Exports of functions keep their names; all other exports are dropped. Active
+//! data segments become empty passive ones: the host lays them into the heap
+//! once, at install, instead of at every instantiation.
+
+mod blocks;
+pub mod operator_cost;
+mod rewrite;
+pub mod stable;
+
+pub use rewrite::instrument;
+
+use wasmparser::ValType;
+
+use crate::system_api::names::AddressWidth;
+
+/// Changes with anything that changes the rewritten module, so that compiled
+/// modules of another version are not taken from a cache.
+pub const VERSION: u32 = 1;
+
+/// Module name under which the rewritten module imports from the host.
+pub const HOST: &str = "stablebench";
+
+/// A rewritten module and what the host must know of it.
+#[derive(Clone, Debug)]
+pub struct Instrumented {
+    /// The module.
+    pub wasm: Vec<u8>,
+    /// Width of the heap's addresses.
+    pub address_width: AddressWidth,
+    /// Whether the module declares a heap.
+    pub has_heap: bool,
+    /// Initial pages of the heap.
+    pub heap_pages: u64,
+    /// Indices and types of the mutable globals, exported as `global N`.
+    pub globals: Vec<(u32, ValType)>,
+    /// Active data: heap address and bytes, in order.
+    pub data: Vec<(u64, Vec<u8>)>,
+    /// Whether `start` is exported.
+    pub has_start: bool,
+}
+
+/// A module that passed validation could still not be rewritten.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The module could not be parsed.
+    #[error(transparent)]
+    Parse(#[from] wasmparser::BinaryReaderError),
+    /// Parts of the module could not be encoded again.
+    #[error("cannot encode the module again: {0}")]
+    Encode(String),
+    /// An operator has no price.
+    #[error("operator {operator} in function {function} has no price")]
+    Unpriced {
+        /// Index of the function.
+        function: u32,
+        /// Name of the operator.
+        operator: String,
+    },
+    /// Something that validation should have refused.
+    #[error("unsupported: {0}")]
+    Unsupported(&'static str),
+}
+
+impl From<wasm_encoder::reencode::Error> for Error {
+    fn from(error: wasm_encoder::reencode::Error) -> Self {
+        Self::Encode(error.to_string())
+    }
+}

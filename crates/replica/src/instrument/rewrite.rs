@@ -1,0 +1,530 @@
+//! Encodes a module again with charges, stable memory and exports added.
+//!
+//! The index spaces of the new module:
+//!
+//! ```text
+//!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls
+//!   globals    the module's │ counter │ accessible │ writable
+//!   memories   heap │ stable │ byte map
+//! ```
+
+use wasm_encoder::reencode::{Reencode, utils};
+use wasm_encoder::{
+    CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment, DataSegmentMode,
+    ElementSection, EntityType, ExportKind, ExportSection, Function, FunctionSection,
+    GlobalSection, GlobalType, ImportSection, InstructionSink, MemorySection, MemoryType, Module,
+    TableSection, TypeSection, ValType,
+};
+use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
+
+use super::blocks::{ChargeKind, Unpriced, charges};
+use crate::system_api::names::AddressWidth;
+use super::stable::{self, Added, Api, Direction};
+use super::{Error, HOST, Instrumented};
+use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
+use crate::units::{OS_PAGE, WASM_PAGE};
+
+/// The stable calls that become functions of the module.
+const STABLE_CALLS: [&str; 8] = [
+    "stable_size",
+    "stable_grow",
+    "stable_read",
+    "stable_write",
+    "stable64_size",
+    "stable64_grow",
+    "stable64_read",
+    "stable64_write",
+];
+
+/// Rewrites `wasm`, which must have passed validation.
+///
+/// # Errors
+///
+/// Fails on an operator without a price, and on what validation refuses.
+pub fn instrument(wasm: &[u8]) -> Result<Instrumented, Error> {
+    let sections = Sections::parse(wasm)?;
+    Rewriter::new(&sections)?.rewrite()
+}
+
+/// The module's sections, read but not interpreted.
+#[derive(Default)]
+struct Sections<'a> {
+    types: Option<wasmparser::TypeSectionReader<'a>>,
+    function_types: Vec<Vec<ValTypePair>>,
+    imports: Vec<wasmparser::Import<'a>>,
+    functions: Vec<u32>,
+    tables: Option<wasmparser::TableSectionReader<'a>>,
+    memory: Option<wasmparser::MemoryType>,
+    globals: Vec<wasmparser::Global<'a>>,
+    exports: Vec<wasmparser::Export<'a>>,
+    start: Option<u32>,
+    elements: Option<wasmparser::ElementSectionReader<'a>>,
+    data_count: Option<u32>,
+    bodies: Vec<FunctionBody<'a>>,
+    data: Vec<wasmparser::Data<'a>>,
+}
+
+type ValTypePair = wasmparser::ValType;
+
+impl<'a> Sections<'a> {
+    fn parse(wasm: &'a [u8]) -> Result<Self, Error> {
+        let mut sections = Self::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::TypeSection(reader) => {
+                    for ty in reader.clone().into_iter_err_on_gc_types() {
+                        sections.function_types.push(ty?.params().to_vec());
+                    }
+                    sections.types = Some(reader);
+                }
+                Payload::ImportSection(reader) => {
+                    sections.imports = reader.into_imports().collect::<Result<_, _>>()?;
+                }
+                Payload::FunctionSection(reader) => {
+                    sections.functions = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::TableSection(reader) => sections.tables = Some(reader),
+                Payload::MemorySection(reader) => {
+                    sections.memory = reader.into_iter().next().transpose()?;
+                }
+                Payload::GlobalSection(reader) => {
+                    sections.globals = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::ExportSection(reader) => {
+                    sections.exports = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::StartSection { func, .. } => sections.start = Some(func),
+                Payload::ElementSection(reader) => sections.elements = Some(reader),
+                Payload::DataCountSection { count, .. } => sections.data_count = Some(count),
+                Payload::CodeSectionEntry(body) => sections.bodies.push(body),
+                Payload::DataSection(reader) => {
+                    sections.data = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                _ => {}
+            }
+        }
+        Ok(sections)
+    }
+}
+
+/// Maps function indices; everything else keeps its index.
+struct FunctionMap(Vec<u32>);
+
+impl Reencode for FunctionMap {
+    type Error = std::convert::Infallible;
+
+    fn function_index(
+        &mut self,
+        function: u32,
+    ) -> Result<u32, wasm_encoder::reencode::Error<Self::Error>> {
+        Ok(self.0[function as usize])
+    }
+}
+
+struct Rewriter<'s, 'a> {
+    sections: &'s Sections<'a>,
+    address_width: AddressWidth,
+    map: FunctionMap,
+    added: Added,
+    /// Charges the size operand on top of the stack and leaves it there.
+    charge_size: u32,
+    /// The stable calls that the module imports.
+    stable_calls: Vec<&'static str>,
+    /// Function types that the module does not have, to be added in order.
+    first_added_type: u32,
+}
+
+/// Function types added, in order; the offsets are those of `first_added_type`.
+fn added_types(size: ValType) -> Vec<(Vec<ValType>, Vec<ValType>)> {
+    use ValType::{I32, I64};
+    vec![
+        (vec![], vec![]),
+        (vec![size, size], vec![size]),
+        (vec![I64, I64, I32], vec![I32]),
+        (vec![I32], vec![]),
+        (vec![size], vec![size]),
+    ]
+}
+
+impl<'s, 'a> Rewriter<'s, 'a> {
+    fn new(sections: &'s Sections<'a>) -> Result<Self, Error> {
+        let address_width = match sections.memory {
+            Some(memory) if memory.memory64 => AddressWidth::Bits64,
+            _ => AddressWidth::Bits32,
+        };
+        let mut map = Vec::new();
+        let mut stable_calls = Vec::new();
+        let mut kept = 0;
+        // Stable calls are placed once the number of functions is known.
+        const LATER: u32 = u32::MAX;
+        for import in &sections.imports {
+            let TypeRef::Func(_) = import.ty else {
+                return Err(Error::Unsupported("an import that is no function"));
+            };
+            match STABLE_CALLS.iter().find(|name| **name == import.name) {
+                Some(name) => {
+                    stable_calls.push(*name);
+                    map.push(LATER);
+                }
+                None => {
+                    map.push(kept);
+                    kept += 1;
+                }
+            }
+        }
+        let first_host = kept;
+        let first_own = first_host + 4;
+        let own = u32::try_from(sections.functions.len())
+            .map_err(|_| Error::Unsupported("more than 4 G functions"))?;
+        map.extend(first_own..first_own + own);
+        let charge_size = first_own + own;
+        let mut next = charge_size + 1;
+        for slot in map.iter_mut().filter(|slot| **slot == LATER) {
+            *slot = next;
+            next += 1;
+        }
+        let globals = sections.globals.len() as u32;
+        Ok(Self {
+            sections,
+            address_width,
+            map: FunctionMap(map),
+            added: Added {
+                heap: 0,
+                stable: 1,
+                byte_map: 2,
+                counter: globals,
+                accessible: globals + 1,
+                writable: globals + 2,
+                out_of_instructions: first_host,
+                heap_grown: first_host + 1,
+                may_grow_stable: first_host + 2,
+                fail: first_host + 3,
+            },
+            charge_size,
+            stable_calls,
+            first_added_type: sections.function_types.len() as u32,
+        })
+    }
+
+    fn size_type(&self) -> ValType {
+        match self.address_width {
+            AddressWidth::Bits32 => ValType::I32,
+            AddressWidth::Bits64 => ValType::I64,
+        }
+    }
+
+    fn rewrite(mut self) -> Result<Instrumented, Error> {
+        let (data_section, data) = self.data()?;
+        let (exports, globals) = self.exports()?;
+        let (types, imports, functions) = (self.types()?, self.imports()?, self.functions());
+        let (memories, heap_pages) = self.memories();
+        let code = self.code()?;
+
+        let mut module = Module::new();
+        module.section(&types).section(&imports).section(&functions);
+        if let Some(reader) = self.sections.tables.clone() {
+            let mut tables = TableSection::new();
+            self.map.parse_table_section(&mut tables, reader)?;
+            module.section(&tables);
+        }
+        module.section(&memories).section(&self.globals()?).section(&exports);
+        if let Some(reader) = self.sections.elements.clone() {
+            let mut elements = ElementSection::new();
+            self.map.parse_element_section(&mut elements, reader)?;
+            module.section(&elements);
+        }
+        if let Some(count) = self.sections.data_count {
+            module.section(&DataCountSection { count });
+        }
+        module.section(&code);
+        if !self.sections.data.is_empty() {
+            module.section(&data_section);
+        }
+        Ok(Instrumented {
+            wasm: module.finish(),
+            address_width: self.address_width,
+            has_heap: self.sections.memory.is_some(),
+            heap_pages,
+            globals,
+            data,
+            has_start: self.sections.start.is_some(),
+        })
+    }
+
+    fn types(&mut self) -> Result<TypeSection, Error> {
+        let mut types = TypeSection::new();
+        if let Some(reader) = self.sections.types.clone() {
+            self.map.parse_type_section(&mut types, reader)?;
+        }
+        for (params, results) in added_types(self.size_type()) {
+            types.ty().function(params, results);
+        }
+        // One more for each width of addresses that stable copies take.
+        for api in [Api::Stable32, Api::Stable64] {
+            types.ty().function([api.address(); 3], []);
+            types.ty().function([], [api.address()]);
+            types.ty().function([api.address()], [api.address()]);
+        }
+        Ok(types)
+    }
+
+    fn imports(&self) -> Result<ImportSection, Error> {
+        let mut imports = ImportSection::new();
+        for import in &self.sections.imports {
+            if let TypeRef::Func(ty) = import.ty
+                && !STABLE_CALLS.contains(&import.name)
+            {
+                imports.import(import.module, import.name, EntityType::Function(ty));
+            }
+        }
+        let names = ["out_of_instructions", "heap_grown", "may_grow_stable", "fail"];
+        for (name, ty) in names.iter().zip(self.first_added_type..) {
+            imports.import(HOST, name, EntityType::Function(ty));
+        }
+        Ok(imports)
+    }
+
+    fn functions(&self) -> FunctionSection {
+        let mut functions = FunctionSection::new();
+        for ty in &self.sections.functions {
+            functions.function(*ty);
+        }
+        functions.function(self.first_added_type + 4);
+        for name in &self.stable_calls {
+            let (api, rest) = stable_call(name);
+            let base = self.first_added_type
+                + 5
+                + match api {
+                    Api::Stable32 => 0,
+                    Api::Stable64 => 3,
+                };
+            functions.function(match rest {
+                "size" => base + 1,
+                "grow" => base + 2,
+                _ => base,
+            });
+        }
+        functions
+    }
+
+    fn memories(&self) -> (MemorySection, u64) {
+        let mut memories = MemorySection::new();
+        let largest = match self.address_width {
+            AddressWidth::Bits32 => MAX_HEAP,
+            AddressWidth::Bits64 => MAX_HEAP64,
+        };
+        // A canister without a heap gets an empty one, so that indices are fixed.
+        let (minimum, maximum) = self.sections.memory.map_or((0, 0), |memory| {
+            (memory.initial, memory.maximum.unwrap_or(u64::MAX).min(largest.get()))
+        });
+        let stable = MAX_STABLE.get();
+        let byte_map = stable * WASM_PAGE / OS_PAGE / WASM_PAGE;
+        for (minimum, maximum, memory64) in [
+            (minimum, maximum, self.address_width == AddressWidth::Bits64),
+            (0, stable, true),
+            (byte_map, byte_map, false),
+        ] {
+            memories.memory(MemoryType {
+                minimum,
+                maximum: Some(maximum),
+                memory64,
+                shared: false,
+                page_size_log2: None,
+            });
+        }
+        (memories, minimum)
+    }
+
+    fn globals(&mut self) -> Result<GlobalSection, Error> {
+        let mut globals = GlobalSection::new();
+        for global in &self.sections.globals {
+            utils::parse_global(&mut self.map, &mut globals, global.clone())?;
+        }
+        for _ in 0..3 {
+            globals.global(
+                GlobalType { val_type: ValType::I64, mutable: true, shared: false },
+                &ConstExpr::i64_const(0),
+            );
+        }
+        Ok(globals)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn exports(&mut self) -> Result<(ExportSection, Vec<(u32, wasmparser::ValType)>), Error> {
+        let mut exports = ExportSection::new();
+        for export in &self.sections.exports {
+            if matches!(export.kind, ExternalKind::Func) {
+                let function = self.map.function_index(export.index)?;
+                // A prefix, so that no name of the canister's meets one of ours.
+                exports.export(&format!("function {}", export.name), ExportKind::Func, function);
+            }
+        }
+        let mut mutable = Vec::new();
+        for (index, global) in (0..).zip(&self.sections.globals) {
+            if global.ty.mutable {
+                exports.export(&format!("global {index}"), ExportKind::Global, index);
+                mutable.push((index, global.ty.content_type));
+            }
+        }
+        for (name, kind, index) in [
+            ("heap", ExportKind::Memory, self.added.heap),
+            ("stable", ExportKind::Memory, self.added.stable),
+            ("byte map", ExportKind::Memory, self.added.byte_map),
+            ("counter", ExportKind::Global, self.added.counter),
+            ("accessible", ExportKind::Global, self.added.accessible),
+            ("writable", ExportKind::Global, self.added.writable),
+        ] {
+            exports.export(name, kind, index);
+        }
+        if let Some(start) = self.sections.start {
+            exports.export("start", ExportKind::Func, self.map.function_index(start)?);
+        }
+        Ok((exports, mutable))
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn data(&mut self) -> Result<(DataSection, Vec<(u64, Vec<u8>)>), Error> {
+        let mut section = DataSection::new();
+        let mut active = Vec::new();
+        for data in &self.sections.data {
+            match &data.kind {
+                wasmparser::DataKind::Passive => {
+                    section.passive(data.data.iter().copied());
+                }
+                wasmparser::DataKind::Active { offset_expr, .. } => {
+                    let mut reader = offset_expr.get_operators_reader();
+                    let address = match reader.read()? {
+                        Operator::I32Const { value } => u64::from(value.cast_unsigned()),
+                        Operator::I64Const { value } => value.cast_unsigned(),
+                        _ => return Err(Error::Unsupported("a data offset that is no constant")),
+                    };
+                    active.push((address, data.data.to_vec()));
+                    section
+                        .segment(DataSegment { mode: DataSegmentMode::Passive, data: [0_u8; 0] });
+                }
+            }
+        }
+        Ok((section, active))
+    }
+
+    fn code(&mut self) -> Result<CodeSection, Error> {
+        let mut code = CodeSection::new();
+        let imported = self.sections.imports.len() as u32;
+        let sections = self.sections;
+        for ((index, body), ty) in (imported..).zip(&sections.bodies).zip(&sections.functions) {
+            let params = sections
+                .function_types
+                .get(*ty as usize)
+                .ok_or(Error::Unsupported("a function without a type"))?;
+            code.function(&self.function(index, body, params.len() as u32)?);
+        }
+        code.function(&self.charge_size_function());
+        for name in &self.stable_calls {
+            let (api, rest) = stable_call(name);
+            code.function(&match rest {
+                "size" => stable::size(&self.added, api),
+                "grow" => stable::grow(&self.added, api),
+                "read" => stable::copy(&self.added, api, Direction::Read, self.address_width),
+                _ => stable::copy(&self.added, api, Direction::Write, self.address_width),
+            });
+        }
+        Ok(code)
+    }
+
+    fn function(
+        &mut self,
+        index: u32,
+        body: &FunctionBody<'_>,
+        params: u32,
+    ) -> Result<Function, Error> {
+        let operators: Vec<Operator<'_>> =
+            body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
+        let charges = charges(&operators, self.address_width).map_err(|Unpriced(position)| {
+            let debug = format!("{:?}", operators[position]);
+            Error::Unpriced {
+                function: index,
+                operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
+            }
+        })?;
+
+        let mut locals = Vec::new();
+        let mut count = params;
+        for local in body.get_locals_reader()? {
+            let (number, ty) = local?;
+            count += number;
+            locals.push((number, self.map.val_type(ty)?));
+        }
+        let grows = operators.iter().any(|op| matches!(op, Operator::MemoryGrow { .. }));
+        let delta = count;
+        if grows {
+            locals.push((1, self.size_type()));
+        }
+
+        let mut function = Function::new(locals);
+        let mut charges = charges.into_iter().peekable();
+        for (position, operator) in operators.into_iter().enumerate() {
+            while let Some(charge) = charges.next_if(|charge| charge.position == position) {
+                self.charge(&mut function.instructions(), charge.kind, &operator);
+            }
+            if matches!(operator, Operator::MemoryGrow { .. }) {
+                function
+                    .instructions()
+                    .local_tee(delta)
+                    .memory_grow(self.added.heap)
+                    .local_get(delta)
+                    .call(self.added.heap_grown);
+            } else {
+                function.instruction(&self.map.instruction(operator)?);
+            }
+        }
+        Ok(function)
+    }
+
+    fn charge(&self, code: &mut InstructionSink<'_>, kind: ChargeKind, operator: &Operator<'_>) {
+        match kind {
+            ChargeKind::Run { cost, check } => {
+                code.global_get(self.added.counter)
+                    .i64_const(cost.cast_signed())
+                    .i64_sub()
+                    .global_set(self.added.counter);
+                if check {
+                    stable::check(code, &self.added);
+                }
+            }
+            ChargeKind::Size => {
+                // The size of `memory.init` is 32 bits wide in a 64-bit module too.
+                let narrow = self.address_width == AddressWidth::Bits64
+                    && matches!(operator, Operator::MemoryInit { .. });
+                if narrow {
+                    code.i64_extend_i32_u();
+                }
+                code.call(self.charge_size);
+                if narrow {
+                    code.i32_wrap_i64();
+                }
+            }
+        }
+    }
+
+    fn charge_size_function(&self) -> Function {
+        let (size, amount, scratch) = (0, 1, 2);
+        let mut function = Function::new([(2, ValType::I64)]);
+        let mut code = function.instructions();
+        code.local_get(size);
+        if self.address_width == AddressWidth::Bits32 {
+            code.i64_extend_i32_u();
+        }
+        code.local_set(amount);
+        stable::charge(&mut code, &self.added, amount, scratch);
+        code.local_get(size).end();
+        function
+    }
+}
+
+/// Splits `stable64_read` into its API and `read`.
+fn stable_call(name: &str) -> (Api, &str) {
+    match name.strip_prefix("stable64_") {
+        Some(rest) => (Api::Stable64, rest),
+        None => (Api::Stable32, name.strip_prefix("stable_").unwrap_or(name)),
+    }
+}

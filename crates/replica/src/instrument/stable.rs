@@ -1,0 +1,493 @@
+//! Stable memory's System API as WebAssembly functions.
+//!
+//! Stable memory is a second memory with 64-bit addresses. A third memory, the
+//! byte map, holds one byte a 4 KiB page of it:
+//!
+//! ```text
+//!   bit 0  written in this message
+//!   bit 1  read or written in this message
+//! ```
+//!
+//! Calls that canisters make millions of times never leave WebAssembly. What a
+//! call charges, and in which order it checks, follows the replica's
+//! `rs/embedders/src/wasm_utils/system_api_replacements.rs`:
+//!
+//! ```text
+//!   20 + bytes → bounds → pages accessed → pages written
+//!              → 1 000 a page written for the first time → mark → copy
+//! ```
+
+use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
+
+use crate::system_api::names::AddressWidth;
+use crate::limits::{STABLE_PAGE_WRITTEN_COST, STABLE_READ_COST, STABLE_WRITE_COST};
+
+/// Indices of what the rewriting adds and these functions use.
+#[derive(Clone, Copy, Debug)]
+pub struct Added {
+    /// Memory index of the heap.
+    pub heap: u32,
+    /// Memory index of stable memory.
+    pub stable: u32,
+    /// Memory index of the byte map.
+    pub byte_map: u32,
+    /// Global: instructions left of the slice.
+    pub counter: u32,
+    /// Global: stable pages that this message may still access.
+    pub accessible: u32,
+    /// Global: stable pages that this message may still write.
+    pub writable: u32,
+    /// Host function: the slice is used up.
+    pub out_of_instructions: u32,
+    /// Host function: a heap has grown.
+    pub heap_grown: u32,
+    /// Host function: whether stable memory may grow.
+    pub may_grow_stable: u32,
+    /// Host function: ends the message with the error of this code.
+    pub fail: u32,
+}
+
+/// Errors that these functions report to the host, as codes.
+pub mod failure {
+    /// An address outside the heap.
+    pub const HEAP_OUT_OF_BOUNDS: i32 = 0;
+    /// An address outside stable memory.
+    pub const STABLE_OUT_OF_BOUNDS: i32 = 1;
+    /// A 32-bit call on more than 4 GiB.
+    pub const STABLE_TOO_BIG: i32 = 2;
+    /// More stable pages accessed than one message may.
+    pub const ACCESS_LIMIT: i32 = 3;
+    /// More stable pages written than one message may.
+    pub const WRITE_LIMIT: i32 = 4;
+}
+
+const PAGES_OF_4_GIB: i64 = 65_536;
+const ACCESSED: i32 = 2;
+const WRITTEN_AND_ACCESSED: i32 = 3;
+/// Longest copy made by loads and stores; a longer one pays for a call of the
+/// engine's copy routine.
+const SHORT_COPY: i64 = 64;
+
+/// Charges the i64 in local `amount`, saturating, and checks the counter.
+pub fn charge(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratch: u32) {
+    code.global_get(added.counter)
+        .local_get(amount)
+        .i64_sub()
+        .local_tee(scratch)
+        .i64_const(i64::MIN)
+        .local_get(scratch)
+        .global_get(added.counter)
+        .i64_le_s()
+        .select()
+        .global_set(added.counter);
+    check(code, added);
+}
+
+/// Calls the host when the counter is below zero.
+pub fn check(code: &mut InstructionSink<'_>, added: &Added) {
+    code.global_get(added.counter)
+        .i64_const(0)
+        .i64_lt_s()
+        .if_(BlockType::Empty)
+        .call(added.out_of_instructions)
+        .end();
+}
+
+fn fail_if(code: &mut InstructionSink<'_>, added: &Added, failure: i32) {
+    code.if_(BlockType::Empty).i32_const(failure).call(added.fail).end();
+}
+
+/// Width of the addresses that a stable call takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `stable_*`.
+    Stable32,
+    /// `stable64_*`.
+    Stable64,
+}
+
+impl Api {
+    /// Type of an address and a length.
+    pub fn address(self) -> ValType {
+        match self {
+            Self::Stable32 => ValType::I32,
+            Self::Stable64 => ValType::I64,
+        }
+    }
+
+    /// The number by which the host knows the API.
+    pub fn number(self) -> i32 {
+        match self {
+            Self::Stable32 => 0,
+            Self::Stable64 => 1,
+        }
+    }
+}
+
+/// `stable_size() → pages`.
+pub fn size(added: &Added, api: Api) -> Function {
+    let mut function = Function::new([]);
+    let mut code = function.instructions();
+    if api == Api::Stable32 {
+        fail_if_too_big(&mut code, added);
+    }
+    code.memory_size(added.stable);
+    if api == Api::Stable32 {
+        code.i32_wrap_i64();
+    }
+    code.end();
+    function
+}
+
+/// `stable_grow(pages) → pages before, or −1`.
+pub fn grow(added: &Added, api: Api) -> Function {
+    const PAGES: u32 = 0;
+    let mut function = Function::new([]);
+    let mut code = function.instructions();
+    let pages = |code: &mut InstructionSink<'_>| {
+        code.local_get(PAGES);
+        if api == Api::Stable32 {
+            code.i64_extend_i32_u();
+        }
+    };
+    code.memory_size(added.stable);
+    pages(&mut code);
+    code.i32_const(api.number()).call(added.may_grow_stable);
+    code.if_(BlockType::Result(ValType::I64));
+    pages(&mut code);
+    code.memory_grow(added.stable).else_().i64_const(-1).end();
+    if api == Api::Stable32 {
+        code.i32_wrap_i64();
+    }
+    code.end();
+    function
+}
+
+fn fail_if_too_big(code: &mut InstructionSink<'_>, added: &Added) {
+    code.memory_size(added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u();
+    fail_if(code, added, failure::STABLE_TOO_BIG);
+}
+
+/// Which way the bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `stable_read(dst, src, size)`: from stable memory to the heap.
+    Read,
+    /// `stable_write(dst, src, size)`: from the heap to stable memory.
+    Write,
+}
+
+// Parameters of the 64-bit functions; 32-bit calls widen into the same locals.
+const FIRST: u32 = 0;
+const SECOND: u32 = 1;
+const LENGTH: u32 = 2;
+
+/// `stable_read` or `stable_write`.
+pub fn copy(added: &Added, api: Api, direction: Direction, heap: AddressWidth) -> Function {
+    let mut function = Function::new([(6, ValType::I64), (5, ValType::I32)]);
+    let locals = CopyLocals {
+        to: 3,
+        from: 4,
+        length: 5,
+        amount: 6,
+        stable_end: 7,
+        scratch: 8,
+        page: 9,
+        last: 10,
+        new_accessed: 11,
+        new_written: 12,
+        flags: 13,
+    };
+    let mut code = function.instructions();
+    CopyBody { added, api, direction, heap, locals }.emit(&mut code);
+    code.end();
+    function
+}
+
+struct CopyLocals {
+    to: u32,
+    from: u32,
+    length: u32,
+    amount: u32,
+    stable_end: u32,
+    scratch: u32,
+    page: u32,
+    last: u32,
+    new_accessed: u32,
+    new_written: u32,
+    flags: u32,
+}
+
+struct CopyBody<'a> {
+    added: &'a Added,
+    api: Api,
+    direction: Direction,
+    heap: AddressWidth,
+    locals: CopyLocals,
+}
+
+impl CopyBody<'_> {
+    fn emit(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        for (parameter, local) in [(FIRST, l.to), (SECOND, l.from), (LENGTH, l.length)] {
+            code.local_get(parameter);
+            if self.api == Api::Stable32 {
+                code.i64_extend_i32_u();
+            }
+            code.local_set(local);
+        }
+        let fixed = match self.direction {
+            Direction::Read => STABLE_READ_COST,
+            Direction::Write => STABLE_WRITE_COST,
+        };
+        code.local_get(l.length).i64_const(fixed).i64_add().local_set(l.amount);
+        charge(code, self.added, l.amount, l.scratch);
+        // A 32-bit write checks its bounds even if it writes nothing.
+        if (self.api, self.direction) == (Api::Stable32, Direction::Write) {
+            self.check_bounds(code);
+            self.return_if_empty(code);
+        } else {
+            self.return_if_empty(code);
+            self.check_bounds(code);
+        }
+        self.count_pages(code);
+        self.copy_bytes(code);
+    }
+
+    fn return_if_empty(&self, code: &mut InstructionSink<'_>) {
+        code.local_get(self.locals.length).i64_eqz().if_(BlockType::Empty).return_().end();
+    }
+
+    fn stable_and_heap(&self) -> (u32, u32) {
+        match self.direction {
+            Direction::Read => (self.locals.from, self.locals.to),
+            Direction::Write => (self.locals.to, self.locals.from),
+        }
+    }
+
+    fn check_bounds(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        let (stable, heap) = self.stable_and_heap();
+        if self.api == Api::Stable32 {
+            fail_if_too_big(code, self.added);
+        }
+        code.local_get(stable).local_get(l.length).i64_add().local_set(l.stable_end);
+        if self.api == Api::Stable64 {
+            code.local_get(l.stable_end).local_get(stable).i64_le_u();
+            fail_if(code, self.added, failure::STABLE_OUT_OF_BOUNDS);
+        }
+        code.local_get(l.stable_end)
+            .memory_size(self.added.stable)
+            .i64_const(16)
+            .i64_shl()
+            .i64_gt_u();
+        fail_if(code, self.added, failure::STABLE_OUT_OF_BOUNDS);
+        if self.api == Api::Stable64 && self.heap == AddressWidth::Bits32 {
+            for local in [heap, l.length] {
+                code.local_get(local).i64_const(i64::from(u32::MAX)).i64_gt_u();
+                fail_if(code, self.added, failure::HEAP_OUT_OF_BOUNDS);
+            }
+        }
+    }
+
+    fn byte(&self) -> MemArg {
+        MemArg { offset: 0, align: 0, memory_index: self.added.byte_map }
+    }
+
+    /// Counts the pages that this message touches for the first time, holds
+    /// them against the limits, charges new written ones and marks all.
+    fn count_pages(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        let (stable, _) = self.stable_and_heap();
+        code.local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64().local_set(l.page);
+        code.local_get(l.stable_end)
+            .i64_const(1)
+            .i64_sub()
+            .i64_const(12)
+            .i64_shr_u()
+            .i32_wrap_i64()
+            .local_set(l.last);
+        let mark = match self.direction {
+            Direction::Read => ACCESSED,
+            Direction::Write => WRITTEN_AND_ACCESSED,
+        };
+
+        // Nearly every call stays within one page that is marked already.
+        code.block(BlockType::Empty);
+        code.local_get(l.page)
+            .local_get(l.last)
+            .i32_eq()
+            .local_get(l.page)
+            .i32_load8_u(self.byte())
+            .i32_const(mark)
+            .i32_and()
+            .i32_const(mark)
+            .i32_eq()
+            .i32_and()
+            .br_if(0);
+
+        code.i32_const(0).local_set(l.new_accessed).i32_const(0).local_set(l.new_written);
+        self.each_page(code, |code| {
+            code.local_get(l.page).i32_load8_u(self.byte()).local_set(l.flags);
+            for (bit, count) in [(1, l.new_accessed), (0, l.new_written)] {
+                code.local_get(count)
+                    .local_get(l.flags)
+                    .i32_const(bit)
+                    .i32_shr_u()
+                    .i32_const(-1)
+                    .i32_xor()
+                    .i32_const(1)
+                    .i32_and()
+                    .i32_add()
+                    .local_set(count);
+            }
+        });
+        self.hold_against(code, l.new_accessed, self.added.accessible, failure::ACCESS_LIMIT);
+        if self.direction == Direction::Write {
+            self.hold_against(code, l.new_written, self.added.writable, failure::WRITE_LIMIT);
+            code.local_get(l.new_written)
+                .i64_extend_i32_u()
+                .i64_const(STABLE_PAGE_WRITTEN_COST)
+                .i64_mul()
+                .local_set(l.amount);
+            charge(code, self.added, l.amount, l.scratch);
+        }
+        self.each_page(code, |code| {
+            code.local_get(l.page)
+                .local_get(l.page)
+                .i32_load8_u(self.byte())
+                .i32_const(mark)
+                .i32_or()
+                .i32_store8(self.byte());
+        });
+        self.take(code, l.new_accessed, self.added.accessible);
+        if self.direction == Direction::Write {
+            self.take(code, l.new_written, self.added.writable);
+        }
+        code.end();
+    }
+
+    /// Runs `body` for each page from the first to the last one.
+    fn each_page(
+        &self,
+        code: &mut InstructionSink<'_>,
+        body: impl Fn(&mut InstructionSink<'_>),
+    ) {
+        let l = &self.locals;
+        let (stable, _) = self.stable_and_heap();
+        code.local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64().local_set(l.page);
+        code.loop_(BlockType::Empty);
+        body(code);
+        code.local_get(l.page)
+            .i32_const(1)
+            .i32_add()
+            .local_tee(l.page)
+            .local_get(l.last)
+            .i32_le_u()
+            .br_if(0)
+            .end();
+    }
+
+    fn hold_against(
+        &self,
+        code: &mut InstructionSink<'_>,
+        count: u32,
+        limit: u32,
+        failure: i32,
+    ) {
+        code.local_get(count).i64_extend_i32_u().global_get(limit).i64_gt_u();
+        fail_if(code, self.added, failure);
+    }
+
+    fn take(&self, code: &mut InstructionSink<'_>, count: u32, limit: u32) {
+        code.global_get(limit)
+            .local_get(count)
+            .i64_extend_i32_u()
+            .i64_sub()
+            .global_set(limit);
+    }
+
+    fn heap_address(&self, code: &mut InstructionSink<'_>, local: u32) {
+        code.local_get(local);
+        if self.heap == AddressWidth::Bits32 {
+            code.i32_wrap_i64();
+        }
+    }
+
+    fn copy_bytes(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        code.local_get(l.length).i64_const(SHORT_COPY).i64_le_u();
+        if self.heap == AddressWidth::Bits32 {
+            // Else the last address, cut to 32 bits, could begin anew at zero.
+            let (_, heap) = self.stable_and_heap();
+            code.local_get(heap)
+                .local_get(l.length)
+                .i64_add()
+                .i64_const(1 << 32)
+                .i64_le_u()
+                .i32_and();
+        }
+        code.if_(BlockType::Empty);
+        for width in [8, 4, 2, 1] {
+            self.copy_words(code, width);
+        }
+        code.else_();
+        match self.direction {
+            Direction::Read => {
+                self.heap_address(code, l.to);
+                code.local_get(l.from);
+            }
+            Direction::Write => {
+                code.local_get(l.to);
+                self.heap_address(code, l.from);
+            }
+        }
+        self.heap_address(code, l.length);
+        match self.direction {
+            Direction::Read => code.memory_copy(self.added.heap, self.added.stable),
+            Direction::Write => code.memory_copy(self.added.stable, self.added.heap),
+        };
+        code.end();
+    }
+
+    /// Moves words of `width` bytes while as many are left. Widths below eight
+    /// are left once at the most, so only eight loops.
+    fn copy_words(&self, code: &mut InstructionSink<'_>, width: i64) {
+        let l = &self.locals;
+        let (stable, heap) = self.stable_and_heap();
+        let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
+        let (in_stable, in_heap) = (at(self.added.stable), at(self.added.heap));
+        code.block(BlockType::Empty);
+        if width == 8 {
+            code.loop_(BlockType::Empty);
+        }
+        let leave = u32::from(width == 8);
+        code.local_get(l.length).i64_const(width).i64_lt_u().br_if(leave);
+        let (source, target) = match self.direction {
+            Direction::Read => {
+                self.heap_address(code, heap);
+                code.local_get(stable);
+                (in_stable, in_heap)
+            }
+            Direction::Write => {
+                code.local_get(stable);
+                self.heap_address(code, heap);
+                (in_heap, in_stable)
+            }
+        };
+        match width {
+            8 => code.i64_load(source).i64_store(target),
+            4 => code.i64_load32_u(source).i64_store32(target),
+            2 => code.i64_load16_u(source).i64_store16(target),
+            _ => code.i64_load8_u(source).i64_store8(target),
+        };
+        for local in [l.to, l.from] {
+            code.local_get(local).i64_const(width).i64_add().local_set(local);
+        }
+        code.local_get(l.length).i64_const(width).i64_sub().local_set(l.length);
+        if width == 8 {
+            code.br(0).end();
+        }
+        code.end();
+    }
+}

@@ -1,0 +1,62 @@
+//! Runs Internet Computer canisters in this process and counts what the IC counts.
+//!
+//! A canister's module is validated, rewritten so that it counts its own
+//! instructions, compiled and executed; its memories are files that messages map
+//! copy-on-write. The counts, replies and rejects are those of the replica: the
+//! conformance suite holds them against recordings of a PocketIC server.
+//!
+//! ```
+//! use stablebench_replica::{Principal, Replica};
+//!
+//! let module = br#"(module
+//!     (import "ic0" "msg_reply" (func $reply))
+//!     (func (export "canister_update hello") (call $reply)))"#;
+//! let replica = Replica::new(None)?;
+//! let module = replica.compile(&wat::parse_bytes(module)?)?;
+//! let mut canister = replica.create_canister()?;
+//! canister.install(&module, Principal::anonymous(), &[])?.outcome?;
+//! let execution = canister.update(Principal::anonymous(), "hello", &[])?;
+//! assert_eq!(execution.outcome?, b"");
+//! // The function and its call of the System API.
+//! assert_eq!(execution.instructions.get(), 1 + 5 + 500);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Where to find what:
+//!
+//! | | |
+//! |---|---|
+//! | `validate` | which modules are refused, in which words |
+//! | `instrument` | what operators cost and how the module counts them |
+//! | `system_api` | what canisters can ask of the replica, and what that costs |
+//! | `memory` | heaps and stable memories, copied only where written |
+//! | `run`, `canister` | one message; a canister's life |
+//! | `limits`, `cycles` | limits and prices |
+
+mod canister;
+mod cycles;
+mod engine;
+mod execution;
+mod fault;
+mod instrument;
+mod limits;
+mod memory;
+mod module;
+mod reject;
+mod replica;
+mod run;
+mod system_api;
+mod units;
+mod validate;
+
+/// Version of this crate, and of the server that its rules were recorded on.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (as PocketIC 10.0.0)");
+
+pub use canister::{Canister, HostError, Settings};
+pub use execution::{Execution, MemoryUse};
+pub use ic_principal::Principal;
+pub use module::Module;
+pub use reject::{ErrorCode, Reject};
+pub use replica::{EngineError, Replica};
+pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
+pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

@@ -1,0 +1,443 @@
+//! What each call of the System API does, once it has been paid for.
+//!
+//! Source: the Interface Specification, "System API"; which call is allowed in
+//! which mode, and how a refusal is worded, from
+//! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica.
+
+use ic_principal::Principal;
+
+use super::message::{Answer, Effects, Message, Mode};
+use super::names::SystemCall;
+use crate::fault::{Fault, Trap};
+use crate::limits::{MAX_CERTIFIED_DATA, MAX_TEXT};
+use crate::units::{Cycles, Instructions};
+
+/// What a call works on.
+pub struct Call<'a> {
+    /// The message at hand.
+    pub message: &'a Message,
+    /// What it has done.
+    pub effects: &'a mut Effects,
+    /// The heap; `None` if the module has none.
+    pub heap: Option<&'a mut [u8]>,
+    /// Instructions used so far.
+    pub used: Instructions,
+}
+
+/// Calls that are refused when a module that imports them is installed: their
+/// answers depend on other canisters, on the subnet's keys or on its prices.
+pub const UNSUPPORTED: &[SystemCall] = &[
+    SystemCall::CallNew,
+    SystemCall::CallDataAppend,
+    SystemCall::CallOnCleanup,
+    SystemCall::CallCyclesAdd,
+    SystemCall::CallCyclesAdd128,
+    SystemCall::CallWithBestEffortResponse,
+    SystemCall::CallPerform,
+    SystemCall::CostCall,
+    SystemCall::CostCreateCanister,
+    SystemCall::CostHttpRequest,
+    SystemCall::CostSignWithEcdsa,
+    SystemCall::CostSignWithSchnorr,
+    SystemCall::CostVetkdDeriveKey,
+    SystemCall::DataCertificateSize,
+    SystemCall::DataCertificateCopy,
+    SystemCall::RootKeySize,
+    SystemCall::RootKeyCopy,
+    SystemCall::CanisterLiquidCycleBalance128,
+];
+
+impl<'a> Call<'a> {
+    /// Executes `call` and answers its result, 0 where it has none.
+    pub fn execute(&mut self, call: SystemCall, args: &[u64]) -> Result<u64, Fault> {
+        use SystemCall as C;
+        let arg = |index: usize| args.get(index).copied().unwrap_or(0);
+        let message = self.message;
+        let mode = message.mode;
+        match call {
+            C::MsgArgDataSize => {
+                self.argument("ic0_msg_arg_data_size").map(|bytes| bytes.len() as u64)
+            }
+            C::MsgArgDataCopy => {
+                let bytes = self.argument("ic0_msg_arg_data_copy")?;
+                self.copy_out(args, "ic0.msg_arg_data_copy", "payload", bytes)
+            }
+            C::MsgCallerSize => {
+                self.unless("ic0_msg_caller_size", mode == Mode::Start)?;
+                Ok(self.message.caller.as_slice().len() as u64)
+            }
+            C::MsgCallerCopy => {
+                self.unless("ic0_msg_caller_copy", mode == Mode::Start)?;
+                let bytes = message.caller.as_slice();
+                self.copy_out(args, "ic0.msg_caller_copy", "id", bytes)
+            }
+            C::MsgMethodNameSize => {
+                self.unless("ic0_msg_method_name_size", mode != Mode::InspectMessage)?;
+                Ok(self.message.method.len() as u64)
+            }
+            C::MsgMethodNameCopy => {
+                self.unless("ic0_msg_method_name_copy", mode != Mode::InspectMessage)?;
+                let bytes = message.method.as_bytes();
+                self.copy_out(args, "ic0.msg_method_name_copy", "payload", bytes)
+            }
+            C::AcceptMessage => {
+                self.unless("ic0_accept_message", mode != Mode::InspectMessage)?;
+                if self.effects.accepted {
+                    return Err(contract("ic0.accept_message: the function was already called."));
+                }
+                self.effects.accepted = true;
+                Ok(0)
+            }
+            C::MsgDeadline => {
+                self.unless("ic0_msg_deadline", !mode.answers())?;
+                Ok(0)
+            }
+            C::InReplicatedExecution => Ok(u64::from(mode.is_replicated())),
+
+            C::MsgReplyDataAppend => self.append(arg(0), arg(1)),
+            C::MsgReply => {
+                self.unless("ic0_msg_reply", !mode.answers())?;
+                match &mut self.effects.answer {
+                    Answer::Pending(data) => {
+                        self.effects.answer = Answer::Reply(std::mem::take(data));
+                        Ok(0)
+                    }
+                    _ => Err(contract("ic0.msg_reply: the call is already replied")),
+                }
+            }
+            C::MsgReject => self.reject(arg(0), arg(1)),
+            // There is never a reject to read: no calls to other canisters.
+            C::MsgRejectCode => Err(self.wrong_mode("ic0_msg_reject_code")),
+            C::MsgRejectMsgSize => Err(self.wrong_mode("ic0_msg_reject_msg_size")),
+            C::MsgRejectMsgCopy => Err(self.wrong_mode("ic0_msg_reject_msg_copy")),
+
+            C::CanisterCycleBalance => {
+                self.unless("ic0_canister_cycle_balance", mode == Mode::Start)?;
+                u64::try_from(self.balance().get()).map_err(|_| Trap::CyclesTooBig.into())
+            }
+            C::CanisterCycleBalance128 => {
+                self.unless("ic0_canister_cycle_balance128", mode == Mode::Start)?;
+                self.cycles_out(arg(0), self.balance(), "ic0_canister_cycle_balance128")
+            }
+            // An ingress message carries no cycles, and nothing was called.
+            C::MsgCyclesAvailable => {
+                self.only_in_calls("ic0_msg_cycles_available").map(|()| 0)
+            }
+            C::MsgCyclesAvailable128 => {
+                self.only_in_calls("ic0_msg_cycles_available128")?;
+                self.cycles_out(arg(0), Cycles(0), "ic0_msg_cycles_available128")
+            }
+            C::MsgCyclesRefunded => Err(self.wrong_mode("ic0_msg_cycles_refunded")),
+            C::MsgCyclesRefunded128 => Err(self.wrong_mode("ic0_msg_cycles_refunded128")),
+            C::MsgCyclesAccept => self.only_in_calls("ic0_msg_cycles_accept").map(|()| 0),
+            C::MsgCyclesAccept128 => {
+                self.only_in_calls("ic0_msg_cycles_accept128")?;
+                self.cycles_out(arg(2), Cycles(0), "ic0_msg_cycles_accept128")
+            }
+            C::CyclesBurn128 => {
+                self.unless(
+                    "ic0_cycles_burn128",
+                    mode == Mode::Start || !mode.is_replicated(),
+                )?;
+                let asked = u128::from(arg(0)) << 64 | u128::from(arg(1));
+                let burned = Cycles(asked.min(self.balance().get()));
+                self.effects.burned += burned;
+                self.cycles_out(arg(2), burned, "ic0_cycles_burn128")
+            }
+            C::MintCycles128 => {
+                self.unless("ic0_mint_cycles128", mode != Mode::Update)?;
+                Err(contract(format!(
+                    "ic0.mint_cycles128 cannot be executed on non Cycles Minting Canister: {} != \
+                     rkp4c-7iaaa-aaaaa-aaaca-cai",
+                    self.message.canister
+                )))
+            }
+
+            C::CanisterSelfSize => {
+                self.unless("ic0_canister_self_size", mode == Mode::Start)?;
+                Ok(self.message.canister.as_slice().len() as u64)
+            }
+            C::CanisterSelfCopy => {
+                self.unless("ic0_canister_self_copy", mode == Mode::Start)?;
+                let bytes = message.canister.as_slice();
+                self.copy_out(args, "ic0.canister_self_copy", "id", bytes)
+            }
+            C::CanisterStatus => {
+                const RUNNING: u64 = 1;
+                self.unless("ic0_canister_status", mode == Mode::Start).map(|()| RUNNING)
+            }
+            C::CanisterVersion => {
+                self.unless("ic0_canister_version", mode == Mode::Start)?;
+                Ok(self.message.version)
+            }
+            C::SubnetSelfSize => {
+                self.unless("ic0_subnet_self_size", mode == Mode::Start)?;
+                Ok(SUBNET.len() as u64)
+            }
+            C::SubnetSelfCopy => {
+                self.unless("ic0.subnet_self_copy", mode == Mode::Start)?;
+                self.copy_out(args, "ic0.subnet_self_copy", "id", &SUBNET)
+            }
+            C::IsController => {
+                let bytes = self.heap("ic0.is_controller", arg(0), arg(1))?;
+                let principal =
+                    Principal::try_from_slice(bytes).map_err(|_| Fault::InvalidPrincipal)?;
+                Ok(u64::from(self.message.controllers.contains(&principal)))
+            }
+            C::Time => {
+                self.unless("ic0_time", mode == Mode::Start)?;
+                Ok(self.message.time)
+            }
+            C::GlobalTimerSet => {
+                let read_only = mode == Mode::ReplicatedQuery || !mode.is_replicated();
+                self.unless("ic0_global_timer_set", mode == Mode::Start || read_only)?;
+                Ok(std::mem::replace(&mut self.effects.timer, arg(0)))
+            }
+            C::PerformanceCounter => match arg(0) {
+                // Without calls to other canisters a call context is one message.
+                0 | 1 => Ok(self.used.get()),
+                other => Err(contract(format!("Error getting performance counter type {other}"))),
+            },
+            C::EnvVarCount => self.unless("ic0_env_var_count", mode == Mode::Start).map(|()| 0),
+            C::EnvVarNameSize | C::EnvVarNameCopy => Err(contract(format!(
+                "Environment variable index {} is out of bounds. The number of environment \
+                 variables is 0.",
+                arg(0)
+            ))),
+            C::EnvVarNameExists => {
+                self.unless("ic0_env_var_name_exists", mode == Mode::Start)?;
+                self.heap("ic0.env_var_name_exists heap", arg(0), arg(1)).map(|_| 0)
+            }
+            C::EnvVarValueSize | C::EnvVarValueCopy => {
+                let name = self.heap("ic0.env_var_value_size heap", arg(0), arg(1))?;
+                Err(contract(format!(
+                    "Environment variable {} not found.",
+                    String::from_utf8_lossy(name)
+                )))
+            }
+
+            C::CertifiedDataSet => self.certify(arg(0), arg(1)),
+            C::DataCertificatePresent => {
+                self.unless("ic0_data_certificate_present", mode == Mode::Start)?;
+                Ok(u64::from(matches!(mode, Mode::Query | Mode::CompositeQuery)))
+            }
+
+            C::DebugPrint => {
+                let text = self.text(arg(0), arg(1), "debug message");
+                let logged = match self.heap("", arg(0), arg(1)) {
+                    Ok(bytes) => bytes.len() as u64,
+                    Err(_) => "(debug_print message out of memory bounds)".len() as u64,
+                };
+                self.effects.log.add(logged);
+                self.effects.print(text);
+                Ok(0)
+            }
+            C::Trap => Err(Fault::CalledTrap(self.text(arg(0), arg(1), "trap message"))),
+
+            C::StableSize
+            | C::StableGrow
+            | C::StableRead
+            | C::StableWrite
+            | C::Stable64Size
+            | C::Stable64Grow
+            | C::Stable64Read
+            | C::Stable64Write => {
+                Err(Fault::Engine(format!("ic0.{} reached the host", call.name())))
+            }
+            C::CallNew
+            | C::CallDataAppend
+            | C::CallOnCleanup
+            | C::CallCyclesAdd
+            | C::CallCyclesAdd128
+            | C::CallWithBestEffortResponse
+            | C::CallPerform
+            | C::CostCall
+            | C::CostCreateCanister
+            | C::CostHttpRequest
+            | C::CostSignWithEcdsa
+            | C::CostSignWithSchnorr
+            | C::CostVetkdDeriveKey
+            | C::DataCertificateSize
+            | C::DataCertificateCopy
+            | C::RootKeySize
+            | C::RootKeyCopy
+            | C::CanisterLiquidCycleBalance128 => Err(Fault::Engine(format!(
+                "ic0.{} is not supported by the embedded replica",
+                call.name()
+            ))),
+        }
+    }
+
+    /// Instructions for what a call leaves in the log, beside its price.
+    pub fn log_charge(&self, call: SystemCall, args: &[u64]) -> u64 {
+        match call {
+            SystemCall::DebugPrint | SystemCall::Trap => {
+                self.effects.log.charge(args.get(1).copied().unwrap_or(0))
+            }
+            _ => 0,
+        }
+    }
+
+    fn wrong_mode(&self, call: &str) -> Fault {
+        contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
+    }
+
+    fn unless(&self, call: &str, refused: bool) -> Result<(), Fault> {
+        if refused { Err(self.wrong_mode(call)) } else { Ok(()) }
+    }
+
+    fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
+        let mode = self.message.mode;
+        self.unless(call, !matches!(mode, Mode::Update | Mode::ReplicatedQuery))
+    }
+
+    fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {
+        self.unless(call, matches!(self.message.mode, Mode::Start | Mode::PreUpgrade))?;
+        Ok(&self.message.argument)
+    }
+
+    fn balance(&self) -> Cycles {
+        self.message.balance - self.effects.burned
+    }
+
+    /// The `size` bytes of the heap from `start`.
+    fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
+        slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)
+    }
+
+    /// `*_copy(dst, offset, size)`: bytes that the replica has, into the heap.
+    fn copy_out(
+        &mut self,
+        args: &[u64],
+        call: &str,
+        source: &str,
+        bytes: &[u8],
+    ) -> Result<u64, Fault> {
+        let &[dst, offset, size] = args else {
+            return Err(Fault::Engine(format!("{call} takes three arguments")));
+        };
+        let heap = self.heap.as_deref_mut().ok_or_else(no_heap)?;
+        slice(&format!("{call} heap"), dst, size, heap)?;
+        let bytes = slice(&format!("{call} {source}"), offset, size, bytes)?;
+        heap[dst as usize..][..bytes.len()].copy_from_slice(bytes);
+        Ok(0)
+    }
+
+    fn cycles_out(&mut self, dst: u64, cycles: Cycles, call: &str) -> Result<u64, Fault> {
+        let heap = self.heap.as_deref_mut().ok_or_else(no_heap)?;
+        let bytes = cycles.get().to_le_bytes();
+        let length = heap.len();
+        let target = usize::try_from(dst)
+            .ok()
+            .and_then(|dst| heap.get_mut(dst..dst.checked_add(bytes.len())?))
+            .ok_or_else(|| {
+                contract(format!(
+                    "{call} failed because dst + size is out of bounds.Found dst = {dst} and \
+                     size = {} while must be <= {length}",
+                    bytes.len()
+                ))
+            })?;
+        target.copy_from_slice(&bytes);
+        Ok(0)
+    }
+
+    fn append(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
+        let mode = self.message.mode;
+        self.unless("ic0_msg_reply_data_append", !mode.answers())?;
+        let Answer::Pending(reply) = &mut self.effects.answer else {
+            return Err(contract("ic0.msg_reply_data_append: the call is already replied."));
+        };
+        let length = (reply.len() as u64).saturating_add(size);
+        let limit = mode.max_reply();
+        if length > limit.get() {
+            return Err(contract(format!(
+                "ic0.msg_reply_data_append: application payload size ({length}) cannot be larger \
+                 than {limit}."
+            )));
+        }
+        let heap = self.heap.as_deref().ok_or_else(no_heap)?;
+        reply.extend_from_slice(slice("msg.reply", start, size, heap)?);
+        Ok(0)
+    }
+
+    fn reject(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
+        let mode = self.message.mode;
+        self.unless("ic0_msg_reject", !mode.answers())?;
+        if !matches!(self.effects.answer, Answer::Pending(_)) {
+            return Err(contract("ic0.msg_reject: the call is already replied"));
+        }
+        let limit = mode.max_reply();
+        if size > limit.get() {
+            return Err(contract(format!(
+                "ic0.msg_reject: application payload size ({size}) cannot be larger than {limit}."
+            )));
+        }
+        let text = self.heap("ic0.msg_reject", start, size)?.to_vec();
+        let text = String::from_utf8(text)
+            .map_err(|_| contract("ic0.msg_reject: invalid UTF-8 string provided"))?;
+        self.effects.answer = Answer::Reject(text);
+        Ok(0)
+    }
+
+    fn certify(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
+        let call = "ic0_certified_data_set";
+        let mode = self.message.mode;
+        let allowed = matches!(mode, Mode::Init | Mode::PreUpgrade | Mode::Update);
+        self.unless(call, !allowed)?;
+        if size > MAX_CERTIFIED_DATA.get() {
+            return Err(contract(format!(
+                "{call} failed because the passed data must be no larger than \
+                 {MAX_CERTIFIED_DATA} bytes. Found {size} bytes."
+            )));
+        }
+        let heap = self.heap.as_deref().ok_or_else(no_heap)?;
+        let data = slice("", start, size, heap).map_err(|_| {
+            contract(format!(
+                "{call} failed because src + size is out of bounds. Found src = {start} and \
+                 size = {size} while src + size must be <= {}",
+                heap.len()
+            ))
+        })?;
+        self.effects.certified_data = Some(data.to_vec());
+        Ok(0)
+    }
+
+    /// A text of the canister's. One that lies outside the heap is no error.
+    fn text(&self, start: u64, size: u64, what: &str) -> String {
+        match self.heap("", start, size.min(MAX_TEXT.get())) {
+            Ok(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Err(_) => format!("({what} out of memory bounds)"),
+        }
+    }
+}
+
+/// Id of the subnet on which canisters believe to be; any will do.
+const SUBNET: [u8; 29] = {
+    let mut id = [0x53; 29];
+    id[28] = 2;
+    id
+};
+
+fn contract(text: impl Into<String>) -> Fault {
+    Fault::Contract(text.into())
+}
+
+fn no_heap() -> Fault {
+    contract("WebAssembly module must define memory")
+}
+
+/// The `size` bytes of `bytes` from `start`.
+fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
+    let end = start.checked_add(size).ok_or_else(|| {
+        contract(format!("{what}: src={start} + length={size} is an invalid address"))
+    })?;
+    let out_of_bounds = || {
+        contract(format!(
+            "{what}: src={start} + length={size} exceeds the slice size={}",
+            bytes.len()
+        ))
+    };
+    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+    let (start, end) = range.ok_or_else(out_of_bounds)?;
+    bytes.get(start..end).ok_or_else(out_of_bounds)
+}

@@ -1,0 +1,243 @@
+//! Connects a rewritten module to the System API.
+
+use std::fmt;
+
+use wasmtime::{Caller, FuncType, Global, Linker, Memory, StoreLimits, Val, ValType};
+
+use super::calls::Call;
+use super::message::{Effects, Message};
+use super::names::{AddressWidth, MODULE, SystemCall};
+use super::prices::price;
+use super::slices::Slices;
+use crate::fault::{Fault, Trap};
+use crate::instrument::stable::failure;
+use crate::instrument::HOST;
+use crate::limits;
+use crate::units::{Bytes, Instructions, WASM_PAGE};
+
+/// What the store of a running message holds.
+pub struct Host {
+    /// The message.
+    pub message: Message,
+    /// What it has done.
+    pub effects: Effects,
+    /// Its instructions beside the counter.
+    pub slices: Slices,
+    /// Whether the module itself declares a heap.
+    pub has_heap: bool,
+    /// Limits that the engine itself holds.
+    pub limits: StoreLimits,
+    /// The module's parts, once it is instantiated.
+    pub parts: Option<Parts>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("message", &self.message).finish_non_exhaustive()
+    }
+}
+
+/// Parts of the rewritten module that the host works with.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Instructions left of the slice.
+    pub counter: Global,
+    /// The heap.
+    pub heap: Memory,
+    /// Stable memory.
+    pub stable: Memory,
+    /// Which stable pages were accessed and written.
+    pub byte_map: Memory,
+}
+
+type Host_<'a> = Caller<'a, Host>;
+
+fn parts(caller: &Host_<'_>) -> Result<Parts, Fault> {
+    caller.data().parts.ok_or_else(|| Fault::Engine("the module is not ready".to_owned()))
+}
+
+fn counter(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, Fault> {
+    parts
+        .counter
+        .get(&mut *caller)
+        .i64()
+        .ok_or_else(|| Fault::Engine("the counter is no i64".to_owned()))
+}
+
+fn set_counter(caller: &mut Host_<'_>, parts: &Parts, value: i64) -> Result<(), Fault> {
+    parts
+        .counter
+        .set(caller, Val::I64(value))
+        .map_err(|error| Fault::Engine(format!("cannot set the counter: {error:#}")))
+}
+
+/// Begins the next slice if the counter is below zero.
+fn next_slice_if_used_up(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, Fault> {
+    let mut left = counter(caller, parts)?;
+    if left < 0 {
+        left = caller.data_mut().slices.next(left)?;
+        set_counter(caller, parts, left)?;
+    }
+    Ok(left)
+}
+
+fn charge(caller: &mut Host_<'_>, parts: &Parts, fee: u64) -> Result<i64, Fault> {
+    let left = next_slice_if_used_up(caller, parts)?;
+    let fee = i64::try_from(fee).unwrap_or(i64::MAX);
+    set_counter(caller, parts, left.saturating_sub(fee))?;
+    next_slice_if_used_up(caller, parts)
+}
+
+/// Defines everything that a rewritten module with a heap of that type imports.
+///
+/// # Errors
+///
+/// Never, unless a name is defined twice.
+pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<()> {
+    for &call in SystemCall::ALL {
+        let signature = call.signature();
+        if signature.only_32_bit && width == AddressWidth::Bits64 {
+            continue;
+        }
+        let types = |types: &[super::names::Type]| -> Vec<ValType> {
+            types
+                .iter()
+                .map(|ty| match ty.val_type(width) {
+                    wasmparser::ValType::I64 => ValType::I64,
+                    _ => ValType::I32,
+                })
+                .collect()
+        };
+        let (params, results) = (types(signature.params), types(signature.results));
+        let returned = results.first().cloned();
+        let ty = FuncType::new(linker.engine(), params, results);
+        linker.func_new(MODULE, call.name(), ty, move |mut caller, params, results| {
+            let result = system_call(&mut caller, call, params)?;
+            if let Some(slot) = results.first_mut() {
+                *slot = match &returned {
+                    Some(ValType::I64) => Val::I64(result.cast_signed()),
+                    _ => Val::I32((result as u32).cast_signed()),
+                };
+            }
+            Ok(())
+        })?;
+    }
+    linker.func_wrap(HOST, "out_of_instructions", |mut caller: Host_<'_>| {
+        let parts = parts(&caller)?;
+        next_slice_if_used_up(&mut caller, &parts)?;
+        wasmtime::Result::Ok(())
+    })?;
+    match width {
+        AddressWidth::Bits32 => linker.func_wrap(
+            HOST,
+            "heap_grown",
+            |caller: Host_<'_>, before: i32, delta: i32| {
+                if before != -1 {
+                    let pages = u64::from(before.cast_unsigned()) + u64::from(delta.cast_unsigned());
+                    heap_grown(&caller, pages)?;
+                }
+                wasmtime::Result::Ok(before)
+            },
+        )?,
+        AddressWidth::Bits64 => linker.func_wrap(
+            HOST,
+            "heap_grown",
+            |caller: Host_<'_>, before: i64, delta: i64| {
+                if before != -1 {
+                    let pages = before.cast_unsigned().saturating_add(delta.cast_unsigned());
+                    heap_grown(&caller, pages)?;
+                }
+                wasmtime::Result::Ok(before)
+            },
+        )?,
+    };
+    linker.func_wrap(HOST, "may_grow_stable", may_grow_stable)?;
+    linker.func_wrap(HOST, "fail", |code: i32| wasmtime::Result::<()>::Err(failed(code).into()))?;
+    Ok(())
+}
+
+fn system_call(
+    caller: &mut Host_<'_>,
+    system_call: SystemCall,
+    params: &[Val],
+) -> Result<u64, Fault> {
+    let mut args = [0; 8];
+    for (arg, param) in args.iter_mut().zip(params) {
+        *arg = match param {
+            Val::I32(value) => u64::from(value.cast_unsigned()),
+            Val::I64(value) => value.cast_unsigned(),
+            _ => 0,
+        };
+    }
+    let args = args.get(..params.len()).unwrap_or(&args);
+    let parts = parts(caller)?;
+    let logged = with_call(caller, &parts, Instructions(0), |call| call.log_charge(system_call, args));
+    let fee = price(system_call).of(args).saturating_add(logged);
+    let left = charge(caller, &parts, fee)?;
+    let used = caller.data().slices.used(left);
+    with_call(caller, &parts, used, |call| call.execute(system_call, args))
+}
+
+fn with_call<T>(
+    caller: &mut Host_<'_>,
+    parts: &Parts,
+    used: Instructions,
+    work: impl FnOnce(&mut Call<'_>) -> T,
+) -> T {
+    let (heap, host) = parts.heap.data_and_store_mut(caller);
+    let Host { message, effects, has_heap, .. } = host;
+    work(&mut Call { message, effects, heap: has_heap.then_some(heap), used })
+}
+
+fn heap_grown(caller: &Host_<'_>, pages: u64) -> Result<(), Fault> {
+    let message = &caller.data().message;
+    let (peak, limit) = (Bytes(pages.saturating_mul(WASM_PAGE)), message.heap_limit);
+    // A limit of 0 means none.
+    if message.mode.limits_heap() && limit != Bytes(0) && peak > limit {
+        return Err(Fault::WasmMemoryLimit { peak, limit });
+    }
+    Ok(())
+}
+
+fn may_grow_stable(
+    mut caller: Host_<'_>,
+    before: i64,
+    delta: i64,
+    api: i32,
+) -> wasmtime::Result<i32> {
+    let parts = parts(&caller)?;
+    charge(&mut caller, &parts, limits::STABLE_GROW_COST.get())?;
+    let after = before.cast_unsigned().saturating_add(delta.cast_unsigned());
+    let mut limit = limits::MAX_STABLE.get();
+    if api == crate::instrument::stable::Api::Stable32.number() {
+        limit = limits::MAX_STABLE32.get();
+        if before.cast_unsigned() > limit {
+            return Err(Fault::from(Trap::StableTooBig).into());
+        }
+    }
+    Ok(i32::from(after <= limit))
+}
+
+fn failed(code: i32) -> Fault {
+    let kib = |pages: crate::units::OsPages| pages.get() * crate::units::OS_PAGE / 1_024;
+    let (update, query, install) = (
+        kib(limits::UPDATE_STABLE_PAGES),
+        kib(limits::QUERY_STABLE_PAGES),
+        kib(limits::INSTALL_STABLE_PAGES),
+    );
+    match code {
+        failure::HEAP_OUT_OF_BOUNDS => Trap::HeapOutOfBounds.into(),
+        failure::STABLE_OUT_OF_BOUNDS => Trap::StableOutOfBounds.into(),
+        failure::STABLE_TOO_BIG => Trap::StableTooBig.into(),
+        failure::ACCESS_LIMIT => Fault::StablePages(format!(
+            "Exceeded the limit for the number of accessed pages in the stable memory in a single \
+             message execution: limit {update} KB for regular messages and {query} KB for queries."
+        )),
+        failure::WRITE_LIMIT => Fault::StablePages(format!(
+            "Exceeded the limit for the number of modified pages in the stable memory in a single \
+             execution: limit {update} KB for regular messages, {install} KB for upgrade messages \
+             and {query} KB for queries."
+        )),
+        other => Fault::Engine(format!("unknown failure {other}")),
+    }
+}

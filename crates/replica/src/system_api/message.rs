@@ -1,0 +1,183 @@
+//! A message while it is executed: what it was sent with, what it has answered.
+
+use ic_principal::Principal;
+use std::fmt;
+
+use super::log::Log;
+use crate::limits;
+use crate::units::{Bytes, Cycles, Instructions, OsPages};
+
+/// In which role the canister's code runs. Decides which calls it may make and
+/// how far it may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The module's start function.
+    Start,
+    /// `canister_init` or `canister_post_upgrade`.
+    Init,
+    /// `canister_pre_upgrade`.
+    PreUpgrade,
+    /// An update.
+    Update,
+    /// A query method called as an update.
+    ReplicatedQuery,
+    /// A query.
+    Query,
+    /// A composite query.
+    CompositeQuery,
+    /// `canister_inspect_message`.
+    InspectMessage,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::Init => "init",
+            Self::PreUpgrade => "pre upgrade",
+            Self::Update => "update",
+            Self::ReplicatedQuery => "replicated query",
+            Self::Query => "non replicated query",
+            Self::CompositeQuery => "composite query",
+            Self::InspectMessage => "inspect message",
+        })
+    }
+}
+
+impl Mode {
+    /// Whether every node executes it and the result is agreed upon.
+    pub fn is_replicated(self) -> bool {
+        !matches!(self, Self::Query | Self::CompositeQuery | Self::InspectMessage)
+    }
+
+    /// Whether what it changes stays, if it ends well.
+    pub fn keeps_changes(self) -> bool {
+        matches!(self, Self::Start | Self::Init | Self::PreUpgrade | Self::Update)
+    }
+
+    /// Whether it may answer.
+    pub fn answers(self) -> bool {
+        matches!(self, Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery)
+    }
+
+    /// Instructions that it may use, and those of a slice.
+    pub fn instructions(self) -> (Instructions, Instructions) {
+        match self {
+            Self::Start | Self::Init | Self::PreUpgrade => {
+                (limits::INSTALL_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
+            }
+            Self::Update | Self::ReplicatedQuery => {
+                (limits::UPDATE_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
+            }
+            Self::Query | Self::CompositeQuery => {
+                (limits::QUERY_INSTRUCTIONS, limits::QUERY_INSTRUCTIONS)
+            }
+            Self::InspectMessage => {
+                (limits::INSPECT_INSTRUCTIONS, limits::INSPECT_INSTRUCTIONS)
+            }
+        }
+    }
+
+    /// Stable pages that it may access, and as many write.
+    pub fn stable_pages(self) -> OsPages {
+        match self {
+            Self::Init | Self::PreUpgrade => limits::INSTALL_STABLE_PAGES,
+            Self::ReplicatedQuery | Self::Query | Self::CompositeQuery | Self::InspectMessage => {
+                limits::QUERY_STABLE_PAGES
+            }
+            Self::Start | Self::Update => limits::UPDATE_STABLE_PAGES,
+        }
+    }
+
+    /// Whether the canister's limit on its heap holds.
+    pub fn limits_heap(self) -> bool {
+        matches!(self, Self::Start | Self::Init | Self::Update)
+    }
+
+    /// Longest reply.
+    pub fn max_reply(self) -> Bytes {
+        match self {
+            Self::Query | Self::CompositeQuery => limits::MAX_QUERY_REPLY,
+            _ => limits::MAX_REPLY,
+        }
+    }
+}
+
+/// What a canister was told, and what it can find out about itself.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The role.
+    pub mode: Mode,
+    /// Who sent it.
+    pub caller: Principal,
+    /// The method, for `canister_inspect_message`.
+    pub method: String,
+    /// The argument.
+    pub argument: Vec<u8>,
+    /// The canister's id.
+    pub canister: Principal,
+    /// The canister's controllers.
+    pub controllers: Vec<Principal>,
+    /// The canister's version.
+    pub version: u64,
+    /// Cycles that the canister has.
+    pub balance: Cycles,
+    /// Nanoseconds since 1970.
+    pub time: u64,
+    /// The canister's global timer, 0 when not set.
+    pub timer: u64,
+    /// Largest heap that an update may grow to.
+    pub heap_limit: Bytes,
+}
+
+/// Whether the caller has been answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Not yet; the reply so far.
+    Pending(Vec<u8>),
+    /// With a reply.
+    Reply(Vec<u8>),
+    /// With a reject and its text.
+    Reject(String),
+}
+
+/// What a message has done so far beside changing memory.
+#[derive(Clone, Debug)]
+pub struct Effects {
+    /// The answer.
+    pub answer: Answer,
+    /// `accept_message` was called.
+    pub accepted: bool,
+    /// Certified data, where set.
+    pub certified_data: Option<Vec<u8>>,
+    /// The global timer.
+    pub timer: u64,
+    /// Cycles burned.
+    pub burned: Cycles,
+    /// Texts printed.
+    pub printed: Vec<String>,
+    pub(super) log: Log,
+}
+
+impl Effects {
+    /// Nothing done yet.
+    pub fn new(timer: u64) -> Self {
+        Self {
+            answer: Answer::Pending(Vec::new()),
+            accepted: false,
+            certified_data: None,
+            timer,
+            burned: Cycles(0),
+            printed: Vec::new(),
+            log: Log::default(),
+        }
+    }
+
+    /// Keeps a printed text, as long as there are not too many.
+    pub(super) fn print(&mut self, text: String) {
+        const MOST: usize = 1_000;
+        if self.printed.len() < MOST {
+            self.printed.push(text);
+        }
+    }
+}

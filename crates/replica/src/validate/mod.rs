@@ -1,0 +1,124 @@
+//! Which modules the replica installs, and in which words it refuses the others.
+//!
+//! [`decode`] makes a plain module of what was uploaded, [`validate`] applies the rules.
+//! A module that breaks two rules is refused for the first in this order:
+//!
+//! ```text
+//! decode.rs    gzip or plain, at most 100 MiB
+//! wasm.rs      code section at most 11 MiB, then valid WebAssembly
+//! sections.rs  parsing into tables that the rules below read
+//! imports.rs   only the System API, with its signatures
+//! exports.rs   reserved names, methods and their signatures, their number
+//! limits.rs    data offsets, globals, functions, first size of a 64-bit heap
+//! code.rs      operators that are not allowed, complexity of a function
+//! custom.rs    sections named `icp:`
+//! limits.rs    data segments lie inside the heap
+//! engine.rs    what the real engine refuses when it compiles, links, instantiates
+//! imports.rs   what only the embedded replica lacks
+//! ```
+//!
+//! Source: `rs/embedders/src/wasm_utils.rs` and, beside it, `wasm_utils/validation.rs`,
+//! `wasm_utils/decoding.rs`, `wasm_utils/instrumentation.rs` and
+//! `wasmtime_embedder.rs` of the replica (October 2025, WebAssembly engine
+//! wasmtime 37); words from `rs/types/wasm_types/src/errors.rs`.
+
+mod code;
+mod custom;
+mod decode;
+mod engine;
+mod exports;
+mod imports;
+mod limits;
+mod refusal;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod wasm;
+
+use std::collections::BTreeMap;
+
+use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::units::WasmPages;
+
+pub use custom::{CustomSection, Visibility};
+pub use decode::decode;
+pub use exports::{EntryPoint, Method, MethodKind};
+pub use refusal::Refusal;
+
+use sections::Sections;
+
+/// What the rest of the replica needs to know of a valid module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleInfo {
+    /// The methods that can be called, in the order of the export section.
+    pub methods: Vec<Method>,
+    /// The functions that the replica calls by itself, in the order of the export section.
+    pub entry_points: Vec<EntryPoint>,
+    /// The function that the module's start section names, by its index.
+    pub start: Option<u32>,
+    /// The imported functions: the position here is the index of the function.
+    pub imports: Vec<SystemCall>,
+    /// How wide the heap's addresses are.
+    pub address_width: AddressWidth,
+    /// The heap's first size; 0 without a heap.
+    pub initial_pages: WasmPages,
+    /// Sections named `icp:public NAME` or `icp:private NAME`, by NAME.
+    pub custom_sections: BTreeMap<String, CustomSection>,
+    /// Operators in all functions, `end`s included, before instrumentation.
+    ///
+    /// What compiling costs follows from the operators *after* it, plus two for each
+    /// global.
+    pub operators: u64,
+    /// Names of imports and exports that install but do nothing in the embedded
+    /// replica, because it runs no timers and no heartbeats.
+    pub unsupported: Vec<&'static str>,
+}
+
+impl ModuleInfo {
+    /// Whether the module exports that entry point.
+    pub fn has(&self, entry_point: EntryPoint) -> bool {
+        self.entry_points.contains(&entry_point)
+    }
+}
+
+/// Checks a plain (not compressed) module against the rules for canisters.
+///
+/// # Errors
+///
+/// The rule that the module breaks, worded as the replica words it behind
+/// `Error from Canister ID: `.
+pub fn validate(wasm: &[u8]) -> Result<ModuleInfo, Refusal> {
+    wasm::check(wasm)?;
+    let sections = Sections::parse(wasm)?;
+    let width = sections.address_width();
+
+    let imports = imports::check(&sections, width)?;
+    let exports = exports::check(&sections)?;
+    limits::check_data_offsets(&sections, width)?;
+    limits::check_globals(&sections)?;
+    limits::check_functions(&sections)?;
+    limits::check_initial_size(&sections)?;
+    let operators = code::check(&sections)?;
+    let custom_sections = custom::check(&sections)?;
+    limits::check_data_bounds(&sections)?;
+    engine::check(&sections)?;
+    imports::check_supported(&imports)?;
+
+    let idle_imports = imports.iter().filter(|&&call| imports::is_idle(call));
+    let idle_exports = exports.entry_points.iter().filter(|entry| entry.is_idle());
+    let unsupported = idle_imports
+        .map(|call| call.name())
+        .chain(idle_exports.map(|entry| entry.name()));
+
+    Ok(ModuleInfo {
+        unsupported: unsupported.collect(),
+        methods: exports.methods,
+        entry_points: exports.entry_points,
+        start: sections.start,
+        imports,
+        address_width: width,
+        initial_pages: sections.initial_pages(),
+        custom_sections,
+        operators,
+    })
+}

@@ -1,0 +1,261 @@
+//! Each limit: what is at the limit installs, and one past it does not.
+
+use super::*;
+
+/// A module with the given text repeated, each time with its number for `#`.
+fn repeated(count: usize, text: &str) -> String {
+    let fields: String = (0..count)
+        .map(|i| text.replace('#', &i.to_string()))
+        .collect();
+    format!("(module (func $f) {fields})")
+}
+
+#[test]
+fn globals() {
+    let globals = |count| repeated(count, "(global i32 (i32.const 0))");
+    accept(&globals(1_000));
+    refuse(
+        &globals(1_001),
+        "Wasm module defined 1001 globals which exceeds the maximum number allowed 1000",
+    );
+}
+
+#[test]
+fn functions() {
+    // One function stands in the module already.
+    let functions = |count: usize| repeated(count - 1, "(func)");
+    assert_eq!(accept(&functions(50_000)).operators, 50_000);
+    refuse(
+        &functions(50_001),
+        "Wasm module defined 50001 functions which exceeds the maximum number allowed 50000",
+    );
+}
+
+#[test]
+fn imports_do_not_count_as_functions() {
+    let import = r#"(module (import "ic0" "msg_reply" (func))"#;
+    accept(&repeated(49_999, "(func)").replace("(module", import));
+}
+
+#[test]
+fn methods() {
+    let methods = |count| repeated(count, r#"(export "canister_query q#" (func $f))"#);
+    assert_eq!(accept(&methods(1_000)).methods.len(), 1_000);
+    refuse(
+        &methods(1_001),
+        "The number of exported functions called `canister_update <name>`, \
+         `canister_query <name>`, or `canister_composite_query <name>` is 1001 which exceeds \
+         1000",
+    );
+    accept(&repeated(2_000, r#"(export "helper #" (func $f))"#));
+}
+
+#[test]
+fn names_of_methods() {
+    let named = |len: usize| {
+        let name = "m".repeat(len - 10_000);
+        let other = "q".repeat(10_000);
+        format!(
+            r#"(module (func $f) (export "canister_update {name}" (func $f))
+                (export "canister_composite_query {other}" (func $f)))"#
+        )
+    };
+    accept(&named(20_000));
+    refuse(
+        &named(20_001),
+        "The sum of `<name>` lengths in exported functions called `canister_update <name>`, \
+         `canister_query <name>`, or `canister_composite_query <name>` is 20001 which exceeds \
+         the allowed limit of 20000",
+    );
+}
+
+#[test]
+fn complexity() {
+    // A block weighs 50, its end 1, the function's end 1: 19 607 blocks weigh 999 958
+    // with it, and each `nop` 1 more.
+    let function = |nops| {
+        let blocks = "(block)".repeat(19_607);
+        let nops = "(nop)".repeat(nops);
+        format!("(module (func) (func {blocks} {nops}))")
+    };
+    assert_eq!(accept(&function(42)).operators, 1 + 2 * 19_607 + 42 + 1);
+    refuse(
+        &function(43),
+        "Wasm module contains a function at index 1 with complexity 1000001 which exceeds the \
+         maximum complexity allowed 1000000",
+    );
+}
+
+#[test]
+fn the_replicas_own_case_of_complexity() {
+    let loops = "(loop)".repeat(20_001);
+    refuse(
+        &format!("(module (func) (func {loops}))"),
+        "Wasm module contains a function at index 1 with complexity 1020052 which exceeds the \
+         maximum complexity allowed 1000000",
+    );
+}
+
+/// A module whose code section takes `len` bytes behind the number of its functions.
+fn code_section(len: usize) -> Vec<u8> {
+    const FUNCTIONS: usize = 12;
+    let mut types = vec![FUNCTIONS as u8];
+    types.extend([0; FUNCTIONS]);
+    let mut code = vec![FUNCTIONS as u8];
+    let mut rest = len;
+    for functions in (1..=FUNCTIONS).rev() {
+        // A body is its size in four bytes, one byte for no locals, constants that are
+        // dropped (many bytes for few operators), and `end`.
+        let body = rest / functions - 4;
+        let mut size = leb(body);
+        assert_eq!(size.len(), 3);
+        size[2] |= 0x80;
+        size.push(0);
+        code.extend(size);
+        code.push(0);
+        let operators = body - 2;
+        for _ in 0..operators / 19 {
+            code.extend(b"\xfd\x0c________________\x1a");
+        }
+        // nop
+        code.extend([0x01].repeat(operators % 19));
+        code.push(0x0b);
+        rest -= body + 4;
+    }
+    assert_eq!(code.len(), 1 + len);
+
+    let mut module = b"\0asm\x01\0\0\0".to_vec();
+    push_section(&mut module, 1, b"\x01\x60\x00\x00");
+    push_section(&mut module, 3, &types);
+    push_section(&mut module, 10, &code);
+    module
+}
+
+#[test]
+fn code() {
+    // The section's size is counted without the number of functions.
+    let limit = wasm::MAX_CODE as usize;
+    let info = validate(&code_section(limit)).expect("at the limit");
+    assert!(info.operators > 1_000_000);
+    assert_eq!(
+        refusal(&code_section(limit + 1)).1,
+        "Canister's Wasm module is not valid: Wasm module code section size of 11534337 exceeds \
+         the maximum allowed size of 11534336"
+    );
+}
+
+#[test]
+fn custom_sections() {
+    let custom = |count: usize| {
+        let mut module = wasm("(module)");
+        for i in 0..count {
+            push_custom(&mut module, &format!("icp:public {i}"), b"");
+            push_custom(&mut module, "not for the replica", b"");
+        }
+        module
+    };
+    assert_eq!(
+        validate(&custom(16))
+            .expect("at the limit")
+            .custom_sections
+            .len(),
+        16
+    );
+    assert_eq!(
+        refusal(&custom(17)).1,
+        "Canister's Wasm module is not valid: Wasm module defined 17 custom sections which \
+         exceeds the maximum number allowed 16"
+    );
+}
+
+#[test]
+fn content_of_custom_sections() {
+    // Names, without their scopes, count: three bytes and two.
+    let custom = |len: usize| {
+        let mut module = wasm("(module)");
+        push_custom(&mut module, "icp:public one", &[0; 1_000]);
+        push_custom(&mut module, "icp:private no", &vec![0; len - 1_005]);
+        module
+    };
+    validate(&custom(1 << 20)).expect("at the limit");
+    assert_eq!(
+        refusal(&custom((1 << 20) + 1)).1,
+        "Canister's Wasm module is not valid: Wasm module has an invalid custom section. \
+         Invalid custom sections: total size of the custom sections exceeds the maximum \
+         allowed: size 1048577 bytes, allowed 1048576 bytes"
+    );
+}
+
+#[test]
+fn first_size_of_the_heap() {
+    let pages = 6 * (1 << 30) / 65_536;
+    assert_eq!(
+        accept(&format!("(module (memory i64 {pages}))")).initial_pages,
+        WasmPages(pages)
+    );
+    refuse(
+        &format!("(module (memory i64 {}))", pages + 1),
+        "Wasm module declares an initial Wasm64 heap memory size of 98305 pages which exceeds \
+         the maximum allowed size of 98304 pages",
+    );
+    accept("(module (memory 65536))");
+    let (_, words) = refusal(&wasm("(module (memory 65537))"));
+    assert!(
+        words.contains("memory size must be at most 0x10000 65536-byte pages"),
+        "{words}"
+    );
+}
+
+#[test]
+fn data_segments() {
+    let data = |memory: &str, offset: &str, bytes: &str| {
+        format!(r#"(module (memory {memory}) (data ({offset}) "{bytes}"))"#)
+    };
+    let outside = |wat: &str, words: &str| {
+        let place = "Could not instrument wasm module of canister: Wasm module has";
+        let expected = format!("{place} invalid data segment of {words}");
+        assert_eq!(
+            refusal(&wasm(wat)),
+            (ErrorCode::CanisterInvalidWasm, expected),
+            "{wat}"
+        );
+    };
+    accept(&data("1", "i32.const 65533", "abc"));
+    outside(&data("1", "i32.const 65534", "abc"), "3 bytes at 65534");
+    accept(&data("1", "i32.const 65536", ""));
+    outside(&data("1", "i32.const 65537", ""), "0 bytes at 65537");
+    accept(&data("i64 1", "i64.const 65533", "abc"));
+    outside(&data("i64 1", "i64.const 65534", "abc"), "3 bytes at 65534");
+    outside(
+        &data("i64 1", "i64.const -1", "abc"),
+        "3 bytes at 18446744073709551615",
+    );
+    // The upper half of the heap cannot be reached, being sign-extended.
+    accept(&data("65536", "i32.const 0x7fffffff", "a"));
+    outside(
+        &data("65536", "i32.const 0x80000000", "a"),
+        "1 bytes at 18446744071562067968",
+    );
+    // An imported memory is unknown to the replica at this point.
+    outside(
+        r#"(module (import "env" "memory" (memory 1)) (data (i32.const 0) "a"))"#,
+        "1 bytes at 0",
+    );
+    accept(r#"(module (memory 0) (data "passive"))"#);
+}
+
+#[test]
+fn tables() {
+    accept("(module (table 1000000 funcref))");
+    refuse_in_engine(
+        "(module (table 1000001 funcref))",
+        "table minimum size of 1000001 elements exceeds table limits",
+    );
+    let elements = |offset: i64| {
+        format!("(module (func) (table 8 funcref) (elem (i32.const {offset}) func 0 0 0))")
+    };
+    let outside = "wasm trap: undefined element: out of bounds table access";
+    accept(&elements(5));
+    refuse_in_engine(&elements(6), outside);
+    refuse_in_engine(&elements(-1), outside);
+}

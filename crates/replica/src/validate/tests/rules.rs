@@ -1,0 +1,454 @@
+//! Rules without a number in them, worded after the replica's source.
+
+use super::*;
+
+const IMPORT: &str = "Wasm module has an invalid import section.";
+const SIGNATURE: &str = "Wasm module has an invalid function signature.";
+const EXPORT: &str = "Wasm module has an invalid export section.";
+const WASM: &str =
+    "Wasmtime failed to validate wasm module wasmtime::Module::validate() failed with";
+
+#[test]
+fn a_good_module_tells_what_it_exports_and_imports() {
+    let info = accept(
+        r#"(module
+            (import "ic0" "msg_reply" (func $reply))
+            (import "ic0" "stable64_grow" (func (param i64) (result i64)))
+            (memory (export "memory") 3)
+            (func $f (drop (i32.add (i32.const 1) (i32.const 2))))
+            (start $f)
+            (export "canister_init" (func $f))
+            (export "canister_post_upgrade" (func $f))
+            (export "canister_query q" (func $f))
+            (export "canister_update  two words" (func $f))
+            (export "canister_composite_query " (func $reply))
+            (export "helper" (func $f))
+            (export "canister_anything" (global 0))
+            (global i32 (i32.const 0)))"#,
+    );
+    let method = |kind, name: &str, function| Method {
+        kind,
+        name: name.into(),
+        function,
+    };
+    assert_eq!(
+        info,
+        ModuleInfo {
+            methods: vec![
+                method(MethodKind::Query, "q", 2),
+                method(MethodKind::Update, " two words", 2),
+                method(MethodKind::CompositeQuery, "", 0),
+            ],
+            entry_points: vec![EntryPoint::Init, EntryPoint::PostUpgrade],
+            start: Some(2),
+            imports: vec![SystemCall::MsgReply, SystemCall::Stable64Grow],
+            address_width: AddressWidth::Bits32,
+            initial_pages: WasmPages(3),
+            custom_sections: BTreeMap::new(),
+            // Two constants, add, drop, end.
+            operators: 5,
+            unsupported: vec![],
+        }
+    );
+    assert!(!info.has(EntryPoint::PreUpgrade));
+}
+
+#[test]
+fn the_empty_module_is_valid() {
+    let info = accept("(module)");
+    assert_eq!((info.initial_pages, info.operators), (WasmPages(0), 0));
+}
+
+#[test]
+fn every_system_call_can_be_imported_with_its_signature() {
+    for &call in SystemCall::ALL {
+        for width in [AddressWidth::Bits32, AddressWidth::Bits64] {
+            let wat = import_of(call, width, "");
+            let words = match validate(&wasm(&wat)) {
+                Ok(info) => {
+                    assert_eq!(info.imports, [call]);
+                    assert_eq!(info.address_width, width);
+                    continue;
+                }
+                Err(refusal) => refusal.message,
+            };
+            if width == AddressWidth::Bits64 && call.signature().only_32_bit {
+                assert!(
+                    words.contains("that is not exported by the runtime"),
+                    "{words}"
+                );
+            } else {
+                assert!(call.name().starts_with("call_"), "{words}");
+                assert!(
+                    words.contains("embedded replica does not support"),
+                    "{words}"
+                );
+                assert!(words.contains(call.name()), "{words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_system_call_can_be_imported_with_one_parameter_more() {
+    for &call in SystemCall::ALL {
+        let (code, words) = refusal(&wasm(&import_of(call, AddressWidth::Bits32, "(param f32)")));
+        assert_eq!(code, ErrorCode::CanisterInvalidWasm);
+        let named = format!("for '{}', got [", call.name());
+        assert!(
+            words.contains("Expected input params [") && words.contains(&named),
+            "{words}"
+        );
+        assert!(words.ends_with("F32]"), "{words}");
+    }
+}
+
+fn import_of(call: SystemCall, width: AddressWidth, more: &str) -> String {
+    let types = |types: &[crate::system_api::names::Type]| -> String {
+        types
+            .iter()
+            .map(|ty| format!("{} ", ty.val_type(width)))
+            .collect()
+    };
+    let memory = if width == AddressWidth::Bits64 {
+        "(memory i64 1)"
+    } else {
+        ""
+    };
+    let signature = call.signature();
+    format!(
+        r#"(module (import "ic0" "{}" (func (param {}) {more} (result {}))) {memory})"#,
+        signature.name,
+        types(signature.params),
+        types(signature.results),
+    )
+}
+
+#[test]
+fn imports_of_the_wrong_shape() {
+    let refuse_import = |import: &str, words: &str| {
+        refuse(&format!("(module (import {import}))"), words);
+    };
+    refuse_import(
+        r#""ic0" "msg_reply" (func (result i32))"#,
+        &format!("{SIGNATURE} Expected return type [] for 'msg_reply', got [I32]"),
+    );
+    refuse_import(
+        r#""ic0" "stable64_read" (func (param i64 i32 i64))"#,
+        &format!(
+            "{SIGNATURE} Expected input params [I64, I64, I64] for 'stable64_read', \
+             got [I64, I32, I64]"
+        ),
+    );
+    refuse_import(
+        r#""ic0" "msg_reply" (func (param f32 f64 v128 funcref externref))"#,
+        &format!(
+            "{SIGNATURE} Expected input params [] for 'msg_reply', \
+             got [F32, F64, V128, FuncRefNull, ExternRefNull]"
+        ),
+    );
+    refuse_import(
+        r#""env" "msg_reply" (func)"#,
+        &format!(
+            "{IMPORT} Module imports function \"msg_reply\" from \"env\", expected to be \
+             imported from one of [\"ic0\"] instead"
+        ),
+    );
+    refuse_import(
+        r#""ic0" "g" (global i32)"#,
+        &format!("{IMPORT} Importing globals is not allowed"),
+    );
+    refuse_import(
+        r#""ic0" "memory" (memory 1)"#,
+        &format!("{IMPORT} Only memory imported from env.memory is allowed"),
+    );
+    refuse_import(
+        r#""ic0" "table" (table 1 funcref)"#,
+        &format!("{IMPORT} Only tables imported from env.table are allowed"),
+    );
+}
+
+#[test]
+fn exports_with_arguments_or_results() {
+    let names = EntryPoint::ALL.iter().map(|entry_point| entry_point.name());
+    let methods = [
+        "canister_update f",
+        "canister_query f",
+        "canister_composite_query f",
+    ];
+    for name in names.chain(methods) {
+        refuse(
+            &format!(r#"(module (func (export "{name}") (param i32 i64)))"#),
+            &format!("{SIGNATURE} Expected input params [] for '{name}', got [I32, I64]"),
+        );
+        refuse(
+            &format!(r#"(module (func (export "{name}") (result i64) unreachable))"#),
+            &format!("{SIGNATURE} Expected return type [] for '{name}', got [I64]"),
+        );
+    }
+}
+
+#[test]
+fn an_imported_function_is_exported_by_its_signature() {
+    refuse(
+        r#"(module (import "ic0" "time" (func (result i64)))
+            (export "canister_query t" (func 0)))"#,
+        &format!("{SIGNATURE} Expected return type [] for 'canister_query t', got [I64]"),
+    );
+}
+
+#[test]
+fn reserved_names_of_any_kind() {
+    for name in exports::RESERVED {
+        refuse(
+            &format!(r#"(module (memory 1) (export "{name}" (memory 0)))"#),
+            &format!("{EXPORT} Exporting reserved symbol {name} not allowed"),
+        );
+    }
+    for name in [
+        "canister_",
+        "canister_update",
+        "canister_query",
+        "canister_init ",
+    ] {
+        refuse(
+            &format!(r#"(module (func (export "{name}")))"#),
+            &format!("{EXPORT} Exporting reserved function '{name}' with \"canister_\" prefix"),
+        );
+    }
+}
+
+#[test]
+fn proposals_that_are_off() {
+    let refused = [
+        (
+            "(module (tag))",
+            "exceptions proposal not enabled (at offset 0x10)",
+        ),
+        (
+            "(module (memory 1 1 shared))",
+            "threads must be enabled for shared memories (at offset 0xb)",
+        ),
+        (
+            "(module (memory 1) (data (i32.add (i32.const 1) (i32.const 2)) \"\"))",
+            "constant expression required: non-constant operator: i32.add (at offset 0x15)",
+        ),
+        (
+            "(module (func (drop (i32x4.relaxed_trunc_f32x4_s (v128.const i64x2 0 0)))))",
+            "relaxed SIMD support is not enabled (at offset 0x29)",
+        ),
+        (
+            "(module (type (struct)))",
+            "struct indexed types not supported without the gc feature (at offset 0xb)",
+        ),
+        (
+            "(module (func (result i32) (i32.load align=8 (i32.const 0))) (memory 1))",
+            "malformed memop alignment: alignment must not be larger than natural \
+             (at offset 0x1f)",
+        ),
+    ];
+    for (wat, words) in refused {
+        let (code, message) = refusal(&wasm(wat));
+        assert_eq!(code, ErrorCode::CanisterInvalidWasm);
+        assert_eq!(
+            message,
+            format!("Canister's Wasm module is not valid: {WASM} {words}")
+        );
+    }
+}
+
+#[test]
+fn exact_imports() {
+    let mut module = b"\0asm\x01\0\0\0".to_vec();
+    push_section(&mut module, 1, b"\x01\x60\x00\x00");
+    push_section(&mut module, 2, b"\x01\x03ic0\x09msg_reply\x20\x00");
+    let words = "invalid leading byte (0x20) for external kind (at offset 0x1f)";
+    let expected = format!("Canister's Wasm module is not valid: {WASM} {words}");
+    assert_eq!(refusal(&module), (ErrorCode::CanisterInvalidWasm, expected));
+}
+
+#[test]
+fn proposals_that_are_on() {
+    let info = accept(
+        r#"(module
+            (memory i64 1) (table i64 1 funcref) (global (mut v128) (v128.const i64x2 0 0))
+            (func (param i32) (result i32 i64)
+                (memory.fill (i64.const 0) (i32.const 0) (i64.const 1))
+                (drop (i32.extend8_s (i32.trunc_sat_f32_s (f32.const 1))))
+                (drop (i32x4.splat (i32.const 1)))
+                (drop (ref.null extern))
+                (return_call 0 (i32.const 1))))"#,
+    );
+    assert_eq!(info.address_width, AddressWidth::Bits64);
+}
+
+#[test]
+fn the_earlier_rule_wins() {
+    // A later section that is not valid hides what a function's body breaks.
+    let mut module = wasm("(module (func (i32.add)))");
+    push_section(&mut module, 11, b"\x01\x00\x41\x00\x0b\x00");
+    let (_, message) = refusal(&module);
+    assert!(message.contains("unknown memory 0"), "{message}");
+
+    // Imports before exports, whatever comes after.
+    let wat = r#"(module (import "ic0" "teleport" (func)) (func (export "canister_x"))
+        (table 1 funcref) (table 1 funcref) (global funcref (ref.null func))
+        (func (table.set 0 (i32.const 0) (ref.null func))))"#;
+    assert!(refusal(&wasm(wat)).1.contains("'teleport'"));
+    let wat = wat.replace("teleport", "msg_reply");
+    assert!(refusal(&wasm(&wat)).1.contains("'canister_x'"));
+    let wat = wat.replace("canister_x", "x");
+    assert!(
+        refusal(&wasm(&wat))
+            .1
+            .contains("Unsupported global type: Ref(funcref)")
+    );
+    let wat = wat.replace("(global funcref (ref.null func))", "");
+    assert!(refusal(&wasm(&wat)).1.contains("table.set"));
+    let wat = wat.replace("(table.set 0 (i32.const 0) (ref.null func))", "");
+    assert!(refusal(&wasm(&wat)).1.contains("table count too high"));
+}
+
+#[test]
+fn what_only_the_embedded_replica_lacks_is_told_last() {
+    let wat = r#"(module (import "ic0" "call_perform" (func (result i32)))
+        (table 1 funcref) (table 1 funcref))"#;
+    assert!(refusal(&wasm(wat)).1.contains("table count too high"));
+    refuse(
+        r#"(module (import "ic0" "call_perform" (func (result i32))))"#,
+        "Module imports function 'call_perform' from 'ic0', which the embedded replica does \
+         not support: it runs one canister, without calls to others",
+    );
+}
+
+#[test]
+fn timers_and_heartbeats_install_and_are_listed() {
+    let info = accept(
+        r#"(module (import "ic0" "global_timer_set" (func (param i64) (result i64)))
+            (func (export "canister_heartbeat")) (func (export "canister_global_timer")))"#,
+    );
+    assert_eq!(
+        info.unsupported,
+        [
+            "global_timer_set",
+            "canister_heartbeat",
+            "canister_global_timer"
+        ]
+    );
+}
+
+#[test]
+fn exports_that_collide_with_those_of_the_replica() {
+    let colliding = [
+        r#"(memory 1) (export "memory" (memory 0)) (export "heap" (memory 0))"#,
+        r#"(table 1 funcref) (export "a" (table 0)) (export "b" (table 0))"#,
+        r#"(memory 1) (func (export "memory"))"#,
+        r#"(table 1 funcref) (func (export "table"))"#,
+        r#"(global (mut i32) (i32.const 0)) (func (export "__persistent_mutable_global_0"))"#,
+    ];
+    for fields in colliding {
+        refuse_in_engine(
+            &format!("(module {fields})"),
+            "failed to parse WebAssembly module",
+        );
+    }
+    accept(r#"(module (memory 1) (export "heap" (memory 0)))"#);
+    accept(r#"(module (func (export "memory")) (func (export "table")))"#);
+    accept(
+        r#"(module (global i32 (i32.const 0)) (func (export "__persistent_mutable_global_0")))"#,
+    );
+    accept(r#"(module (global (export "__persistent_mutable_global_0") (mut i32) (i32.const 0)))"#);
+}
+
+#[test]
+fn the_engine_links_functions_only() {
+    refuse_in_engine(
+        r#"(module (import "env" "table" (table 1 funcref)) (import "env" "memory" (memory 1)))"#,
+        "unknown import: `env::table` has not been defined",
+    );
+    refuse_in_engine(
+        r#"(module (import "other" "heap" (memory 1)))"#,
+        "unknown import: `other::heap` has not been defined",
+    );
+}
+
+#[test]
+fn offsets_in_an_imported_64_bit_memory() {
+    refuse(
+        r#"(module (import "env" "memory" (memory i64 1)) (data (i64.const 8) ""))"#,
+        "Wasm module has an invalid data section. Invalid offset expression in data segment \
+         for 32bit memory: [Value(I64(8))]",
+    );
+}
+
+#[test]
+fn custom_sections_need_a_scope_and_their_own_name() {
+    let custom = |names: &[&str]| {
+        let mut module = wasm("(module)");
+        for name in names {
+            push_custom(&mut module, name, b"xy");
+        }
+        module
+    };
+    let info = validate(&custom(&[
+        "icp:public a",
+        "icp:private ",
+        "eth:a",
+        " icp:",
+        "name2",
+    ]))
+    .expect("good scopes");
+    let section = |visibility| CustomSection {
+        visibility,
+        content: b"xy".to_vec(),
+    };
+    assert_eq!(
+        info.custom_sections.into_iter().collect::<Vec<_>>(),
+        [
+            (String::new(), section(Visibility::Private)),
+            ("a".to_owned(), section(Visibility::Public)),
+        ]
+    );
+
+    let refused: [(&[&str], &str); 4] = [
+        (
+            &["icp:public a", "icp:private a"],
+            "Invalid custom section: name a already exists",
+        ),
+        (
+            &["icp:dummy a"],
+            "Invalid custom section: Custom section 'icp:dummy a' has no public/private scope \
+             defined",
+        ),
+        (
+            &["icp:public"],
+            "'icp:' section names must have a space after the public/private scope",
+        ),
+        (
+            &["icp:private"],
+            "'icp:' section names must have a space after the public/private scope",
+        ),
+    ];
+    for (names, words) in refused {
+        let place = "Canister's Wasm module is not valid: Wasm module has an invalid custom";
+        let expected = format!("{place} section. {words}");
+        assert_eq!(
+            refusal(&custom(names)),
+            (ErrorCode::CanisterInvalidWasm, expected)
+        );
+    }
+}
+
+#[test]
+fn function_names_that_cannot_be_read() {
+    let mut module = wasm("(module)");
+    // Subsection 1, functions: one byte that promises a name which does not follow.
+    push_custom(&mut module, "name", b"\x01\x01\x01");
+    let (code, message) = refusal(&module);
+    assert_eq!(code, ErrorCode::CanisterInvalidWasm);
+    let place = "Canister's Wasm module is not valid: Failed to decode wasm module";
+    assert!(
+        message.starts_with(&format!("{place}: Error from wasmparser: ")),
+        "{message}"
+    );
+}
