@@ -326,10 +326,16 @@ impl Canister {
             controllers: self.settings.controllers.clone(),
             version: self.version,
             balance: self.balance,
+            memory: self.memory(),
             time: self.time,
             timer: self.state.timer,
             heap_limit: self.settings.heap_limit,
         }
+    }
+
+    fn memory(&self) -> Bytes {
+        let module = self.module.as_ref().map_or(0, |module| module.uploaded().len());
+        Bytes((self.state.heap.size() + self.state.stable.size() + module) as u64)
     }
 
     fn paid(&mut self, execution: Execution) -> Execution {

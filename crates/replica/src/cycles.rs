@@ -3,7 +3,8 @@
 //! Source: `rs/config/src/subnet_config.rs` and `rs/cycles_account_manager` of
 //! the replica; the conformance cases hold each update's charge.
 
-use crate::units::{Cycles, Instructions};
+use crate::limits::{MAX_REPLY, UPDATE_INSTRUCTIONS};
+use crate::units::{Bytes, Cycles, Instructions};
 
 /// Cycles for executing a message, whatever it does.
 const EXECUTION: u128 = 5_000_000;
@@ -41,6 +42,33 @@ pub fn induction(method: &str, argument: &[u8]) -> Cycles {
 pub fn execution(charge: Instructions, wasm64: bool) -> Cycles {
     let each = if wasm64 { 2 * INSTRUCTION } else { INSTRUCTION };
     Cycles(EXECUTION + each * u128::from(charge.get()))
+}
+
+/// Cycles for creating a canister.
+pub const CREATION: Cycles = Cycles(500_000_000_000);
+
+/// Cycles set aside for a call to another canister, name and argument together
+/// of that many bytes: sending both ways and executing the longest callback.
+pub fn call(bytes: u64) -> Cycles {
+    const CALL: u128 = 260_000;
+    const CALL_BYTE: u128 = 1_000;
+    let sent = u128::from(bytes) + u128::from(MAX_REPLY.get());
+    Cycles(CALL + CALL_BYTE * sent) + execution(UPDATE_INSTRUCTIONS, false)
+}
+
+/// Cycles for an HTTPS outcall.
+pub fn http_request(request: u64, response: u64) -> Cycles {
+    const NODES: u128 = 13;
+    let bytes = 400 * u128::from(request) + 800 * u128::from(response);
+    Cycles((3_000_000 + 60_000 * NODES + bytes) * NODES)
+}
+
+/// Cycles below which a canister of that size freezes: storage for 30 days.
+pub fn freezing_threshold(memory: Bytes) -> Cycles {
+    const GIB_SECOND: u128 = 127_000;
+    const DAY: u128 = 86_400;
+    const DAYS: u128 = 30;
+    Cycles(u128::from(memory.get()) * GIB_SECOND * DAY / (1 << 30) * DAYS)
 }
 
 #[cfg(test)]

@@ -82,9 +82,6 @@ pub enum Fault {
     /// A blob that is no principal.
     #[error("Canister provided invalid principal id")]
     InvalidPrincipal,
-    /// The system has no memory left for the canister.
-    #[error("Canister cannot grow its memory usage.")]
-    OutOfMemory,
     /// The engine failed on the module.
     #[error("Canister encountered a Wasm engine error: {0}")]
     Engine(String),
@@ -121,7 +118,6 @@ impl Fault {
             }
             Self::StablePages(_) => ErrorCode::CanisterMemoryAccessLimitExceeded,
             Self::WasmMemoryLimit { .. } => ErrorCode::CanisterWasmMemoryLimitExceeded,
-            Self::OutOfMemory => ErrorCode::CanisterOutOfMemory,
             Self::Engine(_) => ErrorCode::CanisterWasmEngineError,
             Self::MethodNotFound { .. } => ErrorCode::CanisterMethodNotFound,
             Self::Module { code, .. } => *code,

@@ -30,7 +30,7 @@
 //! | `instrument` | what operators cost and how the module counts them |
 //! | `system_api` | what canisters can ask of the replica, and what that costs |
 //! | `memory` | heaps and stable memories, copied only where written |
-//! | `run`, `canister` | one message; a canister's life |
+//! | `run`, `canister`, `saved` | one message; a canister's life; canisters in files |
 //! | `limits`, `cycles` | limits and prices |
 
 mod canister;
@@ -45,6 +45,7 @@ mod module;
 mod reject;
 mod replica;
 mod run;
+mod saved;
 mod system_api;
 mod units;
 mod validate;
@@ -58,5 +59,6 @@ pub use ic_principal::Principal;
 pub use module::Module;
 pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
+pub use saved::LoadError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

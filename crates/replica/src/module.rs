@@ -1,5 +1,6 @@
 //! A canister's module, validated, rewritten and compiled.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -60,6 +61,12 @@ impl Module {
     /// The module as it was uploaded.
     pub fn uploaded(&self) -> &[u8] {
         &self.0.uploaded
+    }
+
+    /// The module, plain.
+    pub fn wasm(&self) -> Cow<'_, [u8]> {
+        // What was installed could be decoded.
+        decode(&self.0.uploaded).unwrap_or_default()
     }
 
     /// SHA-256 of the module as it was uploaded: the IC's module hash.

@@ -1,6 +1,6 @@
 //! The replica: compiles modules and makes canisters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_principal::Principal;
@@ -11,6 +11,7 @@ use crate::engine;
 use crate::limits::DEFAULT_WASM_MEMORY_LIMIT;
 use crate::module::{Module, first_canister};
 use crate::reject::Reject;
+use crate::saved::{self, LoadError};
 use crate::system_api::host::{Host, link};
 use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
@@ -66,6 +67,16 @@ impl Replica {
         };
         Module::new(&inner.engine, linker, inner.cache.as_deref(), module)
             .map_err(|fault| fault.reject(&first_canister()))
+    }
+
+    /// A canister from a file that [`Canister::save`] wrote. The file is mapped,
+    /// not read, and must not change while the canister is used.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is damaged, or is of another version.
+    pub fn load(&self, path: &Path) -> Result<Canister, LoadError> {
+        saved::load(path, |module| self.compile(module))
     }
 
     /// A canister without a module, with settings as PocketIC gives the first

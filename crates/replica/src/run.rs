@@ -40,7 +40,7 @@ pub struct State {
 }
 
 /// The value of a mutable global, bit for bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum GlobalValue {
     /// `i32`
     I32(i32),

@@ -8,6 +8,7 @@ use ic_principal::Principal;
 
 use super::message::{Answer, Effects, Message, Mode};
 use super::names::SystemCall;
+use crate::cycles;
 use crate::fault::{Fault, Trap};
 use crate::limits::{MAX_CERTIFIED_DATA, MAX_TEXT};
 use crate::units::{Cycles, Instructions};
@@ -23,29 +24,6 @@ pub struct Call<'a> {
     /// Instructions used so far.
     pub used: Instructions,
 }
-
-/// Calls that are refused when a module that imports them is installed: their
-/// answers depend on other canisters, on the subnet's keys or on its prices.
-pub const UNSUPPORTED: &[SystemCall] = &[
-    SystemCall::CallNew,
-    SystemCall::CallDataAppend,
-    SystemCall::CallOnCleanup,
-    SystemCall::CallCyclesAdd,
-    SystemCall::CallCyclesAdd128,
-    SystemCall::CallWithBestEffortResponse,
-    SystemCall::CallPerform,
-    SystemCall::CostCall,
-    SystemCall::CostCreateCanister,
-    SystemCall::CostHttpRequest,
-    SystemCall::CostSignWithEcdsa,
-    SystemCall::CostSignWithSchnorr,
-    SystemCall::CostVetkdDeriveKey,
-    SystemCall::DataCertificateSize,
-    SystemCall::DataCertificateCopy,
-    SystemCall::RootKeySize,
-    SystemCall::RootKeyCopy,
-    SystemCall::CanisterLiquidCycleBalance128,
-];
 
 impl<'a> Call<'a> {
     /// Executes `call` and answers its result, 0 where it has none.
@@ -216,7 +194,42 @@ impl<'a> Call<'a> {
                 )))
             }
 
+            C::CanisterLiquidCycleBalance128 => {
+                self.unless("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
+                let frozen = cycles::freezing_threshold(message.memory).get();
+                let liquid = Cycles(self.balance().get().saturating_sub(frozen));
+                self.cycles_out(arg(0), liquid, "ic0_canister_liquid_cycle_balance128")
+            }
+            C::CostCall => {
+                let bytes = arg(0).saturating_add(arg(1));
+                self.cycles_out(arg(2), cycles::call(bytes), "ic0_cost_call")
+            }
+            C::CostCreateCanister => {
+                self.cycles_out(arg(0), cycles::CREATION, "ic0_cost_create_canister")
+            }
+            C::CostHttpRequest => {
+                let cost = cycles::http_request(arg(0), arg(1));
+                self.cycles_out(arg(2), cost, "ic0_cost_http_request")
+            }
+            C::CostSignWithEcdsa => self.cost_of_key("ic0.cost_sign_with_ecdsa", args, 1),
+            C::CostSignWithSchnorr => self.cost_of_key("ic0.cost_sign_with_schnorr", args, 2),
+            C::CostVetkdDeriveKey => self.cost_of_key("ic0.cost_vetkd_derive_key", args, 1),
+
+            C::RootKeySize => {
+                self.unless("ic0_root_key_size", mode == Mode::Start || !mode.is_replicated())?;
+                Ok(ROOT_KEY.len() as u64)
+            }
+            C::RootKeyCopy => {
+                self.unless("ic0.root_key_copy", mode == Mode::Start || !mode.is_replicated())?;
+                self.copy_out(args, "ic0.root_key_copy", "bytes", &ROOT_KEY)
+            }
             C::CertifiedDataSet => self.certify(arg(0), arg(1)),
+            C::DataCertificateSize | C::DataCertificateCopy => match mode {
+                // A certificate is signed by the subnet, which the embedded
+                // replica cannot do.
+                Mode::Query | Mode::CompositeQuery => Err(self.unsupported(call)),
+                _ => Err(self.wrong_mode(&format!("ic0_{}", call.name()))),
+            },
             C::DataCertificatePresent => {
                 self.unless("ic0_data_certificate_present", mode == Mode::Start)?;
                 Ok(u64::from(matches!(mode, Mode::Query | Mode::CompositeQuery)))
@@ -244,27 +257,14 @@ impl<'a> Call<'a> {
             | C::Stable64Write => {
                 Err(Fault::Engine(format!("ic0.{} reached the host", call.name())))
             }
+            // Validation refuses modules that import these.
             C::CallNew
             | C::CallDataAppend
             | C::CallOnCleanup
             | C::CallCyclesAdd
             | C::CallCyclesAdd128
             | C::CallWithBestEffortResponse
-            | C::CallPerform
-            | C::CostCall
-            | C::CostCreateCanister
-            | C::CostHttpRequest
-            | C::CostSignWithEcdsa
-            | C::CostSignWithSchnorr
-            | C::CostVetkdDeriveKey
-            | C::DataCertificateSize
-            | C::DataCertificateCopy
-            | C::RootKeySize
-            | C::RootKeyCopy
-            | C::CanisterLiquidCycleBalance128 => Err(Fault::Engine(format!(
-                "ic0.{} is not supported by the embedded replica",
-                call.name()
-            ))),
+            | C::CallPerform => Err(self.unsupported(call)),
         }
     }
 
@@ -289,6 +289,25 @@ impl<'a> Call<'a> {
     fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
         let mode = self.message.mode;
         self.unless(call, !matches!(mode, Mode::Update | Mode::ReplicatedQuery))
+    }
+
+    fn unsupported(&self, call: SystemCall) -> Fault {
+        Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
+    }
+
+    /// `cost_*(src, size, kind, dst)`: the subnet has no keys to sign with.
+    fn cost_of_key(&self, call: &str, args: &[u64], kinds: u64) -> Result<u64, Fault> {
+        const UNKNOWN_KIND: u64 = 1;
+        const UNKNOWN_KEY: u64 = 2;
+        let &[start, size, kind, _] = args else {
+            return Err(Fault::Engine(format!("{call} takes four arguments")));
+        };
+        let name = self.heap(&format!("{call} heap"), start, size)?;
+        if std::str::from_utf8(name).is_err() {
+            let name = String::from_utf8_lossy(name);
+            return Err(contract(format!("Failed to decode key name {name}")));
+        }
+        Ok(if kind < kinds { UNKNOWN_KEY } else { UNKNOWN_KIND })
     }
 
     fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {
@@ -410,6 +429,9 @@ impl<'a> Call<'a> {
         }
     }
 }
+
+/// The public key of the mainnet, in DER.
+const ROOT_KEY: [u8; 133] = *include_bytes!("root_key.der");
 
 /// Id of the subnet on which canisters believe to be; any will do.
 const SUBNET: [u8; 29] = {

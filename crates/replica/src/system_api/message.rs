@@ -122,6 +122,8 @@ pub struct Message {
     pub version: u64,
     /// Cycles that the canister has.
     pub balance: Cycles,
+    /// Bytes that the canister occupies.
+    pub memory: Bytes,
     /// Nanoseconds since 1970.
     pub time: u64,
     /// The canister's global timer, 0 when not set.

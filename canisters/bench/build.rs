@@ -1,0 +1,38 @@
+//! Tells the canister the versions of the crates that decide what it costs, from the
+//! lock file it is built with.
+
+use std::path::Path;
+use std::{env, fs};
+
+const CRATES: [&str; 6] = [
+    "ic-cdk",
+    "ic-rusqlite",
+    "ic-stable-structures",
+    "ic-wasi-polyfill",
+    "rusqlite",
+    "stable-fs",
+];
+
+fn main() {
+    let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let lock = Path::new(&manifest)
+        .ancestors()
+        .map(|folder| folder.join("Cargo.lock"))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| panic!("no Cargo.lock above {manifest}"));
+    println!("cargo::rerun-if-changed={}", lock.display());
+    let text = fs::read_to_string(&lock)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", lock.display()));
+
+    let versions: Vec<String> = CRATES
+        .iter()
+        .filter_map(|name| Some(format!("{name} {}", locked_version(&text, name)?)))
+        .collect();
+    println!("cargo::rustc-env=CRATE_VERSIONS={}", versions.join(","));
+}
+
+/// The version in the entry `name = "…"`, `version = "…"`.
+fn locked_version<'a>(lock: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
+    rest.split('"').next()
+}

@@ -1,0 +1,125 @@
+//! A canister with `StableBTreeMap`, SQLite (`ic-rusqlite`) and the floor engines.
+//!
+//! Who has stable memory is decided by the first engine used:
+//!
+//! ```text
+//! ic_rusqlite::MEMORY_MANAGER, the only MemoryManager          or the floor
+//!   memory   0         StableBTreeMap                          (page 0: header,
+//!   memory 100         settings, written before an upgrade      then its rows)
+//!   memory 101 … 118   ic-rusqlite's file system
+//!   memory 120         the database
+//! ```
+//!
+//! The manager writes to stable memory the moment it is first touched, so nothing
+//! touches it before an engine above the floor is used.
+
+mod btree;
+mod crates;
+mod library;
+mod manager;
+mod sqlite;
+
+use btree::Btree;
+use manager::SettingsMemory;
+use sqlite::Sqlite;
+use stablebench_harness::floor::{Floor, StableMemory};
+use stablebench_harness::{Canister, Database, KeyValue, State};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription};
+
+stablebench_harness::canister!(Bench);
+
+/// What `dfx` and `icp` show of the canister.
+#[used]
+#[unsafe(link_section = "icp:public candid:service")]
+static CANDID: [u8; include_bytes!("../bench.did").len()] = *include_bytes!("../bench.did");
+
+#[derive(Default)]
+struct Bench {
+    btree: Option<Btree>,
+    sqlite: Sqlite,
+    floor: Floor<StableMemory>,
+    managed: bool,
+}
+
+impl Bench {
+    /// Takes stable memory for the manager.
+    fn manage(&mut self) -> Result<()> {
+        if let Some(owner) = self.floor.owner() {
+            return Err(Error::StableMemoryTaken {
+                occupant: Occupant::Floor(owner),
+            });
+        }
+        self.managed = true;
+        Ok(())
+    }
+}
+
+impl Canister for Bench {
+    fn engines(&self) -> &'static [Engine] {
+        &Engine::ALL
+    }
+
+    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
+        match engine {
+            Engine::Btree => {
+                self.manage()?;
+                Ok(self.btree.get_or_insert_default())
+            }
+            Engine::Sqlite => {
+                self.manage()?;
+                Ok(&mut self.sqlite)
+            }
+            Engine::Append | Engine::Array if self.managed => Err(Error::StableMemoryTaken {
+                occupant: Occupant::Manager,
+            }),
+            Engine::Append | Engine::Array => self.floor.engine(engine),
+        }
+    }
+
+    fn database(&mut self) -> Result<&mut dyn Database> {
+        self.manage()?;
+        Ok(&mut self.sqlite)
+    }
+
+    fn occupant(&self) -> Occupant {
+        match self.floor.owner() {
+            Some(owner) => Occupant::Floor(owner),
+            None if self.managed => Occupant::Manager,
+            None => Occupant::Nobody,
+        }
+    }
+
+    fn sqlite_description(&self) -> Option<SqliteDescription> {
+        Some(library::describe())
+    }
+
+    fn crates(&self) -> Vec<CrateVersion> {
+        crates::versions()
+    }
+
+    fn save(&mut self, payload_bytes: u32) -> Result<()> {
+        let state = State {
+            payload_bytes,
+            sqlite_config: self.sqlite.pragmas().config(),
+            sqlite_created: self.sqlite.is_created(),
+        };
+        if self.managed {
+            self.sqlite.close();
+            SettingsMemory::open().save(&state)
+        } else {
+            self.floor.save(state)
+        }
+    }
+
+    fn load(&mut self) -> u32 {
+        self.managed = manager::owns_stable_memory();
+        let state = if self.managed {
+            SettingsMemory::open().load()
+        } else {
+            self.floor.load()
+        };
+        let state = state.unwrap_or_default();
+        self.sqlite = Sqlite::restore(&state);
+        state.payload_bytes
+    }
+}

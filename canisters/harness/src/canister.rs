@@ -1,0 +1,84 @@
+use crate::{KeyValue, Pragmas};
+use stablebench_protocol::{
+    CrateVersion, Engine, Error, Occupant, Result, SqliteDescription, SqliteSettings,
+};
+
+/// A canister: which engines it has, and where its state goes at an upgrade.
+pub trait Canister {
+    /// The engines, in the order they are shown.
+    fn engines(&self) -> &'static [Engine];
+
+    /// The engine that is named.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has no such engine, or another owns the stable memory.
+    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue>;
+
+    /// The SQL database.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has none, or another engine owns the stable memory.
+    fn database(&mut self) -> Result<&mut dyn Database> {
+        Err(Error::EngineUnavailable {
+            engine: Engine::Sqlite,
+        })
+    }
+
+    /// Who owns the stable memory.
+    fn occupant(&self) -> Occupant;
+
+    /// The SQLite library, where there is one.
+    fn sqlite_description(&self) -> Option<SqliteDescription> {
+        None
+    }
+
+    /// The crates that decide what the engines cost.
+    fn crates(&self) -> Vec<CrateVersion>;
+
+    /// Writes the settings to stable memory, before an upgrade; `payload_bytes` is the
+    /// host's, the others are the canister's own.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no room.
+    fn save(&mut self, payload_bytes: u32) -> Result<()>;
+
+    /// Takes the settings up again, after an upgrade; answers the host's.
+    fn load(&mut self) -> u32;
+}
+
+/// What an SQL database can do beside what [`KeyValue`] asks for.
+pub trait Database {
+    /// Closes the connection and opens it with other settings; answers those in effect.
+    ///
+    /// # Errors
+    ///
+    /// Where a setting was not taken; then the settings are as before.
+    fn configure(&mut self, pragmas: Pragmas) -> Result<SqliteSettings>;
+
+    /// The settings in effect. Opens the connection where it is closed.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    fn settings(&mut self) -> Result<SqliteSettings>;
+
+    /// Closes the connection. The next use opens it, with the same settings.
+    fn close(&mut self);
+
+    /// Opens the connection where it is closed.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    fn open(&mut self) -> Result<()>;
+
+    /// Work: `VACUUM`.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    fn vacuum(&mut self) -> Result<()>;
+}

@@ -1,0 +1,201 @@
+//! A log of rows on bare stable memory, in the order they were written.
+//!
+//! ```text
+//! row   id ↕ 8   bytes of the payload ↕ 4   payload
+//! ```
+//!
+//! One stable write a row, one `grow` a batch. A row in the middle is appended like
+//! any other. There is no index: looking up by id, changing and removing are not
+//! possible, and whether an id exists is found by reading the log, outside of what
+//! is measured, unless it is larger than all before.
+
+use super::header::Header;
+use super::{CHUNK_BYTES, DATA, RawMemory, erase, grow_to};
+use crate::KeyValue;
+use stablebench_protocol::{Engine, Error, Result};
+use stablebench_workload::{ContentDigest, Ids};
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+const ROW_HEADER_BYTES: usize = 12;
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Append<M> {
+    memory: M,
+    rows: u64,
+    end: u64,
+    last_id: u64,
+}
+
+impl<M: RawMemory> Append<M> {
+    pub(super) fn new(memory: M) -> Self {
+        Self {
+            memory,
+            rows: 0,
+            end: 0,
+            last_id: 0,
+        }
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        self.rows > 0
+    }
+
+    pub(super) fn header(&self) -> Header {
+        Header {
+            owner: Some(Engine::Append),
+            rows: self.rows,
+            end: self.end,
+            last_id: self.last_id,
+            slot_payload_bytes: 0,
+        }
+    }
+
+    pub(super) fn restore(&mut self, header: &Header) {
+        self.rows = header.rows;
+        self.end = header.end;
+        self.last_id = header.last_id;
+    }
+
+    /// Shows at most `limit` rows from the byte `position` of the log on; answers where
+    /// it stopped.
+    fn read_log(&self, position: u64, limit: u64, mut visit: impl FnMut(u64, &[u8])) -> u64 {
+        let average = self.end / self.rows.max(1);
+        let (mut chunk, mut at) = (Vec::new(), 0);
+        let mut next = position;
+        for row in 0..limit {
+            if next >= self.end {
+                break;
+            }
+            // A row that is not in the chunk as a whole begins the next chunk, which
+            // holds no more than is likely to be asked for.
+            let likely = (limit - row).saturating_mul(average);
+            for bytes in [likely.min(CHUNK_BYTES as u64), CHUNK_BYTES as u64] {
+                if row_at(&chunk[at..]).is_none() {
+                    chunk.resize(bytes.min(self.end - next) as usize, 0);
+                    at = 0;
+                    self.memory.read(DATA + next, &mut chunk);
+                }
+            }
+            let Some(row) = row_at(&chunk[at..]) else {
+                break;
+            };
+            let (id, payload) = row;
+            visit(id, payload);
+            let length = ROW_HEADER_BYTES + payload.len();
+            at += length;
+            next += length as u64;
+        }
+        next
+    }
+
+    fn unsupported<T>(operation: &str) -> Result<T> {
+        Err(Error::Unsupported {
+            engine: Engine::Append,
+            operation: operation.to_owned(),
+        })
+    }
+}
+
+fn row_at(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (id, rest) = bytes.split_first_chunk::<8>()?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let payload = rest.get(..u32::from_le_bytes(*length) as usize)?;
+    Some((u64::from_le_bytes(*id), payload))
+}
+
+impl<M: RawMemory> KeyValue for Append<M> {
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn admit(&self, _: Ids, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn walk(&mut self, _: u64, _: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
+        Self::unsupported("show its ids in order")
+    }
+
+    fn first_present(&mut self, ids: Ids) -> Result<Option<u64>> {
+        let mut found: Option<u64> = None;
+        if self.rows > 0 && ids.first() <= self.last_id {
+            self.read_log(0, u64::MAX, |id, _| {
+                if ids.contains(id) && found.is_none_or(|found| id < found) {
+                    found = Some(id);
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    fn first_missing(&mut self, _: Ids) -> Result<Option<u64>> {
+        Self::unsupported("change or remove rows")
+    }
+
+    fn last_id(&mut self) -> Result<Option<u64>> {
+        Ok((self.rows > 0).then_some(self.last_id))
+    }
+
+    fn rows(&mut self) -> Result<u64> {
+        Ok(self.rows)
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64> {
+        Ok(self.end)
+    }
+
+    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
+        let row_bytes = (ROW_HEADER_BYTES + payload.len()) as u64;
+        grow_to(&mut self.memory, DATA + self.end + ids.rows() * row_bytes)?;
+        let mut row = vec![0; 8];
+        row.extend((payload.len() as u32).to_le_bytes());
+        row.extend(payload.as_bytes());
+        for id in ids.iter() {
+            row[..8].copy_from_slice(&id.to_le_bytes());
+            self.memory.write(DATA + self.end, &row);
+            self.end += row_bytes;
+        }
+        self.rows += ids.rows();
+        self.last_id = self.last_id.max(ids.last());
+        Ok(())
+    }
+
+    fn read(&mut self, _: Ids) -> Result<u64> {
+        Self::unsupported("look rows up by id")
+    }
+
+    fn scan(&mut self, limit: u64) -> Result<u64> {
+        let mut rows = 0;
+        self.read_log(0, limit, |id, payload| {
+            black_box((id, payload));
+            rows += 1;
+        });
+        Ok(rows)
+    }
+
+    fn update(&mut self, _: Ids, _: &str) -> Result<()> {
+        Self::unsupported("change rows")
+    }
+
+    fn delete(&mut self, _: Ids) -> Result<()> {
+        Self::unsupported("remove rows")
+    }
+
+    fn digest(
+        &mut self,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        let next = self.read_log(position, limit, |id, payload| digest.add(id, payload));
+        Ok((next < self.end).then_some(next))
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        erase(&mut self.memory, self.end);
+        self.restore(&Header::default());
+        Ok(())
+    }
+}

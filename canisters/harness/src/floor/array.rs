@@ -1,0 +1,258 @@
+//! An array of slots on bare stable memory, indexed by id.
+//!
+//! ```text
+//! slot of id i, the (i / 5)th   bytes of the payload + 1, or 0 where free ↕ 4
+//!                               payload, and what is left of the slot ↕ payload_bytes
+//! ```
+//!
+//! One stable write or read a row, one `grow` a batch. The first batch decides how
+//! long a payload a slot can hold. Ids are multiples of 5, so that rows fit between
+//! those of the users workload, which are ten apart.
+
+use super::header::Header;
+use super::{CHUNK_BYTES, DATA, RawMemory, erase, grow_to};
+use crate::KeyValue;
+use stablebench_protocol::{Engine, Error, Result};
+use stablebench_workload::{ContentDigest, Ids};
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+/// What ids must be multiples of.
+pub const ID_MULTIPLE: u64 = 5;
+
+const SLOT_HEADER_BYTES: u64 = 4;
+
+/// More than any canister has: offsets below cannot overflow.
+const MAX_BYTES: u64 = 1 << 40;
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct Array<M> {
+    memory: M,
+    rows: u64,
+    slots: u64,
+    slot_payload_bytes: Option<u32>,
+}
+
+impl<M: RawMemory> Array<M> {
+    pub(super) fn new(memory: M) -> Self {
+        Self {
+            memory,
+            rows: 0,
+            slots: 0,
+            slot_payload_bytes: None,
+        }
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        self.slot_payload_bytes.is_some()
+    }
+
+    pub(super) fn header(&self) -> Header {
+        Header {
+            owner: Some(Engine::Array),
+            rows: self.rows,
+            end: self.slots,
+            last_id: 0,
+            slot_payload_bytes: self.slot_payload_bytes.unwrap_or(0),
+        }
+    }
+
+    pub(super) fn restore(&mut self, header: &Header) {
+        self.rows = header.rows;
+        self.slots = header.end;
+        self.slot_payload_bytes = header.owner.map(|_| header.slot_payload_bytes);
+    }
+
+    fn slot_bytes(&self) -> u64 {
+        SLOT_HEADER_BYTES + u64::from(self.slot_payload_bytes.unwrap_or(0))
+    }
+
+    fn offset(&self, slot: u64) -> u64 {
+        DATA + slot * self.slot_bytes()
+    }
+
+    fn is_filled(&self, slot: u64) -> bool {
+        let mut header = [0; SLOT_HEADER_BYTES as usize];
+        self.memory.read(self.offset(slot), &mut header);
+        header != [0; SLOT_HEADER_BYTES as usize]
+    }
+
+    fn write_rows(&mut self, ids: Ids, payload: &str) {
+        let mut row = (payload.len() as u32 + 1).to_le_bytes().to_vec();
+        row.extend(payload.as_bytes());
+        for id in ids.iter() {
+            let offset = self.offset(id / ID_MULTIPLE);
+            self.memory.write(offset, &row);
+        }
+    }
+
+    /// Shows the rows from a slot on until told to stop, read in chunks of at most
+    /// `limit` slots.
+    fn read_slots(
+        &self,
+        from: u64,
+        limit: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) {
+        let slot_bytes = self.slot_bytes();
+        let chunk_slots = (CHUNK_BYTES as u64 / slot_bytes).min(limit).max(1);
+        let mut chunk = vec![0; (chunk_slots * slot_bytes) as usize];
+        let mut first = from;
+        while first < self.slots {
+            let slots = chunk_slots.min(self.slots - first);
+            let bytes = &mut chunk[..(slots * slot_bytes) as usize];
+            self.memory.read(self.offset(first), bytes);
+            for (slot, bytes) in (first..).zip(bytes.chunks_exact(slot_bytes as usize)) {
+                if let Some(payload) = payload_of(bytes)
+                    && visit(slot, payload).is_break()
+                {
+                    return;
+                }
+            }
+            first += slots;
+        }
+    }
+}
+
+/// The payload in a slot, where it is filled.
+fn payload_of(slot: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = slot.split_first_chunk::<4>()?;
+    let length = u32::from_le_bytes(*header).checked_sub(1)?;
+    rest.get(..length as usize)
+}
+
+impl<M: RawMemory> KeyValue for Array<M> {
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn admit(&self, ids: Ids, payload_bytes: u32) -> Result<()> {
+        let slot_payload_bytes = self.slot_payload_bytes.unwrap_or(payload_bytes);
+        if payload_bytes > slot_payload_bytes {
+            return Err(Error::PayloadTooLong {
+                limit: slot_payload_bytes,
+            });
+        }
+        let slots = MAX_BYTES / (SLOT_HEADER_BYTES + u64::from(slot_payload_bytes));
+        let largest = (slots - 1) * ID_MULTIPLE;
+        if ids.last() > largest {
+            return Err(Error::IdOverflow { largest });
+        }
+        if ids.step().is_multiple_of(ID_MULTIPLE) && ids.first().is_multiple_of(ID_MULTIPLE) {
+            return Ok(());
+        }
+        match ids.iter().find(|id| id % ID_MULTIPLE != 0) {
+            Some(id) => Err(Error::IdNotMultiple {
+                id,
+                multiple: ID_MULTIPLE,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
+        for slot in from.div_ceil(ID_MULTIPLE)..self.slots {
+            if self.is_filled(slot) && visit(slot * ID_MULTIPLE).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn last_id(&mut self) -> Result<Option<u64>> {
+        let last = (0..self.slots).rev().find(|slot| self.is_filled(*slot));
+        Ok(last.map(|slot| slot * ID_MULTIPLE))
+    }
+
+    fn rows(&mut self) -> Result<u64> {
+        Ok(self.rows)
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64> {
+        Ok(self.slots * self.slot_bytes())
+    }
+
+    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
+        let bytes = *self.slot_payload_bytes.get_or_insert(payload.len() as u32);
+        let slots = self.slots.max(ids.last() / ID_MULTIPLE + 1);
+        let end = DATA + slots * (SLOT_HEADER_BYTES + u64::from(bytes));
+        if let Err(error) = grow_to(&mut self.memory, end) {
+            // The array is not used before its first row is written.
+            self.slot_payload_bytes = self.slot_payload_bytes.filter(|_| self.slots > 0);
+            return Err(error);
+        }
+        self.write_rows(ids, payload);
+        self.slots = slots;
+        self.rows += ids.rows();
+        Ok(())
+    }
+
+    fn read(&mut self, ids: Ids) -> Result<u64> {
+        let mut slot = vec![0; self.slot_bytes() as usize];
+        let mut found = 0;
+        for id in ids.iter().take_while(|id| id / ID_MULTIPLE < self.slots) {
+            self.memory.read(self.offset(id / ID_MULTIPLE), &mut slot);
+            if let Some(payload) = payload_of(&slot) {
+                black_box(payload);
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    fn scan(&mut self, limit: u64) -> Result<u64> {
+        let mut rows = 0;
+        self.read_slots(0, limit, |slot, payload| {
+            black_box((slot * ID_MULTIPLE, payload));
+            rows += 1;
+            if rows < limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        Ok(rows)
+    }
+
+    fn update(&mut self, ids: Ids, payload: &str) -> Result<()> {
+        self.write_rows(ids, payload);
+        Ok(())
+    }
+
+    fn delete(&mut self, ids: Ids) -> Result<()> {
+        for id in ids.iter() {
+            let offset = self.offset(id / ID_MULTIPLE);
+            self.memory.write(offset, &[0; SLOT_HEADER_BYTES as usize]);
+        }
+        self.rows -= ids.rows();
+        Ok(())
+    }
+
+    fn digest(
+        &mut self,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        let mut left = limit;
+        let mut next = None;
+        self.read_slots(position, limit, |slot, payload| {
+            if left == 0 {
+                next = Some(slot);
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            digest.add(slot * ID_MULTIPLE, payload);
+            ControlFlow::Continue(())
+        });
+        Ok(next)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        let bytes = self.slots * self.slot_bytes();
+        erase(&mut self.memory, bytes);
+        self.restore(&Header::default());
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! What every benchmark canister shares.
+//!
+//! A canister implements [`KeyValue`] for each of its engines and [`Canister`] once,
+//! and calls [`canister!`] with it. It then has the whole interface of `bench.did`:
+//!
+//! ```text
+//! canister!  ── one function an endpoint: who calls?
+//!    └─ Host      are the arguments sound? are the ids there? then measure
+//!         └─ Canister   which engines there are, and what survives an upgrade
+//!              └─ KeyValue   the work itself, row by row
+//! ```
+//!
+//! Nothing but the work is inside a measurement. Checks come first, so that a call
+//! that is refused has changed nothing.
+
+mod canister;
+mod endpoints;
+pub mod floor;
+mod host;
+mod key_value;
+mod measure;
+mod pragmas;
+mod presence;
+mod state;
+mod system;
+
+pub use canister::{Canister, Database};
+pub use endpoints::require_controller;
+pub use host::{Host, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
+pub use key_value::KeyValue;
+pub use measure::measure;
+pub use pragmas::{Keyword, Pragmas};
+pub use state::State;
+pub use system::{heap_pages, stable_pages};

@@ -1,0 +1,172 @@
+//! A canister on the heap: two sorted engines and the floor.
+
+use stablebench_harness::floor::{Floor, RawMemory};
+use stablebench_harness::{Canister, KeyValue, State};
+use stablebench_protocol::{CrateVersion, Engine, Error, Occupant, Result};
+use stablebench_workload::{ContentDigest, Ids};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Stable memory of at most `limit` pages.
+#[derive(Clone)]
+pub struct HeapMemory {
+    bytes: Rc<RefCell<Vec<u8>>>,
+    limit: u64,
+}
+
+impl Default for HeapMemory {
+    fn default() -> Self {
+        Self {
+            bytes: Rc::default(),
+            limit: 1000,
+        }
+    }
+}
+
+impl RawMemory for HeapMemory {
+    fn pages(&self) -> u64 {
+        self.bytes.borrow().len() as u64 / 65536
+    }
+
+    fn grow(&mut self, pages: u64) -> bool {
+        let pages = self.pages() + pages;
+        let fits = pages <= self.limit;
+        if fits {
+            self.bytes.borrow_mut().resize(pages as usize * 65536, 0);
+        }
+        fits
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) {
+        self.bytes.borrow_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.bytes.borrow()[offset as usize..][..bytes.len()]);
+    }
+}
+
+/// A map in place of `StableBTreeMap`, and the floor.
+#[derive(Default)]
+pub struct HeapCanister {
+    map: HeapMap,
+    pub floor: Floor<HeapMemory>,
+}
+
+impl HeapCanister {
+    /// The canister after an upgrade: the heap is gone but for the map, which stands
+    /// for stable memory.
+    pub fn upgraded(memory: HeapMemory) -> Self {
+        Self {
+            map: HeapMap::default(),
+            floor: Floor::new(memory),
+        }
+    }
+}
+
+impl Canister for HeapCanister {
+    fn engines(&self) -> &'static [Engine] {
+        &[Engine::Btree, Engine::Append, Engine::Array]
+    }
+
+    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
+        match engine {
+            Engine::Btree => Ok(&mut self.map),
+            Engine::Sqlite => Err(Error::EngineUnavailable { engine }),
+            Engine::Append | Engine::Array => self.floor.engine(engine),
+        }
+    }
+
+    fn occupant(&self) -> Occupant {
+        self.floor
+            .owner()
+            .map_or(Occupant::Manager, Occupant::Floor)
+    }
+
+    fn crates(&self) -> Vec<CrateVersion> {
+        Vec::new()
+    }
+
+    fn save(&mut self, payload_bytes: u32) -> Result<()> {
+        self.floor.save(State {
+            payload_bytes,
+            ..State::default()
+        })
+    }
+
+    fn load(&mut self) -> u32 {
+        self.floor.load().unwrap_or_default().payload_bytes
+    }
+}
+
+#[derive(Default)]
+struct HeapMap(BTreeMap<u64, String>);
+
+impl KeyValue for HeapMap {
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn admit(&self, _: Ids, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
+        let _ = self.0.range(from..).try_for_each(|(id, _)| visit(*id));
+        Ok(())
+    }
+
+    fn last_id(&mut self) -> Result<Option<u64>> {
+        Ok(self.0.last_key_value().map(|(id, _)| *id))
+    }
+
+    fn rows(&mut self) -> Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64> {
+        Ok(self.0.values().map(|payload| payload.len() as u64).sum())
+    }
+
+    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
+        self.0.extend(ids.iter().map(|id| (id, payload.to_owned())));
+        Ok(())
+    }
+
+    fn read(&mut self, ids: Ids) -> Result<u64> {
+        Ok(ids.iter().filter(|id| self.0.contains_key(id)).count() as u64)
+    }
+
+    fn scan(&mut self, limit: u64) -> Result<u64> {
+        Ok(limit.min(self.0.len() as u64))
+    }
+
+    fn update(&mut self, ids: Ids, payload: &str) -> Result<()> {
+        self.insert(ids, payload)
+    }
+
+    fn delete(&mut self, ids: Ids) -> Result<()> {
+        self.0.retain(|id, _| !ids.contains(*id));
+        Ok(())
+    }
+
+    fn digest(
+        &mut self,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        let mut rows = self.0.range(position..);
+        for (id, payload) in rows.by_ref().take(limit as usize) {
+            digest.add(*id, payload.as_bytes());
+        }
+        Ok(rows.next().map(|(id, _)| *id))
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.0.clear();
+        Ok(())
+    }
+}

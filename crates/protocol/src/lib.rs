@@ -1,0 +1,27 @@
+//! The Candid types that cross between `stablebench` and its canisters.
+//!
+//! There is no logic here: what a canister takes and answers, and nothing else.
+//! The interface as a whole stands in `canisters/bench/bench.did`.
+//!
+//! Names on the wire are those of the Candid file: enumerations without fields
+//! are lower-case (`btree`, `exclusive`), errors are capitalised (`IdExists`).
+
+mod describe;
+mod digest;
+mod engine;
+mod error;
+mod measurement;
+mod sqlite;
+
+pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
+pub use digest::{Digest, DigestPart};
+pub use engine::Engine;
+pub use error::{Error, Result};
+pub use measurement::Measurement;
+pub use sqlite::{JournalMode, LockingMode, SqliteConfig, SqliteSettings, Synchronous, TempStore};
+
+/// The longest payload a row may have, in bytes.
+pub const MAX_PAYLOAD_BYTES: u32 = 100_000;
+
+/// The length of a payload where none was chosen, in bytes.
+pub const DEFAULT_PAYLOAD_BYTES: u32 = 100;

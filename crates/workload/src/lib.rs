@@ -1,0 +1,23 @@
+//! The rows that `stablebench` writes, and what must be there afterwards.
+//!
+//! * [`ids`]: which rows a batch is about: appended, put into the middle, at the end;
+//! * [`payload`]: what the rows hold;
+//! * [`digest`]: a fingerprint of rows, the same for every engine and for the model;
+//! * [`model`]: what an engine must hold after the same operations;
+//! * [`operations`]: seeded streams of operations for checking engines;
+//! * [`rng`]: the seeded generator behind them.
+//!
+//! Everything here runs on the host and inside canisters.
+
+pub mod digest;
+pub mod ids;
+pub mod model;
+pub mod operations;
+pub mod payload;
+pub mod rng;
+
+pub use digest::ContentDigest;
+pub use ids::Ids;
+pub use model::Model;
+pub use operations::Operation;
+pub use rng::Rng;

@@ -1,0 +1,40 @@
+# What can be done here: `just --list`.
+
+# Fail on the first failing command of a pipe too.
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# Check everything: format, lints, tests, licences and advisories.
+check: fmt-check lint test deny
+
+# Measure: the users suite on 1 000 000 rows, or what the arguments ask for.
+run *arguments:
+    cargo run --release -- {{arguments}}
+
+# Run the tests.
+test *arguments:
+    cargo test --release {{arguments}}
+
+# Run the tests and take what they print as the new snapshots. Review the diff.
+bless:
+    INSTA_UPDATE=always cargo test --release
+
+# Hold the embedded replica against every recorded case.
+conformance:
+    cd crates/replica/tests/conformance && cargo run --release -p stablebench-replica --example conformance -- modules.json random.json.gz edges.json.gz users.json
+
+# Format.
+fmt:
+    cargo fmt --all
+
+# Check the format.
+fmt-check:
+    cargo fmt --all -- --check
+
+# Lint what runs here, then the canister.
+lint:
+    cargo clippy --release --workspace --exclude stablebench-bench --all-targets -- -D warnings
+    cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
+
+# Check licences, advisories and sources of dependencies, where cargo-deny is installed.
+deny:
+    if command -v cargo-deny >/dev/null; then cargo deny check; else echo "cargo-deny is not installed: skipped" >&2; fi

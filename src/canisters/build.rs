@@ -1,0 +1,168 @@
+//! Builds a canister: `cargo build` for WASI, then the WASI calls replaced by
+//! ones that work on the IC, and the interface attached.
+//!
+//! ```text
+//!   cargo build --target wasm32-wasip1 --profile canister
+//!     → wasi2ic → target/canisters/NAME.wasm, NAME.stamp
+//! ```
+//!
+//! Cargo knows whether the sources changed; the stamp is the hash of what
+//! `wasi2ic` was last given, so that it runs only when that changed.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use super::{Built, Source, root};
+use crate::progress::Progress;
+
+/// Builds `source` if it changed.
+pub fn build(source: Source, progress: &Progress) -> Result<Built> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    if !root().join("Cargo.toml").is_file() {
+        bail!(
+            "the sources of canister {} are not at {}; run this from a clone of the repository, \
+             built there",
+            source.name,
+            root().display()
+        );
+    }
+    ensure_target(source.target, progress)?;
+    let compiled = compile(&cargo, source, progress)?;
+    let path = source.wasm_path();
+    let stamp = path.with_extension("stamp");
+    let input = fs::read(&compiled)
+        .with_context(|| format!("cargo left no module at {}", compiled.display()))?;
+    let hash = format!("{:x}", Sha256::digest(&input));
+    if !(path.is_file() && fs::read_to_string(&stamp).is_ok_and(|old| old == hash)) {
+        let step = progress.spinner(&format!("converting {} for the IC", source.name));
+        let wasm = convert(&input).with_context(|| format!("converting {}", source.name))?;
+        write(&path, &wasm)?;
+        write(&stamp, hash.as_bytes())?;
+        step.done("");
+    }
+    let mut built = Built::read(&path)?;
+    built.candid = fs::read_to_string(source.candid_path())
+        .with_context(|| format!("cannot read {}", source.candid_path().display()))?;
+    Ok(built)
+}
+
+/// Adds the target to the toolchain if it is missing.
+fn ensure_target(target: &str, progress: &Progress) -> Result<()> {
+    let output = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        .current_dir(root())
+        .output()
+        .context("cannot run rustc; install Rust from https://rustup.rs")?;
+    let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if output.status.success() && directory.is_dir() {
+        return Ok(());
+    }
+    let step = progress.spinner(&format!("adding the Rust target {target}"));
+    let added = Command::new("rustup")
+        .args(["target", "add", target])
+        .current_dir(root())
+        .stdout(Stdio::null())
+        .output();
+    step.done("");
+    match added {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => bail!(
+            "rustup cannot add the target {target}; run `rustup target add {target}`:\n{}",
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        ),
+        Err(error) => bail!(
+            "the Rust target {target} is missing and rustup cannot be run ({error}); install the \
+             target as your Rust came"
+        ),
+    }
+}
+
+/// Runs cargo and answers where the module is.
+fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<PathBuf> {
+    const PROFILE: &str = "canister";
+    let step = progress.spinner(&format!("building canister {}", source.name));
+    let target = target_directory();
+    let mut child = Command::new(cargo)
+        .args(["build", "--locked", "--profile", PROFILE])
+        .args(["--package", source.package, "--target", source.target])
+        .arg("--target-dir")
+        .arg(&target)
+        .current_dir(root())
+        // What a user sets for native builds must not change what is measured,
+        // and neither must where the sources are.
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot run cargo; install Rust from https://rustup.rs")?;
+    let mut said = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        for (number, line) in (0..).zip(BufReader::new(stderr).lines()) {
+            let line = line?;
+            step.at(number, line.trim().to_owned());
+            said.push(line);
+        }
+    }
+    let status = child.wait()?;
+    step.done("");
+    if !status.success() {
+        bail!("cargo could not build canister {}:\n{}", source.name, said.join("\n"));
+    }
+    let file = format!("{}.wasm", source.package.replace('-', "_"));
+    Ok(target.join(source.target).join(PROFILE).join(file))
+}
+
+/// Flags that take this machine's paths out of the module.
+fn remapped_paths() -> OsString {
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
+        Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"))
+    });
+    let mut flags = OsString::new();
+    for (from, to) in [(Some(root().to_owned()), "/stablebench"), (cargo_home, "/cargo")] {
+        if let Some(from) = from {
+            if !flags.is_empty() {
+                flags.push("\x1f");
+            }
+            flags.push("--remap-path-prefix=");
+            flags.push(from);
+            flags.push("=");
+            flags.push(to);
+        }
+    }
+    flags
+}
+
+fn target_directory() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Replaces WASI calls; what then still imports them could not be installed.
+fn convert(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut module =
+        walrus::ModuleConfig::new().generate_name_section(true).parse(wasm)?;
+    wasi2ic::process_module(&mut module);
+    if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
+        bail!("the module still imports {}::{}", import.module, import.name);
+    }
+    Ok(module.emit_wasm())
+}
+
+/// Writes a file as a whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let failed = || format!("cannot write {}", path.display());
+    fs::create_dir_all(directory).with_context(failed)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
+    file.write_all(bytes).with_context(failed)?;
+    file.persist(path).with_context(failed)?;
+    Ok(())
+}

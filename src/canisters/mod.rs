@@ -1,0 +1,92 @@
+//! The canisters of this repository: building them, and their interfaces.
+
+mod build;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+pub use build::build;
+
+/// A canister of this repository.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// The name by which it is called.
+    pub name: &'static str,
+    package: &'static str,
+    target: &'static str,
+    candid: &'static str,
+}
+
+/// Every canister.
+pub const SOURCES: &[Source] = &[BENCH];
+
+/// StableBTreeMap and SQLite through `ic-rusqlite`.
+pub const BENCH: Source = Source {
+    name: "bench",
+    package: "stablebench-bench",
+    target: "wasm32-wasip1",
+    candid: "canisters/bench/bench.did",
+};
+
+/// A built canister.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// What it is called.
+    pub name: String,
+    /// Where its module is.
+    pub path: PathBuf,
+    /// Its module.
+    pub wasm: Vec<u8>,
+    /// Its interface, in Candid.
+    pub candid: String,
+}
+
+impl Source {
+    /// The canister of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        SOURCES.iter().copied().find(|source| source.name == name)
+    }
+
+    /// Where the ready module is put.
+    pub fn wasm_path(&self) -> PathBuf {
+        root().join("target/canisters").join(format!("{}.wasm", self.name))
+    }
+
+    fn candid_path(&self) -> PathBuf {
+        root().join(self.candid)
+    }
+}
+
+impl Built {
+    /// Reads a module from anywhere; its interface is in its metadata.
+    pub fn read(path: &Path) -> Result<Self> {
+        let wasm =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let candid = candid_of(&wasm).unwrap_or_default();
+        if wasm.is_empty() {
+            bail!("{} is empty", path.display());
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, path: path.to_owned(), wasm, candid })
+    }
+}
+
+/// The interface in a module's `icp:public candid:service` section.
+pub fn candid_of(wasm: &[u8]) -> Option<String> {
+    wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok).find_map(|payload| {
+        match payload {
+            wasmparser::Payload::CustomSection(section)
+                if section.name() == "icp:public candid:service" =>
+            {
+                String::from_utf8(section.data().to_vec()).ok()
+            }
+            _ => None,
+        }
+    })
+}
+
+/// The repository: where the sources of the canisters are.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}

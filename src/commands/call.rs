@@ -1,0 +1,118 @@
+//! `stablebench call`: one message to a canister on the embedded replica.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use candid::types::{FuncMode, Type, TypeEnv};
+use candid::{IDLArgs, types::Function};
+use candid_parser::utils::CandidSource;
+use stablebench_replica::{Canister, Execution, Principal};
+
+use super::embedded;
+use crate::canisters::{self, Built, Source};
+use crate::cli::CallArgs;
+use crate::progress::Progress;
+use crate::replica::embedded::{Embedded, cost};
+use crate::report::number::Grouped;
+
+/// Calls a method and prints the reply and what it cost.
+pub fn call(args: &CallArgs) -> Result<()> {
+    let replica = embedded(&args.replica)?;
+    let (mut canister, candid) = prepare(args, &replica)?;
+    let (env, function) = signature(&candid, &args.method)?;
+    let argument = candid_parser::parse_idl_args(&args.arguments)
+        .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
+        .with_context(|| {
+            format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
+        })?;
+    let query = function.modes.iter().any(|mode| *mode == FuncMode::Query);
+    let caller = Principal::anonymous();
+    let execution = if query {
+        canister.query(caller, &args.method, &argument)?
+    } else {
+        canister.update(caller, &args.method, &argument)?
+    };
+    let costs = describe(&execution);
+    let reply = execution.outcome.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
+    if let Some(path) = &args.save {
+        canister
+            .save(path)
+            .with_context(|| format!("cannot save the canister to {}", path.display()))?;
+    }
+    let values = IDLArgs::from_bytes_with_types(&reply, &env, &function.rets)
+        .context("the reply is not of the method's type")?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{values}")?;
+    writeln!(out, "{costs}")?;
+    Ok(())
+}
+
+fn argument_types(function: &Function) -> Vec<Type> {
+    function.args.clone()
+}
+
+/// The canister to call, and its interface.
+fn prepare(args: &CallArgs, replica: &Embedded) -> Result<(Canister, String)> {
+    if let Some(path) = &args.state {
+        let canister = replica
+            .inner()
+            .load(path)
+            .with_context(|| format!("cannot load a canister from {}", path.display()))?;
+        let wasm = canister.module().map(|module| module.wasm().into_owned()).unwrap_or_default();
+        let candid = canisters::candid_of(&wasm).unwrap_or_default();
+        return Ok((canister, candid));
+    }
+    let built = match Source::named(&args.canister) {
+        Some(source) => canisters::build(source, &Progress::new())?,
+        None if Path::new(&args.canister).is_file() => Built::read(Path::new(&args.canister))?,
+        None => bail!(
+            "no canister {}; there is {}, or give the path of a wasm file",
+            args.canister,
+            canisters::SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let module = replica.inner().compile(&built.wasm).context("the module was refused")?;
+    let mut canister = replica.inner().create_canister()?;
+    canister
+        .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
+        .outcome
+        .context("installing failed")?;
+    Ok((canister, built.candid))
+}
+
+/// The type of a method.
+fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
+    if candid.is_empty() {
+        bail!("the module has no candid:service metadata, so {method} cannot be called in Candid");
+    }
+    let (env, actor) = CandidSource::Text(candid)
+        .load()
+        .context("the canister's interface is not valid Candid")?;
+    let actor = actor.ok_or_else(|| anyhow!("the canister's interface names no service"))?;
+    let function = env.get_method(&actor, method).map_err(|_| {
+        let methods: Vec<String> = env
+            .as_service(&actor)
+            .map(|methods| methods.iter().map(|(name, _)| name.clone()).collect())
+            .unwrap_or_default();
+        anyhow!("the canister has no method {method}; it has {}", methods.join(", "))
+    })?;
+    Ok((env.clone(), function.clone()))
+}
+
+fn describe(execution: &Execution) -> String {
+    let cost = cost(execution);
+    let memory = execution.memory;
+    format!(
+        "instructions {}, charge {} ({} heap pages changed), cycles {}\n\
+         stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages",
+        Grouped(cost.instructions),
+        Grouped(cost.charge),
+        Grouped(cost.heap_pages_changed),
+        Grouped(cost.cycles),
+        Grouped(cost.stable_pages_accessed),
+        Grouped(cost.stable_pages_written),
+        Grouped(memory.heap.get()),
+        Grouped(memory.stable.get()),
+    )
+}

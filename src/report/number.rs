@@ -1,0 +1,90 @@
+//! The one place where numbers become text.
+
+use std::fmt;
+
+/// A whole number with its thousands apart: `1 234 567`.
+#[derive(Clone, Copy, Debug)]
+pub struct Grouped(pub u64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut text = String::with_capacity(digits.len() * 4 / 3);
+        for (position, digit) in digits.chars().enumerate() {
+            if position > 0 && (digits.len() - position).is_multiple_of(3) {
+                text.push(' ');
+            }
+            text.push(digit);
+        }
+        f.pad(&text)
+    }
+}
+
+/// A large number in three digits: `74.4 G`.
+#[derive(Clone, Copy, Debug)]
+pub struct Short(pub u64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 4] =
+            [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+        for (unit, name) in UNITS {
+            if self.0 >= unit {
+                let value = self.0 as f64 / unit as f64;
+                let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+                return write!(f, "{value:.decimals$} {name}");
+            }
+        }
+        write!(f, "{}", self.0)
+    }
+}
+
+/// How many times one number is the other: `0.36×`.
+#[derive(Clone, Copy, Debug)]
+pub struct Ratio(pub u64, pub u64);
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 == 0 {
+            return f.pad("–");
+        }
+        let ratio = self.0 as f64 / self.1 as f64;
+        let decimals = match ratio {
+            ratio if ratio < 10.0 => 2,
+            ratio if ratio < 100.0 => 1,
+            _ => 0,
+        };
+        f.pad(&format!("{ratio:.decimals$}×"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        let text = |number| Grouped(number).to_string();
+        assert_eq!(
+            [text(0), text(999), text(1_000), text(1_234_567)],
+            ["0", "999", "1 000", "1 234 567"]
+        );
+        assert_eq!(format!("{:>7}", Grouped(1_000)), "  1 000");
+    }
+
+    #[test]
+    fn large_numbers_are_short() {
+        let text = |number| Short(number).to_string();
+        assert_eq!(
+            [text(12), text(1_500), text(74_390_226_683), text(999_000_000)],
+            ["12", "1.50 k", "74.4 G", "999 M"]
+        );
+    }
+
+    #[test]
+    fn ratios() {
+        assert_eq!(Ratio(1, 3).to_string(), "0.33×");
+        assert_eq!(Ratio(2_500, 100).to_string(), "25.0×");
+        assert_eq!(Ratio(1, 0).to_string(), "–");
+    }
+}

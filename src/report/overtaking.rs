@@ -1,0 +1,112 @@
+//! From how many rows on one setting is cheaper than another.
+
+use crate::cli::Place;
+use crate::report::number::Grouped;
+use crate::results::Results;
+
+/// What the measured points say of two settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overtaking {
+    /// The challenger is cheaper at every point.
+    Always,
+    /// It is cheaper at none.
+    Never,
+    /// It is dearer at `dearer_at` rows and before, cheaper from `from` on.
+    From {
+        /// The last number of rows where it is dearer.
+        dearer_at: u64,
+        /// The first from which on it stays cheaper.
+        from: u64,
+        /// Where straight lines between the two points cross.
+        about: u64,
+    },
+    /// It is cheaper at some points, but not from one on.
+    Sometimes,
+}
+
+/// Compares two series of (rows, instructions), ascending in rows.
+pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Overtaking> {
+    let points: Vec<(u64, u64, u64)> = base
+        .iter()
+        .filter_map(|(rows, cost)| {
+            let other = challenger.iter().find(|(other, _)| other == rows)?;
+            Some((*rows, *cost, other.1))
+        })
+        .collect();
+    let cheaper = |point: &(u64, u64, u64)| point.2 < point.1;
+    let first = points.iter().position(cheaper);
+    let last_dearer = points.iter().rposition(|point| !cheaper(point));
+    Some(match (first, last_dearer) {
+        _ if points.is_empty() => return None,
+        (None, _) => Overtaking::Never,
+        (Some(_), None) => Overtaking::Always,
+        (Some(first), Some(dearer)) if dearer + 1 == first => {
+            let (low, high) = (points[dearer], points[first]);
+            let lead = |point: (u64, u64, u64)| point.1 as f64 - point.2 as f64;
+            let (behind, ahead) = (-lead(low), lead(high));
+            let share = if behind + ahead > 0.0 { behind / (behind + ahead) } else { 1.0 };
+            let about = low.0 as f64 + share * (high.0 - low.0) as f64;
+            let about = (about.ceil() as u64).clamp(low.0 + 1, high.0);
+            Overtaking::From { dearer_at: low.0, from: high.0, about }
+        }
+        _ => Overtaking::Sometimes,
+    })
+}
+
+/// A sentence for each setting of SQLite against the map.
+pub fn sentences(results: &Results, at: Place) -> Vec<String> {
+    const BASE: &str = "btree";
+    let series = |key: &str| -> Vec<(u64, u64)> {
+        results
+            .batches(at)
+            .into_iter()
+            .filter_map(|rows| {
+                Some((rows, results.case(key, at, rows)?.measurement.instructions))
+            })
+            .collect()
+    };
+    let base = series(BASE);
+    results
+        .settings
+        .iter()
+        .filter(|setting| setting.sqlite.is_some())
+        .filter_map(|setting| {
+            let name = super::heading(&setting.key);
+            Some(match overtaking(&base, &series(&setting.key))? {
+                Overtaking::Always => format!("{name} is cheaper than StableBTreeMap throughout."),
+                Overtaking::Never => format!("{name} is never cheaper than StableBTreeMap."),
+                Overtaking::From { dearer_at, from, about } => format!(
+                    "{name} is cheaper than StableBTreeMap from {} rows a message on, dearer at \
+                     {}; straight lines between cross at about {}.",
+                    Grouped(from),
+                    Grouped(dearer_at),
+                    Grouped(about)
+                ),
+                Overtaking::Sometimes => {
+                    format!("{name} is cheaper than StableBTreeMap at some sizes only.")
+                }
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_the_first_point_after_the_last_dearer_one() {
+        let base = [(1, 100), (10, 1_000), (100, 10_000)];
+        assert_eq!(
+            overtaking(&base, &[(1, 190), (10, 910), (100, 5_000)]),
+            Some(Overtaking::From { dearer_at: 1, from: 10, about: 6 })
+        );
+        assert_eq!(overtaking(&base, &[(1, 1), (10, 1), (100, 1)]), Some(Overtaking::Always));
+        assert_eq!(overtaking(&base, &[(1, 100), (10, 1_000)]), Some(Overtaking::Never));
+        assert_eq!(
+            overtaking(&base, &[(1, 1), (10, 2_000), (100, 1)]),
+            Some(Overtaking::Sometimes)
+        );
+        assert_eq!(overtaking(&base, &[]), None);
+    }
+}
