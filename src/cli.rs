@@ -163,9 +163,7 @@ impl From<JournalModeArg> for JournalMode {
 }
 
 /// Where rows are added.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
     /// Between the rows around the half.

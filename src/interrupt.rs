@@ -13,14 +13,26 @@ pub struct Interrupted;
 pub fn listen() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            stop();
         }
         eprintln!("\nstopping after the message at hand; Ctrl-C again stops at once");
     })?;
     Ok(())
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a second Ctrl-C must not wait for main"
+)]
+fn stop() {
+    std::process::exit(130);
+}
+
 /// Fails once Ctrl-C was pressed.
 pub fn check() -> Result<(), Interrupted> {
-    if INTERRUPTED.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        Err(Interrupted)
+    } else {
+        Ok(())
+    }
 }

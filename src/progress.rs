@@ -21,7 +21,9 @@ pub struct Step {
 
 impl Progress {
     pub fn new() -> Self {
-        Self { bars: std::io::stderr().is_terminal().then(MultiProgress::new) }
+        Self {
+            bars: std::io::stderr().is_terminal().then(MultiProgress::new),
+        }
     }
 
     /// Says something once.
@@ -37,25 +39,33 @@ impl Progress {
         let bar = self.bars.as_ref().map(|bars| {
             let style = ProgressStyle::with_template("{prefix:<16} {bar:30} {msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
-            let bar = ProgressBar::new(length).with_style(style).with_prefix(name.to_owned());
+            let bar = ProgressBar::new(length)
+                .with_style(style)
+                .with_prefix(name.to_owned());
             bars.add(bar)
         });
-        Step { bar, name: name.to_owned() }
+        Step {
+            bar,
+            name: name.to_owned(),
+        }
     }
 
-    /// Begins something of which nobody knows how long it takes.
+    /// Begins something of which nobody knows how long it takes. Shown only where
+    /// stderr is a terminal; elsewhere a [`Progress::note`] says what is worth a line.
     pub fn spinner(&self, name: &str) -> Step {
         let bar = self.bars.as_ref().map(|bars| {
             let style = ProgressStyle::with_template("{spinner} {prefix} {msg} {elapsed}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let bar = ProgressBar::new_spinner().with_style(style).with_prefix(name.to_owned());
+            let bar = ProgressBar::new_spinner()
+                .with_style(style)
+                .with_prefix(name.to_owned());
             bar.enable_steady_tick(Duration::from_millis(120));
             bars.add(bar)
         });
-        if bar.is_none() {
-            eprintln!("{name}");
+        Step {
+            bar,
+            name: name.to_owned(),
         }
-        Step { bar, name: name.to_owned() }
     }
 }
 

@@ -111,29 +111,52 @@ impl Results {
 
     /// The numbers of rows that were added there, ascending.
     pub fn batches(&self, at: Place) -> Vec<u64> {
-        let mut batches: Vec<u64> =
-            self.cases.iter().filter(|case| case.at == at).map(|case| case.rows).collect();
+        let mut batches: Vec<u64> = self
+            .cases
+            .iter()
+            .filter(|case| case.at == at)
+            .map(|case| case.rows)
+            .collect();
         batches.sort_unstable();
         batches.dedup();
         batches
     }
 
+    /// Fails early if nothing could be saved there. What is there stays.
+    pub fn check_writable(path: &Path) -> Result<()> {
+        new_file(path).with_context(|| not_saved(path)).map(drop)
+    }
+
     /// Saves the file as a whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let failed = || format!("cannot save the results to {}", path.display());
-        let directory = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(directory).with_context(failed)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
-        file.write_all(self.to_json()?.as_bytes()).with_context(failed)?;
-        file.persist(path).with_context(failed)?;
-        Ok(())
+        let text = self.to_json()?;
+        let saved = new_file(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.persist(path)?;
+            Ok(())
+        });
+        saved.with_context(|| not_saved(path))
     }
 
     /// The file's text.
     pub fn to_json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+fn not_saved(path: &Path) -> String {
+    format!(
+        "cannot save the results to {}; choose another place with --out",
+        path.display()
+    )
+}
+
+/// A file beside `path`, which it can replace.
+fn new_file(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(directory)?;
+    tempfile::NamedTempFile::new_in(directory)
 }

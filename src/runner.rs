@@ -6,9 +6,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, Measurement, SqliteSettings,
-};
+use stablebench_protocol::{Description, Digest, DigestPart, Engine, Measurement, SqliteSettings};
 use stablebench_workload::Ids;
 
 use crate::interrupt;
@@ -82,14 +80,18 @@ impl<'a> Runner<'a> {
         let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
         std::thread::scope(|scope| -> Result<()> {
             for _ in 0..jobs.min(self.plan.settings.len()) {
-                std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
-                    while lock(&failed).is_none() {
-                        let Some(setting) = lock(&waiting).pop_front() else { break };
-                        if let Err(error) = self.setting(setting).context(setting.key()) {
-                            lock(&failed).get_or_insert(error);
+                std::thread::Builder::new()
+                    .stack_size(STACK)
+                    .spawn_scoped(scope, || {
+                        while lock(&failed).is_none() {
+                            let Some(setting) = lock(&waiting).pop_front() else {
+                                break;
+                            };
+                            if let Err(error) = self.setting(setting).context(setting.key()) {
+                                lock(&failed).get_or_insert(error);
+                            }
                         }
-                    }
-                })?;
+                    })?;
             }
             Ok(())
         })?;
@@ -112,7 +114,10 @@ impl<'a> Runner<'a> {
         let populate = self.populate(canister, setting.engine, &step)?;
         let digest = self.check(canister, setting.engine, self.expected.0)?;
         let description: Description = query(canister, "describe", ())?;
-        let engine = description.engines.iter().find(|engine| engine.engine == setting.engine);
+        let engine = description
+            .engines
+            .iter()
+            .find(|engine| engine.engine == setting.engine);
         let sqlite = match setting.engine {
             Engine::Sqlite => {
                 let settings: SqliteSettings = query(canister, "sqlite_settings", ())?;
@@ -135,10 +140,12 @@ impl<'a> Runner<'a> {
         })?;
 
         for (insertion, expected) in self.plan.insertions.iter().zip(&self.expected.1) {
-            step.at(self.plan.rows, format!("{} rows, {}", insertion.rows, insertion.place));
-            self.insert(canister, setting, *insertion, *expected).with_context(|| {
-                format!("{} rows, {}", insertion.rows, insertion.place)
-            })?;
+            step.at(
+                self.plan.rows,
+                format!("{} rows, {}", insertion.rows, insertion.place),
+            );
+            self.insert(canister, setting, *insertion, *expected)
+                .with_context(|| format!("{} rows, {}", insertion.rows, insertion.place))?;
         }
         step.done(&format!("{:.1} s", began.elapsed().as_secs_f64()));
         Ok(())
@@ -170,7 +177,14 @@ impl<'a> Runner<'a> {
             sum.instructions += cost.instructions;
             sum.charge += cost.charge;
             sum.cycles += cost.cycles;
-            step.at(done, format!("{} rows, {} instructions", Grouped(done), Short(sum.instructions)));
+            step.at(
+                done,
+                format!(
+                    "{} rows, {} instructions",
+                    Grouped(done),
+                    Short(sum.instructions)
+                ),
+            );
             // Rows cost more as they get more: never grow by more than ten times.
             let each = (cost.charge / rows).max(1);
             rows = (MESSAGE_INSTRUCTIONS / each).min(rows * 10);
@@ -211,19 +225,15 @@ impl<'a> Runner<'a> {
     }
 
     /// Reads all rows back and compares them with the model.
-    fn check(
-        &self,
-        canister: &dyn Canister,
-        engine: Engine,
-        expected: Digest,
-    ) -> Result<Digest> {
+    fn check(&self, canister: &dyn Canister, engine: Engine, expected: Digest) -> Result<Digest> {
         let mut part: Option<DigestPart> = None;
         let mut rows = FIRST_ROWS * 10;
         loop {
             interrupt::check()?;
             let argument = candid::encode_args((engine, part, rows))?;
             let reply = canister.query("digest", &argument)?;
-            let answer = candid::decode_one::<stablebench_protocol::Result<DigestPart>>(&reply.bytes)?;
+            let answer =
+                candid::decode_one::<stablebench_protocol::Result<DigestPart>>(&reply.bytes)?;
             let next = answer.map_err(|error| anyhow!("digest: {error}"))?;
             if next.done {
                 if next.digest != expected {
@@ -245,13 +255,24 @@ impl<'a> Runner<'a> {
     fn keep(&self, change: impl FnOnce(&mut Results)) -> Result<()> {
         let mut results = lock(&self.results);
         change(&mut results);
-        let place = |key: &str| self.plan.settings.iter().position(|setting| setting.key() == key);
+        let place = |key: &str| {
+            self.plan
+                .settings
+                .iter()
+                .position(|setting| setting.key() == key)
+        };
         results.settings.sort_by_key(|setting| place(&setting.key));
         results.cases.sort_by_key(|case| {
-            let insertion = Insertion { place: case.at, rows: case.rows };
+            let insertion = Insertion {
+                place: case.at,
+                rows: case.rows,
+            };
             (
                 place(&case.setting),
-                self.plan.insertions.iter().position(|other| *other == insertion),
+                self.plan
+                    .insertions
+                    .iter()
+                    .position(|other| *other == insertion),
             )
         });
         results.save(self.out)
@@ -259,7 +280,10 @@ impl<'a> Runner<'a> {
 }
 
 fn check_taken(setting: &Setting, settings: &SqliteSettings) -> Result<()> {
-    if setting.journal_mode.is_some_and(|asked| asked != settings.journal_mode) {
+    if setting
+        .journal_mode
+        .is_some_and(|asked| asked != settings.journal_mode)
+    {
         bail!("SQLite runs with {:?}", settings.journal_mode);
     }
     Ok(())
@@ -267,5 +291,7 @@ fn check_taken(setting: &Setting, settings: &SqliteSettings) -> Result<()> {
 
 /// A thread that failed has reported that; what it left is still good.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

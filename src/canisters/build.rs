@@ -108,6 +108,9 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
     if let Some(stderr) = child.stderr.take() {
         for (number, line) in (0..).zip(BufReader::new(stderr).lines()) {
             let line = line?;
+            if said.is_empty() && line.trim_start().starts_with("Compiling") {
+                progress.note(&format!("building canister {}", source.name));
+            }
             step.at(number, line.trim().to_owned());
             said.push(line);
         }
@@ -115,7 +118,11 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
     let status = child.wait()?;
     step.done("");
     if !status.success() {
-        bail!("cargo could not build canister {}:\n{}", source.name, said.join("\n"));
+        bail!(
+            "cargo could not build canister {}:\n{}",
+            source.name,
+            said.join("\n")
+        );
     }
     let file = format!("{}.wasm", source.package.replace('-', "_"));
     Ok(target.join(source.target).join(PROFILE).join(file))
@@ -123,11 +130,14 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
 
 /// Flags that take this machine's paths out of the module.
 fn remapped_paths() -> OsString {
-    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
-        Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"))
-    });
+    let cargo_home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
     let mut flags = OsString::new();
-    for (from, to) in [(Some(root().to_owned()), "/stablebench"), (cargo_home, "/cargo")] {
+    for (from, to) in [
+        (Some(root().to_owned()), "/stablebench"),
+        (cargo_home, "/cargo"),
+    ] {
         if let Some(from) = from {
             if !flags.is_empty() {
                 flags.push("\x1f");
@@ -147,11 +157,16 @@ fn target_directory() -> PathBuf {
 
 /// Replaces WASI calls; what then still imports them could not be installed.
 fn convert(wasm: &[u8]) -> Result<Vec<u8>> {
-    let mut module =
-        walrus::ModuleConfig::new().generate_name_section(true).parse(wasm)?;
+    let mut module = walrus::ModuleConfig::new()
+        .generate_name_section(true)
+        .parse(wasm)?;
     wasi2ic::process_module(&mut module);
     if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
-        bail!("the module still imports {}::{}", import.module, import.name);
+        bail!(
+            "the module still imports {}::{}",
+            import.module,
+            import.name
+        );
     }
     Ok(module.emit_wasm())
 }

@@ -19,7 +19,9 @@ pub fn execute(cli: Cli) -> Result<()> {
     match cli.command {
         None => run::users(&cli.users),
         Some(Command::Run { suite: None }) => run::users(&cli.users),
-        Some(Command::Run { suite: Some(Suite::Users(users)) }) => run::users(&users),
+        Some(Command::Run {
+            suite: Some(Suite::Users(users)),
+        }) => run::users(&users),
         Some(Command::List) => {
             let mut out = std::io::stdout().lock();
             for (name, question) in SUITES {
@@ -31,7 +33,10 @@ pub fn execute(cli: Cli) -> Result<()> {
         Some(Command::Build(build)) => {
             let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);
             let built = canisters::build(source, &Progress::new())?;
-            let path = built.path.strip_prefix(canisters::root()).unwrap_or(&built.path);
+            let path = built
+                .path
+                .strip_prefix(canisters::root())
+                .unwrap_or(&built.path);
             writeln!(std::io::stdout(), "{}", path.display())?;
             Ok(())
         }
@@ -48,7 +53,9 @@ fn embedded(args: &ReplicaArgs) -> Result<Embedded> {
 
 fn default_cache() -> Option<PathBuf> {
     let absolute = |name: &str| {
-        std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
     };
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("stablebench"))

@@ -11,8 +11,8 @@ use crate::cli::UsersArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
 use crate::replica::Replica;
-use crate::report::number::Grouped;
 use crate::report;
+use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, FORMAT, Results};
 use crate::runner::Runner;
 use crate::suites::users::Plan;
@@ -27,13 +27,14 @@ pub fn users(args: &UsersArgs) -> Result<()> {
     for insertion in &plan.insertions {
         plan.ids(*insertion).with_context(|| {
             format!(
-                "{} rows cannot be added in the {} of {}",
+                "{} rows cannot be added in the {} of {}; choose other --batches or more --rows",
                 Grouped(insertion.rows),
                 insertion.place,
                 Grouped(plan.rows)
             )
         })?;
     }
+    Results::check_writable(&args.out)?;
     interrupt::listen()?;
     let progress = Progress::new();
     let built = canisters::build(BENCH, &progress)?;
@@ -58,15 +59,17 @@ pub fn users(args: &UsersArgs) -> Result<()> {
         settings: Vec::new(),
         cases: Vec::new(),
     };
-    results.save(&args.out)?;
-    let runner =
-        Runner::new(&replica, &built.wasm, &plan, &progress, &args.out, results)?;
+    let runner = Runner::new(&replica, &built.wasm, &plan, &progress, &args.out, results)?;
     let ran = runner.run(usize::try_from(args.replica.jobs).unwrap_or(1));
     let results = runner.results();
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format)?)?;
     }
-    let saved = format!("{} cases saved to {}", results.cases.len(), args.out.display());
+    let saved = format!(
+        "{} cases saved to {}",
+        results.cases.len(),
+        args.out.display()
+    );
     match ran {
         Err(error) if error.is::<Interrupted>() => {
             Err(error.context(format!("the run is not complete; {saved}")))

@@ -41,11 +41,17 @@ impl Replica for Embedded {
 
 impl Canister for stablebench_replica::Canister {
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Reply> {
-        reply(method, self.update(Principal::anonymous(), method, argument)?)
+        reply(
+            method,
+            self.update(Principal::anonymous(), method, argument)?,
+        )
     }
 
     fn query(&self, method: &str, argument: &[u8]) -> Result<Reply> {
-        reply(method, self.query(Principal::anonymous(), method, argument)?)
+        reply(
+            method,
+            self.query(Principal::anonymous(), method, argument)?,
+        )
     }
 
     fn fork(&self) -> Result<Box<dyn Canister>> {
@@ -55,7 +61,10 @@ impl Canister for stablebench_replica::Canister {
 
 fn reply(method: &str, execution: Execution) -> Result<Reply> {
     let cost = cost(&execution);
-    let bytes = execution.outcome.map_err(|reject: Reject| reject).context(method.to_owned())?;
+    let bytes = execution
+        .outcome
+        .map_err(|reject: Reject| reject)
+        .context(method.to_owned())?;
     Ok(Reply { bytes, cost })
 }
 

@@ -2,8 +2,6 @@
 
 pub mod embedded;
 
-
-
 use anyhow::{Context, Result, bail};
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, encode_args};
@@ -81,11 +79,7 @@ where
 }
 
 /// Asks a query that answers `variant { Ok : T; Err }`.
-pub fn query<T>(
-    canister: &dyn Canister,
-    method: &str,
-    arguments: impl ArgumentEncoder,
-) -> Result<T>
+pub fn query<T>(canister: &dyn Canister, method: &str, arguments: impl ArgumentEncoder) -> Result<T>
 where
     T: CandidType + DeserializeOwned,
 {

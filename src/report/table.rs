@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{CellAlignment, ContentArrangement};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, TableComponent};
 
 use super::number::{Grouped, Ratio, Short};
 use super::{Export, heading, overtaking};
@@ -41,7 +41,11 @@ impl Export for Table {
             writeln!(text)?;
         }
         if !results.settings.is_empty() {
-            writeln!(text, "{}\n", self.heading("Before: what the settings are and hold"))?;
+            writeln!(
+                text,
+                "{}\n",
+                self.heading("Before: what the settings are and hold")
+            )?;
             writeln!(text, "{}\n", self.settings(results))?;
         }
         text.push_str(&self.notes(results)?);
@@ -51,7 +55,11 @@ impl Export for Table {
 
 impl Table {
     fn heading(&self, title: &str) -> String {
-        if self.markdown { format!("### {title}") } else { title.to_owned() }
+        if self.markdown {
+            format!("### {title}")
+        } else {
+            title.to_owned()
+        }
     }
 
     fn title(&self, results: &Results, at: Place) -> String {
@@ -69,9 +77,24 @@ impl Table {
     fn table(&self) -> comfy_table::Table {
         let mut table = comfy_table::Table::new();
         table
-            .load_preset(if self.markdown { ASCII_MARKDOWN } else { UTF8_HORIZONTAL_ONLY })
+            .load_preset(if self.markdown {
+                ASCII_MARKDOWN
+            } else {
+                UTF8_HORIZONTAL_ONLY
+            })
             .set_content_arrangement(ContentArrangement::Disabled);
+        if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+            table.force_no_tty();
+        }
         table
+    }
+
+    /// Two lines in one cell.
+    fn stacked(&self, above: &str, below: &dyn std::fmt::Display) -> String {
+        format!(
+            "{above}{}{below}",
+            if self.markdown { "<br>" } else { "\n" }
+        )
     }
 
     fn finish(mut table: comfy_table::Table, left: usize) -> String {
@@ -84,32 +107,45 @@ impl Table {
     }
 
     fn insertions(&self, results: &Results, at: Place) -> String {
-        let keys: Vec<&str> =
-            results.settings.iter().map(|setting| setting.key.as_str()).collect();
+        let keys: Vec<&str> = results
+            .settings
+            .iter()
+            .map(|setting| setting.key.as_str())
+            .collect();
         let mut table = self.table();
         let mut header = vec!["new rows".to_owned()];
         header.extend(keys.iter().map(|key| heading(key)));
         table.set_header(header);
         for rows in results.batches(at) {
             let cost = |key: &str| -> Option<u64> {
-                results.case(key, at, rows).map(|case| case.measurement.instructions)
+                results
+                    .case(key, at, rows)
+                    .map(|case| case.measurement.instructions)
             };
-            let best = keys.iter().filter(|key| !is_floor(key)).filter_map(|key| cost(key)).min();
+            let best = keys
+                .iter()
+                .filter(|key| !is_floor(key))
+                .filter_map(|key| cost(key))
+                .min();
             let cells = keys.iter().map(|key| match cost(key) {
-                None => "–".to_owned(),
+                None => Cell::new("–"),
                 Some(instructions) => {
-                    let mark = if Some(instructions) == best && !is_floor(key) { BEST } else { "" };
+                    let is_best = Some(instructions) == best && !is_floor(key);
+                    let mark = if is_best { BEST } else { "" };
                     let number = format!("{mark}{}", Grouped(instructions));
-                    match cost(BASE) {
-                        Some(base) => {
-                            let gap = if self.markdown { "<br>" } else { "\n" };
-                            format!("{number}{gap}{}", Ratio(instructions, base))
-                        }
+                    let text = match cost(BASE) {
+                        Some(base) => self.stacked(&number, &Ratio(instructions, base)),
                         None => number,
+                    };
+                    let cell = Cell::new(text);
+                    if is_best && !self.markdown {
+                        cell.add_attribute(Attribute::Bold)
+                    } else {
+                        cell
                     }
                 }
             });
-            table.add_row([Grouped(rows).to_string()].into_iter().chain(cells));
+            table.add_row([Cell::new(Grouped(rows))].into_iter().chain(cells));
         }
         Self::finish(table, 0)
     }
@@ -124,23 +160,23 @@ impl Table {
         let mut table = self.table();
         let mut header = vec!["\"new elements\"".to_owned(), "new rows".to_owned()];
         for key in &keys {
-            header.push(format!("{}, published", heading(key)));
-            header.push("here".to_owned());
+            header.push(self.stacked(&heading(key), &"published, here"));
         }
         table.set_header(header);
         for row in published::USERS.rows {
-            let mut cells =
-                vec![Grouped(row.span).to_string(), Grouped(row.rows()).to_string()];
+            let mut cells = vec![
+                Grouped(row.span).to_string(),
+                Grouped(row.rows()).to_string(),
+            ];
             for (key, published) in keys.iter().zip(row.instructions) {
-                cells.push(Grouped(published).to_string());
-                cells.push(match results.case(key, at, row.rows()) {
-                    Some(Case { measurement, .. }) => format!(
-                        "{} ({})",
-                        Grouped(measurement.instructions),
-                        Ratio(measurement.instructions, published)
-                    ),
-                    None => "–".to_owned(),
-                });
+                let here = results.case(key, at, row.rows()).map_or_else(
+                    || "–".to_owned(),
+                    |Case { measurement, .. }| {
+                        let ratio = Ratio(measurement.instructions, published);
+                        format!("{} {ratio}", Grouped(measurement.instructions))
+                    },
+                );
+                cells.push(self.stacked(&Grouped(published).to_string(), &here));
             }
             table.add_row(cells);
         }
@@ -155,6 +191,16 @@ impl Table {
 
     fn settings(&self, results: &Results) -> String {
         let mut table = self.table();
+        if !self.markdown {
+            for inner in [
+                TableComponent::HorizontalLines,
+                TableComponent::MiddleIntersections,
+                TableComponent::LeftBorderIntersections,
+                TableComponent::RightBorderIntersections,
+            ] {
+                table.remove_style(inner);
+            }
+        }
         table.set_header([
             "setting",
             "populate",
@@ -170,16 +216,19 @@ impl Table {
         ]);
         for setting in &results.settings {
             let sqlite = |value: &dyn Fn(&stablebench_protocol::SqliteSettings) -> String| {
-                setting.sqlite.as_ref().map_or_else(|| "–".to_owned(), value)
+                setting
+                    .sqlite
+                    .as_ref()
+                    .map_or_else(|| "–".to_owned(), value)
             };
             table.add_row([
                 heading(&setting.key),
                 Short(setting.populate.instructions).to_string(),
                 Grouped(setting.populate.instructions / results.rows.max(1)).to_string(),
                 Grouped(setting.populate.messages).to_string(),
-                Short(setting.stored_bytes).to_string(),
+                format!("{}B", Short(setting.stored_bytes)),
                 Grouped(setting.stored_bytes / results.rows.max(1)).to_string(),
-                Short(setting.heap_pages * 65_536).to_string(),
+                format!("{}B", Short(setting.heap_pages * 65_536)),
                 sqlite(&|sqlite| Grouped(u64::from(sqlite.page_size)).to_string()),
                 sqlite(&|sqlite| sqlite.cache_size.to_string()),
                 sqlite(&|sqlite| format!("{:?}", sqlite.synchronous).to_lowercase()),
@@ -191,21 +240,40 @@ impl Table {
 
     fn notes(&self, results: &Results) -> Result<String> {
         let mut text = String::new();
-        let overhead = results.cases.first().map_or(0, |case| case.measurement.counter_overhead);
+        let overhead = results
+            .cases
+            .first()
+            .map_or(0, |case| case.measurement.counter_overhead);
         writeln!(
             text,
-            "{BEST} cheapest of the row; × is against StableBTreeMap. The floors store the same \
+            "{BEST} is the cheapest of a row; × is against StableBTreeMap. The floors store the same \
              bytes on bare stable memory.\nInstructions of one message, SQLite in one \
              transaction, read from performance_counter(0); reading it twice costs {overhead}, \
              not subtracted.\nWhat the counter does not see, changed heap pages, is in the saved \
              results as `message.charge`."
         )?;
+        if results.settings.iter().any(|setting| {
+            setting.sqlite.as_ref().is_some_and(|sqlite| {
+                sqlite.locking_mode == stablebench_protocol::LockingMode::Exclusive
+            })
+        }) {
+            writeln!(
+                text,
+                "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal file \
+                 open: DELETE then overwrites its header, as PERSIST does."
+            )?;
+        }
         let canister = &results.canister;
         let versions: Vec<String> = canister
             .crates
             .iter()
             .map(|version| format!("{} {}", version.name, version.version))
-            .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
+            .chain(
+                canister
+                    .sqlite
+                    .iter()
+                    .map(|sqlite| format!("SQLite {}", sqlite.version)),
+            )
             .collect();
         writeln!(text, "\nMeasured: {}", versions.join(", "))?;
         writeln!(
@@ -216,7 +284,11 @@ impl Table {
             results.replica.kind,
             results.replica.version,
             results.stablebench,
-            results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
+            results
+                .revision
+                .as_ref()
+                .map(|revision| format!(" {revision}"))
+                .unwrap_or_default()
         )?;
         writeln!(text, "Again: {}", results.command)?;
         Ok(text)

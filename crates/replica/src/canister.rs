@@ -128,7 +128,14 @@ impl Canister {
         argument: &[u8],
     ) -> Result<Execution, HostError> {
         let stable = Image::new()?;
-        self.code(module, caller, argument, stable, EntryPoint::Init, Steps::default())
+        self.code(
+            module,
+            caller,
+            argument,
+            stable,
+            EntryPoint::Init,
+            Steps::default(),
+        )
     }
 
     /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap
@@ -156,7 +163,14 @@ impl Canister {
                 return Ok(self.code_failed(&steps, &fault));
             }
         }
-        self.code(module, caller, argument, state.stable, EntryPoint::PostUpgrade, steps)
+        self.code(
+            module,
+            caller,
+            argument,
+            state.stable,
+            EntryPoint::PostUpgrade,
+            steps,
+        )
     }
 
     fn code(
@@ -169,7 +183,10 @@ impl Canister {
         mut steps: Steps,
     ) -> Result<Execution, HostError> {
         let mut state = State::of(module, stable)?;
-        let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
+        let start = module
+            .rewritten()
+            .has_start
+            .then(|| ("start".to_owned(), Mode::Start));
         let entry = module
             .has(entry_point)
             .then(|| (exported(entry_point.name()), Mode::Init));
@@ -204,7 +221,7 @@ impl Canister {
         method: &str,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        let began = Instant::now();
+        let began = now();
         let (id, induction) = (self.id(), cycles::induction(method, argument));
         let Some(module) = self.module.clone() else {
             return Ok(Execution::refused(Fault::NoModule.reject(&id)));
@@ -227,7 +244,10 @@ impl Canister {
                 }));
             }
             None => {
-                let fault = Fault::MethodNotFound { kind: "update", name: method.to_owned() };
+                let fault = Fault::MethodNotFound {
+                    kind: "update",
+                    name: method.to_owned(),
+                };
                 let mut execution = Execution::refused(fault.reject(&id));
                 execution.cycles = induction + cycles::execution(Instructions(0), false);
                 return Ok(self.paid(execution));
@@ -235,12 +255,16 @@ impl Canister {
         };
         let mut message = self.message(mode, caller, argument.to_vec());
         // What the message may cost at the most is set aside while it runs.
-        let set_aside =
-            induction + cycles::execution(mode.instructions().0, is_64_bit(&module));
-        message.balance =
-            Cycles(message.balance.get().saturating_sub(set_aside.get()));
+        let set_aside = induction + cycles::execution(mode.instructions().0, is_64_bit(&module));
+        message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(&module, &self.state, message, &export, limits::UPDATE_INSTRUCTIONS)?;
+        let mut ran = run(
+            &module,
+            &self.state,
+            message,
+            &export,
+            limits::UPDATE_INSTRUCTIONS,
+        )?;
         if let Some(changes) = ran.changes.take() {
             changes.commit(&mut self.state)?;
             self.version += 1;
@@ -264,7 +288,7 @@ impl Canister {
         method: &str,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        let began = Instant::now();
+        let began = now();
         let id = self.id();
         let Some(module) = &self.module else {
             return Ok(Execution::refused(Fault::NoModule.reject(&id)));
@@ -274,17 +298,24 @@ impl Canister {
         }
         let (mode, prefix) = match module.method(method) {
             Some(MethodKind::Query) => (Mode::Query, "canister_query"),
-            Some(MethodKind::CompositeQuery) => {
-                (Mode::CompositeQuery, "canister_composite_query")
-            }
+            Some(MethodKind::CompositeQuery) => (Mode::CompositeQuery, "canister_composite_query"),
             Some(MethodKind::Update) | None => {
-                let fault = Fault::MethodNotFound { kind: "query", name: method.to_owned() };
+                let fault = Fault::MethodNotFound {
+                    kind: "query",
+                    name: method.to_owned(),
+                };
                 return Ok(Execution::refused(fault.reject(&id)));
             }
         };
         let message = self.message(mode, caller, argument.to_vec());
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(module, &self.state, message, &export, limits::QUERY_INSTRUCTIONS)?;
+        let ran = run(
+            module,
+            &self.state,
+            message,
+            &export,
+            limits::QUERY_INSTRUCTIONS,
+        )?;
         let mut execution = answered(&id, ran, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -302,7 +333,13 @@ impl Canister {
         let mut message = self.message(Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(module, &self.state, message, &export, limits::INSPECT_INSTRUCTIONS)?;
+        let ran = run(
+            module,
+            &self.state,
+            message,
+            &export,
+            limits::INSPECT_INSTRUCTIONS,
+        )?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -334,7 +371,10 @@ impl Canister {
     }
 
     fn memory(&self) -> Bytes {
-        let module = self.module.as_ref().map_or(0, |module| module.uploaded().len());
+        let module = self
+            .module
+            .as_ref()
+            .map_or(0, |module| module.uploaded().len());
         Bytes((self.state.heap.size() + self.state.stable.size() + module) as u64)
     }
 
@@ -379,7 +419,11 @@ impl State {
         pages.sort_unstable();
         pages.dedup();
         heap.commit(mapping.bytes(), &pages)?;
-        Ok(Self { heap, stable, ..Self::empty()? })
+        Ok(Self {
+            heap,
+            stable,
+            ..Self::empty()?
+        })
     }
 }
 
@@ -401,7 +445,9 @@ impl Steps {
         message: Message,
         export: &str,
     ) -> Result<Result<(), Fault>, HostError> {
-        let left = limits::INSTALL_INSTRUCTIONS.get().saturating_sub(self.charge.get());
+        let left = limits::INSTALL_INSTRUCTIONS
+            .get()
+            .saturating_sub(self.charge.get());
         let mut ran = run(module, state, message, export, Instructions(left))?;
         self.instructions += ran.instructions;
         self.charge += ran.charge;
@@ -423,6 +469,15 @@ impl Steps {
             ..Execution::of(outcome)
         }
     }
+}
+
+/// Wall time is told beside the counts and never part of them.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one clock, for `Execution::wall`"
+)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn is_64_bit(module: &Module) -> bool {
@@ -450,9 +505,10 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
         Err(fault) => Err(fault.reject(id)),
         Ok(()) => match ran.effects.answer {
             Answer::Reply(reply) => Ok(reply),
-            Answer::Reject(message) => {
-                Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
-            }
+            Answer::Reject(message) => Err(Reject {
+                code: ErrorCode::CanisterRejectedMessage,
+                message,
+            }),
             Answer::Pending(_) => Err(Reject {
                 code: ErrorCode::CanisterDidNotReply,
                 message: format!("Canister {id} {silence}"),

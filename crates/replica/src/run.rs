@@ -22,7 +22,6 @@ use crate::system_api::names::AddressWidth;
 use crate::system_api::slices::Slices;
 use crate::units::{Bytes, Instructions, OS_PAGE, OsPages, WASM_PAGE, WasmPages};
 
-
 /// What a canister keeps between messages.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -116,8 +115,12 @@ impl Changes {
     ///
     /// If the host has no memory left; the state is then not to be used.
     pub fn commit(self, state: &mut State) -> io::Result<()> {
-        state.heap.commit(self.parts.heap.data(&self.store), &self.heap)?;
-        state.stable.commit(self.parts.stable.data(&self.store), &self.stable)?;
+        state
+            .heap
+            .commit(self.parts.heap.data(&self.store), &self.heap)?;
+        state
+            .stable
+            .commit(self.parts.stable.data(&self.store), &self.stable)?;
         state.globals = self.globals;
         let effects = &self.store.data().effects;
         state.timer = effects.timer;
@@ -143,7 +146,9 @@ pub fn run(
 ) -> io::Result<Run> {
     // Compiled code runs on this thread's stack, and running out of that would
     // end the process instead of the message.
-    stacker::maybe_grow(STACK, 2 * STACK, || run_here(module, state, message, export, total))
+    stacker::maybe_grow(STACK, 2 * STACK, || {
+        run_here(module, state, message, export, total)
+    })
 }
 
 fn run_here(
@@ -161,7 +166,9 @@ fn run_here(
         slices: Slices::new(total, slice),
         has_heap: module.rewritten().has_heap,
         limits: StoreLimitsBuilder::new()
-            .memory_size(usize::try_from(Bytes::from(limits::MAX_STABLE).get()).unwrap_or(usize::MAX))
+            .memory_size(
+                usize::try_from(Bytes::from(limits::MAX_STABLE).get()).unwrap_or(usize::MAX),
+            )
             .tables(1)
             .table_elements(limits::MAX_TABLE_ELEMENTS)
             .build(),
@@ -176,7 +183,9 @@ fn run_here(
         Ok(live) => live,
         Err(error) => {
             return Ok(Run {
-                result: Err(Fault::Engine(format!("Failed to instantiate module: {error:#}"))),
+                result: Err(Fault::Engine(format!(
+                    "Failed to instantiate module: {error:#}"
+                ))),
                 effects: store.into_data().effects,
                 instructions: Instructions(0),
                 charge: Instructions(0),
@@ -220,18 +229,30 @@ impl Live {
         let instance = module.ready().instantiate(&mut *store)?;
         let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
         let mut memory = |name: &str| {
-            instance.get_memory(&mut *store, name).ok_or_else(|| missing(name))
+            instance
+                .get_memory(&mut *store, name)
+                .ok_or_else(|| missing(name))
         };
         let (heap, stable, byte_map) = (memory("heap")?, memory("stable")?, memory("byte map")?);
-        let mut global =
-            |name: &str| instance.get_global(&mut *store, name).ok_or_else(|| missing(name));
+        let mut global = |name: &str| {
+            instance
+                .get_global(&mut *store, name)
+                .ok_or_else(|| missing(name))
+        };
         let counter = global("counter")?;
         let (accessible, writable) = (global("accessible")?, global("writable")?);
-        let parts = Parts { counter, heap, stable, byte_map };
+        let parts = Parts {
+            counter,
+            heap,
+            stable,
+            byte_map,
+        };
 
         for ((index, _), value) in module.rewritten().globals.iter().zip(&state.globals) {
             let name = format!("global {index}");
-            let global = instance.get_global(&mut *store, &name).ok_or_else(|| missing(&name))?;
+            let global = instance
+                .get_global(&mut *store, &name)
+                .ok_or_else(|| missing(&name))?;
             global.set(&mut *store, value.value())?;
         }
         let first = store.data().slices.first();
@@ -244,7 +265,9 @@ impl Live {
     }
 
     fn call(&mut self, store: &mut Store<Host>, export: &str) -> wasmtime::Result<()> {
-        self.instance.get_typed_func::<(), ()>(&mut *store, export)?.call(store, ())
+        self.instance
+            .get_typed_func::<(), ()>(&mut *store, export)?
+            .call(store, ())
     }
 
     fn finish(
@@ -260,7 +283,11 @@ impl Live {
         let stable = self.parts.stable.data(&store);
         let marks = &self.parts.byte_map.data(&store)[..stable.len().div_ceil(PAGE)];
         let marked = |bit: u8| -> Vec<usize> {
-            (0..).zip(marks).filter(|(_, mark)| **mark & bit != 0).map(|(page, _)| page).collect()
+            (0..)
+                .zip(marks)
+                .filter(|(_, mark)| **mark & bit != 0)
+                .map(|(page, _)| page)
+                .collect()
         };
         let (stable_written, stable_accessed) = (marked(1), marked(2).len());
 
@@ -310,7 +337,10 @@ impl Live {
         globals
             .iter()
             .filter_map(|(index, _)| {
-                match self.instance.get_export(&mut *store, &format!("global {index}")) {
+                match self
+                    .instance
+                    .get_export(&mut *store, &format!("global {index}"))
+                {
                     Some(Extern::Global(global)) => GlobalValue::read(&global.get(&mut *store)),
                     _ => None,
                 }
@@ -329,5 +359,9 @@ fn changed_pages(before: &Image, after: &[u8], pages: &[usize]) -> io::Result<Ve
         let old = before.get(page * PAGE..(page + 1) * PAGE).unwrap_or(&ZERO);
         bytes[page * PAGE..(page + 1) * PAGE] != *old
     };
-    Ok(pages.iter().copied().filter(|index| page(after, *index)).collect())
+    Ok(pages
+        .iter()
+        .copied()
+        .filter(|index| page(after, *index))
+        .collect())
 }

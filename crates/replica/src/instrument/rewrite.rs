@@ -18,10 +18,10 @@ use wasm_encoder::{
 use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
 
 use super::blocks::{ChargeKind, Unpriced, charges};
-use crate::system_api::names::AddressWidth;
 use super::stable::{self, Added, Api, Direction};
 use super::{Error, HOST, Instrumented};
 use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
+use crate::system_api::names::AddressWidth;
 use crate::units::{OS_PAGE, WASM_PAGE};
 
 /// The stable calls that become functions of the module.
@@ -227,7 +227,10 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             self.map.parse_table_section(&mut tables, reader)?;
             module.section(&tables);
         }
-        module.section(&memories).section(&self.globals()?).section(&exports);
+        module
+            .section(&memories)
+            .section(&self.globals()?)
+            .section(&exports);
         if let Some(reader) = self.sections.elements.clone() {
             let mut elements = ElementSection::new();
             self.map.parse_element_section(&mut elements, reader)?;
@@ -277,7 +280,12 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 imports.import(import.module, import.name, EntityType::Function(ty));
             }
         }
-        let names = ["out_of_instructions", "heap_grown", "may_grow_stable", "fail"];
+        let names = [
+            "out_of_instructions",
+            "heap_grown",
+            "may_grow_stable",
+            "fail",
+        ];
         for (name, ty) in names.iter().zip(self.first_added_type..) {
             imports.import(HOST, name, EntityType::Function(ty));
         }
@@ -315,7 +323,10 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         };
         // A canister without a heap gets an empty one, so that indices are fixed.
         let (minimum, maximum) = self.sections.memory.map_or((0, 0), |memory| {
-            (memory.initial, memory.maximum.unwrap_or(u64::MAX).min(largest.get()))
+            (
+                memory.initial,
+                memory.maximum.unwrap_or(u64::MAX).min(largest.get()),
+            )
         });
         let stable = MAX_STABLE.get();
         let byte_map = stable * WASM_PAGE / OS_PAGE / WASM_PAGE;
@@ -342,7 +353,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         }
         for _ in 0..3 {
             globals.global(
-                GlobalType { val_type: ValType::I64, mutable: true, shared: false },
+                GlobalType {
+                    val_type: ValType::I64,
+                    mutable: true,
+                    shared: false,
+                },
                 &ConstExpr::i64_const(0),
             );
         }
@@ -356,7 +371,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             if matches!(export.kind, ExternalKind::Func) {
                 let function = self.map.function_index(export.index)?;
                 // A prefix, so that no name of the canister's meets one of ours.
-                exports.export(&format!("function {}", export.name), ExportKind::Func, function);
+                exports.export(
+                    &format!("function {}", export.name),
+                    ExportKind::Func,
+                    function,
+                );
             }
         }
         let mut mutable = Vec::new();
@@ -399,8 +418,10 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                         _ => return Err(Error::Unsupported("a data offset that is no constant")),
                     };
                     active.push((address, data.data.to_vec()));
-                    section
-                        .segment(DataSegment { mode: DataSegmentMode::Passive, data: [0_u8; 0] });
+                    section.segment(DataSegment {
+                        mode: DataSegmentMode::Passive,
+                        data: [0_u8; 0],
+                    });
                 }
             }
         }
@@ -437,13 +458,19 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         body: &FunctionBody<'_>,
         params: u32,
     ) -> Result<Function, Error> {
-        let operators: Vec<Operator<'_>> =
-            body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
+        let operators: Vec<Operator<'_>> = body
+            .get_operators_reader()?
+            .into_iter()
+            .collect::<Result<_, _>>()?;
         let charges = charges(&operators, self.address_width).map_err(|Unpriced(position)| {
             let debug = format!("{:?}", operators[position]);
             Error::Unpriced {
                 function: index,
-                operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
+                operator: debug
+                    .split([' ', '{'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
             }
         })?;
 
@@ -454,7 +481,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             count += number;
             locals.push((number, self.map.val_type(ty)?));
         }
-        let grows = operators.iter().any(|op| matches!(op, Operator::MemoryGrow { .. }));
+        let grows = operators
+            .iter()
+            .any(|op| matches!(op, Operator::MemoryGrow { .. }));
         let delta = count;
         if grows {
             locals.push((1, self.size_type()));

@@ -61,9 +61,15 @@ impl Mapping {
                 MapFlags::PRIVATE | MapFlags::NORESERVE,
             )?
         };
-        let base = NonNull::new(base.cast())
-            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { base, size: 0, reserved, whole, access })
+        let base =
+            NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self {
+            base,
+            size: 0,
+            reserved,
+            whole,
+            access,
+        })
     }
 
     fn at(&self, offset: usize) -> *mut c_void {

@@ -33,9 +33,9 @@ impl<'a> Call<'a> {
         let message = self.message;
         let mode = message.mode;
         match call {
-            C::MsgArgDataSize => {
-                self.argument("ic0_msg_arg_data_size").map(|bytes| bytes.len() as u64)
-            }
+            C::MsgArgDataSize => self
+                .argument("ic0_msg_arg_data_size")
+                .map(|bytes| bytes.len() as u64),
             C::MsgArgDataCopy => {
                 let bytes = self.argument("ic0_msg_arg_data_copy")?;
                 self.copy_out(args, "ic0.msg_arg_data_copy", "payload", bytes)
@@ -61,7 +61,9 @@ impl<'a> Call<'a> {
             C::AcceptMessage => {
                 self.unless("ic0_accept_message", mode != Mode::InspectMessage)?;
                 if self.effects.accepted {
-                    return Err(contract("ic0.accept_message: the function was already called."));
+                    return Err(contract(
+                        "ic0.accept_message: the function was already called.",
+                    ));
                 }
                 self.effects.accepted = true;
                 Ok(0)
@@ -98,9 +100,7 @@ impl<'a> Call<'a> {
                 self.cycles_out(arg(0), self.balance(), "ic0_canister_cycle_balance128")
             }
             // An ingress message carries no cycles, and nothing was called.
-            C::MsgCyclesAvailable => {
-                self.only_in_calls("ic0_msg_cycles_available").map(|()| 0)
-            }
+            C::MsgCyclesAvailable => self.only_in_calls("ic0_msg_cycles_available").map(|()| 0),
             C::MsgCyclesAvailable128 => {
                 self.only_in_calls("ic0_msg_cycles_available128")?;
                 self.cycles_out(arg(0), Cycles(0), "ic0_msg_cycles_available128")
@@ -142,7 +142,8 @@ impl<'a> Call<'a> {
             }
             C::CanisterStatus => {
                 const RUNNING: u64 = 1;
-                self.unless("ic0_canister_status", mode == Mode::Start).map(|()| RUNNING)
+                self.unless("ic0_canister_status", mode == Mode::Start)
+                    .map(|()| RUNNING)
             }
             C::CanisterVersion => {
                 self.unless("ic0_canister_version", mode == Mode::Start)?;
@@ -174,9 +175,13 @@ impl<'a> Call<'a> {
             C::PerformanceCounter => match arg(0) {
                 // Without calls to other canisters a call context is one message.
                 0 | 1 => Ok(self.used.get()),
-                other => Err(contract(format!("Error getting performance counter type {other}"))),
+                other => Err(contract(format!(
+                    "Error getting performance counter type {other}"
+                ))),
             },
-            C::EnvVarCount => self.unless("ic0_env_var_count", mode == Mode::Start).map(|()| 0),
+            C::EnvVarCount => self
+                .unless("ic0_env_var_count", mode == Mode::Start)
+                .map(|()| 0),
             C::EnvVarNameSize | C::EnvVarNameCopy => Err(contract(format!(
                 "Environment variable index {} is out of bounds. The number of environment \
                  variables is 0.",
@@ -184,7 +189,8 @@ impl<'a> Call<'a> {
             ))),
             C::EnvVarNameExists => {
                 self.unless("ic0_env_var_name_exists", mode == Mode::Start)?;
-                self.heap("ic0.env_var_name_exists heap", arg(0), arg(1)).map(|_| 0)
+                self.heap("ic0.env_var_name_exists heap", arg(0), arg(1))
+                    .map(|_| 0)
             }
             C::EnvVarValueSize | C::EnvVarValueCopy => {
                 let name = self.heap("ic0.env_var_value_size heap", arg(0), arg(1))?;
@@ -216,11 +222,17 @@ impl<'a> Call<'a> {
             C::CostVetkdDeriveKey => self.cost_of_key("ic0.cost_vetkd_derive_key", args, 1),
 
             C::RootKeySize => {
-                self.unless("ic0_root_key_size", mode == Mode::Start || !mode.is_replicated())?;
+                self.unless(
+                    "ic0_root_key_size",
+                    mode == Mode::Start || !mode.is_replicated(),
+                )?;
                 Ok(ROOT_KEY.len() as u64)
             }
             C::RootKeyCopy => {
-                self.unless("ic0.root_key_copy", mode == Mode::Start || !mode.is_replicated())?;
+                self.unless(
+                    "ic0.root_key_copy",
+                    mode == Mode::Start || !mode.is_replicated(),
+                )?;
                 self.copy_out(args, "ic0.root_key_copy", "bytes", &ROOT_KEY)
             }
             C::CertifiedDataSet => self.certify(arg(0), arg(1)),
@@ -232,7 +244,10 @@ impl<'a> Call<'a> {
             },
             C::DataCertificatePresent => {
                 self.unless("ic0_data_certificate_present", mode == Mode::Start)?;
-                Ok(u64::from(matches!(mode, Mode::Query | Mode::CompositeQuery)))
+                Ok(u64::from(matches!(
+                    mode,
+                    Mode::Query | Mode::CompositeQuery
+                )))
             }
 
             C::DebugPrint => {
@@ -254,9 +269,10 @@ impl<'a> Call<'a> {
             | C::Stable64Size
             | C::Stable64Grow
             | C::Stable64Read
-            | C::Stable64Write => {
-                Err(Fault::Engine(format!("ic0.{} reached the host", call.name())))
-            }
+            | C::Stable64Write => Err(Fault::Engine(format!(
+                "ic0.{} reached the host",
+                call.name()
+            ))),
             // Validation refuses modules that import these.
             C::CallNew
             | C::CallDataAppend
@@ -279,11 +295,18 @@ impl<'a> Call<'a> {
     }
 
     fn wrong_mode(&self, call: &str) -> Fault {
-        contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
+        contract(format!(
+            "\"{call}\" cannot be executed in {} mode",
+            self.message.mode
+        ))
     }
 
     fn unless(&self, call: &str, refused: bool) -> Result<(), Fault> {
-        if refused { Err(self.wrong_mode(call)) } else { Ok(()) }
+        if refused {
+            Err(self.wrong_mode(call))
+        } else {
+            Ok(())
+        }
     }
 
     fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
@@ -292,7 +315,10 @@ impl<'a> Call<'a> {
     }
 
     fn unsupported(&self, call: SystemCall) -> Fault {
-        Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
+        Fault::Engine(format!(
+            "ic0.{} is not supported by the embedded replica",
+            call.name()
+        ))
     }
 
     /// `cost_*(src, size, kind, dst)`: the subnet has no keys to sign with.
@@ -307,11 +333,18 @@ impl<'a> Call<'a> {
             let name = String::from_utf8_lossy(name);
             return Err(contract(format!("Failed to decode key name {name}")));
         }
-        Ok(if kind < kinds { UNKNOWN_KEY } else { UNKNOWN_KIND })
+        Ok(if kind < kinds {
+            UNKNOWN_KEY
+        } else {
+            UNKNOWN_KIND
+        })
     }
 
     fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {
-        self.unless(call, matches!(self.message.mode, Mode::Start | Mode::PreUpgrade))?;
+        self.unless(
+            call,
+            matches!(self.message.mode, Mode::Start | Mode::PreUpgrade),
+        )?;
         Ok(&self.message.argument)
     }
 
@@ -364,7 +397,9 @@ impl<'a> Call<'a> {
         let mode = self.message.mode;
         self.unless("ic0_msg_reply_data_append", !mode.answers())?;
         let Answer::Pending(reply) = &mut self.effects.answer else {
-            return Err(contract("ic0.msg_reply_data_append: the call is already replied."));
+            return Err(contract(
+                "ic0.msg_reply_data_append: the call is already replied.",
+            ));
         };
         let length = (reply.len() as u64).saturating_add(size);
         let limit = mode.max_reply();
@@ -451,7 +486,9 @@ fn no_heap() -> Fault {
 /// The `size` bytes of `bytes` from `start`.
 fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
     let end = start.checked_add(size).ok_or_else(|| {
-        contract(format!("{what}: src={start} + length={size} is an invalid address"))
+        contract(format!(
+            "{what}: src={start} + length={size} is an invalid address"
+        ))
     })?;
     let out_of_bounds = || {
         contract(format!(

@@ -10,8 +10,8 @@ use super::names::{AddressWidth, MODULE, SystemCall};
 use super::prices::price;
 use super::slices::Slices;
 use crate::fault::{Fault, Trap};
-use crate::instrument::stable::failure;
 use crate::instrument::HOST;
+use crate::instrument::stable::failure;
 use crate::limits;
 use crate::units::{Bytes, Instructions, WASM_PAGE};
 
@@ -33,7 +33,9 @@ pub struct Host {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("message", &self.message).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("message", &self.message)
+            .finish_non_exhaustive()
     }
 }
 
@@ -53,7 +55,10 @@ pub struct Parts {
 type Host_<'a> = Caller<'a, Host>;
 
 fn parts(caller: &Host_<'_>) -> Result<Parts, Fault> {
-    caller.data().parts.ok_or_else(|| Fault::Engine("the module is not ready".to_owned()))
+    caller
+        .data()
+        .parts
+        .ok_or_else(|| Fault::Engine("the module is not ready".to_owned()))
 }
 
 fn counter(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, Fault> {
@@ -111,16 +116,21 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         let (params, results) = (types(signature.params), types(signature.results));
         let returned = results.first().cloned();
         let ty = FuncType::new(linker.engine(), params, results);
-        linker.func_new(MODULE, call.name(), ty, move |mut caller, params, results| {
-            let result = system_call(&mut caller, call, params)?;
-            if let Some(slot) = results.first_mut() {
-                *slot = match &returned {
-                    Some(ValType::I64) => Val::I64(result.cast_signed()),
-                    _ => Val::I32((result as u32).cast_signed()),
-                };
-            }
-            Ok(())
-        })?;
+        linker.func_new(
+            MODULE,
+            call.name(),
+            ty,
+            move |mut caller, params, results| {
+                let result = system_call(&mut caller, call, params)?;
+                if let Some(slot) = results.first_mut() {
+                    *slot = match &returned {
+                        Some(ValType::I64) => Val::I64(result.cast_signed()),
+                        _ => Val::I32((result as u32).cast_signed()),
+                    };
+                }
+                Ok(())
+            },
+        )?;
     }
     linker.func_wrap(HOST, "out_of_instructions", |mut caller: Host_<'_>| {
         let parts = parts(&caller)?;
@@ -133,7 +143,8 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
             "heap_grown",
             |caller: Host_<'_>, before: i32, delta: i32| {
                 if before != -1 {
-                    let pages = u64::from(before.cast_unsigned()) + u64::from(delta.cast_unsigned());
+                    let pages =
+                        u64::from(before.cast_unsigned()) + u64::from(delta.cast_unsigned());
                     heap_grown(&caller, pages)?;
                 }
                 wasmtime::Result::Ok(before)
@@ -152,7 +163,9 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         )?,
     };
     linker.func_wrap(HOST, "may_grow_stable", may_grow_stable)?;
-    linker.func_wrap(HOST, "fail", |code: i32| wasmtime::Result::<()>::Err(failed(code).into()))?;
+    linker.func_wrap(HOST, "fail", |code: i32| {
+        wasmtime::Result::<()>::Err(failed(code).into())
+    })?;
     Ok(())
 }
 
@@ -171,7 +184,9 @@ fn system_call(
     }
     let args = args.get(..params.len()).unwrap_or(&args);
     let parts = parts(caller)?;
-    let logged = with_call(caller, &parts, Instructions(0), |call| call.log_charge(system_call, args));
+    let logged = with_call(caller, &parts, Instructions(0), |call| {
+        call.log_charge(system_call, args)
+    });
     let fee = price(system_call).of(args).saturating_add(logged);
     let left = charge(caller, &parts, fee)?;
     let used = caller.data().slices.used(left);
@@ -185,8 +200,18 @@ fn with_call<T>(
     work: impl FnOnce(&mut Call<'_>) -> T,
 ) -> T {
     let (heap, host) = parts.heap.data_and_store_mut(caller);
-    let Host { message, effects, has_heap, .. } = host;
-    work(&mut Call { message, effects, heap: has_heap.then_some(heap), used })
+    let Host {
+        message,
+        effects,
+        has_heap,
+        ..
+    } = host;
+    work(&mut Call {
+        message,
+        effects,
+        heap: has_heap.then_some(heap),
+        used,
+    })
 }
 
 fn heap_grown(caller: &Host_<'_>, pages: u64) -> Result<(), Fault> {

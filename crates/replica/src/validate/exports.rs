@@ -97,14 +97,6 @@ entry_points! {
 }
 
 impl EntryPoint {
-    /// Whether the embedded replica never calls it.
-    pub(super) fn is_idle(self) -> bool {
-        matches!(
-            self,
-            Self::Heartbeat | Self::GlobalTimer | Self::OnLowWasmMemory
-        )
-    }
-
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .iter()

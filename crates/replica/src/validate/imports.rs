@@ -2,6 +2,7 @@
 
 use wasmparser::{FuncType, TypeRef, ValType};
 
+use super::exports::EntryPoint;
 use super::refusal::Invalid;
 use super::sections::Sections;
 use crate::system_api::names::{AddressWidth, MODULE, SystemCall, Type};
@@ -55,17 +56,24 @@ pub(super) fn check(
     Ok(calls)
 }
 
-/// Refuses what the real replica would install and the embedded one could not execute.
-pub(super) fn check_supported(imports: &[SystemCall]) -> Result<(), Invalid> {
-    match imports.iter().find(|call| NOT_EMBEDDED.contains(call)) {
-        Some(call) => Err(Invalid::NotEmbedded(call.name())),
-        None => Ok(()),
+/// Refuses what the real replica would install and the embedded one could not execute:
+/// calls to other canisters, heartbeats, and timers that would run something.
+pub(super) fn check_supported(
+    imports: &[SystemCall],
+    entry_points: &[EntryPoint],
+) -> Result<(), Invalid> {
+    if let Some(call) = imports.iter().find(|call| NOT_EMBEDDED.contains(call)) {
+        return Err(Invalid::NotEmbedded(call.name()));
     }
-}
-
-/// Whether the function can be called, to no effect.
-pub(super) fn is_idle(call: SystemCall) -> bool {
-    call == SystemCall::GlobalTimerSet
+    let exported = |entry_point| entry_points.contains(&entry_point);
+    if exported(EntryPoint::Heartbeat) {
+        return Err(Invalid::NotEmbedded(EntryPoint::Heartbeat.name()));
+    }
+    // A timer that is set without a function to run does nothing on the replica either.
+    if exported(EntryPoint::GlobalTimer) && imports.contains(&SystemCall::GlobalTimerSet) {
+        return Err(Invalid::NotEmbedded(SystemCall::GlobalTimerSet.name()));
+    }
+    Ok(())
 }
 
 fn refused(words: impl Into<String>) -> Invalid {

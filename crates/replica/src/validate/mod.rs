@@ -69,9 +69,6 @@ pub struct ModuleInfo {
     /// What compiling costs follows from the operators *after* it, plus two for each
     /// global.
     pub operators: u64,
-    /// Names of imports and exports that install but do nothing in the embedded
-    /// replica, because it runs no timers and no heartbeats.
-    pub unsupported: Vec<&'static str>,
 }
 
 impl ModuleInfo {
@@ -102,16 +99,9 @@ pub fn validate(wasm: &[u8]) -> Result<ModuleInfo, Refusal> {
     let custom_sections = custom::check(&sections)?;
     limits::check_data_bounds(&sections)?;
     engine::check(&sections)?;
-    imports::check_supported(&imports)?;
-
-    let idle_imports = imports.iter().filter(|&&call| imports::is_idle(call));
-    let idle_exports = exports.entry_points.iter().filter(|entry| entry.is_idle());
-    let unsupported = idle_imports
-        .map(|call| call.name())
-        .chain(idle_exports.map(|entry| entry.name()));
+    imports::check_supported(&imports, &exports.entry_points)?;
 
     Ok(ModuleInfo {
-        unsupported: unsupported.collect(),
         methods: exports.methods,
         entry_points: exports.entry_points,
         start: sections.start,

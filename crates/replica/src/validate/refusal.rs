@@ -93,8 +93,8 @@ pub(super) enum Invalid {
     TooManyCustom { defined: usize, allowed: usize },
     /// Not a refusal of the real replica.
     #[error(
-        "Module imports function '{0}' from 'ic0', which the embedded replica does not \
-         support: it runs one canister, without calls to others."
+        "Module uses '{0}', which the embedded replica does not support: it runs one \
+         canister, without calls to others, timers or heartbeats."
     )]
     NotEmbedded(&'static str),
 }

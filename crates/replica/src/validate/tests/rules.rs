@@ -47,7 +47,6 @@ fn a_good_module_tells_what_it_exports_and_imports() {
             custom_sections: BTreeMap::new(),
             // Two constants, add, drop, end.
             operators: 5,
-            unsupported: vec![],
         }
     );
     assert!(!info.has(EntryPoint::PreUpgrade));
@@ -316,25 +315,28 @@ fn what_only_the_embedded_replica_lacks_is_told_last() {
     assert!(refusal(&wasm(wat)).1.contains("table count too high"));
     refuse(
         r#"(module (import "ic0" "call_perform" (func (result i32))))"#,
-        "Module imports function 'call_perform' from 'ic0', which the embedded replica does \
-         not support: it runs one canister, without calls to others",
+        "Module uses 'call_perform', which the embedded replica does not support: it runs one \
+         canister, without calls to others, timers or heartbeats",
     );
 }
 
 #[test]
-fn timers_and_heartbeats_install_and_are_listed() {
-    let info = accept(
-        r#"(module (import "ic0" "global_timer_set" (func (param i64) (result i64)))
-            (func (export "canister_heartbeat")) (func (export "canister_global_timer")))"#,
+fn timers_and_heartbeats_are_refused_where_they_would_run() {
+    const SET: &str = r#"(import "ic0" "global_timer_set" (func (param i64) (result i64)))"#;
+    let told = |words: &str| {
+        format!(
+            "Module uses '{words}', which the embedded replica does not support: it runs one \
+             canister, without calls to others, timers or heartbeats"
+        )
+    };
+    refuse(
+        r#"(module (func (export "canister_heartbeat")))"#,
+        &told("canister_heartbeat"),
     );
-    assert_eq!(
-        info.unsupported,
-        [
-            "global_timer_set",
-            "canister_heartbeat",
-            "canister_global_timer"
-        ]
-    );
+    let due = r#"(func (export "canister_global_timer"))"#;
+    refuse(&format!("(module {SET} {due})"), &told("global_timer_set"));
+    accept(&format!("(module {SET})"));
+    accept(&format!("(module {due})"));
 }
 
 #[test]
