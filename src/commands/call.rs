@@ -29,7 +29,7 @@ pub fn call(args: &CallArgs) -> Result<()> {
                 args.arguments, args.method
             )
         })?;
-    let query = function.modes.iter().any(|mode| *mode == FuncMode::Query);
+    let query = function.modes.contains(&FuncMode::Query);
     let caller = Principal::anonymous();
     let execution = if query {
         canister.query(caller, &args.method, &argument)?

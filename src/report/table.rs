@@ -97,6 +97,15 @@ impl Table {
         )
     }
 
+    /// A heading as narrow as the numbers below it.
+    fn column(&self, key: &str) -> String {
+        let heading = heading(key);
+        match heading.split_once(' ') {
+            Some((above, below)) => self.stacked(above, &below),
+            None => heading,
+        }
+    }
+
     fn finish(mut table: comfy_table::Table, left: usize) -> String {
         for (index, column) in table.column_iter_mut().enumerate() {
             if index >= left {
@@ -114,7 +123,7 @@ impl Table {
             .collect();
         let mut table = self.table();
         let mut header = vec!["new rows".to_owned()];
-        header.extend(keys.iter().map(|key| heading(key)));
+        header.extend(keys.iter().map(|key| self.column(key)));
         table.set_header(header);
         for rows in results.batches(at) {
             let cost = |key: &str| -> Option<u64> {

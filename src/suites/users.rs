@@ -172,7 +172,7 @@ impl Plan {
             populated.add(id, text.as_bytes());
         }
         let after = self.insertions.iter().map(|insertion| {
-            let mut digest = populated.clone();
+            let mut digest = populated;
             for id in self.ids(*insertion)?.iter() {
                 digest.add(id, text.as_bytes());
             }

@@ -54,7 +54,8 @@ pub enum GlobalValue {
 }
 
 impl GlobalValue {
-    fn read(value: &Val) -> Option<Self> {
+    /// The value, unless it is a reference.
+    pub fn read(value: &Val) -> Option<Self> {
         Some(match value {
             Val::I32(value) => Self::I32(*value),
             Val::I64(value) => Self::I64(*value),
@@ -65,7 +66,8 @@ impl GlobalValue {
         })
     }
 
-    fn value(self) -> Val {
+    /// The value as the engine has it.
+    pub fn value(self) -> Val {
         match self {
             Self::I32(value) => Val::I32(value),
             Self::I64(value) => Val::I64(value),

@@ -1,11 +1,17 @@
 use super::settings::Report;
 use super::{CREATE, Sqlite};
 use stablebench_harness::{Database, Pragmas};
-use stablebench_protocol::{Result, SqliteSettings};
+use stablebench_protocol::{JournalMode, LockingMode, Result, SqliteSettings};
 
 impl Database for Sqlite {
     fn configure(&mut self, pragmas: Pragmas) -> Result<SqliteSettings> {
         let before = self.pragmas();
+        let wal = before.journal_mode == JournalMode::Wal;
+        if wal && pragmas.locking_mode == LockingMode::Normal {
+            // Without the exclusive lock, a file with a write-ahead log cannot be opened.
+            self.connection
+                .with(|connection| connection.execute_batch("PRAGMA journal_mode=delete"))?;
+        }
         let outcome = self.reopen(pragmas);
         if outcome.is_err() {
             // A journal mode can be kept in the file: set the old one at once.

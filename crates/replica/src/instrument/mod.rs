@@ -14,7 +14,7 @@
 //! | `global N`  | the canister's own mutable globals, to be kept    |
 //! | `start`     | the start function, called by the host            |
 //!
-//! Exports of functions keep their names; all other exports are dropped. Active
+//! Functions stay exported, as `function NAME`; all other exports are dropped. Active
 //! data segments become empty passive ones: the host lays them into the heap
 //! once, at install, instead of at every instantiation.
 
@@ -22,6 +22,8 @@ mod blocks;
 pub mod operator_cost;
 mod rewrite;
 pub mod stable;
+#[cfg(test)]
+mod tests;
 
 pub use rewrite::instrument;
 

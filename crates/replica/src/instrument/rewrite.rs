@@ -178,10 +178,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             .map_err(|_| Error::Unsupported("more than 4 G functions"))?;
         map.extend(first_own..first_own + own);
         let charge_size = first_own + own;
-        let mut next = charge_size + 1;
-        for slot in map.iter_mut().filter(|slot| **slot == LATER) {
-            *slot = next;
-            next += 1;
+        let later = map.iter_mut().filter(|slot| **slot == LATER);
+        for (index, slot) in (charge_size + 1..).zip(later) {
+            *slot = index;
         }
         let globals = sections.globals.len() as u32;
         Ok(Self {

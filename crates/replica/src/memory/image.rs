@@ -124,7 +124,8 @@ impl Image {
     pub fn commit(&mut self, content: &[u8], pages: &[usize]) -> io::Result<()> {
         let size = content.len();
         let ranges = ranges_of(pages);
-        if !self.top_is_own() && !(ranges.is_empty() && size == self.size) {
+        let unchanged = ranges.is_empty() && size == self.size;
+        if !unchanged && !self.top_is_own() {
             self.add_layer(ranges.len())?;
         }
         let is_first = self.layers.len() == 1;

@@ -1,0 +1,93 @@
+//! Who may call what.
+
+use super::canister::{Bench, count, module, rows};
+use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
+use serde::de::DeserializeOwned;
+use stablebench_protocol::{
+    Description, DigestPart, Engine, Error, Measurement, Result, SqliteConfig, SqliteSettings,
+};
+use stablebench_replica::MethodKind;
+use std::collections::BTreeSet;
+
+const STRANGER: Principal = Principal::from_slice(&[7]);
+
+/// Calls as a stranger; answers the method's name.
+fn refused<'a, T>(bench: &mut Bench, method: &'a str, arguments: impl ArgumentEncoder) -> &'a str
+where
+    T: CandidType + DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let before = bench.contents();
+    let (done, _) = bench.execute::<T>(STRANGER, method, arguments);
+    assert_eq!(done, Err(Error::NotController), "{method}");
+    assert_eq!(bench.contents(), before, "{method}");
+    method
+}
+
+#[test]
+fn updates_are_for_controllers() {
+    let mut bench = Bench::filled(&[Engine::Btree, Engine::Sqlite], 100);
+    let one = &mut bench;
+    let (btree, range) = (Engine::Btree, (5_u64, 10_u64, 1_u64));
+    let there = rows(btree, 0, 10, 5);
+    // Each would be done for a controller.
+    let tried = BTreeSet::from([
+        refused::<Measurement>(one, "add_users", rows(btree, 5, 10, 1)),
+        refused::<Measurement>(one, "add_users_btree", range),
+        refused::<Measurement>(one, "add_users_sqlite", range),
+        refused::<Measurement>(one, "insert_middle", count(btree, 1)),
+        refused::<Measurement>(one, "insert_end", count(btree, 1)),
+        refused::<Measurement>(one, "read_users", there),
+        refused::<Measurement>(one, "scan_users", count(btree, 1)),
+        refused::<Measurement>(one, "update_users", there),
+        refused::<Measurement>(one, "delete_users", there),
+        refused::<()>(one, "set_payload", (7_u32,)),
+        refused::<()>(one, "reset", (Engine::Sqlite,)),
+        refused::<SqliteSettings>(one, "configure_sqlite", (small_cache(),)),
+        refused::<()>(one, "close_connection", ()),
+        refused::<Measurement>(one, "vacuum", ()),
+    ]);
+    assert_eq!(tried, methods(MethodKind::Update));
+}
+
+#[test]
+fn queries_are_for_everyone() {
+    let bench = Bench::filled(&[Engine::Btree, Engine::Sqlite], 100);
+    let ask = |method, arguments: Vec<u8>| {
+        let execution = bench.0.query(STRANGER, method, &arguments).unwrap();
+        execution.outcome.unwrap()
+    };
+    let part = ask(
+        "digest",
+        encode_args((Engine::Sqlite, None::<DigestPart>, 1_000_u64)).unwrap(),
+    );
+    let part: Result<DigestPart> = decode_one(&part).unwrap();
+    assert_eq!(
+        part.unwrap().digest,
+        bench.digest(Engine::Sqlite, 1_000),
+        "as the controller gets it"
+    );
+    let description = ask("describe", encode_args(()).unwrap());
+    let description: Result<Description> = decode_one(&description).unwrap();
+    assert_eq!(description, Ok(bench.describe()));
+    let settings = ask("sqlite_settings", encode_args(()).unwrap());
+    let settings: Result<SqliteSettings> = decode_one(&settings).unwrap();
+    assert_eq!(settings, Ok(bench.settings()));
+    let asked = BTreeSet::from(["describe", "digest", "sqlite_settings"]);
+    assert_eq!(asked, methods(MethodKind::Query));
+}
+
+fn small_cache() -> SqliteConfig {
+    SqliteConfig {
+        cache_size: Some(10),
+        ..SqliteConfig::default()
+    }
+}
+
+/// The methods that the module exports.
+fn methods(kind: MethodKind) -> BTreeSet<&'static str> {
+    let methods = module().info().methods.iter();
+    methods
+        .filter(|method| method.kind == kind)
+        .map(|method| method.name.as_str())
+        .collect()
+}

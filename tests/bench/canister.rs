@@ -1,0 +1,213 @@
+//! A bench canister, and what its methods answer.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use candid::utils::ArgumentEncoder;
+use candid::{CandidType, decode_one, encode_args};
+use serde::de::DeserializeOwned;
+use stablebench_protocol::{
+    Description, Digest, DigestPart, Engine, EngineDescription, Measurement, Occupant, Result,
+    SqliteConfig, SqliteSettings,
+};
+use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
+
+pub const CONTROLLER: Principal = Principal::anonymous();
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The path, from the repository, that the tool prints when it has built the canister.
+/// Once a process: the tests run side by side.
+pub fn built_path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+            .args(["build", "bench"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
+    })
+}
+
+pub fn replica() -> &'static Replica {
+    static REPLICA: OnceLock<Replica> = OnceLock::new();
+    REPLICA.get_or_init(|| {
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
+        Replica::new(Some(cache)).unwrap()
+    })
+}
+
+pub fn module() -> &'static Module {
+    static MODULE: OnceLock<Module> = OnceLock::new();
+    MODULE.get_or_init(|| {
+        let wasm = std::fs::read(root().join(built_path())).unwrap();
+        replica().compile(&wasm).unwrap()
+    })
+}
+
+/// The arguments of a method about rows `first`, `first + step`, ….
+pub fn rows(engine: Engine, first: u64, step: u64, rows: u64) -> (Engine, u64, u64, u64) {
+    (engine, first, step, rows)
+}
+
+/// The arguments of a method about so many rows.
+pub fn count(engine: Engine, rows: u64) -> (Engine, u64) {
+    (engine, rows)
+}
+
+/// The bench canister.
+#[derive(Debug)]
+pub struct Bench(pub Canister);
+
+impl Bench {
+    /// Fresh.
+    pub fn new() -> Self {
+        let mut bench = Self(replica().create_canister().unwrap());
+        bench.reinstall();
+        bench
+    }
+
+    /// Fresh, with some settings of SQLite.
+    pub fn configured(config: SqliteConfig) -> Self {
+        let mut bench = Self::new();
+        let settings: Result<SqliteSettings> = bench.update("configure_sqlite", (config,));
+        settings.unwrap_or_else(|error| panic!("{config:?}: {error}"));
+        bench
+    }
+
+    /// Fresh, with rows 0, 10, … in some engines.
+    pub fn filled(engines: &[Engine], rows: u64) -> Self {
+        let mut bench = Self::new();
+        for &engine in engines {
+            bench.work("add_users", (engine, 0_u64, 10_u64, rows));
+        }
+        bench
+    }
+
+    pub fn fork(&self) -> Self {
+        Self(self.0.fork())
+    }
+
+    pub fn reinstall(&mut self) {
+        let arguments = encode_args(()).unwrap();
+        let execution = self.0.install(module(), CONTROLLER, &arguments);
+        execution.unwrap().outcome.unwrap();
+    }
+
+    pub fn upgrade(&mut self) {
+        let arguments = encode_args(()).unwrap();
+        let execution = self.0.upgrade(module(), CONTROLLER, &arguments);
+        execution.unwrap().outcome.unwrap();
+    }
+
+    /// An update, and what it cost.
+    pub fn execute<T>(
+        &mut self,
+        caller: Principal,
+        method: &str,
+        arguments: impl ArgumentEncoder,
+    ) -> (Result<T>, Execution)
+    where
+        T: CandidType + DeserializeOwned,
+    {
+        let arguments = encode_args(arguments).unwrap();
+        let execution = self.0.update(caller, method, &arguments).unwrap();
+        (answer(method, &execution), execution)
+    }
+
+    /// An update of the controller's.
+    pub fn update<T>(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Result<T>
+    where
+        T: CandidType + DeserializeOwned,
+    {
+        self.execute(CONTROLLER, method, arguments).0
+    }
+
+    /// An update that measures and must not fail.
+    pub fn work(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Measurement {
+        self.update(method, arguments)
+            .unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// An update that answers nothing and must not fail.
+    pub fn do_it(&mut self, method: &str, arguments: impl ArgumentEncoder) {
+        self.update::<()>(method, arguments)
+            .unwrap_or_else(|error| panic!("{method}: {error}"));
+    }
+
+    pub fn query<T>(&self, method: &str, arguments: impl ArgumentEncoder) -> Result<T>
+    where
+        T: CandidType + DeserializeOwned,
+    {
+        let arguments = encode_args(arguments).unwrap();
+        answer(
+            method,
+            &self.0.query(CONTROLLER, method, &arguments).unwrap(),
+        )
+    }
+
+    pub fn describe(&self) -> Description {
+        self.query("describe", ()).unwrap()
+    }
+
+    pub fn settings(&self) -> SqliteSettings {
+        self.query("sqlite_settings", ()).unwrap()
+    }
+
+    /// The digest of all rows, `limit` rows a message.
+    pub fn digest(&self, engine: Engine, limit: u64) -> Digest {
+        let mut part: Option<DigestPart> = None;
+        loop {
+            let next: DigestPart = self.query("digest", (engine, part, limit)).unwrap();
+            let seen = next.digest.rows - part.map_or(0, |part| part.digest.rows);
+            if next.done {
+                assert!(seen <= limit, "{engine}: {seen} rows, at most {limit}");
+                return next.digest;
+            }
+            assert_eq!(seen, limit, "{engine}: a message that is not the last");
+            part = Some(next);
+        }
+    }
+
+    /// Everything that a refused call must leave as it is.
+    pub fn contents(&self) -> Contents {
+        let description = self.describe();
+        let engines = description.engines.iter();
+        Contents {
+            occupant: description.occupant,
+            payload_bytes: description.payload_bytes,
+            stable_pages: description.stable_pages,
+            engines: engines
+                .map(|there| (*there, self.digest(there.engine, 10_000)))
+                .collect(),
+            settings: self.query("sqlite_settings", ()).ok(),
+        }
+    }
+}
+
+/// What a canister holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    pub occupant: Occupant,
+    pub payload_bytes: u32,
+    pub stable_pages: u64,
+    pub engines: Vec<(EngineDescription, Digest)>,
+    /// Where SQLite can be used.
+    pub settings: Option<SqliteSettings>,
+}
+
+fn answer<T>(method: &str, execution: &Execution) -> Result<T>
+where
+    T: CandidType + DeserializeOwned,
+{
+    let reply = execution.outcome.as_ref();
+    let reply = reply.unwrap_or_else(|reject| panic!("{method}: {reject}"));
+    decode_one(reply).unwrap_or_else(|error| panic!("{method} answered something else: {error}"))
+}

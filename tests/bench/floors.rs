@@ -1,0 +1,170 @@
+//! The floor engines: what they store where, and who owns stable memory.
+
+use super::canister::{Bench, CONTROLLER, count, rows};
+use stablebench_protocol::{
+    Engine, Error, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
+};
+
+const FLOORS: [Engine; 2] = [Engine::Append, Engine::Array];
+const MANAGED: [Engine; 2] = [Engine::Btree, Engine::Sqlite];
+
+#[test]
+fn rows_take_the_bytes_they_must() {
+    // A row of the log has an id and a length, 12 bytes. A slot has a length, 4 bytes;
+    // ids 0, 10, … 9 990 are every second slot, and after the last comes none.
+    for (engine, bytes) in [(Engine::Append, 1_000 * 112), (Engine::Array, 1_999 * 104)] {
+        let mut bench = Bench::new();
+        let arguments = rows(engine, 0, 10, 1_000);
+        let (done, execution) = bench.execute::<Measurement>(CONTROLLER, "add_users", arguments);
+        let measurement = done.unwrap();
+        let stored = bench.describe().engines;
+        assert_eq!(stored.len(), 1, "{stored:?}");
+        assert_eq!(stored[0].stored_bytes, bytes);
+        // A page is for the header; rows begin after it.
+        let pages = 1 + u64::div_ceil(bytes, 65_536);
+        assert_eq!(measurement.stable_pages_before, 0);
+        assert_eq!(measurement.stable_pages_after, pages);
+        // Slots of 104 bytes, half of them empty, leave no page of 4 KiB untouched.
+        let written = u64::div_ceil(bytes, 4_096);
+        assert_eq!(execution.memory.stable_written.get(), written);
+        assert_eq!(execution.memory.stable_accessed.get(), written);
+    }
+}
+
+#[test]
+fn a_slot_holds_what_the_first_batch_held() {
+    let mut bench = Bench::new();
+    bench.do_it("set_payload", (10_u32,));
+    bench.work("add_users", rows(Engine::Array, 0, 5, 10));
+    bench.do_it("set_payload", (11_u32,));
+    let before = bench.contents();
+    for (method, arguments, error) in [
+        (
+            "add_users",
+            rows(Engine::Array, 100, 5, 1),
+            Error::PayloadTooLong { limit: 10 },
+        ),
+        (
+            "update_users",
+            rows(Engine::Array, 0, 5, 1),
+            Error::PayloadTooLong { limit: 10 },
+        ),
+        (
+            "read_users",
+            rows(Engine::Array, 5, 3, 2),
+            Error::IdNotMultiple { id: 8, multiple: 5 },
+        ),
+        (
+            "delete_users",
+            rows(Engine::Array, 5, 3, 2),
+            Error::IdNotMultiple { id: 8, multiple: 5 },
+        ),
+    ] {
+        let done: Result<Measurement> = bench.update(method, arguments);
+        assert_eq!(done, Err(error), "{method}");
+        assert_eq!(bench.contents(), before, "{method}");
+    }
+}
+
+#[test]
+fn slots_end_where_stable_memory_does() {
+    let mut bench = Bench::new();
+    // Offsets stay below 2^40; a slot of 100 bytes has 104.
+    let largest = ((1 << 40) / 104 - 1) * 5;
+    let far: Result<Measurement> =
+        bench.update("add_users", rows(Engine::Array, largest + 5, 5, 1));
+    assert_eq!(far, Err(Error::IdOverflow { largest }));
+    let near: Result<Measurement> = bench.update("add_users", rows(Engine::Array, largest, 5, 1));
+    let pages = 1 + u64::div_ceil((1 << 40) / 104 * 104, 65_536);
+    assert_eq!(near, Err(Error::OutOfStableMemory { pages }));
+    let description = bench.describe();
+    assert_eq!(description.occupant, Occupant::Nobody);
+    assert_eq!(description.stable_pages, 0);
+}
+
+#[test]
+fn a_floor_shares_with_nobody() {
+    for (floor, other) in [
+        (Engine::Append, Engine::Array),
+        (Engine::Array, Engine::Append),
+    ] {
+        let mut bench = Bench::filled(&[floor], 50);
+        let before = bench.contents();
+        assert_eq!(before.occupant, Occupant::Floor(floor));
+        let taken = Error::StableMemoryTaken {
+            occupant: before.occupant,
+        };
+        for engine in [Engine::Btree, Engine::Sqlite, other] {
+            let done: Result<Measurement> = bench.update("insert_end", count(engine, 1));
+            assert_eq!(done, Err(taken.clone()), "{engine}");
+        }
+        let config = SqliteConfig::default();
+        let configured: Result<SqliteSettings> = bench.update("configure_sqlite", (config,));
+        assert_eq!(configured, Err(taken.clone()));
+        let settings: Result<SqliteSettings> = bench.query("sqlite_settings", ());
+        assert_eq!(settings, Err(taken.clone()));
+        assert_eq!(
+            bench.update::<()>("close_connection", ()),
+            Err(taken.clone())
+        );
+        assert_eq!(bench.update::<Measurement>("vacuum", ()), Err(taken));
+        assert_eq!(bench.contents(), before);
+    }
+}
+
+#[test]
+fn a_floor_that_is_reset_gives_stable_memory_up() {
+    for floor in FLOORS {
+        for upgraded in [false, true] {
+            for next in Engine::ALL {
+                let mut bench = Bench::filled(&[floor], 2_000);
+                if upgraded {
+                    // Now there is a header in the first page.
+                    bench.upgrade();
+                }
+                bench.do_it("reset", (floor,));
+                assert_eq!(bench.describe().occupant, Occupant::Nobody);
+                bench.work("add_users", rows(next, 5, 10, 300));
+                let read_or_scan = bench.work("scan_users", count(next, 10_000));
+                assert_eq!(read_or_scan.rows, 300, "{next} after {floor}");
+                let before = bench.contents();
+                bench.upgrade();
+                let after = bench.contents();
+                assert_eq!(after.occupant, before.occupant, "{next} after {floor}");
+                assert_eq!(digests(&after), digests(&before), "{next} after {floor}");
+            }
+        }
+    }
+}
+
+fn digests(contents: &super::canister::Contents) -> Vec<stablebench_protocol::Digest> {
+    let engines = contents.engines.iter();
+    engines.map(|(_, digest)| *digest).collect()
+}
+
+#[test]
+fn a_managed_engine_that_is_reset_uses_its_memory_again() {
+    for engine in MANAGED {
+        let mut bench = Bench::filled(&[engine], 5_000);
+        let (before, digest) = (bench.describe(), bench.digest(engine, 1_000));
+        for _ in 0..3 {
+            bench.do_it("reset", (engine,));
+            assert_eq!(bench.digest(engine, 1).rows, 0);
+            assert_eq!(bench.work("scan_users", count(engine, 10)).rows, 0);
+            bench.work("add_users", rows(engine, 0, 10, 5_000));
+        }
+        assert_eq!(bench.digest(engine, 1_000), digest);
+        let after = bench.describe();
+        assert_eq!(after.stable_pages, before.stable_pages, "{engine}");
+        assert_eq!(after.engines, before.engines, "{engine}");
+    }
+}
+
+#[test]
+fn a_reset_is_for_one_engine() {
+    let mut bench = Bench::filled(&MANAGED, 100);
+    let sqlite = bench.digest(Engine::Sqlite, 100);
+    bench.do_it("reset", (Engine::Btree,));
+    assert_eq!(bench.digest(Engine::Btree, 100).rows, 0);
+    assert_eq!(bench.digest(Engine::Sqlite, 100), sqlite);
+}

@@ -1,0 +1,177 @@
+//! Upgrades, reinstalls, connections that are closed, and vacuums.
+
+use super::canister::{Bench, count, rows};
+use stablebench_protocol::{
+    Engine, JournalMode, LockingMode, Occupant, SqliteConfig, Synchronous, TempStore,
+};
+
+const MODES: [JournalMode; 6] = [
+    JournalMode::Delete,
+    JournalMode::Truncate,
+    JournalMode::Persist,
+    JournalMode::Memory,
+    JournalMode::Wal,
+    JournalMode::Off,
+];
+
+fn in_mode(mode: JournalMode) -> SqliteConfig {
+    SqliteConfig {
+        journal_mode: Some(mode),
+        ..SqliteConfig::default()
+    }
+}
+
+/// Both engines with 2 000 rows, SQLite in that mode.
+fn filled(mode: JournalMode) -> Bench {
+    let mut bench = Bench::configured(in_mode(mode));
+    for engine in [Engine::Btree, Engine::Sqlite] {
+        bench.work("add_users", rows(engine, 0, 10, 2_000));
+    }
+    bench
+}
+
+/// What reading 100 rows costs.
+fn read(bench: &mut Bench) -> u64 {
+    let measurement = bench.work("read_users", rows(Engine::Sqlite, 0, 200, 100));
+    assert_eq!(measurement.rows, 100);
+    measurement.instructions
+}
+
+#[test]
+fn an_upgrade_keeps_rows_and_settings() {
+    for mode in MODES {
+        let mut bench = Bench::configured(SqliteConfig {
+            synchronous: Some(Synchronous::Extra),
+            locking_mode: Some(LockingMode::Exclusive),
+            temp_store: Some(TempStore::Default),
+            page_size: Some(2048),
+            cache_size: Some(-1_234),
+            ..in_mode(mode)
+        });
+        bench.do_it("set_payload", (55_u32,));
+        bench.work("add_users", rows(Engine::Btree, 3, 7, 500));
+        bench.work("add_users", rows(Engine::Sqlite, 0, 10, 2_000));
+        let before = bench.contents();
+        assert_eq!(before.settings.unwrap().cache_size, -1_234);
+
+        let cost = read(&mut bench.fork());
+        for _ in 0..2 {
+            bench.upgrade();
+            assert_eq!(bench.describe().payload_bytes, 55);
+            let after = bench.contents();
+            // The settings went into a memory of their own the first time.
+            assert_eq!(after.settings, before.settings, "{mode:?}");
+            assert_eq!(after.engines, before.engines, "{mode:?}");
+            assert_eq!(after.occupant, before.occupant);
+            // Cold, then as warm as before.
+            let cold = read(&mut bench);
+            assert!(cold > cost * 2, "{mode:?}: {cold} cold, {cost} warm");
+            let warm = read(&mut bench);
+            assert!(warm < cost * 11 / 10, "{mode:?}: {warm} again, {cost} warm");
+        }
+        bench.work("insert_end", count(Engine::Sqlite, 10));
+        assert_eq!(bench.digest(Engine::Sqlite, 1_000).rows, 2_010);
+    }
+}
+
+#[test]
+fn an_upgrade_keeps_one_engine_alone() {
+    for engine in Engine::ALL {
+        let mut bench = Bench::filled(&[engine], 300);
+        bench.do_it("set_payload", (7_u32,));
+        let before = bench.contents();
+        bench.upgrade();
+        let after = bench.contents();
+        assert_eq!(after.occupant, before.occupant, "{engine}");
+        assert_eq!(after.engines, before.engines, "{engine}");
+        assert_eq!(after.payload_bytes, 7, "{engine}");
+        assert_eq!(bench.work("insert_end", count(engine, 3)).rows, 3);
+        assert_eq!(bench.digest(engine, 100).rows, 303);
+    }
+}
+
+#[test]
+fn an_upgrade_of_a_fresh_canister_keeps_the_payload() {
+    let mut bench = Bench::new();
+    bench.do_it("set_payload", (7_u32,));
+    bench.upgrade();
+    let description = bench.describe();
+    assert_eq!(description.payload_bytes, 7);
+    assert_eq!(description.occupant, Occupant::Nobody);
+    for engine in Engine::ALL {
+        let mut bench = bench.fork();
+        assert_eq!(bench.work("insert_end", count(engine, 3)).rows, 3);
+        bench.upgrade();
+        assert_eq!(bench.digest(engine, 100).rows, 3, "{engine}");
+    }
+}
+
+#[test]
+fn a_reinstall_empties() {
+    let mut bench = filled(JournalMode::Wal);
+    bench.do_it("set_payload", (7_u32,));
+    bench.reinstall();
+    assert_eq!(bench.contents(), Bench::new().contents());
+    assert_eq!(bench.describe().stable_pages, 0);
+    bench.work("add_users", rows(Engine::Sqlite, 0, 10, 10));
+}
+
+#[test]
+fn a_closed_connection_is_opened_by_the_work() {
+    for mode in MODES {
+        let mut bench = filled(mode);
+        let digest = bench.digest(Engine::Sqlite, 1_000);
+        read(&mut bench);
+        let warm = read(&mut bench);
+        bench.do_it("close_connection", ());
+        bench.do_it("close_connection", ());
+        let mut refused = bench.fork();
+        let cold = read(&mut bench);
+        assert!(cold > 2 * warm, "{mode:?}: {cold} cold, {warm} warm");
+        let again = read(&mut bench);
+        assert!(again < warm * 11 / 10, "{mode:?}: {again} and {warm} warm");
+        assert_eq!(bench.digest(Engine::Sqlite, 1_000), digest);
+
+        // Checks and queries do not warm: what they opened is closed again.
+        let done = refused.update::<stablebench_protocol::Measurement>(
+            "delete_users",
+            rows(Engine::Sqlite, 5, 10, 1),
+        );
+        assert!(done.is_err());
+        refused.contents();
+        let still_cold = read(&mut refused);
+        // The allocator has been at work: not to the instruction.
+        assert!(
+            still_cold.abs_diff(cold) < cold / 100,
+            "{mode:?}: {cold}, and {still_cold} after a refusal"
+        );
+    }
+}
+
+#[test]
+fn a_vacuum_keeps_the_rows_and_frees_pages() {
+    for mode in MODES {
+        let mut bench = filled(mode);
+        bench.work("delete_users", rows(Engine::Sqlite, 0, 10, 1_500));
+        let (digest, before) = (bench.digest(Engine::Sqlite, 1_000), bench.settings());
+        assert!(before.freelist_count > 0, "{before:?}");
+        for cold in [false, true] {
+            if cold {
+                bench.do_it("close_connection", ());
+            }
+            let measurement = bench.work("vacuum", ());
+            assert_eq!(measurement.rows, 0, "a vacuum is not about rows");
+            assert!(measurement.instructions > measurement.counter_overhead);
+            assert_eq!(bench.digest(Engine::Sqlite, 1_000), digest, "{mode:?}");
+            let after = bench.settings();
+            assert_eq!(after.freelist_count, 0);
+            assert_eq!(after.journal_mode, mode);
+            assert!(
+                after.page_count <= before.page_count - before.freelist_count,
+                "{before:?}, then {after:?}"
+            );
+        }
+        bench.work("insert_end", count(Engine::Sqlite, 100));
+        assert_eq!(bench.digest(Engine::Sqlite, 1_000).rows, 600);
+    }
+}

@@ -1,0 +1,12 @@
+//! What is asked of the canister, one question a file.
+
+mod arguments;
+mod callers;
+mod canister;
+mod contents;
+mod floors;
+mod life;
+mod measurements;
+mod module;
+mod recorded;
+mod settings;

@@ -1,0 +1,3 @@
+//! The bench canister as a whole, built by the tool, on the embedded replica.
+
+mod bench;
