@@ -1,8 +1,8 @@
 //! The floor engines: what they store where, and who owns stable memory.
 
-use super::canister::{Bench, CONTROLLER, count, rows};
+use super::canister::{Bench, CONTROLLER, Contents, count, rows};
 use stablebench_protocol::{
-    Engine, Error, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
+    Digest, Engine, Error, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
 };
 
 const FLOORS: [Engine; 2] = [Engine::Append, Engine::Array];
@@ -125,8 +125,8 @@ fn a_floor_that_is_reset_gives_stable_memory_up() {
                 bench.do_it("reset", (floor,));
                 assert_eq!(bench.describe().occupant, Occupant::Nobody);
                 bench.work("add_users", rows(next, 5, 10, 300));
-                let read_or_scan = bench.work("scan_users", count(next, 10_000));
-                assert_eq!(read_or_scan.rows, 300, "{next} after {floor}");
+                let scanned = bench.work("scan_users", count(next, 10_000));
+                assert_eq!(scanned.rows, 300, "{next} after {floor}");
                 let before = bench.contents();
                 bench.upgrade();
                 let after = bench.contents();
@@ -137,7 +137,7 @@ fn a_floor_that_is_reset_gives_stable_memory_up() {
     }
 }
 
-fn digests(contents: &super::canister::Contents) -> Vec<stablebench_protocol::Digest> {
+fn digests(contents: &Contents) -> Vec<Digest> {
     let engines = contents.engines.iter();
     engines.map(|(_, digest)| *digest).collect()
 }

@@ -10,3 +10,5 @@ mod measurements;
 mod module;
 mod recorded;
 mod settings;
+mod settings_refused;
+mod sqlite;

@@ -26,9 +26,11 @@ fn recorded() -> Canister {
 
 #[test]
 fn inserts_cost_what_they_cost_in_the_recorded_canister() {
-    for (engine, method) in [
-        (Engine::Btree, "add_users_btree"),
-        (Engine::Sqlite, "add_users_sqlite"),
+    // SQLite comes compiled and is the same code in both. The map is Rust, which each
+    // canister inlines in its own way: here it costs 2.5 to 5.5 percent less.
+    for (engine, method, percent) in [
+        (Engine::Btree, "add_users_btree", 8),
+        (Engine::Sqlite, "add_users_sqlite", 1),
     ] {
         let mut recorded = recorded();
         let mut bench = Bench::new();
@@ -48,9 +50,10 @@ fn inserts_cost_what_they_cost_in_the_recorded_canister() {
             (end + 10, 1_000),
         ] {
             let (ours, theirs) = costs(first, number);
-            eprintln!(
-                "{engine} {first} {number} {ours} {theirs} {}",
-                ours as f64 / theirs as f64
+            let most = theirs * percent / 100;
+            assert!(
+                ours.abs_diff(theirs) <= most,
+                "{engine}, {number} rows from {first}: {ours} here, {theirs} recorded"
             );
         }
     }

@@ -239,6 +239,8 @@ impl<C: Canister> Host<C> {
     ///
     /// The engines'.
     pub fn describe(&mut self) -> Result<Description> {
+        // Looking at the engines can open what was closed, and grow both.
+        let (heap_pages, stable_pages) = (heap_pages(), stable_pages());
         let occupant = self.canister.occupant();
         let mut engines = Vec::new();
         for &engine in self.canister.engines() {
@@ -263,8 +265,8 @@ impl<C: Canister> Host<C> {
             engines,
             payload_bytes: self.payload_bytes,
             max_rows: self.max_rows(),
-            heap_pages: heap_pages(),
-            stable_pages: stable_pages(),
+            heap_pages,
+            stable_pages,
             sqlite: self.canister.sqlite_description(),
             crates: self.canister.crates(),
         })

@@ -26,12 +26,9 @@ fn main() -> ExitCode {
     };
     let mut total = conformance::Outcome::default();
     for file in &files {
-        match conformance::run_file(&replica, file) {
-            Ok(outcome) => total.add(outcome),
-            Err(error) => {
-                eprintln!("conformance: {error}");
-                return ExitCode::from(2);
-            }
+        if let Err(error) = conformance::run_file(&replica, file, &mut total) {
+            eprintln!("conformance: {error}");
+            return ExitCode::from(2);
         }
     }
     for difference in &total.differences {

@@ -31,7 +31,9 @@ pub fn new() -> wasmtime::Result<Engine> {
         .max_wasm_stack(WASM_STACK)
         .memory_guard_size(GUARD as u64)
         .memory_init_cow(false)
-        .memory_may_move(false)
+        // Memories do not move. To the compiler that would mean that none is larger
+        // than this, and stable memories are.
+        .memory_may_move(true)
         .memory_reservation(RESERVED as u64)
         .parallel_compilation(true)
         .wasm_backtrace_max_frames(None)

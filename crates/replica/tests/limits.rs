@@ -493,9 +493,9 @@ fn log() {
         ));
         numbers(update(&mut canister, "go", &[]))[0]
     };
-    // One run: the function, seven constants, a store, and five calls; the counter
+    // One run: the function, eight constants, a store, and five calls; the counter
     // is read after its own price.
-    let run = ONE + 7 * ONE + ONE + 5 * CALL + PERFORMANCE_COUNTER;
+    let run = ONE + 8 * ONE + ONE + 5 * CALL + PERFORMANCE_COUNTER;
     let text = |bytes: u64, transmitted: u64| {
         DEBUG_PRINT + bytes + 2 * bytes.min(4_096) + 50 * transmitted
     };

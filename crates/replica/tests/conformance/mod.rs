@@ -92,11 +92,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn add(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.differences.extend(other.differences);
-    }
-
     fn check(&mut self, case: &str, call: String, expected: &Expect, got: &Got, cycles: bool) {
         let (wanted, had) = (describe_expected(expected, cycles), got.describe(cycles));
         if wanted == had {
@@ -179,12 +174,12 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
         .collect()
 }
 
-/// Runs the cases of a file, plain or gzipped.
+/// Runs the cases of a file, plain or gzipped, and adds what became of them.
 ///
 /// # Errors
 ///
 /// If the file cannot be read or is no file of cases.
-pub fn run_file(replica: &Replica, path: &Path) -> Result<Outcome, String> {
+pub fn run_file(replica: &Replica, path: &Path, outcome: &mut Outcome) -> Result<(), String> {
     let at = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let bytes = fs::read(path).map_err(|error| at(&error))?;
     let bytes = if path.extension().is_some_and(|extension| extension == "gz") {
@@ -198,16 +193,15 @@ pub fn run_file(replica: &Replica, path: &Path) -> Result<Outcome, String> {
     };
     let cases: Vec<Case> = serde_json::from_slice(&bytes).map_err(|error| at(&error))?;
     let directory = path.parent().unwrap_or(Path::new("."));
-    let mut outcome = Outcome::default();
     for case in &cases {
         let module = match (&case.wat, &case.wasm) {
             (Some(text), None) => wat::parse_str(text).map_err(|error| at(&error))?,
             (None, Some(file)) => fs::read(directory.join(file)).map_err(|error| at(&error))?,
             _ => return Err(at(&format!("case {} needs a wat or a wasm", case.name))),
         };
-        run_case(replica, case, &module, &mut outcome).map_err(|error| at(&error))?;
+        run_case(replica, case, &module, outcome).map_err(|error| at(&error))?;
     }
-    Ok(outcome)
+    Ok(())
 }
 
 fn run_case(

@@ -1,0 +1,563 @@
+//! A canister's life: what stays after a message, a fork, an upgrade.
+
+use std::io::Write;
+
+use stablebench_replica::{Canister, ErrorCode, Execution, Replica, WasmPages};
+
+mod support;
+
+use support::{CALLER, code, compile, install, numbers, query, update};
+
+/// A canister that keeps its 64-bit argument in a global, on the heap and in stable
+/// memory, and replies with the three; each method ends in another way.
+const KEEPER: &str = r#"(module
+    (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
+    (import "ic0" "stable64_grow" (func $stable_grow (param i64) (result i64)))
+    (import "ic0" "stable64_read" (func $stable_read (param i64 i64 i64)))
+    (import "ic0" "stable64_write" (func $stable_write (param i64 i64 i64)))
+    (memory 2)
+    (global $kept (mut i64) (i64.const 0))
+    (func (export "canister_init") (drop (call $stable_grow (i64.const 1))))
+
+    ;; The heap: 0 argument, 8 kept value, 64 reply.
+    (func $keep
+        (call $argument (i32.const 0) (i32.const 0) (i32.const 8))
+        (global.set $kept (i64.load (i32.const 0)))
+        (i64.store (i32.const 8) (i64.load (i32.const 0)))
+        (call $stable_write (i64.const 8) (i64.const 0) (i64.const 8))
+        (call $certify (i32.const 0) (i32.const 8)))
+    (func $keep_and_grow
+        (call $keep)
+        (drop (memory.grow (i32.const 3)))
+        (drop (call $stable_grow (i64.const 4)))
+        (i32.store (i32.const 0x40000) (i32.const 1))
+        (call $stable_write (i64.const 0x40000) (i64.const 0) (i64.const 8)))
+    (func $show
+        (i64.store (i32.const 64) (global.get $kept))
+        (i64.store (i32.const 72) (i64.load (i32.const 8)))
+        (call $stable_read (i64.const 80) (i64.const 8) (i64.const 8))
+        (call $append (i32.const 64) (i32.const 24))
+        (call $reply))
+
+    (func (export "canister_update keep") (call $keep) (call $show))
+    (func (export "canister_update keep silently") (call $keep))
+    (func (export "canister_update keep and trap") (call $keep) (unreachable))
+    (func (export "canister_update keep, reply and trap") (call $keep) (call $show) (unreachable))
+    (func (export "canister_update grow") (call $keep_and_grow) (call $show))
+    (func (export "canister_update grow and trap") (call $keep_and_grow) (unreachable))
+    (func $change_and_show
+        (call $argument (i32.const 0) (i32.const 0) (i32.const 8))
+        (global.set $kept (i64.load (i32.const 0)))
+        (i64.store (i32.const 8) (i64.load (i32.const 0)))
+        (call $stable_write (i64.const 8) (i64.const 0) (i64.const 8))
+        (drop (memory.grow (i32.const 3)))
+        (drop (call $stable_grow (i64.const 4)))
+        (call $show))
+    (export "canister_query change" (func $change_and_show))
+    (export "canister_composite_query change compositely" (func $change_and_show))
+    (export "canister_query show" (func $show)))"#;
+
+fn keep(canister: &mut Canister, method: &str, value: u64) -> Execution {
+    update(canister, method, &value.to_le_bytes())
+}
+
+/// Asserts that the canister keeps `value`, and how large it is.
+#[track_caller]
+fn holds(canister: &Canister, value: u64, heap: u64, stable: u64) {
+    assert_eq!(numbers(query(canister, "show", &[])), [value; 3]);
+    let certified: &[u8] = if value == 0 {
+        &[]
+    } else {
+        &value.to_le_bytes()
+    };
+    assert_eq!(canister.certified_data(), certified);
+    assert_eq!(canister.heap_size(), WasmPages(heap));
+    assert_eq!(canister.stable_size(), WasmPages(stable));
+}
+
+#[test]
+fn an_update_keeps_what_it_did() {
+    let mut canister = install(KEEPER);
+    holds(&canister, 0, 2, 1);
+    assert_eq!(numbers(keep(&mut canister, "keep", 7)), [7; 3]);
+    holds(&canister, 7, 2, 1);
+    assert_eq!(numbers(keep(&mut canister, "grow", 8)), [8; 3]);
+    holds(&canister, 8, 5, 5);
+}
+
+#[test]
+fn a_trap_undoes_everything() {
+    let mut canister = install(KEEPER);
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    for method in ["keep and trap", "keep, reply and trap", "grow and trap"] {
+        let (before, fork) = (canister.balance(), canister.fork());
+        let execution = keep(&mut canister, method, 9);
+        assert_eq!(code(&execution), ErrorCode::CanisterTrapped, "{method}");
+        assert_eq!(
+            canister.balance(),
+            before - execution.cycles,
+            "{method} is paid for"
+        );
+        holds(&canister, 7, 2, 1);
+        holds(&fork, 7, 2, 1);
+    }
+    // What was undone is not seen when the same place is reached again.
+    keep(&mut canister, "grow", 8).outcome.unwrap();
+    holds(&canister, 8, 5, 5);
+}
+
+#[test]
+fn a_message_without_an_answer_keeps_what_it_did() {
+    let mut canister = install(KEEPER);
+    let execution = keep(&mut canister, "keep silently", 7);
+    assert_eq!(code(&execution), ErrorCode::CanisterDidNotReply);
+    holds(&canister, 7, 2, 1);
+}
+
+#[test]
+fn a_query_leaves_no_trace() {
+    let mut canister = install(KEEPER);
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    let balance = canister.balance();
+    for method in ["change", "change compositely"] {
+        let reply = query(&canister, method, &9_u64.to_le_bytes());
+        assert_eq!(numbers(reply), [9; 3], "{method}");
+        holds(&canister, 7, 2, 1);
+    }
+    assert_eq!(canister.balance(), balance);
+    // As an update a query has no effect either, but is paid for.
+    let execution = keep(&mut canister, "change", 9);
+    assert_eq!(canister.balance(), balance - execution.cycles);
+    assert_eq!(numbers(execution), [9; 3]);
+    holds(&canister, 7, 2, 1);
+}
+
+#[test]
+fn forks_do_not_see_each_other() {
+    let mut one = install(KEEPER);
+    keep(&mut one, "keep", 1).outcome.unwrap();
+    let mut two = one.fork();
+    keep(&mut one, "keep", 10).outcome.unwrap();
+    holds(&two, 1, 2, 1);
+    keep(&mut two, "grow", 20).outcome.unwrap();
+    holds(&one, 10, 2, 1);
+    holds(&two, 20, 5, 5);
+
+    let mut three = two.fork();
+    drop(two);
+    assert_eq!(
+        code(&keep(&mut three, "grow and trap", 30)),
+        ErrorCode::CanisterTrapped
+    );
+    holds(&three, 20, 5, 5);
+    keep(&mut three, "keep", 30).outcome.unwrap();
+    holds(&three, 30, 5, 5);
+    holds(&one, 10, 2, 1);
+}
+
+#[test]
+fn a_long_line_of_forks() {
+    const GENERATIONS: u64 = 30;
+    let mut line = vec![install(KEEPER)];
+    for generation in 1..=GENERATIONS {
+        let mut child = line.last().unwrap().fork();
+        keep(&mut child, "keep", generation).outcome.unwrap();
+        line.push(child);
+    }
+    // Ancestors go on as well, and nobody below them sees it.
+    for (generation, canister) in (0..).zip(&mut line) {
+        holds(canister, generation, 2, 1);
+        keep(canister, "grow", 1_000 + generation).outcome.unwrap();
+    }
+    for (generation, canister) in (0..).zip(&line) {
+        holds(canister, 1_000 + generation, 5, 5);
+    }
+}
+
+#[test]
+fn forks_pay_and_age_by_themselves() {
+    let mut one = install(KEEPER);
+    let mut two = one.fork();
+    let first = keep(&mut one, "keep", 7);
+    let second = keep(&mut two, "keep", 7);
+    assert_eq!(first.instructions, second.instructions);
+    assert_eq!((first.charge, first.cycles), (second.charge, second.cycles));
+    assert_eq!(one.balance(), two.balance());
+}
+
+/// Bytes that this process holds: resident, and in its anonymous files.
+#[cfg(target_os = "linux")]
+fn held() -> u64 {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    const PAGE: u64 = 4_096;
+    const BLOCK: u64 = 512;
+    let statm = fs::read_to_string("/proc/self/statm").unwrap();
+    let resident: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    let in_files: u64 = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let target = fs::read_link(&path).ok()?;
+            let ours = target.to_string_lossy().contains("memfd:");
+            // A file may have been closed since it was listed.
+            ours.then(|| fs::metadata(path).map_or(0, |file| file.blocks() * BLOCK))
+        })
+        .sum();
+    resident * PAGE + in_files
+}
+
+/// Eight gigabytes of stable memory of which little is written cost little, also
+/// through many forks.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sparse_stable_memory_is_cheap() {
+    let at = 8 * (1_u64 << 30) - 8;
+    let wat = format!(
+        r#"(module
+        (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+        (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+        (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+        (memory 1)
+        (func (export "canister_init")
+            (drop (call $grow (i64.const {})))
+            (call $write (i64.const {at}) (i64.const 0) (i64.const 8)))
+        (func (export "canister_update keep")
+            (call $argument (i32.const 0) (i32.const 0) (i32.const 8))
+            (call $write (i64.const {at}) (i64.const 0) (i64.const 8))
+            (call $reply))
+        (func (export "canister_query show")
+            (call $read (i64.const 0) (i64.const {at}) (i64.const 8))
+            (call $append (i32.const 0) (i32.const 8)) (call $reply)))"#,
+        8 * (1_u64 << 30) / 65_536,
+    );
+    let before = held();
+    let mut line = vec![install(&wat)];
+    for generation in 1..=30 {
+        let mut child = line.last().unwrap().fork();
+        keep(&mut child, "keep", generation).outcome.unwrap();
+        line.push(child);
+    }
+    for (generation, canister) in (0..).zip(&line) {
+        assert_eq!(numbers(query(canister, "show", &[])), [generation]);
+        assert_eq!(canister.stable_size(), WasmPages(8 << 14));
+    }
+    let grown = held().saturating_sub(before);
+    assert!(grown < 256 << 20, "{} MiB more than before", grown >> 20);
+}
+
+/// A canister that appends a letter to a list in stable memory, in every function
+/// that runs by itself. `start`, `init` and `post` say what those functions do more.
+fn diary(version: char, start: &str, init: &str, pre: &str, post: &str) -> String {
+    let note = |letter: char| format!("(call $note (i32.const {}))", u32::from(letter));
+    let big = version.to_ascii_uppercase();
+    format!(
+        r#"(module
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "stable64_size" (func $size (result i64)))
+        (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+        (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+        (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+        (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+        (memory 1)
+        (global $count (mut i64) (i64.const 0))
+        ;; Stable memory: 0 length of the list, 8 the list.
+        (func $note (param $letter i32)
+            (if (i64.eqz (call $size)) (then (drop (call $grow (i64.const 1)))))
+            (global.set $count (i64.add (global.get $count) (i64.const 1)))
+            (call $read (i64.const 0) (i64.const 0) (i64.const 8))
+            (i32.store (i32.const 8) (local.get $letter))
+            (call $write (i64.add (i64.const 8) (i64.load (i32.const 0)))
+                (i64.const 8) (i64.const 1))
+            (i64.store (i32.const 0) (i64.add (i64.load (i32.const 0)) (i64.const 1)))
+            (call $write (i64.const 0) (i64.const 0) (i64.const 8)))
+        (func $start {} {start})
+        (start $start)
+        (func (export "canister_init") {} {init})
+        (func (export "canister_pre_upgrade") {} {pre})
+        (func (export "canister_post_upgrade") {} {post})
+        (func (export "canister_update note") {} (call $reply))
+        ;; The number of notes that this module's heap knows of, then the list.
+        (func (export "canister_query show")
+            (call $read (i64.const 16) (i64.const 0) (i64.const 64))
+            (i64.store (i32.const 8) (i64.add (global.get $count) (i64.const 48)))
+            (call $append (i32.const 8) (i32.const 1))
+            (call $append (i32.const 24) (i32.load (i32.const 16)))
+            (call $reply)))"#,
+        note('s'),
+        note('i'),
+        note('<'),
+        note('>'),
+        note(big),
+    )
+}
+
+#[track_caller]
+fn reads(canister: &Canister, expected: &str) {
+    let reply = query(canister, "show", &[]).outcome.unwrap();
+    assert_eq!(String::from_utf8(reply).unwrap(), expected);
+}
+
+#[test]
+fn an_upgrade_keeps_stable_memory_and_drops_the_heap() {
+    let mut canister = install(&diary('a', "", "", "", ""));
+    reads(&canister, "2si");
+    update(&mut canister, "note", &[]).outcome.unwrap();
+    reads(&canister, "3siA");
+    let module = compile(&diary('b', "", "", "", ""));
+    canister
+        .upgrade(&module, CALLER, &[])
+        .unwrap()
+        .outcome
+        .unwrap();
+    reads(&canister, "2siA<s>");
+    assert_eq!(canister.module().unwrap().hash(), module.hash());
+    update(&mut canister, "note", &[]).outcome.unwrap();
+    reads(&canister, "3siA<s>B");
+}
+
+#[test]
+fn a_reinstall_empties_stable_memory() {
+    let mut canister = install(&diary('a', "", "", "", ""));
+    update(&mut canister, "note", &[]).outcome.unwrap();
+    canister
+        .install(&compile(&diary('b', "", "", "", "")), CALLER, &[])
+        .unwrap()
+        .outcome
+        .unwrap();
+    reads(&canister, "2si");
+    assert_eq!(canister.stable_size(), WasmPages(1));
+}
+
+#[test]
+fn a_trap_while_installing_undoes_everything() {
+    let trap = "(unreachable)";
+    let mut canister = install(&diary('a', "", "", "", ""));
+    update(&mut canister, "note", &[]).outcome.unwrap();
+    let hash = canister.module().unwrap().hash();
+
+    let in_start = compile(&diary('b', trap, "", "", ""));
+    let in_init = compile(&diary('b', "", trap, "", ""));
+    let in_post = compile(&diary('b', "", "", "", trap));
+    for (name, failed) in [
+        ("start", canister.install(&in_start, CALLER, &[]).unwrap()),
+        (
+            "canister_init",
+            canister.install(&in_init, CALLER, &[]).unwrap(),
+        ),
+        (
+            "start, upgrading",
+            canister.upgrade(&in_start, CALLER, &[]).unwrap(),
+        ),
+        (
+            "canister_post_upgrade",
+            canister.upgrade(&in_post, CALLER, &[]).unwrap(),
+        ),
+    ] {
+        assert_eq!(code(&failed), ErrorCode::CanisterTrapped, "{name}");
+        reads(&canister, "3siA");
+        assert_eq!(canister.module().unwrap().hash(), hash, "{name}");
+    }
+    update(&mut canister, "note", &[]).outcome.unwrap();
+    reads(&canister, "4siAA");
+}
+
+#[test]
+fn a_trap_before_an_upgrade_leaves_the_old_module() {
+    let mut canister = install(&diary('a', "", "", "(unreachable)", ""));
+    let failed = canister
+        .upgrade(&compile(&diary('b', "", "", "", "")), CALLER, &[])
+        .unwrap();
+    assert_eq!(code(&failed), ErrorCode::CanisterTrapped);
+    reads(&canister, "2si");
+    update(&mut canister, "note", &[]).outcome.unwrap();
+    reads(&canister, "3siA");
+    // Reinstalling does not ask the old module.
+    canister
+        .install(&compile(&diary('b', "", "", "", "")), CALLER, &[])
+        .unwrap()
+        .outcome
+        .unwrap();
+    reads(&canister, "2si");
+}
+
+/// What a canister cannot be installed from, with the words of the real replica.
+#[test]
+fn refused_modules() {
+    let refused = [
+        (
+            r#"(module (import "ic0" "teleport" (func)))"#,
+            ErrorCode::CanisterInvalidWasm,
+            "Canister's Wasm module is not valid: Wasm module has an invalid import section. \
+             Module imports function 'teleport' from 'ic0' that is not exported by the runtime.",
+        ),
+        (
+            r#"(module (import "wasi_snapshot_preview1" "fd_write" (func)))"#,
+            ErrorCode::CanisterInvalidWasm,
+            "Canister's Wasm module is not valid: Wasm module has an invalid import section. \
+             Module imports function 'fd_write' from 'wasi_snapshot_preview1' that is not \
+             exported by the runtime.",
+        ),
+        (
+            "(module (table 1 funcref) (table 1 funcref))",
+            ErrorCode::CanisterWasmEngineError,
+            "Canister encountered a Wasm engine error: Failed to instantiate module: resource \
+             limit exceeded: table count too high at 2",
+        ),
+        (
+            r#"(module (func (export "canister_start")))"#,
+            ErrorCode::CanisterInvalidWasm,
+            "Canister's Wasm module is not valid: Wasm module has an invalid export section. \
+             Exporting reserved symbol canister_start not allowed.",
+        ),
+        (
+            "(module (memory 1) (memory 1))",
+            ErrorCode::CanisterInvalidWasm,
+            "Canister's Wasm module is not valid: Wasmtime failed to validate wasm module \
+             wasmtime::Module::validate() failed with multiple memories (at offset 0xa)",
+        ),
+        (
+            "(module (func (result i32)))",
+            ErrorCode::CanisterInvalidWasm,
+            "Canister's Wasm module is not valid: Wasmtime failed to validate wasm module \
+             wasmtime::Module::validate() failed with type mismatch: expected i32 but nothing \
+             on stack",
+        ),
+    ];
+    let replica = Replica::new(None).unwrap();
+    let id = replica.create_canister().unwrap().id();
+    for (wat, code, words) in refused {
+        let reject = replica.compile(&wat::parse_str(wat).unwrap()).unwrap_err();
+        assert_eq!(reject.code, code, "{wat}");
+        let expected = format!("Error from Canister {id}: {words}");
+        assert!(
+            reject.message.starts_with(&expected),
+            "{}\n{expected}",
+            reject.message
+        );
+    }
+}
+
+#[test]
+fn traps_at_install() {
+    for wat in [
+        "(module (func unreachable) (start 0))",
+        r#"(module (func (export "canister_init") unreachable))"#,
+    ] {
+        let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+        let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
+        assert_eq!(code(&failed), ErrorCode::CanisterTrapped);
+        let message = failed.outcome.unwrap_err().message;
+        assert!(
+            message.contains("Canister trapped: unreachable"),
+            "{message}"
+        );
+        assert!(canister.module().is_none());
+    }
+}
+
+#[test]
+fn replying_at_install_is_a_violation() {
+    let wat = r#"(module (import "ic0" "msg_reply" (func $reply))
+        (func (export "canister_init") (call $reply)))"#;
+    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
+    assert_eq!(code(&failed), ErrorCode::CanisterContractViolation);
+}
+
+#[test]
+fn a_canister_without_a_module_answers_nothing() {
+    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let expected = ErrorCode::CanisterWasmModuleNotFound;
+    assert_eq!(code(&update(&mut canister, "any", &[])), expected);
+    assert_eq!(code(&query(&canister, "any", &[])), expected);
+    let module = compile("(module)");
+    assert_eq!(
+        code(&canister.upgrade(&module, CALLER, &[]).unwrap()),
+        expected
+    );
+}
+
+#[test]
+fn methods_are_called_as_what_they_are() {
+    let mut canister = install(KEEPER);
+    let expected = ErrorCode::CanisterMethodNotFound;
+    assert_eq!(code(&query(&canister, "keep", &[])), expected);
+    assert_eq!(code(&query(&canister, "keeps", &[])), expected);
+    assert_eq!(code(&update(&mut canister, "keeps", &[])), expected);
+    let composite = update(&mut canister, "change compositely", &[0; 8]);
+    assert_eq!(
+        code(&composite),
+        ErrorCode::CompositeQueryCalledInReplicatedMode
+    );
+}
+
+#[test]
+fn a_gzipped_module_installs() {
+    let plain = wat::parse_str(KEEPER).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(&plain).unwrap();
+    let gzipped = gzip.finish().unwrap();
+    let replica = Replica::new(None).unwrap();
+    let (plain, gzipped) = (
+        replica.compile(&plain).unwrap(),
+        replica.compile(&gzipped).unwrap(),
+    );
+    assert_ne!(
+        plain.hash(),
+        gzipped.hash(),
+        "the hash is that of what was uploaded"
+    );
+    assert_eq!(plain.info(), gzipped.info());
+    let mut canister = replica.create_canister().unwrap();
+    canister
+        .install(&gzipped, CALLER, &[])
+        .unwrap()
+        .outcome
+        .unwrap();
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    holds(&canister, 7, 2, 1);
+}
+
+/// `start`, `canister_init` and each message begin with a fresh counter; start
+/// comes first.
+#[test]
+fn counters_begin_anew() {
+    let mut canister = install(
+        r#"(module
+        (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "msg_reply" (func $reply))
+        (memory 1)
+        (global $at (mut i32) (i32.const 0))
+        (func $keep (param i64)
+            (i64.store (global.get $at) (local.get 0))
+            (global.set $at (i32.add (global.get $at) (i32.const 8))))
+        (func $start (call $keep (call $counter (i32.const 0))) (nop))
+        (start $start)
+        (func (export "canister_init") (call $keep (call $counter (i32.const 0))))
+        (func (export "canister_update go")
+            (call $keep (call $counter (i32.const 1)))
+            (call $append (i32.const 0) (global.get $at)) (call $reply)))"#,
+    );
+    // The function, a constant, two calls, and the counter's own price.
+    let read = 1 + 1 + 5 + 5 + 200;
+    let (start, init) = (read + 1, read);
+    // The message's run also holds a constant, `global.get` and two calls.
+    let message = read + 1 + 2 + 5 + 5;
+    assert_eq!(
+        numbers(update(&mut canister, "go", &[])),
+        [start, init, message]
+    );
+    assert_eq!(
+        numbers(update(&mut canister, "go", &[])),
+        [start, init, message, message]
+    );
+}
