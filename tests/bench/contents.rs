@@ -215,3 +215,18 @@ fn sqlite_follows_the_model_in_every_journal_mode() {
         follow(Engine::Sqlite, bench, seed);
     }
 }
+
+#[test]
+fn describe_tells_the_digest_of_what_one_message_can_read() {
+    for engine in Engine::ALL {
+        let mut bench = Bench::filled(&[engine], 10_000);
+        let told = |bench: &Bench| {
+            let described = bench.describe().engines.into_iter();
+            let mut of_engine = described.filter(|there| there.engine == engine);
+            of_engine.next().unwrap().digest
+        };
+        assert_eq!(told(&bench), Some(bench.digest(engine, 3_000)), "{engine}");
+        bench.work("insert_end", count(engine, 1));
+        assert_eq!(told(&bench), None, "{engine}");
+    }
+}

@@ -1,6 +1,6 @@
 use crate::{Canister, KeyValue, Pragmas, heap_pages, measure, stable_pages};
 use stablebench_protocol::{
-    DEFAULT_PAYLOAD_BYTES, Description, DigestPart, Engine, EngineDescription, Error,
+    DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, EngineDescription, Error,
     MAX_PAYLOAD_BYTES, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
 };
 use stablebench_workload::{ContentDigest, Ids, payload::Payload};
@@ -13,6 +13,10 @@ pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 
 /// An id and a length, as an engine that wastes nothing would store them.
 const ROW_OVERHEAD_BYTES: u64 = 12;
+
+/// The most rows, and the most bytes of them, of which `describe` tells the digest.
+const DESCRIBED_ROWS: u64 = 10_000;
+const DESCRIBED_BYTES: u64 = 16 << 20;
 
 /// The endpoints' logic: checks first, then the work, measured.
 pub struct Host<C> {
@@ -249,14 +253,22 @@ impl<C: Canister> Host<C> {
                     engine,
                     rows: 0,
                     stored_bytes: 0,
+                    digest: Some(Digest::default()),
                 });
             } else if let Ok(store) = self.canister.engine(engine) {
                 store.prepare()?;
                 let (rows, stored_bytes) = (store.rows()?, store.stored_bytes()?);
+                let mut digest = None;
+                if rows <= DESCRIBED_ROWS && stored_bytes <= DESCRIBED_BYTES {
+                    let mut content = ContentDigest::default();
+                    store.digest(0, rows, &mut content)?;
+                    digest = Some(content.value());
+                }
                 engines.push(EngineDescription {
                     engine,
                     rows,
                     stored_bytes,
+                    digest,
                 });
             }
         }

@@ -1,4 +1,4 @@
-use crate::Engine;
+use crate::{Digest, Engine};
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ pub struct EngineDescription {
     pub rows: u64,
     /// Bytes of stable memory that it fills, free space inside it included.
     pub stored_bytes: u64,
+    /// The digest of its rows, unless there is too much to read in one message: the
+    /// method `digest` then reads it in several.
+    pub digest: Option<Digest>,
 }
 
 /// The SQLite library inside the canister.

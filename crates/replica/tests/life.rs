@@ -252,11 +252,10 @@ fn a_sparse_stable_memory_is_cheap() {
     assert!(grown < 256 << 20, "{} MiB more than before", grown >> 20);
 }
 
-/// A canister that appends a letter to a list in stable memory, in every function
-/// that runs by itself. `start`, `init` and `post` say what those functions do more.
+/// A canister that appends a letter to a list in stable memory in each function that
+/// runs by itself, and does there what `start`, `init`, `pre` and `post` say.
 fn diary(version: char, start: &str, init: &str, pre: &str, post: &str) -> String {
     let note = |letter: char| format!("(call $note (i32.const {}))", u32::from(letter));
-    let big = version.to_ascii_uppercase();
     format!(
         r#"(module
         (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -265,7 +264,6 @@ fn diary(version: char, start: &str, init: &str, pre: &str, post: &str) -> Strin
         (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
         (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
         (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
-        (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
         (memory 1)
         (global $count (mut i64) (i64.const 0))
         ;; Stable memory: 0 length of the list, 8 the list.
@@ -295,7 +293,7 @@ fn diary(version: char, start: &str, init: &str, pre: &str, post: &str) -> Strin
         note('i'),
         note('<'),
         note('>'),
-        note(big),
+        note(version.to_ascii_uppercase()),
     )
 }
 

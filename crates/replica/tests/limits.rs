@@ -3,8 +3,8 @@
 //! What messages cost is computed here from their operators, by the prices below.
 
 use stablebench_replica::{
-    Bytes, Canister, Cycles, ErrorCode, Execution, Instructions, Principal, Replica, Settings,
-    WasmPages,
+    Bytes, Canister, Cycles, ErrorCode, Execution, Instructions, OsPages, Principal, Replica,
+    Settings, WasmPages,
 };
 
 mod support;
@@ -14,6 +14,7 @@ use support::{CALLER, code, compile, install, numbers, query, update};
 /// A function, and each of the operators `const`, `local.get`, `local.tee`,
 /// `drop`, `i32.sub`.
 const ONE: u64 = 1;
+const BR: u64 = 2;
 const BR_IF: u64 = 2;
 const CALL: u64 = 5;
 const F64_MIN: u64 = 18;
@@ -22,6 +23,10 @@ const MEMORY_FILL: u64 = 100;
 const SYSTEM_CALL: u64 = 500;
 const PERFORMANCE_COUNTER: u64 = 200;
 const DEBUG_PRINT: u64 = 100;
+const STABLE_GROW: u64 = 100;
+const STABLE_READ: u64 = 20;
+const STABLE_WRITE: u64 = 20;
+const STABLE_PAGE_WRITTEN: u64 = 1_000;
 
 const UPDATE: u64 = 40_000_000_000;
 const QUERY: u64 = 5_000_000_000;
@@ -273,70 +278,78 @@ fn reply() {
     assert_eq!(code(&more), ErrorCode::CanisterContractViolation);
 }
 
-/// `stable64_write` of a given number of bytes from stable address 0 on.
+/// The limit is held before the bytes are read from the heap: a write that would be
+/// allowed traps only there, and nothing has to be copied.
 #[test]
 fn stable_pages_that_a_query_writes() {
-    let wat = |bytes: u64| {
-        format!(
+    let writing = |bytes: u64| {
+        let canister = install(&format!(
             r#"(module
             (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
             (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
-            (import "ic0" "msg_reply" (func $reply))
-            (memory {})
+            (memory 1)
             (func (export "canister_init") (drop (call $grow (i64.const {}))))
             (func (export "canister_query go")
-                (call $write (i64.const 0) (i64.const 0) (i64.const {bytes}))
-                (call $reply)))"#,
+                (call $write (i64.const 0) (i64.const 0) (i64.const {bytes}))))"#,
             GIB / WASM_PAGE + 1,
-            GIB / WASM_PAGE + 1,
-        )
+        ));
+        query(&canister, "go", &[])
     };
-    let called = ONE + 3 * ONE + CALL + 20;
     let pages = GIB / OS_PAGE;
-    let most = query(&install(&wat(GIB)), "go", &[]);
-    assert_eq!(most.outcome, Ok(vec![]));
-    assert_eq!(most.memory.stable_written.get(), pages);
-    let replied = CALL + SYSTEM_CALL;
+    let called = ONE + 3 * ONE + CALL + STABLE_WRITE;
+
+    let most = writing(GIB);
+    assert_eq!(code(&most), ErrorCode::CanisterTrapped);
+    assert!(
+        most.outcome
+            .unwrap_err()
+            .message
+            .contains("heap out of bounds")
+    );
+    assert_eq!(most.memory.stable_written, OsPages(pages));
     assert_eq!(
         most.instructions.get(),
-        called + GIB + 1_000 * pages + replied
+        called + GIB + STABLE_PAGE_WRITTEN * pages
     );
 
-    let more = query(&install(&wat(GIB + 1)), "go", &[]);
+    let more = writing(GIB + 1);
     assert_eq!(code(&more), ErrorCode::CanisterMemoryAccessLimitExceeded);
-    // The run holds the call that was not reached; the pages are not paid for.
-    assert_eq!(more.instructions.get(), called + CALL + GIB + 1);
+    assert_eq!(more.memory.stable_written, OsPages(0));
+    assert_eq!(
+        more.instructions.get(),
+        called + GIB + 1,
+        "pages are not paid for"
+    );
 }
 
+/// Reads a byte of each page until that is refused.
 #[test]
 fn stable_pages_that_an_install_reads() {
-    let reading = |pages: u64| {
-        let wat = format!(
-            r#"(module
-            (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
-            (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
-            (memory 1)
-            (func (export "canister_init") (local $at i64)
-                (drop (call $grow (i64.const {})))
-                (loop $next
-                    (call $read (i64.const 0) (local.get $at) (i64.const 1))
-                    (br_if $next (i64.lt_u
-                        (local.tee $at (i64.add (local.get $at) (i64.const {OS_PAGE})))
-                        (i64.const {}))))))"#,
-            8 * GIB / WASM_PAGE + 1,
-            pages * OS_PAGE,
-        );
-        let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
-        canister.install(&compile(&wat), CALLER, &[]).unwrap()
-    };
-    let pages = 8 * GIB / OS_PAGE;
-    let most = reading(pages);
-    assert_eq!(most.outcome, Ok(vec![]));
-    assert_eq!(most.memory.stable_accessed.get(), pages);
+    let wat = format!(
+        r#"(module
+        (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+        (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+        (memory 1)
+        (func (export "canister_init") (local $at i64)
+            (drop (call $grow (i64.const {})))
+            (loop $next
+                (call $read (i64.const 0) (local.get $at) (i64.const 1))
+                (local.set $at (i64.add (local.get $at) (i64.const {OS_PAGE})))
+                (br $next))))"#,
+        8 * GIB / WASM_PAGE + 1,
+    );
+    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let execution = canister.install(&compile(&wat), CALLER, &[]).unwrap();
     assert_eq!(
-        code(&reading(pages + 1)),
+        code(&execution),
         ErrorCode::CanisterMemoryAccessLimitExceeded
     );
+    let pages = 8 * GIB / OS_PAGE;
+    assert_eq!(execution.memory.stable_accessed, OsPages(pages));
+    // The function, a constant, drop; a round is seven operators, the call and `br`.
+    let grown = 3 * ONE + CALL + STABLE_GROW;
+    let round = 7 * ONE + CALL + BR + STABLE_READ + 1;
+    assert_eq!(execution.instructions.get(), grown + round * (pages + 1));
 }
 
 /// A canister that grows its heap by the pages of its argument and replies with
@@ -418,6 +431,33 @@ fn heap_by_the_canisters_settings() {
     );
     assert_eq!(numbers(growing(0, 65_535)), [1], "0 is no limit");
     assert_eq!(numbers(growing(0, 65_536)), [REFUSED]);
+}
+
+/// Reached beyond 4 GiB too, to the last byte.
+#[test]
+fn heap_with_64_bit_addresses() {
+    let canister = install(
+        r#"(module
+        (import "ic0" "msg_arg_data_copy" (func $argument (param i64 i64 i64)))
+        (import "ic0" "msg_reply_data_append" (func $append (param i64 i64)))
+        (import "ic0" "msg_reply" (func $reply))
+        (memory i64 1)
+        (func (export "canister_query q") (local $last i64)
+            (call $argument (i64.const 0) (i64.const 0) (i64.const 8))
+            (i64.store (i64.const 0) (memory.grow (i64.load (i64.const 0))))
+            (local.set $last (i64.sub (i64.mul (memory.size) (i64.const 65536)) (i64.const 8)))
+            (i64.store (local.get $last) (memory.size))
+            (call $append (i64.const 0) (i64.const 8))
+            (call $append (local.get $last) (i64.const 8))
+            (call $reply)))"#,
+    );
+    let most = 6 * GIB / WASM_PAGE;
+    let all = query(&canister, "q", &(most - 1).to_le_bytes());
+    assert_eq!(numbers(all), [1, most]);
+    assert_eq!(
+        numbers(query(&canister, "q", &most.to_le_bytes())),
+        [REFUSED, 1]
+    );
 }
 
 #[test]

@@ -189,10 +189,9 @@ impl Image {
 
     /// Copies all layers into one that only this image has.
     fn flatten(&mut self) -> io::Result<()> {
-        let whole = self.read()?;
         let file = file::anonymous()?;
         file.set_len(self.size as u64)?;
-        write_sparse(&file, 0, whole.bytes())?;
+        self.copy_into(&file, 0)?;
         self.layers = vec![Arc::new(Layer {
             file,
             offset: 0,
@@ -212,7 +211,27 @@ impl Image {
         if file.metadata()?.len() < end {
             file.set_len(end)?;
         }
-        write_sparse(file, offset, self.read()?.bytes())
+        self.copy_into(file, offset)
+    }
+
+    fn copy_into(&self, file: &File, offset: u64) -> io::Result<()> {
+        let whole = self.read()?;
+        for pages in self.present()? {
+            let bytes = pages.start * PAGE..self.size.min(pages.end * PAGE);
+            write_sparse(file, offset + bytes.start as u64, &whole.bytes()[bytes])?;
+        }
+        Ok(())
+    }
+
+    /// Pages that may be other than zero. Reading the others is not only slow: the
+    /// system would fill the holes of the files with pages of zeros.
+    fn present(&self) -> io::Result<Vec<Range<usize>>> {
+        let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
+        let mut pages = file::present(&first.file, first.offset, self.size.div_ceil(PAGE))?;
+        for layer in above {
+            pages = union(&pages, &layer.ranges);
+        }
+        Ok(pages)
     }
 }
 
@@ -308,6 +327,29 @@ mod tests {
             assert_eq!(old.bytes()[index * PAGE], 0);
         }
         assert_eq!((new.bytes()[PAGE], old.bytes()[PAGE]), (9, 9));
+    }
+
+    /// A gigabyte with one page at its end, which a copy of all of it would fill.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn flattening_leaves_holes() {
+        use std::os::unix::fs::MetadataExt;
+        let pages = (1 << 30) / PAGE;
+        let mut image = Image::new().unwrap();
+        commit(&mut image, &[(pages - 1, 5)], pages * PAGE);
+        let fork = image.clone();
+        commit(&mut image, &[(7, 6)], pages * PAGE);
+        image.flatten().unwrap();
+        for image in [&image, &fork] {
+            let held = image.layers[0].file.metadata().unwrap().blocks() * 512;
+            assert!(held <= 2 * 256 * PAGE as u64, "{held} bytes");
+        }
+        let whole = image.read().unwrap();
+        assert_eq!(
+            (whole.bytes()[7 * PAGE], whole.bytes()[pages * PAGE - 1]),
+            (6, 5)
+        );
+        assert_eq!(fork.read().unwrap().bytes()[7 * PAGE], 0);
     }
 
     #[test]

@@ -25,9 +25,8 @@ fn functions(wat: &str, numbers: std::ops::RangeInclusive<usize>) -> String {
     functions
         .filter(|(number, _)| numbers.contains(number))
         .map(|(_, text)| {
-            // The last function ends where the next section begins.
-            let end = text.find("\n  (data").unwrap_or(text.len());
-            format!("(func {}\n", text[..end].trim_end_matches([')', '\n', ' ']))
+            let (body, _) = text.split_once("\n  )").unwrap();
+            format!("(func {body}\n)\n")
         })
         .collect()
 }
