@@ -58,6 +58,7 @@ impl fmt::Display for Ratio {
         }
         let ratio = self.0 as f64 / self.1 as f64;
         let decimals = match ratio {
+            ratio if ratio < 0.1 => 3,
             ratio if ratio < 10.0 => 2,
             ratio if ratio < 100.0 => 1,
             _ => 0,
@@ -96,6 +97,7 @@ mod tests {
 
     #[test]
     fn ratios() {
+        assert_eq!(Ratio(1, 300).to_string(), "0.003×");
         assert_eq!(Ratio(1, 3).to_string(), "0.33×");
         assert_eq!(Ratio(2_500, 100).to_string(), "25.0×");
         assert_eq!(Ratio(1, 0).to_string(), "–");

@@ -140,8 +140,11 @@ impl Table {
                 None => Cell::new("–"),
                 Some(instructions) => {
                     let is_best = Some(instructions) == best && !is_floor(key);
-                    let mark = if is_best { BEST } else { "" };
-                    let number = format!("{mark}{}", Grouped(instructions));
+                    let number = match (is_best, self.markdown) {
+                        (true, true) => format!("**{}**", Grouped(instructions)),
+                        (true, false) => format!("{BEST}{}", Grouped(instructions)),
+                        (false, _) => Grouped(instructions).to_string(),
+                    };
                     let text = match cost(BASE) {
                         Some(base) => self.stacked(&number, &Ratio(instructions, base)),
                         None => number,
@@ -255,11 +258,12 @@ impl Table {
             .map_or(0, |case| case.measurement.counter_overhead);
         writeln!(
             text,
-            "{BEST} is the cheapest of a row; × is against StableBTreeMap. The floors store the same \
+            "{} is the cheapest of a row; × is against StableBTreeMap. The floors store the same \
              bytes on bare stable memory.\nInstructions of one message, SQLite in one \
              transaction, read from performance_counter(0); reading it twice costs {overhead}, \
              not subtracted.\nWhat the counter does not see, changed heap pages, is in the saved \
-             results as `message.charge`."
+             results as `message.charge`.",
+            if self.markdown { "Bold" } else { BEST }
         )?;
         if results.settings.iter().any(|setting| {
             setting.sqlite.as_ref().is_some_and(|sqlite| {
