@@ -72,8 +72,8 @@ pub struct SettingResult {
     pub stable_pages: u64,
     /// Content, equal to the model's.
     pub digest: Digest,
-    /// Seconds that it took here. Not a property of the canister.
-    pub wall_seconds: f64,
+    /// Milliseconds that it took here. Not a property of the canister.
+    pub wall_milliseconds: u64,
 }
 
 /// What putting the first rows in cost.

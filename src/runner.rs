@@ -135,7 +135,7 @@ impl<'a> Runner<'a> {
                 heap_pages: description.heap_pages,
                 stable_pages: description.stable_pages,
                 digest,
-                wall_seconds: began.elapsed().as_secs_f64(),
+                wall_milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             });
         })?;
 

@@ -100,7 +100,7 @@ fn two_runs_differ_in_nothing_but_wall_times() {
         assert_eq!(printed, saved, "what is printed is what is saved");
         let mut results: serde_json::Value = serde_json::from_str(&saved).unwrap();
         for setting in results["settings"].as_array_mut().unwrap() {
-            assert!(setting["wall_seconds"].take().is_f64());
+            assert!(setting["wall_milliseconds"].take().is_u64());
         }
         results
     };
