@@ -20,19 +20,12 @@ pub fn listen() -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a second Ctrl-C must not wait for main"
-)]
+#[expect(clippy::disallowed_methods, reason = "a second Ctrl-C must not wait for main")]
 fn stop() {
     std::process::exit(130);
 }
 
 /// Fails once Ctrl-C was pressed.
 pub fn check() -> Result<(), Interrupted> {
-    if INTERRUPTED.load(Ordering::Relaxed) {
-        Err(Interrupted)
-    } else {
-        Ok(())
-    }
+    if INTERRUPTED.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
 }

@@ -21,9 +21,7 @@ pub struct Step {
 
 impl Progress {
     pub fn new() -> Self {
-        Self {
-            bars: std::io::stderr().is_terminal().then(MultiProgress::new),
-        }
+        Self { bars: std::io::stderr().is_terminal().then(MultiProgress::new) }
     }
 
     /// Says something once.
@@ -39,15 +37,10 @@ impl Progress {
         let bar = self.bars.as_ref().map(|bars| {
             let style = ProgressStyle::with_template("{prefix:<16} {bar:30} {msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
-            let bar = ProgressBar::new(length)
-                .with_style(style)
-                .with_prefix(name.to_owned());
+            let bar = ProgressBar::new(length).with_style(style).with_prefix(name.to_owned());
             bars.add(bar)
         });
-        Step {
-            bar,
-            name: name.to_owned(),
-        }
+        Step { bar, name: name.to_owned() }
     }
 
     /// Begins something of which nobody knows how long it takes. Shown only where
@@ -56,16 +49,11 @@ impl Progress {
         let bar = self.bars.as_ref().map(|bars| {
             let style = ProgressStyle::with_template("{spinner} {prefix} {msg} {elapsed}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let bar = ProgressBar::new_spinner()
-                .with_style(style)
-                .with_prefix(name.to_owned());
+            let bar = ProgressBar::new_spinner().with_style(style).with_prefix(name.to_owned());
             bar.enable_steady_tick(Duration::from_millis(120));
             bars.add(bar)
         });
-        Step {
-            bar,
-            name: name.to_owned(),
-        }
+        Step { bar, name: name.to_owned() }
     }
 }
 

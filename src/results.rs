@@ -104,19 +104,13 @@ pub struct Case {
 impl Results {
     /// The case of that setting, place and number of rows.
     pub fn case(&self, setting: &str, at: Place, rows: u64) -> Option<&Case> {
-        self.cases
-            .iter()
-            .find(|case| case.setting == setting && case.at == at && case.rows == rows)
+        self.cases.iter().find(|case| case.setting == setting && case.at == at && case.rows == rows)
     }
 
     /// The numbers of rows that were added there, ascending.
     pub fn batches(&self, at: Place) -> Vec<u64> {
-        let mut batches: Vec<u64> = self
-            .cases
-            .iter()
-            .filter(|case| case.at == at)
-            .map(|case| case.rows)
-            .collect();
+        let mut batches: Vec<u64> =
+            self.cases.iter().filter(|case| case.at == at).map(|case| case.rows).collect();
         batches.sort_unstable();
         batches.dedup();
         batches
@@ -145,10 +139,7 @@ impl Results {
 }
 
 fn not_saved(path: &Path) -> String {
-    format!(
-        "cannot save the results to {}; choose another place with --out",
-        path.display()
-    )
+    format!("cannot save the results to {}; choose another place with --out", path.display())
 }
 
 /// A file beside `path`, which it can replace.

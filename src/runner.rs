@@ -80,18 +80,16 @@ impl<'a> Runner<'a> {
         let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
         std::thread::scope(|scope| -> Result<()> {
             for _ in 0..jobs.min(self.plan.settings.len()) {
-                std::thread::Builder::new()
-                    .stack_size(STACK)
-                    .spawn_scoped(scope, || {
-                        while lock(&failed).is_none() {
-                            let Some(setting) = lock(&waiting).pop_front() else {
-                                break;
-                            };
-                            if let Err(error) = self.setting(setting).context(setting.key()) {
-                                lock(&failed).get_or_insert(error);
-                            }
+                std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
+                    while lock(&failed).is_none() {
+                        let Some(setting) = lock(&waiting).pop_front() else {
+                            break;
+                        };
+                        if let Err(error) = self.setting(setting).context(setting.key()) {
+                            lock(&failed).get_or_insert(error);
                         }
-                    })?;
+                    }
+                })?;
             }
             Ok(())
         })?;
@@ -114,10 +112,7 @@ impl<'a> Runner<'a> {
         let populate = self.populate(canister, setting.engine, &step)?;
         let digest = self.check(canister, setting.engine, self.expected.0)?;
         let description: Description = query(canister, "describe", ())?;
-        let engine = description
-            .engines
-            .iter()
-            .find(|engine| engine.engine == setting.engine);
+        let engine = description.engines.iter().find(|engine| engine.engine == setting.engine);
         let sqlite = match setting.engine {
             Engine::Sqlite => {
                 let settings: SqliteSettings = query(canister, "sqlite_settings", ())?;
@@ -140,10 +135,7 @@ impl<'a> Runner<'a> {
         })?;
 
         for (insertion, expected) in self.plan.insertions.iter().zip(&self.expected.1) {
-            step.at(
-                self.plan.rows,
-                format!("{} rows, {}", insertion.rows, insertion.place),
-            );
+            step.at(self.plan.rows, format!("{} rows, {}", insertion.rows, insertion.place));
             self.insert(canister, setting, *insertion, *expected)
                 .with_context(|| format!("{} rows, {}", insertion.rows, insertion.place))?;
         }
@@ -167,11 +159,8 @@ impl<'a> Runner<'a> {
             interrupt::check()?;
             rows = rows.min(all.rows() - done).clamp(1, max_rows);
             let ids = Ids::new(all.first() + done * all.step(), all.step(), rows)?;
-            let (_, cost): (Measurement, Cost) = update(
-                canister,
-                "add_users",
-                (engine, ids.first(), ids.step(), ids.rows()),
-            )?;
+            let (_, cost): (Measurement, Cost) =
+                update(canister, "add_users", (engine, ids.first(), ids.step(), ids.rows()))?;
             done += rows;
             sum.messages += 1;
             sum.instructions += cost.instructions;
@@ -179,11 +168,7 @@ impl<'a> Runner<'a> {
             sum.cycles += cost.cycles;
             step.at(
                 done,
-                format!(
-                    "{} rows, {} instructions",
-                    Grouped(done),
-                    Short(sum.instructions)
-                ),
+                format!("{} rows, {} instructions", Grouped(done), Short(sum.instructions)),
             );
             // Rows cost more as they get more: never grow by more than ten times.
             let each = (cost.charge / rows).max(1);
@@ -255,24 +240,13 @@ impl<'a> Runner<'a> {
     fn keep(&self, change: impl FnOnce(&mut Results)) -> Result<()> {
         let mut results = lock(&self.results);
         change(&mut results);
-        let place = |key: &str| {
-            self.plan
-                .settings
-                .iter()
-                .position(|setting| setting.key() == key)
-        };
+        let place = |key: &str| self.plan.settings.iter().position(|setting| setting.key() == key);
         results.settings.sort_by_key(|setting| place(&setting.key));
         results.cases.sort_by_key(|case| {
-            let insertion = Insertion {
-                place: case.at,
-                rows: case.rows,
-            };
+            let insertion = Insertion { place: case.at, rows: case.rows };
             (
                 place(&case.setting),
-                self.plan
-                    .insertions
-                    .iter()
-                    .position(|other| *other == insertion),
+                self.plan.insertions.iter().position(|other| *other == insertion),
             )
         });
         results.save(self.out)
@@ -280,10 +254,7 @@ impl<'a> Runner<'a> {
 }
 
 fn check_taken(setting: &Setting, settings: &SqliteSettings) -> Result<()> {
-    if setting
-        .journal_mode
-        .is_some_and(|asked| asked != settings.journal_mode)
-    {
+    if setting.journal_mode.is_some_and(|asked| asked != settings.journal_mode) {
         bail!("SQLite runs with {:?}", settings.journal_mode);
     }
     Ok(())
@@ -291,7 +262,5 @@ fn check_taken(setting: &Setting, settings: &SqliteSettings) -> Result<()> {
 
 /// A thread that failed has reported that; what it left is still good.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

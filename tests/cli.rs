@@ -48,12 +48,7 @@ fn help() {
 fn list_of_suites_and_of_cases() {
     let suites = stdout(&stablebench(&["list"], Path::new(".")));
     assert!(suites.starts_with("users "), "{suites}");
-    let args = [
-        "--list",
-        "--batches=10,1,10",
-        "--journal-modes=wal",
-        "--at=end",
-    ];
+    let args = ["--list", "--batches=10,1,10", "--journal-modes=wal", "--at=end"];
     insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
 }
 
@@ -144,22 +139,14 @@ fn every_format_has_every_case() {
         for case in results["cases"].as_array().unwrap() {
             let instructions = case["measurement"]["instructions"].to_string();
             let digits: Vec<char> = instructions.chars().rev().collect();
-            let grouped: Vec<String> = digits
-                .chunks(3)
-                .map(|chunk| chunk.iter().rev().collect())
-                .collect();
+            let grouped: Vec<String> =
+                digits.chunks(3).map(|chunk| chunk.iter().rev().collect()).collect();
             let grouped: Vec<&str> = grouped.iter().rev().map(String::as_str).collect();
             let grouped = grouped.join(" ");
             assert!(text.contains(&grouped), "{grouped} is not in\n{text}");
         }
-        assert!(
-            text.contains("Again: stablebench run users --rows 2000 "),
-            "{text}"
-        );
-        assert!(
-            !text.contains('\u{1b}'),
-            "no colours where nobody sees them"
-        );
+        assert!(text.contains("Again: stablebench run users --rows 2000 "), "{text}");
+        assert!(!text.contains('\u{1b}'), "no colours where nobody sees them");
     }
 }
 
@@ -174,22 +161,12 @@ fn a_called_canister_goes_on_from_a_file() {
     let added = call(&["add_users_sqlite", "(0, 10, 1000)", "--save=state"]);
     assert!(added.contains("rows = 1_000 : nat64"), "{added}");
     assert!(added.contains("\ninstructions "), "{added}");
-    let read = call(&[
-        "read_users",
-        "(variant { sqlite }, 0, 5, 10)",
-        "--state=state",
-    ]);
-    assert!(
-        read.contains("rows = 5 : nat64"),
-        "half of them are there: {read}"
-    );
+    let read = call(&["read_users", "(variant { sqlite }, 0, 5, 10)", "--state=state"]);
+    assert!(read.contains("rows = 5 : nat64"), "half of them are there: {read}");
     let fresh = call(&["describe"]);
     assert!(fresh.contains("occupant = variant { nobody }"), "{fresh}");
     let taken = call(&["add_users_sqlite", "(0, 10, 1)", "--state=state"]);
-    assert!(
-        taken.contains("IdExists = record { id = 0 : nat64 }"),
-        "{taken}"
-    );
+    assert!(taken.contains("IdExists = record { id = 0 : nat64 }"), "{taken}");
 }
 
 #[test]
@@ -202,8 +179,5 @@ fn a_closed_pipe_is_quiet() {
         .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        (output.status.code(), stderr(&output).as_str()),
-        (Some(0), "")
-    );
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }

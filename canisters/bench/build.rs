@@ -4,14 +4,8 @@
 use std::path::Path;
 use std::{env, fs};
 
-const CRATES: [&str; 6] = [
-    "ic-cdk",
-    "ic-rusqlite",
-    "ic-stable-structures",
-    "ic-wasi-polyfill",
-    "rusqlite",
-    "stable-fs",
-];
+const CRATES: [&str; 6] =
+    ["ic-cdk", "ic-rusqlite", "ic-stable-structures", "ic-wasi-polyfill", "rusqlite", "stable-fs"];
 
 fn main() {
     let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();

@@ -118,11 +118,7 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
     let status = child.wait()?;
     step.done("");
     if !status.success() {
-        bail!(
-            "cargo could not build canister {}:\n{}",
-            source.name,
-            said.join("\n")
-        );
+        bail!("cargo could not build canister {}:\n{}", source.name, said.join("\n"));
     }
     let file = format!("{}.wasm", source.package.replace('-', "_"));
     Ok(target.join(source.target).join(PROFILE).join(file))
@@ -134,10 +130,7 @@ fn remapped_paths() -> OsString {
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
     let mut flags = OsString::new();
-    for (from, to) in [
-        (Some(root().to_owned()), "/stablebench"),
-        (cargo_home, "/cargo"),
-    ] {
+    for (from, to) in [(Some(root().to_owned()), "/stablebench"), (cargo_home, "/cargo")] {
         if let Some(from) = from {
             if !flags.is_empty() {
                 flags.push("\x1f");
@@ -157,16 +150,10 @@ fn target_directory() -> PathBuf {
 
 /// Replaces WASI calls; what then still imports them could not be installed.
 fn convert(wasm: &[u8]) -> Result<Vec<u8>> {
-    let mut module = walrus::ModuleConfig::new()
-        .generate_name_section(true)
-        .parse(wasm)?;
+    let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(wasm)?;
     wasi2ic::process_module(&mut module);
     if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
-        bail!(
-            "the module still imports {}::{}",
-            import.module,
-            import.name
-        );
+        bail!("the module still imports {}::{}", import.module, import.name);
     }
     Ok(module.emit_wasm())
 }

@@ -50,9 +50,7 @@ impl Source {
 
     /// Where the ready module is put.
     pub fn wasm_path(&self) -> PathBuf {
-        root()
-            .join("target/canisters")
-            .join(format!("{}.wasm", self.name))
+        root().join("target/canisters").join(format!("{}.wasm", self.name))
     }
 
     fn candid_path(&self) -> PathBuf {
@@ -69,33 +67,23 @@ impl Built {
         if wasm.is_empty() {
             bail!("{} is empty", path.display());
         }
-        let name = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        Ok(Self {
-            name,
-            path: path.to_owned(),
-            wasm,
-            candid,
-        })
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, path: path.to_owned(), wasm, candid })
     }
 }
 
 /// The interface in a module's `icp:public candid:service` section.
 pub fn candid_of(wasm: &[u8]) -> Option<String> {
-    wasmparser::Parser::new(0)
-        .parse_all(wasm)
-        .filter_map(Result::ok)
-        .find_map(|payload| match payload {
+    wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok).find_map(|payload| {
+        match payload {
             wasmparser::Payload::CustomSection(section)
                 if section.name() == "icp:public candid:service" =>
             {
                 String::from_utf8(section.data().to_vec()).ok()
             }
             _ => None,
-        })
+        }
+    })
 }
 
 /// The repository: where the sources of the canisters are.

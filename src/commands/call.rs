@@ -24,10 +24,7 @@ pub fn call(args: &CallArgs) -> Result<()> {
     let argument = candid_parser::parse_idl_args(&args.arguments)
         .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
         .with_context(|| {
-            format!(
-                "the arguments {} do not fit {} : {function}",
-                args.arguments, args.method
-            )
+            format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
         })?;
     let query = function.modes.contains(&FuncMode::Query);
     let caller = Principal::anonymous();
@@ -37,9 +34,7 @@ pub fn call(args: &CallArgs) -> Result<()> {
         canister.update(caller, &args.method, &argument)?
     };
     let costs = describe(&execution);
-    let reply = execution
-        .outcome
-        .map_err(|reject| anyhow!("{reject}\n{costs}"))?;
+    let reply = execution.outcome.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
         canister
             .save(path)
@@ -64,10 +59,7 @@ fn prepare(args: &CallArgs, replica: &Embedded) -> Result<(Canister, String)> {
             .inner()
             .load(path)
             .with_context(|| format!("cannot load a canister from {}", path.display()))?;
-        let wasm = canister
-            .module()
-            .map(|module| module.wasm().into_owned())
-            .unwrap_or_default();
+        let wasm = canister.module().map(|module| module.wasm().into_owned()).unwrap_or_default();
         let candid = canisters::candid_of(&wasm).unwrap_or_default();
         return Ok((canister, candid));
     }
@@ -77,17 +69,10 @@ fn prepare(args: &CallArgs, replica: &Embedded) -> Result<(Canister, String)> {
         None => bail!(
             "no canister {}; there is {}, or give the path of a wasm file",
             args.canister,
-            canisters::SOURCES
-                .iter()
-                .map(|source| source.name)
-                .collect::<Vec<_>>()
-                .join(", ")
+            canisters::SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ")
         ),
     };
-    let module = replica
-        .inner()
-        .compile(&built.wasm)
-        .context("the module was refused")?;
+    let module = replica.inner().compile(&built.wasm).context("the module was refused")?;
     let mut canister = replica.inner().create_canister()?;
     canister
         .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
@@ -110,10 +95,7 @@ fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
             .as_service(&actor)
             .map(|methods| methods.iter().map(|(name, _)| name.clone()).collect())
             .unwrap_or_default();
-        anyhow!(
-            "the canister has no method {method}; it has {}",
-            methods.join(", ")
-        )
+        anyhow!("the canister has no method {method}; it has {}", methods.join(", "))
     })?;
     Ok((env.clone(), function.clone()))
 }

@@ -65,11 +65,7 @@ pub fn users(args: &UsersArgs) -> Result<()> {
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format)?)?;
     }
-    let saved = format!(
-        "{} cases saved to {}",
-        results.cases.len(),
-        args.out.display()
-    );
+    let saved = format!("{} cases saved to {}", results.cases.len(), args.out.display());
     match ran {
         Err(error) if error.is::<Interrupted>() => {
             Err(error.context(format!("the run is not complete; {saved}")))

@@ -22,10 +22,7 @@ impl Embedded {
 
 impl Replica for Embedded {
     fn identity(&self) -> Identity {
-        Identity {
-            kind: "embedded".to_owned(),
-            version: stablebench_replica::VERSION.to_owned(),
-        }
+        Identity { kind: "embedded".to_owned(), version: stablebench_replica::VERSION.to_owned() }
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
@@ -41,17 +38,11 @@ impl Replica for Embedded {
 
 impl Canister for stablebench_replica::Canister {
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Reply> {
-        reply(
-            method,
-            self.update(Principal::anonymous(), method, argument)?,
-        )
+        reply(method, self.update(Principal::anonymous(), method, argument)?)
     }
 
     fn query(&self, method: &str, argument: &[u8]) -> Result<Reply> {
-        reply(
-            method,
-            self.query(Principal::anonymous(), method, argument)?,
-        )
+        reply(method, self.query(Principal::anonymous(), method, argument)?)
     }
 
     fn fork(&self) -> Result<Box<dyn Canister>> {
@@ -61,10 +52,7 @@ impl Canister for stablebench_replica::Canister {
 
 fn reply(method: &str, execution: Execution) -> Result<Reply> {
     let cost = cost(&execution);
-    let bytes = execution
-        .outcome
-        .map_err(|reject: Reject| reject)
-        .context(method.to_owned())?;
+    let bytes = execution.outcome.map_err(|reject: Reject| reject).context(method.to_owned())?;
     Ok(Reply { bytes, cost })
 }
 

@@ -58,18 +58,11 @@ mod tests {
         let root = crate::canisters::root();
         let saved = std::fs::read_to_string(root.join("results/users.json")).unwrap();
         let results: Results = serde_json::from_str(&saved).unwrap();
-        assert_eq!(
-            results.to_json().unwrap(),
-            saved,
-            "nothing is lost in reading"
-        );
+        assert_eq!(results.to_json().unwrap(), saved, "nothing is lost in reading");
         let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
         let (_, rest) = readme.split_once("<!-- table -->\n").unwrap();
         let (shown, _) = rest.split_once("<!-- end of table -->").unwrap();
         let rendered = render(&results, Format::Markdown).unwrap();
-        assert!(
-            shown.trim() == rendered.trim(),
-            "put this into the README:\n{rendered}"
-        );
+        assert!(shown.trim() == rendered.trim(), "put this into the README:\n{rendered}");
     }
 }

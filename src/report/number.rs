@@ -26,20 +26,12 @@ pub struct Short(pub u64);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 4] = [
-            (1_000_000_000_000, "T"),
-            (1_000_000_000, "G"),
-            (1_000_000, "M"),
-            (1_000, "k"),
-        ];
+        const UNITS: [(u64, &str); 4] =
+            [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
         for (unit, name) in UNITS {
             if self.0 >= unit {
                 let value = self.0 as f64 / unit as f64;
-                let decimals = if value < 10.0 {
-                    2
-                } else {
-                    usize::from(value < 100.0)
-                };
+                let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
                 return write!(f, "{value:.decimals$} {name}");
             }
         }
@@ -85,12 +77,7 @@ mod tests {
     fn large_numbers_are_short() {
         let text = |number| Short(number).to_string();
         assert_eq!(
-            [
-                text(12),
-                text(1_500),
-                text(74_390_226_683),
-                text(999_000_000)
-            ],
+            [text(12), text(1_500), text(74_390_226_683), text(999_000_000)],
             ["12", "1.50 k", "74.4 G", "999 M"]
         );
     }

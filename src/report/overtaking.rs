@@ -44,18 +44,10 @@ pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Over
             let (low, high) = (points[dearer], points[first]);
             let lead = |point: (u64, u64, u64)| point.1 as f64 - point.2 as f64;
             let (behind, ahead) = (-lead(low), lead(high));
-            let share = if behind + ahead > 0.0 {
-                behind / (behind + ahead)
-            } else {
-                1.0
-            };
+            let share = if behind + ahead > 0.0 { behind / (behind + ahead) } else { 1.0 };
             let about = low.0 as f64 + share * (high.0 - low.0) as f64;
             let about = (about.ceil() as u64).clamp(low.0 + 1, high.0);
-            Overtaking::From {
-                dearer_at: low.0,
-                from: high.0,
-                about,
-            }
+            Overtaking::From { dearer_at: low.0, from: high.0, about }
         }
         _ => Overtaking::Sometimes,
     })
@@ -81,11 +73,7 @@ pub fn sentences(results: &Results, at: Place) -> Vec<String> {
             Some(match overtaking(&base, &series(&setting.key))? {
                 Overtaking::Always => format!("{name} is cheaper than StableBTreeMap throughout."),
                 Overtaking::Never => format!("{name} is never cheaper than StableBTreeMap."),
-                Overtaking::From {
-                    dearer_at,
-                    from,
-                    about,
-                } => format!(
+                Overtaking::From { dearer_at, from, about } => format!(
                     "{name} is cheaper than StableBTreeMap from {} rows a message on, dearer at \
                      {}; straight lines between cross at about {}.",
                     Grouped(from),
@@ -109,20 +97,10 @@ mod tests {
         let base = [(1, 100), (10, 1_000), (100, 10_000)];
         assert_eq!(
             overtaking(&base, &[(1, 190), (10, 910), (100, 5_000)]),
-            Some(Overtaking::From {
-                dearer_at: 1,
-                from: 10,
-                about: 6
-            })
+            Some(Overtaking::From { dearer_at: 1, from: 10, about: 6 })
         );
-        assert_eq!(
-            overtaking(&base, &[(1, 1), (10, 1), (100, 1)]),
-            Some(Overtaking::Always)
-        );
-        assert_eq!(
-            overtaking(&base, &[(1, 100), (10, 1_000)]),
-            Some(Overtaking::Never)
-        );
+        assert_eq!(overtaking(&base, &[(1, 1), (10, 1), (100, 1)]), Some(Overtaking::Always));
+        assert_eq!(overtaking(&base, &[(1, 100), (10, 1_000)]), Some(Overtaking::Never));
         assert_eq!(
             overtaking(&base, &[(1, 1), (10, 2_000), (100, 1)]),
             Some(Overtaking::Sometimes)

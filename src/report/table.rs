@@ -41,11 +41,7 @@ impl Export for Table {
             writeln!(text)?;
         }
         if !results.settings.is_empty() {
-            writeln!(
-                text,
-                "{}\n",
-                self.heading("Before: what the settings are and hold")
-            )?;
+            writeln!(text, "{}\n", self.heading("Before: what the settings are and hold"))?;
             writeln!(text, "{}\n", self.settings(results))?;
         }
         text.push_str(&self.notes(results)?);
@@ -55,11 +51,7 @@ impl Export for Table {
 
 impl Table {
     fn heading(&self, title: &str) -> String {
-        if self.markdown {
-            format!("### {title}")
-        } else {
-            title.to_owned()
-        }
+        if self.markdown { format!("### {title}") } else { title.to_owned() }
     }
 
     fn title(&self, results: &Results, at: Place) -> String {
@@ -77,11 +69,7 @@ impl Table {
     fn table(&self) -> comfy_table::Table {
         let mut table = comfy_table::Table::new();
         table
-            .load_preset(if self.markdown {
-                ASCII_MARKDOWN
-            } else {
-                UTF8_HORIZONTAL_ONLY
-            })
+            .load_preset(if self.markdown { ASCII_MARKDOWN } else { UTF8_HORIZONTAL_ONLY })
             .set_content_arrangement(ContentArrangement::Disabled);
         if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
             table.force_no_tty();
@@ -91,10 +79,7 @@ impl Table {
 
     /// Two lines in one cell.
     fn stacked(&self, above: &str, below: &dyn std::fmt::Display) -> String {
-        format!(
-            "{above}{}{below}",
-            if self.markdown { "<br>" } else { "\n" }
-        )
+        format!("{above}{}{below}", if self.markdown { "<br>" } else { "\n" })
     }
 
     /// A heading as narrow as the numbers below it.
@@ -116,26 +101,16 @@ impl Table {
     }
 
     fn insertions(&self, results: &Results, at: Place) -> String {
-        let keys: Vec<&str> = results
-            .settings
-            .iter()
-            .map(|setting| setting.key.as_str())
-            .collect();
+        let keys: Vec<&str> = results.settings.iter().map(|setting| setting.key.as_str()).collect();
         let mut table = self.table();
         let mut header = vec!["new rows".to_owned()];
         header.extend(keys.iter().map(|key| self.column(key)));
         table.set_header(header);
         for rows in results.batches(at) {
             let cost = |key: &str| -> Option<u64> {
-                results
-                    .case(key, at, rows)
-                    .map(|case| case.measurement.instructions)
+                results.case(key, at, rows).map(|case| case.measurement.instructions)
             };
-            let best = keys
-                .iter()
-                .filter(|key| !is_floor(key))
-                .filter_map(|key| cost(key))
-                .min();
+            let best = keys.iter().filter(|key| !is_floor(key)).filter_map(|key| cost(key)).min();
             let cells = keys.iter().map(|key| match cost(key) {
                 None => Cell::new("–"),
                 Some(instructions) => {
@@ -176,10 +151,7 @@ impl Table {
         }
         table.set_header(header);
         for row in published::USERS.rows {
-            let mut cells = vec![
-                Grouped(row.span).to_string(),
-                Grouped(row.rows()).to_string(),
-            ];
+            let mut cells = vec![Grouped(row.span).to_string(), Grouped(row.rows()).to_string()];
             for (key, published) in keys.iter().zip(row.instructions) {
                 let here = results.case(key, at, row.rows()).map_or_else(
                     || "–".to_owned(),
@@ -228,10 +200,7 @@ impl Table {
         ]);
         for setting in &results.settings {
             let sqlite = |value: &dyn Fn(&stablebench_protocol::SqliteSettings) -> String| {
-                setting
-                    .sqlite
-                    .as_ref()
-                    .map_or_else(|| "–".to_owned(), value)
+                setting.sqlite.as_ref().map_or_else(|| "–".to_owned(), value)
             };
             table.add_row([
                 heading(&setting.key),
@@ -252,10 +221,7 @@ impl Table {
 
     fn notes(&self, results: &Results) -> Result<String> {
         let mut text = String::new();
-        let overhead = results
-            .cases
-            .first()
-            .map_or(0, |case| case.measurement.counter_overhead);
+        let overhead = results.cases.first().map_or(0, |case| case.measurement.counter_overhead);
         writeln!(
             text,
             "{} is the cheapest of a row; × is against StableBTreeMap. The floors store the same \
@@ -281,12 +247,7 @@ impl Table {
             .crates
             .iter()
             .map(|version| format!("{} {}", version.name, version.version))
-            .chain(
-                canister
-                    .sqlite
-                    .iter()
-                    .map(|sqlite| format!("SQLite {}", sqlite.version)),
-            )
+            .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
             .collect();
         writeln!(text, "\nMeasured: {}", versions.join(", "))?;
         writeln!(
@@ -297,11 +258,7 @@ impl Table {
             results.replica.kind,
             results.replica.version,
             results.stablebench,
-            results
-                .revision
-                .as_ref()
-                .map(|revision| format!(" {revision}"))
-                .unwrap_or_default()
+            results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
         )?;
         writeln!(text, "Again: {}", results.command)?;
         Ok(text)

@@ -4,7 +4,5 @@ pub mod published;
 pub mod users;
 
 /// Names and questions of all suites.
-pub const SUITES: &[(&str, &str)] = &[(
-    "users",
-    "What does it cost to add rows in the middle and at the end of a million?",
-)];
+pub const SUITES: &[(&str, &str)] =
+    &[("users", "What does it cost to add rows in the middle and at the end of a million?")];

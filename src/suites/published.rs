@@ -11,30 +11,12 @@ pub const USERS: Users = Users {
     source: "developer forum post, 2025: ic-rusqlite 0.4.3, ic-stable-structures 0.7",
     populated_span: 1_000_000,
     rows: &[
-        UsersRow {
-            span: 1,
-            instructions: [49_359, 407_462, 202_686, 149_520],
-        },
-        UsersRow {
-            span: 10,
-            instructions: [49_359, 407_462, 202_686, 149_520],
-        },
-        UsersRow {
-            span: 50,
-            instructions: [256_551, 453_089, 248_313, 195_171],
-        },
-        UsersRow {
-            span: 100,
-            instructions: [548_249, 529_542, 324_840, 271_660],
-        },
-        UsersRow {
-            span: 1_000,
-            instructions: [5_706_594, 2_334_600, 2_064_459, 1_993_575],
-        },
-        UsersRow {
-            span: 10_000,
-            instructions: [57_301_658, 20_441_029, 18_909_213, 18_612_903],
-        },
+        UsersRow { span: 1, instructions: [49_359, 407_462, 202_686, 149_520] },
+        UsersRow { span: 10, instructions: [49_359, 407_462, 202_686, 149_520] },
+        UsersRow { span: 50, instructions: [256_551, 453_089, 248_313, 195_171] },
+        UsersRow { span: 100, instructions: [548_249, 529_542, 324_840, 271_660] },
+        UsersRow { span: 1_000, instructions: [5_706_594, 2_334_600, 2_064_459, 1_993_575] },
+        UsersRow { span: 10_000, instructions: [57_301_658, 20_441_029, 18_909_213, 18_612_903] },
     ],
 };
 

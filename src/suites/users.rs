@@ -58,10 +58,7 @@ impl Setting {
 
     /// What SQLite is asked for; the rest stays at the library's defaults.
     pub fn config(&self) -> SqliteConfig {
-        SqliteConfig {
-            journal_mode: self.journal_mode,
-            ..SqliteConfig::default()
-        }
+        SqliteConfig { journal_mode: self.journal_mode, ..SqliteConfig::default() }
     }
 }
 
@@ -86,19 +83,14 @@ impl Plan {
         let mut settings = Vec::new();
         for engine in unique(args.engines.iter().map(|engine| Engine::from(*engine))) {
             if engine == Engine::Sqlite {
-                let modes = args
-                    .journal_modes
-                    .iter()
-                    .map(|mode| JournalMode::from(*mode));
-                settings.extend(unique(modes).into_iter().map(|mode| Setting {
-                    engine,
-                    journal_mode: Some(mode),
-                }));
+                let modes = args.journal_modes.iter().map(|mode| JournalMode::from(*mode));
+                settings.extend(
+                    unique(modes)
+                        .into_iter()
+                        .map(|mode| Setting { engine, journal_mode: Some(mode) }),
+                );
             } else {
-                settings.push(Setting {
-                    engine,
-                    journal_mode: None,
-                });
+                settings.push(Setting { engine, journal_mode: None });
             }
         }
         let mut batches = args.batches.clone();
@@ -106,11 +98,7 @@ impl Plan {
         batches.dedup();
         let insertions = unique(args.at.iter().copied())
             .into_iter()
-            .flat_map(|place| {
-                batches
-                    .iter()
-                    .map(move |rows| Insertion { place, rows: *rows })
-            })
+            .flat_map(|place| batches.iter().map(move |rows| Insertion { place, rows: *rows }))
             .collect();
         Self {
             rows: args.rows,
@@ -126,24 +114,19 @@ impl Plan {
     fn as_published() -> Self {
         let mut batches: Vec<u64> = published::USERS.rows.iter().map(|row| row.rows()).collect();
         batches.dedup();
-        let mut settings = vec![Setting {
-            engine: Engine::Btree,
-            journal_mode: None,
-        }];
-        settings.extend(published::USERS_JOURNAL_MODES.iter().map(|mode| Setting {
-            engine: Engine::Sqlite,
-            journal_mode: Some(*mode),
-        }));
+        let mut settings = vec![Setting { engine: Engine::Btree, journal_mode: None }];
+        settings.extend(
+            published::USERS_JOURNAL_MODES
+                .iter()
+                .map(|mode| Setting { engine: Engine::Sqlite, journal_mode: Some(*mode) }),
+        );
         Self {
             rows: published::USERS.populated_span / STEP,
             payload: 100,
             settings,
             insertions: batches
                 .into_iter()
-                .map(|rows| Insertion {
-                    place: Place::Middle,
-                    rows,
-                })
+                .map(|rows| Insertion { place: Place::Middle, rows })
                 .collect(),
             command: "stablebench run users --as-published".to_owned(),
             as_published: true,
@@ -195,9 +178,7 @@ fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 fn command(args: &UsersArgs, batches: &[u64]) -> String {
     let list = |items: Vec<String>| items.join(",");
     let name = |value: Option<clap::builder::PossibleValue>| {
-        value
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default()
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     };
     use clap::ValueEnum;
     format!(
@@ -205,24 +186,9 @@ fn command(args: &UsersArgs, batches: &[u64]) -> String {
          --payload {}",
         args.rows,
         list(batches.iter().map(ToString::to_string).collect()),
-        list(
-            args.engines
-                .iter()
-                .map(|engine| name(engine.to_possible_value()))
-                .collect()
-        ),
-        list(
-            args.journal_modes
-                .iter()
-                .map(|mode| name(mode.to_possible_value()))
-                .collect()
-        ),
-        list(
-            args.at
-                .iter()
-                .map(|place| name(place.to_possible_value()))
-                .collect()
-        ),
+        list(args.engines.iter().map(|engine| name(engine.to_possible_value())).collect()),
+        list(args.journal_modes.iter().map(|mode| name(mode.to_possible_value())).collect()),
+        list(args.at.iter().map(|place| name(place.to_possible_value())).collect()),
         args.payload,
     )
 }
@@ -255,21 +221,14 @@ mod tests {
                 "array"
             ]
         );
-        assert_eq!(
-            (plan.rows, plan.payload, plan.insertions.len()),
-            (1_000_000, 100, 12)
-        );
+        assert_eq!((plan.rows, plan.payload, plan.insertions.len()), (1_000_000, 100, 12));
     }
 
     #[test]
     fn as_published_counts_rows() {
         let plan = plan(&["--as-published"]);
         assert_eq!(plan.rows, 100_000);
-        let batches: Vec<u64> = plan
-            .insertions
-            .iter()
-            .map(|insertion| insertion.rows)
-            .collect();
+        let batches: Vec<u64> = plan.insertions.iter().map(|insertion| insertion.rows).collect();
         assert_eq!(batches, [1, 5, 10, 100, 1_000]);
     }
 
@@ -280,9 +239,7 @@ mod tests {
         model.insert(plan.populated().unwrap(), 3).unwrap();
         let (populated, after) = plan.digests().unwrap();
         assert_eq!(populated, model.digest());
-        model
-            .insert(plan.ids(plan.insertions[0]).unwrap(), 3)
-            .unwrap();
+        model.insert(plan.ids(plan.insertions[0]).unwrap(), 3).unwrap();
         assert_eq!(after[0], model.digest());
     }
 }

@@ -44,9 +44,8 @@ fn no_rows_or_too_many() {
             for method in ["insert_middle", "insert_end", "scan_users"] {
                 refused.expect(error.clone(), method, count(engine, number));
             }
-            let digest: Result<DigestPart> = refused
-                .0
-                .query("digest", (engine, None::<DigestPart>, number));
+            let digest: Result<DigestPart> =
+                refused.0.query("digest", (engine, None::<DigestPart>, number));
             assert_eq!(digest, Err(error));
         }
     }
@@ -104,9 +103,7 @@ fn the_middle_has_room_for_less_than_half() {
 fn ids_end_at_64_bits_and_for_sqlite_at_63() {
     let mut refused = Refusals(filled());
     let u64_overflow = Error::IdOverflow { largest: u64::MAX };
-    let i64_overflow = Error::IdOverflow {
-        largest: LARGEST_SQLITE_ID,
-    };
+    let i64_overflow = Error::IdOverflow { largest: LARGEST_SQLITE_ID };
     for method in BY_ID {
         for engine in MANAGED {
             for (first, step, number) in [(u64::MAX - 8, 9, 2), (1, u64::MAX, 2)] {
@@ -120,10 +117,9 @@ fn ids_end_at_64_bits_and_for_sqlite_at_63() {
         }
     }
     // The last that fits can be added, read, changed and removed.
-    for (engine, largest, overflow) in [
-        (Engine::Btree, u64::MAX, u64_overflow),
-        (Engine::Sqlite, LARGEST_SQLITE_ID, i64_overflow),
-    ] {
+    for (engine, largest, overflow) in
+        [(Engine::Btree, u64::MAX, u64_overflow), (Engine::Sqlite, LARGEST_SQLITE_ID, i64_overflow)]
+    {
         for method in BY_ID {
             if method == "read_users" {
                 refused.expect(overflow.clone(), "insert_end", count(engine, 1));
@@ -137,9 +133,7 @@ fn ids_end_at_64_bits_and_for_sqlite_at_63() {
 #[test]
 fn payloads_have_a_longest() {
     let mut refused = Refusals(filled());
-    let limit = Error::PayloadTooLong {
-        limit: MAX_PAYLOAD_BYTES,
-    };
+    let limit = Error::PayloadTooLong { limit: MAX_PAYLOAD_BYTES };
     for bytes in [100_001_u32, u32::MAX] {
         let before = refused.0.contents();
         let done: Result<()> = refused.0.update("set_payload", (bytes,));
@@ -157,10 +151,7 @@ fn payloads_have_a_longest() {
         let read = refused.0.work("read_users", rows(engine, 1_000, 10, 3));
         assert_eq!(read.rows, 3);
     }
-    assert_eq!(
-        refused.0.digest(Engine::Btree, 10),
-        refused.0.digest(Engine::Sqlite, 10)
-    );
+    assert_eq!(refused.0.digest(Engine::Btree, 10), refused.0.digest(Engine::Sqlite, 10));
 }
 
 #[test]
@@ -176,9 +167,7 @@ fn a_digest_ends_once() {
 fn the_floor_needs_memory_that_no_manager_took() {
     let mut refused = Refusals(filled());
     for engine in [Engine::Append, Engine::Array] {
-        let taken = Error::StableMemoryTaken {
-            occupant: Occupant::Manager,
-        };
+        let taken = Error::StableMemoryTaken { occupant: Occupant::Manager };
         for method in BY_ID {
             refused.expect(taken.clone(), method, rows(engine, 5, 10, 1));
         }

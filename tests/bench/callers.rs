@@ -56,10 +56,7 @@ fn queries_are_for_everyone() {
         let execution = bench.0.query(STRANGER, method, &arguments).unwrap();
         execution.outcome.unwrap()
     };
-    let part = ask(
-        "digest",
-        encode_args((Engine::Sqlite, None::<DigestPart>, 1_000_u64)).unwrap(),
-    );
+    let part = ask("digest", encode_args((Engine::Sqlite, None::<DigestPart>, 1_000_u64)).unwrap());
     let part: Result<DigestPart> = decode_one(&part).unwrap();
     assert_eq!(
         part.unwrap().digest,
@@ -77,17 +74,11 @@ fn queries_are_for_everyone() {
 }
 
 fn small_cache() -> SqliteConfig {
-    SqliteConfig {
-        cache_size: Some(10),
-        ..SqliteConfig::default()
-    }
+    SqliteConfig { cache_size: Some(10), ..SqliteConfig::default() }
 }
 
 /// The methods that the module exports.
 fn methods(kind: MethodKind) -> BTreeSet<&'static str> {
     let methods = module().info().methods.iter();
-    methods
-        .filter(|method| method.kind == kind)
-        .map(|method| method.name.as_str())
-        .collect()
+    methods.filter(|method| method.kind == kind).map(|method| method.name.as_str()).collect()
 }

@@ -132,14 +132,12 @@ impl Bench {
 
     /// An update that measures and must not fail.
     pub fn work(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Measurement {
-        self.update(method, arguments)
-            .unwrap_or_else(|error| panic!("{method}: {error}"))
+        self.update(method, arguments).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
     /// An update that answers nothing and must not fail.
     pub fn do_it(&mut self, method: &str, arguments: impl ArgumentEncoder) {
-        self.update::<()>(method, arguments)
-            .unwrap_or_else(|error| panic!("{method}: {error}"));
+        self.update::<()>(method, arguments).unwrap_or_else(|error| panic!("{method}: {error}"));
     }
 
     pub fn query<T>(&self, method: &str, arguments: impl ArgumentEncoder) -> Result<T>
@@ -147,10 +145,7 @@ impl Bench {
         T: CandidType + DeserializeOwned,
     {
         let arguments = encode_args(arguments).unwrap();
-        answer(
-            method,
-            &self.0.query(CONTROLLER, method, &arguments).unwrap(),
-        )
+        answer(method, &self.0.query(CONTROLLER, method, &arguments).unwrap())
     }
 
     pub fn describe(&self) -> Description {
@@ -184,9 +179,7 @@ impl Bench {
             occupant: description.occupant,
             payload_bytes: description.payload_bytes,
             stable_pages: description.stable_pages,
-            engines: engines
-                .map(|there| (*there, self.digest(there.engine, 10_000)))
-                .collect(),
+            engines: engines.map(|there| (*there, self.digest(there.engine, 10_000))).collect(),
             settings: self.query("sqlite_settings", ()).ok(),
         }
     }

@@ -19,12 +19,7 @@ struct Pair {
 impl Pair {
     fn new(engine: Engine, bench: Bench, limit: u64) -> Self {
         let model = Model::default();
-        Self {
-            engine,
-            bench,
-            model,
-            limit,
-        }
+        Self { engine, bench, model, limit }
     }
 
     /// Does the same to both, and compares what comes of it.
@@ -122,10 +117,7 @@ fn rows_are_added_looked_up_changed_and_removed() {
         assert_eq!(missing, Err(Error::IdMissing { id: 60 }));
         assert_eq!(pair.apply(read(ids(0, 10, 300))), Ok(200));
         // What was removed can be added again.
-        let again = Operation::Insert {
-            ids: ids(0, 30, 100),
-            bytes: 1,
-        };
+        let again = Operation::Insert { ids: ids(0, 30, 100), bytes: 1 };
         assert_eq!(pair.apply(again), Ok(100));
     }
 }
@@ -141,10 +133,8 @@ fn a_log_is_added_to_and_scanned_and_nothing_else() {
     ] {
         let arguments = rows(Engine::Append, 0, 10, 1);
         let done: Result<Measurement> = pair.bench.update(method, arguments);
-        let unsupported = Error::Unsupported {
-            engine: Engine::Append,
-            operation: operation.to_owned(),
-        };
+        let unsupported =
+            Error::Unsupported { engine: Engine::Append, operation: operation.to_owned() };
         assert_eq!(done, Err(unsupported), "{method}");
     }
     assert_eq!(pair.bench.contents(), before);
@@ -152,10 +142,9 @@ fn a_log_is_added_to_and_scanned_and_nothing_else() {
 
 #[test]
 fn the_methods_named_for_an_engine_add_to_it() {
-    for (method, engine) in [
-        ("add_users_btree", Engine::Btree),
-        ("add_users_sqlite", Engine::Sqlite),
-    ] {
+    for (method, engine) in
+        [("add_users_btree", Engine::Btree), ("add_users_sqlite", Engine::Sqlite)]
+    {
         let mut pair = Pair::new(engine, Bench::new(), 7);
         let measurement = pair.bench.work(method, (5_u64, 3_u64, 40_u64));
         assert_eq!(measurement.rows, 40);

@@ -39,26 +39,10 @@ fn a_slot_holds_what_the_first_batch_held() {
     bench.do_it("set_payload", (11_u32,));
     let before = bench.contents();
     for (method, arguments, error) in [
-        (
-            "add_users",
-            rows(Engine::Array, 100, 5, 1),
-            Error::PayloadTooLong { limit: 10 },
-        ),
-        (
-            "update_users",
-            rows(Engine::Array, 0, 5, 1),
-            Error::PayloadTooLong { limit: 10 },
-        ),
-        (
-            "read_users",
-            rows(Engine::Array, 5, 3, 2),
-            Error::IdNotMultiple { id: 8, multiple: 5 },
-        ),
-        (
-            "delete_users",
-            rows(Engine::Array, 5, 3, 2),
-            Error::IdNotMultiple { id: 8, multiple: 5 },
-        ),
+        ("add_users", rows(Engine::Array, 100, 5, 1), Error::PayloadTooLong { limit: 10 }),
+        ("update_users", rows(Engine::Array, 0, 5, 1), Error::PayloadTooLong { limit: 10 }),
+        ("read_users", rows(Engine::Array, 5, 3, 2), Error::IdNotMultiple { id: 8, multiple: 5 }),
+        ("delete_users", rows(Engine::Array, 5, 3, 2), Error::IdNotMultiple { id: 8, multiple: 5 }),
     ] {
         let done: Result<Measurement> = bench.update(method, arguments);
         assert_eq!(done, Err(error), "{method}");
@@ -84,16 +68,11 @@ fn slots_end_where_stable_memory_does() {
 
 #[test]
 fn a_floor_shares_with_nobody() {
-    for (floor, other) in [
-        (Engine::Append, Engine::Array),
-        (Engine::Array, Engine::Append),
-    ] {
+    for (floor, other) in [(Engine::Append, Engine::Array), (Engine::Array, Engine::Append)] {
         let mut bench = Bench::filled(&[floor], 50);
         let before = bench.contents();
         assert_eq!(before.occupant, Occupant::Floor(floor));
-        let taken = Error::StableMemoryTaken {
-            occupant: before.occupant,
-        };
+        let taken = Error::StableMemoryTaken { occupant: before.occupant };
         for engine in [Engine::Btree, Engine::Sqlite, other] {
             let done: Result<Measurement> = bench.update("insert_end", count(engine, 1));
             assert_eq!(done, Err(taken.clone()), "{engine}");
@@ -103,10 +82,7 @@ fn a_floor_shares_with_nobody() {
         assert_eq!(configured, Err(taken.clone()));
         let settings: Result<SqliteSettings> = bench.query("sqlite_settings", ());
         assert_eq!(settings, Err(taken.clone()));
-        assert_eq!(
-            bench.update::<()>("close_connection", ()),
-            Err(taken.clone())
-        );
+        assert_eq!(bench.update::<()>("close_connection", ()), Err(taken.clone()));
         assert_eq!(bench.update::<Measurement>("vacuum", ()), Err(taken));
         assert_eq!(bench.contents(), before);
     }

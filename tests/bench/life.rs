@@ -8,10 +8,7 @@ use stablebench_protocol::{
 };
 
 fn in_mode(mode: JournalMode) -> SqliteConfig {
-    SqliteConfig {
-        journal_mode: Some(mode),
-        ..SqliteConfig::default()
-    }
+    SqliteConfig { journal_mode: Some(mode), ..SqliteConfig::default() }
 }
 
 /// Both engines with 2 000 rows, SQLite in that mode.

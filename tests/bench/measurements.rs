@@ -74,21 +74,10 @@ fn a_measurement_is_part_of_its_message() {
 
             // Checks may have grown the heap; stable memory only the work grows.
             assert!(measurement.heap_pages_before >= heap.get(), "{case}");
-            assert!(
-                measurement.heap_pages_after >= measurement.heap_pages_before,
-                "{case}"
-            );
-            assert_eq!(
-                measurement.heap_pages_after,
-                execution.memory.heap.get(),
-                "{case}"
-            );
+            assert!(measurement.heap_pages_after >= measurement.heap_pages_before, "{case}");
+            assert_eq!(measurement.heap_pages_after, execution.memory.heap.get(), "{case}");
             assert_eq!(measurement.stable_pages_before, stable.get(), "{case}");
-            assert_eq!(
-                measurement.stable_pages_after,
-                execution.memory.stable.get(),
-                "{case}"
-            );
+            assert_eq!(measurement.stable_pages_after, execution.memory.stable.get(), "{case}");
             assert_eq!(bench.describe().stable_pages, bench.0.stable_size().get());
             assert_eq!(bench.describe().heap_pages, bench.0.heap_size().get());
         }
@@ -127,18 +116,11 @@ fn the_floor_is_below() {
 #[test]
 fn work_can_be_repeated() {
     for engine in Engine::ALL {
-        let (one, other) = (
-            Bench::filled(&[engine], 1_000),
-            Bench::filled(&[engine], 1_000),
-        );
+        let (one, other) = (Bench::filled(&[engine], 1_000), Bench::filled(&[engine], 1_000));
         for work in works(engine) {
             let first = counts(work.on(&mut one.fork()));
             assert_eq!(first, counts(work.on(&mut one.fork())), "a second fork");
-            assert_eq!(
-                first,
-                counts(work.on(&mut other.fork())),
-                "another canister"
-            );
+            assert_eq!(first, counts(work.on(&mut other.fork())), "another canister");
         }
     }
 }

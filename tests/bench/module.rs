@@ -35,20 +35,12 @@ fn the_module_has_the_methods_of_the_interface() {
         .map(|(name, function)| {
             let function = env.as_func(function).unwrap();
             let query = function.modes.contains(&FuncMode::Query);
-            let kind = if query {
-                MethodKind::Query
-            } else {
-                MethodKind::Update
-            };
+            let kind = if query { MethodKind::Query } else { MethodKind::Update };
             (name.clone(), kind)
         })
         .collect();
-    let exported: BTreeSet<(String, MethodKind)> = module()
-        .info()
-        .methods
-        .iter()
-        .map(|method| (method.name.clone(), method.kind))
-        .collect();
+    let exported: BTreeSet<(String, MethodKind)> =
+        module().info().methods.iter().map(|method| (method.name.clone(), method.kind)).collect();
     assert_eq!(exported, interface);
 }
 

@@ -28,10 +28,9 @@ fn recorded() -> Canister {
 fn inserts_cost_what_they_cost_in_the_recorded_canister() {
     // SQLite comes compiled and is the same code in both. The map is Rust, which each
     // canister inlines in its own way: here it costs 2.5 to 5.5 percent less.
-    for (engine, method, percent) in [
-        (Engine::Btree, "add_users_btree", 8),
-        (Engine::Sqlite, "add_users_sqlite", 1),
-    ] {
+    for (engine, method, percent) in
+        [(Engine::Btree, "add_users_btree", 8), (Engine::Sqlite, "add_users_sqlite", 1)]
+    {
         let mut recorded = recorded();
         let mut bench = Bench::new();
         let mut costs = |first: u64, number: u64| {
@@ -42,13 +41,9 @@ fn inserts_cost_what_they_cost_in_the_recorded_canister() {
             (ours.instructions, theirs)
         };
         let end = POPULATED * 10;
-        for (first, number) in [
-            (0, POPULATED),
-            (end / 2 + 5, 1),
-            (end / 2 + 15, 100),
-            (end, 1),
-            (end + 10, 1_000),
-        ] {
+        for (first, number) in
+            [(0, POPULATED), (end / 2 + 5, 1), (end / 2 + 15, 100), (end, 1), (end + 10, 1_000)]
+        {
             let (ours, theirs) = costs(first, number);
             let most = theirs * percent / 100;
             assert!(

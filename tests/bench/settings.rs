@@ -20,11 +20,7 @@ fn what_is_left_out_takes_the_default() {
         cache_size: Some(500_000),
     };
     assert_eq!(taken(&settings), default);
-    assert_eq!(
-        taken(&Bench::new().settings()),
-        default,
-        "of a fresh canister"
-    );
+    assert_eq!(taken(&Bench::new().settings()), default, "of a fresh canister");
 }
 
 #[test]
@@ -43,10 +39,8 @@ fn every_journal_mode_works() {
 #[test]
 fn every_journal_mode_follows_every_other() {
     let locking = [LockingMode::Exclusive, LockingMode::Normal];
-    let mut configs: Vec<SqliteConfig> = MODES
-        .into_iter()
-        .flat_map(|mode| locking.map(|locking| config(mode, locking)))
-        .collect();
+    let mut configs: Vec<SqliteConfig> =
+        MODES.into_iter().flat_map(|mode| locking.map(|locking| config(mode, locking))).collect();
     configs.retain(|config| *config != self::config(JournalMode::Wal, LockingMode::Normal));
     let filled = Bench::filled(&[Engine::Sqlite], 100);
     for &first in &configs {
@@ -66,13 +60,7 @@ fn every_value_is_read_back() {
     let mut bench = Bench::filled(&[Engine::Sqlite], 100);
     use Synchronous::*;
     for synchronous in [Off, Normal, Full, Extra].map(Some) {
-        take(
-            &mut bench,
-            SqliteConfig {
-                synchronous,
-                ..base
-            },
-        );
+        take(&mut bench, SqliteConfig { synchronous, ..base });
     }
     for temp_store in [TempStore::Default, TempStore::File, TempStore::Memory].map(Some) {
         take(&mut bench, SqliteConfig { temp_store, ..base });

@@ -11,12 +11,7 @@ fn refuse(bench: &Bench, config: SqliteConfig, name: &str, asked: &str, got: &st
     let before = bench.contents();
     let mut bench = bench.fork();
     match configure(&mut bench, config) {
-        Err(Error::SettingNotTaken {
-            setting,
-            asked: asked_for,
-            got: in_effect,
-            reason,
-        }) => {
+        Err(Error::SettingNotTaken { setting, asked: asked_for, got: in_effect, reason }) => {
             let told = (setting.as_str(), asked_for.as_str(), in_effect.as_str());
             assert_eq!(told, (name, asked, got));
             assert!(reason.is_some(), "{name}={asked}");
@@ -28,11 +23,7 @@ fn refuse(bench: &Bench, config: SqliteConfig, name: &str, asked: &str, got: &st
     // The settings are kept, not just the connection.
     bench.do_it("close_connection", ());
     bench.upgrade();
-    assert_eq!(
-        taken(&bench.settings()),
-        taken(&before.settings.unwrap()),
-        "{config:?}"
-    );
+    assert_eq!(taken(&bench.settings()), taken(&before.settings.unwrap()), "{config:?}");
 }
 
 #[test]
@@ -47,10 +38,7 @@ fn a_setting_that_is_not_taken_leaves_the_old_ones() {
             let refused = SqliteConfig { page_size, ..other };
             refuse(&bench, refused, "page_size", &size.to_string(), "4096");
             let locking_mode = Some(LockingMode::Normal);
-            let refused = SqliteConfig {
-                locking_mode,
-                ..refused
-            };
+            let refused = SqliteConfig { locking_mode, ..refused };
             refuse(&bench, refused, "page_size", &size.to_string(), "4096");
         }
         let wal = config(JournalMode::Wal, LockingMode::Normal);
@@ -62,17 +50,11 @@ fn a_setting_that_is_not_taken_leaves_the_old_ones() {
 fn a_page_size_that_is_none_is_refused_without_rows_too() {
     for size in [0, 1000] {
         let mut bench = Bench::new();
-        take(
-            &mut bench,
-            config(JournalMode::Persist, LockingMode::Exclusive),
-        );
+        take(&mut bench, config(JournalMode::Persist, LockingMode::Exclusive));
         let before = bench.contents();
         let refused = configure(
             &mut bench,
-            SqliteConfig {
-                page_size: Some(size),
-                ..SqliteConfig::default()
-            },
+            SqliteConfig { page_size: Some(size), ..SqliteConfig::default() },
         );
         assert!(
             matches!(&refused, Err(Error::SettingNotTaken { setting, .. }) if setting == "page_size"),
@@ -98,9 +80,7 @@ enum OtherMode {
 #[test]
 fn a_value_that_is_not_in_the_interface_is_no_value() {
     let mut bench = Bench::configured(config(JournalMode::Delete, LockingMode::Normal));
-    let config = OtherConfig {
-        journal_mode: Some(OtherMode::Wal2),
-    };
+    let config = OtherConfig { journal_mode: Some(OtherMode::Wal2) };
     // So Candid has it: an option of another type is null. What is in effect is told.
     let got: Result<SqliteSettings> = bench.update("configure_sqlite", (config,));
     assert_eq!(got.unwrap().journal_mode, JournalMode::Persist);

@@ -20,10 +20,7 @@ pub struct Btree {
 impl Default for Btree {
     fn default() -> Self {
         let memory = manager::memory(MEMORY);
-        Self {
-            map: BTreeMap::init(memory.clone()),
-            memory,
-        }
+        Self { map: BTreeMap::init(memory.clone()), memory }
     }
 }
 
@@ -73,11 +70,7 @@ impl KeyValue for Btree {
 
     fn scan(&mut self, limit: u64) -> Result<u64> {
         let mut rows = 0;
-        for entry in self
-            .map
-            .iter()
-            .take(usize::try_from(limit).unwrap_or(usize::MAX))
-        {
+        for entry in self.map.iter().take(usize::try_from(limit).unwrap_or(usize::MAX)) {
             black_box((*entry.key(), entry.value()));
             rows += 1;
         }

@@ -5,9 +5,6 @@ pub fn versions() -> Vec<CrateVersion> {
     env!("CRATE_VERSIONS")
         .split(',')
         .filter_map(|crate_version| crate_version.split_once(' '))
-        .map(|(name, version)| CrateVersion {
-            name: name.into(),
-            version: version.into(),
-        })
+        .map(|(name, version)| CrateVersion { name: name.into(), version: version.into() })
         .collect()
 }

@@ -45,9 +45,7 @@ impl Bench {
     /// Takes stable memory for the manager.
     fn manage(&mut self) -> Result<()> {
         if let Some(owner) = self.floor.owner() {
-            return Err(Error::StableMemoryTaken {
-                occupant: Occupant::Floor(owner),
-            });
+            return Err(Error::StableMemoryTaken { occupant: Occupant::Floor(owner) });
         }
         self.managed = true;
         Ok(())
@@ -69,9 +67,9 @@ impl Canister for Bench {
                 self.manage()?;
                 Ok(&mut self.sqlite)
             }
-            Engine::Append | Engine::Array if self.managed => Err(Error::StableMemoryTaken {
-                occupant: Occupant::Manager,
-            }),
+            Engine::Append | Engine::Array if self.managed => {
+                Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
+            }
             Engine::Append | Engine::Array => self.floor.engine(engine),
         }
     }
@@ -113,11 +111,7 @@ impl Canister for Bench {
 
     fn load(&mut self) -> u32 {
         self.managed = manager::owns_stable_memory();
-        let state = if self.managed {
-            SettingsMemory::open().load()
-        } else {
-            self.floor.load()
-        };
+        let state = if self.managed { SettingsMemory::open().load() } else { self.floor.load() };
         let state = state.unwrap_or_default();
         self.sqlite = Sqlite::restore(&state);
         state.payload_bytes

@@ -12,11 +12,7 @@ pub fn describe() -> SqliteDescription {
             return None;
         }
         // SAFETY: what is not null is a static string that ends with a zero.
-        Some(
-            unsafe { CStr::from_ptr(name) }
-                .to_string_lossy()
-                .into_owned(),
-        )
+        Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     };
     SqliteDescription {
         version: ic_rusqlite::version().to_owned(),

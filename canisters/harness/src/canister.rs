@@ -21,9 +21,7 @@ pub trait Canister {
     ///
     /// Where the canister has none, or another engine owns the stable memory.
     fn database(&mut self) -> Result<&mut dyn Database> {
-        Err(Error::EngineUnavailable {
-            engine: Engine::Sqlite,
-        })
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite })
     }
 
     /// Who owns the stable memory.

@@ -33,10 +33,7 @@ impl<C: Canister + Default> Default for Host<C> {
 impl<C: Canister> Host<C> {
     /// A host with the default payload.
     pub fn new(canister: C) -> Self {
-        Self {
-            canister,
-            payload_bytes: DEFAULT_PAYLOAD_BYTES,
-        }
+        Self { canister, payload_bytes: DEFAULT_PAYLOAD_BYTES }
     }
 
     /// Sets the length of the payloads written from now on.
@@ -46,9 +43,7 @@ impl<C: Canister> Host<C> {
     /// Where it is too long.
     pub fn set_payload(&mut self, bytes: u32) -> Result<()> {
         if bytes > MAX_PAYLOAD_BYTES {
-            return Err(Error::PayloadTooLong {
-                limit: MAX_PAYLOAD_BYTES,
-            });
+            return Err(Error::PayloadTooLong { limit: MAX_PAYLOAD_BYTES });
         }
         self.payload_bytes = bytes;
         Ok(())
@@ -180,11 +175,7 @@ impl<C: Canister> Host<C> {
         engine.prepare()?;
         let mut digest = ContentDigest::from(part.digest);
         let next = engine.digest(part.position, limit, &mut digest)?;
-        Ok(DigestPart {
-            digest: digest.value(),
-            position: next.unwrap_or(0),
-            done: next.is_none(),
-        })
+        Ok(DigestPart { digest: digest.value(), position: next.unwrap_or(0), done: next.is_none() })
     }
 
     /// Removes all rows of an engine.
@@ -264,12 +255,7 @@ impl<C: Canister> Host<C> {
                     store.digest(0, rows, &mut content)?;
                     digest = Some(content.value());
                 }
-                engines.push(EngineDescription {
-                    engine,
-                    rows,
-                    stored_bytes,
-                    digest,
-                });
+                engines.push(EngineDescription { engine, rows, stored_bytes, digest });
             }
         }
         Ok(Description {
@@ -307,9 +293,7 @@ impl<C: Canister> Host<C> {
     fn check_rows(&self, rows: u64) -> Result<()> {
         match rows {
             0 => Err(Error::NoRows),
-            rows if rows > self.max_rows() => Err(Error::TooManyRows {
-                limit: self.max_rows(),
-            }),
+            rows if rows > self.max_rows() => Err(Error::TooManyRows { limit: self.max_rows() }),
             _ => Ok(()),
         }
     }

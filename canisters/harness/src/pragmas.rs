@@ -25,10 +25,7 @@ pub trait Keyword: Copy + PartialEq + 'static {
     /// The word that sets the value.
     fn word(self) -> &'static str {
         // Every value is in its table, as a test checks.
-        Self::TABLE
-            .iter()
-            .find(|(value, ..)| *value == self)
-            .map_or("", |(_, word, _)| word)
+        Self::TABLE.iter().find(|(value, ..)| *value == self).map_or("", |(_, word, _)| word)
     }
 
     /// The value that SQLite reports.
@@ -72,10 +69,8 @@ impl Keyword for Synchronous {
 
 impl Keyword for LockingMode {
     const PRAGMA: &'static str = "locking_mode";
-    const TABLE: &'static [(Self, &'static str, &'static str)] = &[
-        (Self::Normal, "normal", "normal"),
-        (Self::Exclusive, "exclusive", "exclusive"),
-    ];
+    const TABLE: &'static [(Self, &'static str, &'static str)] =
+        &[(Self::Normal, "normal", "normal"), (Self::Exclusive, "exclusive", "exclusive")];
 }
 
 impl Keyword for TempStore {
@@ -172,22 +167,12 @@ impl Pragmas {
         self.check_words(self.temp_store, got.temp_store)?;
         self.check_words(self.locking_mode, got.locking_mode)?;
         if self.page_size != got.page_size {
-            return Err(not_taken(
-                "page_size",
-                self.page_size,
-                got.page_size,
-                Some(PAGE_SIZE),
-            ));
+            return Err(not_taken("page_size", self.page_size, got.page_size, Some(PAGE_SIZE)));
         }
         self.check_words(self.journal_mode, got.journal_mode)?;
         self.check_words(self.synchronous, got.synchronous)?;
         if self.cache_size != got.cache_size {
-            return Err(not_taken(
-                "cache_size",
-                self.cache_size,
-                got.cache_size,
-                None,
-            ));
+            return Err(not_taken("cache_size", self.cache_size, got.cache_size, None));
         }
         Ok(())
     }
@@ -245,17 +230,8 @@ mod tests {
     #[test]
     fn what_is_left_out_takes_the_default() {
         assert_eq!(Pragmas::new(SqliteConfig::default()), Pragmas::DEFAULT);
-        let config = SqliteConfig {
-            page_size: Some(512),
-            ..SqliteConfig::default()
-        };
-        assert_eq!(
-            Pragmas::new(config),
-            Pragmas {
-                page_size: 512,
-                ..Pragmas::DEFAULT
-            }
-        );
+        let config = SqliteConfig { page_size: Some(512), ..SqliteConfig::default() };
+        assert_eq!(Pragmas::new(config), Pragmas { page_size: 512, ..Pragmas::DEFAULT });
         assert_eq!(Pragmas::new(Pragmas::DEFAULT.config()), Pragmas::DEFAULT);
     }
 
@@ -276,10 +252,7 @@ mod tests {
             ..Pragmas::DEFAULT
         };
         assert_eq!(wal.check(&settings(&wal)), Ok(()));
-        let got = SqliteSettings {
-            journal_mode: JournalMode::Delete,
-            ..settings(&wal)
-        };
+        let got = SqliteSettings { journal_mode: JournalMode::Delete, ..settings(&wal) };
         let error = wal.check(&got).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -300,12 +273,7 @@ mod tests {
         }
         use JournalMode::*;
         check(&[Delete, Truncate, Persist, Memory, Wal, Off]);
-        check(&[
-            Synchronous::Off,
-            Synchronous::Normal,
-            Synchronous::Full,
-            Synchronous::Extra,
-        ]);
+        check(&[Synchronous::Off, Synchronous::Normal, Synchronous::Full, Synchronous::Extra]);
         check(&[LockingMode::Normal, LockingMode::Exclusive]);
         check(&[TempStore::Default, TempStore::File, TempStore::Memory]);
     }

@@ -46,11 +46,7 @@ mod tests {
 
     #[test]
     fn a_state_survives_its_encoding() {
-        let state = State {
-            payload_bytes: 7,
-            sqlite_created: true,
-            ..State::default()
-        };
+        let state = State { payload_bytes: 7, sqlite_created: true, ..State::default() };
         assert_eq!(State::decode(&state.encode()), Some(state));
         assert_eq!(State::decode(b""), None);
     }

@@ -113,8 +113,5 @@ pub enum Error {
 }
 
 fn because(reason: &Option<String>) -> String {
-    reason
-        .as_ref()
-        .map(|reason| format!(", because {reason}"))
-        .unwrap_or_default()
+    reason.as_ref().map(|reason| format!(", because {reason}")).unwrap_or_default()
 }

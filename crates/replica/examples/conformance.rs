@@ -34,14 +34,6 @@ fn main() -> ExitCode {
     for difference in &total.differences {
         println!("{difference}");
     }
-    println!(
-        "{} passed, {} failed",
-        total.passed,
-        total.differences.len()
-    );
-    if total.differences.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    }
+    println!("{} passed, {} failed", total.passed, total.differences.len());
+    if total.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

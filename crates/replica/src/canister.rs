@@ -7,10 +7,9 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::cycles;
-use crate::execution::{Execution, MemoryUse};
+use crate::execution::Execution;
 use crate::fault::Fault;
 use crate::limits;
-use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::reject::{ErrorCode, Reject};
 use crate::run::{Run, State, run};
@@ -114,100 +113,6 @@ impl Canister {
         &self.state.certified_data
     }
 
-    /// Installs a module into the empty canister, or anew after emptying it:
-    /// heap and stable memory begin empty, `start` and `canister_init` run.
-    ///
-    /// # Errors
-    ///
-    /// If the host has no memory left. What the canister does wrong is in
-    /// [`Execution::outcome`], and then nothing has changed.
-    pub fn install(
-        &mut self,
-        module: &Module,
-        caller: Principal,
-        argument: &[u8],
-    ) -> Result<Execution, HostError> {
-        let stable = Image::new()?;
-        self.code(
-            module,
-            caller,
-            argument,
-            stable,
-            EntryPoint::Init,
-            Steps::default(),
-        )
-    }
-
-    /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap
-    /// begins anew, stable memory stays, `start` and `canister_post_upgrade` run.
-    ///
-    /// # Errors
-    ///
-    /// If the host has no memory left. What the canister does wrong is in
-    /// [`Execution::outcome`], and then nothing has changed.
-    pub fn upgrade(
-        &mut self,
-        module: &Module,
-        caller: Principal,
-        argument: &[u8],
-    ) -> Result<Execution, HostError> {
-        let mut steps = Steps::default();
-        let Some(old) = self.module.clone() else {
-            return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
-        };
-        let mut state = self.state.clone();
-        if old.has(EntryPoint::PreUpgrade) {
-            let name = EntryPoint::PreUpgrade.name();
-            let message = self.message(Mode::PreUpgrade, caller, Vec::new());
-            if let Err(fault) = steps.run(&old, &mut state, message, &exported(name))? {
-                return Ok(self.code_failed(&steps, &fault));
-            }
-        }
-        self.code(
-            module,
-            caller,
-            argument,
-            state.stable,
-            EntryPoint::PostUpgrade,
-            steps,
-        )
-    }
-
-    fn code(
-        &mut self,
-        module: &Module,
-        caller: Principal,
-        argument: &[u8],
-        stable: Image,
-        entry_point: EntryPoint,
-        mut steps: Steps,
-    ) -> Result<Execution, HostError> {
-        let mut state = State::of(module, stable)?;
-        let start = module
-            .rewritten()
-            .has_start
-            .then(|| ("start".to_owned(), Mode::Start));
-        let entry = module
-            .has(entry_point)
-            .then(|| (exported(entry_point.name()), Mode::Init));
-        for (export, mode) in start.into_iter().chain(entry) {
-            let message = self.message(mode, caller, argument.to_vec());
-            if let Err(fault) = steps.run(module, &mut state, message, &export)? {
-                return Ok(self.code_failed(&steps, &fault));
-            }
-        }
-        self.module = Some(module.clone());
-        self.state = state;
-        self.version += 1;
-        let cycles = cycles::execution(steps.charge, is_64_bit(module));
-        Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
-    }
-
-    fn code_failed(&mut self, steps: &Steps, fault: &Fault) -> Execution {
-        let execution = steps.execution(Err(fault.reject(&self.id())), Cycles(0));
-        self.paid(execution)
-    }
-
     /// Calls a method as an update. It is a message of its own: it changes all
     /// that it changes, or nothing if it fails.
     ///
@@ -244,10 +149,7 @@ impl Canister {
                 }));
             }
             None => {
-                let fault = Fault::MethodNotFound {
-                    kind: "update",
-                    name: method.to_owned(),
-                };
+                let fault = Fault::MethodNotFound { kind: "update", name: method.to_owned() };
                 let mut execution = Execution::refused(fault.reject(&id));
                 execution.cycles = induction + cycles::execution(Instructions(0), false);
                 return Ok(self.paid(execution));
@@ -258,13 +160,7 @@ impl Canister {
         let set_aside = induction + cycles::execution(mode.instructions().0, is_64_bit(&module));
         message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(
-            &module,
-            &self.state,
-            message,
-            &export,
-            limits::UPDATE_INSTRUCTIONS,
-        )?;
+        let mut ran = run(&module, &self.state, message, &export, limits::UPDATE_INSTRUCTIONS)?;
         if let Some(changes) = ran.changes.take() {
             changes.commit(&mut self.state)?;
             self.version += 1;
@@ -300,22 +196,13 @@ impl Canister {
             Some(MethodKind::Query) => (Mode::Query, "canister_query"),
             Some(MethodKind::CompositeQuery) => (Mode::CompositeQuery, "canister_composite_query"),
             Some(MethodKind::Update) | None => {
-                let fault = Fault::MethodNotFound {
-                    kind: "query",
-                    name: method.to_owned(),
-                };
+                let fault = Fault::MethodNotFound { kind: "query", name: method.to_owned() };
                 return Ok(Execution::refused(fault.reject(&id)));
             }
         };
         let message = self.message(mode, caller, argument.to_vec());
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(
-            module,
-            &self.state,
-            message,
-            &export,
-            limits::QUERY_INSTRUCTIONS,
-        )?;
+        let ran = run(module, &self.state, message, &export, limits::QUERY_INSTRUCTIONS)?;
         let mut execution = answered(&id, ran, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -333,13 +220,7 @@ impl Canister {
         let mut message = self.message(Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(
-            module,
-            &self.state,
-            message,
-            &export,
-            limits::INSPECT_INSTRUCTIONS,
-        )?;
+        let ran = run(module, &self.state, message, &export, limits::INSPECT_INSTRUCTIONS)?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -353,7 +234,7 @@ impl Canister {
         })
     }
 
-    fn message(&self, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
+    pub(crate) fn message(&self, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
         Message {
             mode,
             caller,
@@ -371,121 +252,29 @@ impl Canister {
     }
 
     fn memory(&self) -> Bytes {
-        let module = self
-            .module
-            .as_ref()
-            .map_or(0, |module| module.uploaded().len());
+        let module = self.module.as_ref().map_or(0, |module| module.uploaded().len());
         Bytes((self.state.heap.size() + self.state.stable.size() + module) as u64)
     }
 
-    fn paid(&mut self, execution: Execution) -> Execution {
+    pub(crate) fn paid(&mut self, execution: Execution) -> Execution {
         self.balance = Cycles(self.balance.get().saturating_sub(execution.cycles.get()));
         self.time += ROUND;
         execution
     }
 }
 
-impl State {
-    fn empty() -> io::Result<Self> {
-        Ok(Self {
-            heap: Image::new()?,
-            stable: Image::new()?,
-            globals: Vec::new(),
-            certified_data: Vec::new(),
-            timer: 0,
-        })
-    }
-
-    /// What a canister holds before the first function of `module` runs.
-    fn of(module: &Module, stable: Image) -> io::Result<Self> {
-        let rewritten = module.rewritten();
-        let mut heap = Image::new()?;
-        let size = usize::try_from(rewritten.heap_pages * WASM_PAGE)
-            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let mut mapping = heap.map(size, 0)?;
-        mapping.grow(size)?;
-        let mut pages = Vec::new();
-        for (address, bytes) in &rewritten.data {
-            let outside = || io::Error::new(io::ErrorKind::InvalidData, "data outside the heap");
-            let start = usize::try_from(*address).map_err(|_| outside())?;
-            let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
-            mapping
-                .bytes_mut()
-                .get_mut(start..end)
-                .ok_or_else(outside)?
-                .copy_from_slice(bytes);
-            pages.extend(start / PAGE..end.div_ceil(PAGE));
-        }
-        pages.sort_unstable();
-        pages.dedup();
-        heap.commit(mapping.bytes(), &pages)?;
-        Ok(Self {
-            heap,
-            stable,
-            ..Self::empty()?
-        })
-    }
-}
-
-/// The functions that run one after the other when code is installed. They
-/// share one limit, while each has a counter of its own.
-#[derive(Debug, Default)]
-struct Steps {
-    instructions: Instructions,
-    charge: Instructions,
-    memory: MemoryUse,
-    printed: Vec<String>,
-}
-
-impl Steps {
-    fn run(
-        &mut self,
-        module: &Module,
-        state: &mut State,
-        message: Message,
-        export: &str,
-    ) -> Result<Result<(), Fault>, HostError> {
-        let left = limits::INSTALL_INSTRUCTIONS
-            .get()
-            .saturating_sub(self.charge.get());
-        let mut ran = run(module, state, message, export, Instructions(left))?;
-        self.instructions += ran.instructions;
-        self.charge += ran.charge;
-        self.memory = ran.memory;
-        self.printed.append(&mut ran.effects.printed);
-        if let Some(changes) = ran.changes.take() {
-            changes.commit(state)?;
-        }
-        Ok(ran.result)
-    }
-
-    fn execution(&self, outcome: Result<Vec<u8>, Reject>, cycles: Cycles) -> Execution {
-        Execution {
-            instructions: self.instructions,
-            charge: self.charge,
-            memory: self.memory,
-            printed: self.printed.clone(),
-            cycles,
-            ..Execution::of(outcome)
-        }
-    }
-}
-
 /// Wall time is told beside the counts and never part of them.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one clock, for `Execution::wall`"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one clock, for `Execution::wall`")]
 fn now() -> Instant {
     Instant::now()
 }
 
-fn is_64_bit(module: &Module) -> bool {
+pub(crate) fn is_64_bit(module: &Module) -> bool {
     module.rewritten().address_width == AddressWidth::Bits64
 }
 
 /// The name under which the rewritten module exports a function.
-fn exported(name: &str) -> String {
+pub(crate) fn exported(name: &str) -> String {
     format!("function {name}")
 }
 
@@ -505,10 +294,9 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
         Err(fault) => Err(fault.reject(id)),
         Ok(()) => match ran.effects.answer {
             Answer::Reply(reply) => Ok(reply),
-            Answer::Reject(message) => Err(Reject {
-                code: ErrorCode::CanisterRejectedMessage,
-                message,
-            }),
+            Answer::Reject(message) => {
+                Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
+            }
             Answer::Pending(_) => Err(Reject {
                 code: ErrorCode::CanisterDidNotReply,
                 message: format!("Canister {id} {silence}"),

@@ -85,11 +85,7 @@ mod tests {
     fn headers_grow_with_the_argument() {
         let bytes = |length| induction("size", &vec![0; length]).get();
         for (length, step) in [(24, 2), (256, 2), (65_536, 3)] {
-            assert_eq!(
-                bytes(length) - bytes(length - 1),
-                step * INGRESS_BYTE,
-                "{length}"
-            );
+            assert_eq!(bytes(length) - bytes(length - 1), step * INGRESS_BYTE, "{length}");
         }
     }
 }

@@ -127,10 +127,7 @@ impl Fault {
 
     /// The reject that a caller of `canister` sees.
     pub fn reject(&self, canister: &ic_principal::Principal) -> Reject {
-        Reject {
-            code: self.code(),
-            message: format!("Error from Canister {canister}: {self}"),
-        }
+        Reject { code: self.code(), message: format!("Error from Canister {canister}: {self}") }
     }
 
     /// What an error of the engine means.
@@ -164,9 +161,6 @@ impl From<Trap> for Fault {
 
 impl From<crate::validate::Refusal> for Fault {
     fn from(refusal: crate::validate::Refusal) -> Self {
-        Self::Module {
-            code: refusal.code,
-            message: refusal.message,
-        }
+        Self::Module { code: refusal.code, message: refusal.message }
     }
 }

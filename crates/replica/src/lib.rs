@@ -30,7 +30,8 @@
 //! | `instrument` | what operators cost and how the module counts them |
 //! | `system_api` | what canisters can ask of the replica, and what that costs |
 //! | `memory` | heaps and stable memories, copied only where written |
-//! | `run`, `canister`, `saved` | one message; a canister's life; canisters in files |
+//! | `run` | one message |
+//! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
 //! | `limits`, `cycles` | limits and prices |
 
 mod canister;
@@ -38,6 +39,7 @@ mod cycles;
 mod engine;
 mod execution;
 mod fault;
+mod install;
 mod instrument;
 mod limits;
 mod memory;

@@ -31,9 +31,7 @@ struct Inner {
 
 impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Module")
-            .field("info", &self.0.info)
-            .finish_non_exhaustive()
+        f.debug_struct("Module").field("info", &self.0.info).finish_non_exhaustive()
     }
 }
 
@@ -57,12 +55,7 @@ impl Module {
             .instantiate_pre(&compiled)
             .map_err(|error| Fault::Engine(format!("Failed to instantiate module: {error:#}")))?;
         let uploaded = uploaded.to_vec();
-        Ok(Self(Arc::new(Inner {
-            uploaded,
-            info,
-            rewritten,
-            ready,
-        })))
+        Ok(Self(Arc::new(Inner { uploaded, info, rewritten, ready })))
     }
 
     /// The module as it was uploaded.
@@ -95,12 +88,7 @@ impl Module {
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {
-        let found = self
-            .0
-            .info
-            .methods
-            .iter()
-            .find(|method| method.name == name);
+        let found = self.0.info.methods.iter().find(|method| method.name == name);
         found.map(|method| method.kind)
     }
 
@@ -140,11 +128,7 @@ fn cached_at(engine: &Engine, wasm: &[u8], directory: &Path) -> PathBuf {
     let mut version = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut version);
     instrument::VERSION.hash(&mut version);
-    let name = format!(
-        "{}-{:016x}.module",
-        hex(&Sha256::digest(wasm)),
-        version.finish()
-    );
+    let name = format!("{}-{:016x}.module", hex(&Sha256::digest(wasm)), version.finish());
     directory.join(name)
 }
 

@@ -34,9 +34,7 @@ struct Inner {
 
 impl std::fmt::Debug for Replica {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replica")
-            .field("cache", &self.0.cache)
-            .finish_non_exhaustive()
+        f.debug_struct("Replica").field("cache", &self.0.cache).finish_non_exhaustive()
     }
 }
 
@@ -53,12 +51,7 @@ impl Replica {
         link(&mut wasm32, AddressWidth::Bits32).map_err(failed)?;
         let mut wasm64 = Linker::new(&engine);
         link(&mut wasm64, AddressWidth::Bits64).map_err(failed)?;
-        Ok(Self(Arc::new(Inner {
-            engine,
-            wasm32,
-            wasm64,
-            cache,
-        })))
+        Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, cache })))
     }
 
     /// Validates, rewrites and compiles a module, plain or gzipped.

@@ -38,6 +38,23 @@ pub struct State {
     pub timer: u64,
 }
 
+impl State {
+    /// What a canister without a module keeps.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn empty() -> io::Result<Self> {
+        Ok(Self {
+            heap: Image::new()?,
+            stable: Image::new()?,
+            globals: Vec::new(),
+            certified_data: Vec::new(),
+            timer: 0,
+        })
+    }
+}
+
 /// The value of a mutable global, bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum GlobalValue {
@@ -117,12 +134,8 @@ impl Changes {
     ///
     /// If the host has no memory left; the state is then not to be used.
     pub fn commit(self, state: &mut State) -> io::Result<()> {
-        state
-            .heap
-            .commit(self.parts.heap.data(&self.store), &self.heap)?;
-        state
-            .stable
-            .commit(self.parts.stable.data(&self.store), &self.stable)?;
+        state.heap.commit(self.parts.heap.data(&self.store), &self.heap)?;
+        state.stable.commit(self.parts.stable.data(&self.store), &self.stable)?;
         state.globals = self.globals;
         let effects = &self.store.data().effects;
         state.timer = effects.timer;
@@ -148,9 +161,7 @@ pub fn run(
 ) -> io::Result<Run> {
     // Compiled code runs on this thread's stack, and running out of that would
     // end the process instead of the message.
-    stacker::maybe_grow(STACK, 2 * STACK, || {
-        run_here(module, state, message, export, total)
-    })
+    stacker::maybe_grow(STACK, 2 * STACK, || run_here(module, state, message, export, total))
 }
 
 fn run_here(
@@ -185,9 +196,7 @@ fn run_here(
         Ok(live) => live,
         Err(error) => {
             return Ok(Run {
-                result: Err(Fault::Engine(format!(
-                    "Failed to instantiate module: {error:#}"
-                ))),
+                result: Err(Fault::Engine(format!("Failed to instantiate module: {error:#}"))),
                 effects: store.into_data().effects,
                 instructions: Instructions(0),
                 charge: Instructions(0),
@@ -213,11 +222,7 @@ fn map(state: &State, width: AddressWidth) -> io::Result<[Mapping; 3]> {
     let byte_map = size(stable_max / OS_PAGE)?;
     let mut marks = Image::new()?.map(byte_map.max(RESERVED), GUARD)?;
     marks.grow(byte_map)?;
-    Ok([
-        state.heap.map(heap_max, GUARD)?,
-        state.stable.map(size(stable_max)?, GUARD)?,
-        marks,
-    ])
+    Ok([state.heap.map(heap_max, GUARD)?, state.stable.map(size(stable_max)?, GUARD)?, marks])
 }
 
 /// An instantiated module.
@@ -230,31 +235,18 @@ impl Live {
     fn new(store: &mut Store<Host>, module: &Module, state: &State) -> wasmtime::Result<Self> {
         let instance = module.ready().instantiate(&mut *store)?;
         let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
-        let mut memory = |name: &str| {
-            instance
-                .get_memory(&mut *store, name)
-                .ok_or_else(|| missing(name))
-        };
+        let mut memory =
+            |name: &str| instance.get_memory(&mut *store, name).ok_or_else(|| missing(name));
         let (heap, stable, byte_map) = (memory("heap")?, memory("stable")?, memory("byte map")?);
-        let mut global = |name: &str| {
-            instance
-                .get_global(&mut *store, name)
-                .ok_or_else(|| missing(name))
-        };
+        let mut global =
+            |name: &str| instance.get_global(&mut *store, name).ok_or_else(|| missing(name));
         let counter = global("counter")?;
         let (accessible, writable) = (global("accessible")?, global("writable")?);
-        let parts = Parts {
-            counter,
-            heap,
-            stable,
-            byte_map,
-        };
+        let parts = Parts { counter, heap, stable, byte_map };
 
         for ((index, _), value) in module.rewritten().globals.iter().zip(&state.globals) {
             let name = format!("global {index}");
-            let global = instance
-                .get_global(&mut *store, &name)
-                .ok_or_else(|| missing(&name))?;
+            let global = instance.get_global(&mut *store, &name).ok_or_else(|| missing(&name))?;
             global.set(&mut *store, value.value())?;
         }
         let first = store.data().slices.first();
@@ -267,9 +259,7 @@ impl Live {
     }
 
     fn call(&mut self, store: &mut Store<Host>, export: &str) -> wasmtime::Result<()> {
-        self.instance
-            .get_typed_func::<(), ()>(&mut *store, export)?
-            .call(store, ())
+        self.instance.get_typed_func::<(), ()>(&mut *store, export)?.call(store, ())
     }
 
     fn finish(
@@ -285,11 +275,7 @@ impl Live {
         let stable = self.parts.stable.data(&store);
         let marks = &self.parts.byte_map.data(&store)[..stable.len().div_ceil(PAGE)];
         let marked = |bit: u8| -> Vec<usize> {
-            (0..)
-                .zip(marks)
-                .filter(|(_, mark)| **mark & bit != 0)
-                .map(|(page, _)| page)
-                .collect()
+            (0..).zip(marks).filter(|(_, mark)| **mark & bit != 0).map(|(page, _)| page).collect()
         };
         let (stable_written, stable_accessed) = (marked(1), marked(2).len());
 
@@ -339,10 +325,7 @@ impl Live {
         globals
             .iter()
             .filter_map(|(index, _)| {
-                match self
-                    .instance
-                    .get_export(&mut *store, &format!("global {index}"))
-                {
+                match self.instance.get_export(&mut *store, &format!("global {index}")) {
                     Some(Extern::Global(global)) => GlobalValue::read(&global.get(&mut *store)),
                     _ => None,
                 }
@@ -361,9 +344,5 @@ fn changed_pages(before: &Image, after: &[u8], pages: &[usize]) -> io::Result<Ve
         let old = before.get(page * PAGE..(page + 1) * PAGE).unwrap_or(&ZERO);
         bytes[page * PAGE..(page + 1) * PAGE] != *old
     };
-    Ok(pages
-        .iter()
-        .copied()
-        .filter(|index| page(after, *index))
-        .collect())
+    Ok(pages.iter().copied().filter(|index| page(after, *index)).collect())
 }

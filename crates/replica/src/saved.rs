@@ -108,10 +108,7 @@ impl Canister {
         };
         let temporary = tempfile::NamedTempFile::new_in(directory)?;
         let file = temporary.as_file();
-        let checksum = Sha256::new()
-            .chain_update(&header)
-            .chain_update(module)
-            .finalize();
+        let checksum = Sha256::new().chain_update(&header).chain_update(module).finalize();
         file.write_all_at(&MAGIC, 0)?;
         file.write_all_at(&(header.len() as u64).to_le_bytes(), 8)?;
         file.write_all_at(&checksum, 16)?;
@@ -134,8 +131,7 @@ pub(crate) fn load(
 ) -> Result<Canister, LoadError> {
     let file = File::open(path)?;
     let mut preamble = [0; PREAMBLE as usize];
-    file.read_exact_at(&mut preamble, 0)
-        .map_err(|_| LoadError::Damaged("it is too short"))?;
+    file.read_exact_at(&mut preamble, 0).map_err(|_| LoadError::Damaged("it is too short"))?;
     let (magic, rest) = preamble.split_at(8);
     let (length, checksum) = rest.split_at(8);
     if magic != MAGIC {
@@ -160,10 +156,7 @@ pub(crate) fn load(
     let header: Header =
         serde_json::from_slice(&text).map_err(|_| LoadError::Damaged("its header"))?;
     let module = read(PREAMBLE + length, header.module)?;
-    let found = Sha256::new()
-        .chain_update(&text)
-        .chain_update(&module)
-        .finalize();
+    let found = Sha256::new().chain_update(&text).chain_update(&module).finalize();
     if found.as_slice() != checksum {
         return Err(LoadError::Damaged("its checksum"));
     }
@@ -185,12 +178,7 @@ pub(crate) fn load(
         certified_data: header.certified_data,
         timer: header.timer,
     };
-    let balance = Cycles(
-        header
-            .balance
-            .parse()
-            .map_err(|_| LoadError::Damaged("its cycles"))?,
-    );
+    let balance = Cycles(header.balance.parse().map_err(|_| LoadError::Damaged("its cycles"))?);
     Ok(Canister {
         settings: std::sync::Arc::new(Settings {
             id: header.id,
@@ -247,46 +235,24 @@ mod tests {
         let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
         let mut canister = replica.create_canister().unwrap();
         assert!(canister.save(&path).is_err(), "nothing is installed");
-        canister
-            .install(&module, anyone, &[])
-            .unwrap()
-            .outcome
-            .unwrap();
-        canister
-            .update(anyone, "bump", &[])
-            .unwrap()
-            .outcome
-            .unwrap();
+        canister.install(&module, anyone, &[]).unwrap().outcome.unwrap();
+        canister.update(anyone, "bump", &[]).unwrap().outcome.unwrap();
         canister.save(&path).unwrap();
         let bytes = std::fs::read(&path).unwrap();
 
         let mut loaded = replica.load(&path).unwrap();
-        let show = |canister: &Canister| {
-            canister
-                .query(anyone, "show", &[])
-                .unwrap()
-                .outcome
-                .unwrap()
-        };
+        let show =
+            |canister: &Canister| canister.query(anyone, "show", &[]).unwrap().outcome.unwrap();
         assert_eq!(show(&loaded), show(&canister));
         assert_eq!(show(&loaded), [8_u64.to_le_bytes(); 3].concat());
         let again = |canister: &mut Canister| {
             let execution = canister.update(anyone, "bump", &[]).unwrap();
-            (
-                execution.instructions,
-                execution.charge,
-                execution.cycles,
-                execution.memory,
-            )
+            (execution.instructions, execution.charge, execution.cycles, execution.memory)
         };
         assert_eq!(again(&mut loaded), again(&mut canister));
         assert_eq!(loaded.balance(), canister.balance());
         assert_eq!(show(&loaded), [9_u64.to_le_bytes(); 3].concat());
-        assert_eq!(
-            std::fs::read(&path).unwrap(),
-            bytes,
-            "the file stays as it was"
-        );
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "the file stays as it was");
     }
 
     #[test]
@@ -296,19 +262,12 @@ mod tests {
         let replica = Replica::new(None).unwrap();
         let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
         let mut canister = replica.create_canister().unwrap();
-        canister
-            .install(&module, Principal::anonymous(), &[])
-            .unwrap()
-            .outcome
-            .unwrap();
+        canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
         canister.save(&path).unwrap();
         let whole = std::fs::read(&path).unwrap();
         for end in [0, 7, 47, 60, 300, whole.len() - 1] {
             std::fs::write(&path, &whole[..end]).unwrap();
-            assert!(
-                matches!(replica.load(&path), Err(LoadError::Damaged(_))),
-                "cut at {end}"
-            );
+            assert!(matches!(replica.load(&path), Err(LoadError::Damaged(_))), "cut at {end}");
         }
         for at in [0, 9, 20, 50, 400] {
             let mut bytes = whole.clone();
@@ -316,9 +275,6 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             assert!(replica.load(&path).is_err(), "changed at {at}");
         }
-        assert!(matches!(
-            replica.load(&directory.path().join("none")),
-            Err(LoadError::Io(_))
-        ));
+        assert!(matches!(replica.load(&directory.path().join("none")), Err(LoadError::Io(_))));
     }
 }

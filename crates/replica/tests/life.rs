@@ -68,11 +68,7 @@ fn keep(canister: &mut Canister, method: &str, value: u64) -> Execution {
 #[track_caller]
 fn holds(canister: &Canister, value: u64, heap: u64, stable: u64) {
     assert_eq!(numbers(query(canister, "show", &[])), [value; 3]);
-    let certified: &[u8] = if value == 0 {
-        &[]
-    } else {
-        &value.to_le_bytes()
-    };
+    let certified: &[u8] = if value == 0 { &[] } else { &value.to_le_bytes() };
     assert_eq!(canister.certified_data(), certified);
     assert_eq!(canister.heap_size(), WasmPages(heap));
     assert_eq!(canister.stable_size(), WasmPages(stable));
@@ -96,11 +92,7 @@ fn a_trap_undoes_everything() {
         let (before, fork) = (canister.balance(), canister.fork());
         let execution = keep(&mut canister, method, 9);
         assert_eq!(code(&execution), ErrorCode::CanisterTrapped, "{method}");
-        assert_eq!(
-            canister.balance(),
-            before - execution.cycles,
-            "{method} is paid for"
-        );
+        assert_eq!(canister.balance(), before - execution.cycles, "{method} is paid for");
         holds(&canister, 7, 2, 1);
         holds(&fork, 7, 2, 1);
     }
@@ -148,10 +140,7 @@ fn forks_do_not_see_each_other() {
 
     let mut three = two.fork();
     drop(two);
-    assert_eq!(
-        code(&keep(&mut three, "grow and trap", 30)),
-        ErrorCode::CanisterTrapped
-    );
+    assert_eq!(code(&keep(&mut three, "grow and trap", 30)), ErrorCode::CanisterTrapped);
     holds(&three, 20, 5, 5);
     keep(&mut three, "keep", 30).outcome.unwrap();
     holds(&three, 30, 5, 5);
@@ -310,11 +299,7 @@ fn an_upgrade_keeps_stable_memory_and_drops_the_heap() {
     update(&mut canister, "note", &[]).outcome.unwrap();
     reads(&canister, "3siA");
     let module = compile(&diary('b', "", "", "", ""));
-    canister
-        .upgrade(&module, CALLER, &[])
-        .unwrap()
-        .outcome
-        .unwrap();
+    canister.upgrade(&module, CALLER, &[]).unwrap().outcome.unwrap();
     reads(&canister, "2siA<s>");
     assert_eq!(canister.module().unwrap().hash(), module.hash());
     update(&mut canister, "note", &[]).outcome.unwrap();
@@ -325,11 +310,7 @@ fn an_upgrade_keeps_stable_memory_and_drops_the_heap() {
 fn a_reinstall_empties_stable_memory() {
     let mut canister = install(&diary('a', "", "", "", ""));
     update(&mut canister, "note", &[]).outcome.unwrap();
-    canister
-        .install(&compile(&diary('b', "", "", "", "")), CALLER, &[])
-        .unwrap()
-        .outcome
-        .unwrap();
+    canister.install(&compile(&diary('b', "", "", "", "")), CALLER, &[]).unwrap().outcome.unwrap();
     reads(&canister, "2si");
     assert_eq!(canister.stable_size(), WasmPages(1));
 }
@@ -346,18 +327,9 @@ fn a_trap_while_installing_undoes_everything() {
     let in_post = compile(&diary('b', "", "", "", trap));
     for (name, failed) in [
         ("start", canister.install(&in_start, CALLER, &[]).unwrap()),
-        (
-            "canister_init",
-            canister.install(&in_init, CALLER, &[]).unwrap(),
-        ),
-        (
-            "start, upgrading",
-            canister.upgrade(&in_start, CALLER, &[]).unwrap(),
-        ),
-        (
-            "canister_post_upgrade",
-            canister.upgrade(&in_post, CALLER, &[]).unwrap(),
-        ),
+        ("canister_init", canister.install(&in_init, CALLER, &[]).unwrap()),
+        ("start, upgrading", canister.upgrade(&in_start, CALLER, &[]).unwrap()),
+        ("canister_post_upgrade", canister.upgrade(&in_post, CALLER, &[]).unwrap()),
     ] {
         assert_eq!(code(&failed), ErrorCode::CanisterTrapped, "{name}");
         reads(&canister, "3siA");
@@ -370,19 +342,13 @@ fn a_trap_while_installing_undoes_everything() {
 #[test]
 fn a_trap_before_an_upgrade_leaves_the_old_module() {
     let mut canister = install(&diary('a', "", "", "(unreachable)", ""));
-    let failed = canister
-        .upgrade(&compile(&diary('b', "", "", "", "")), CALLER, &[])
-        .unwrap();
+    let failed = canister.upgrade(&compile(&diary('b', "", "", "", "")), CALLER, &[]).unwrap();
     assert_eq!(code(&failed), ErrorCode::CanisterTrapped);
     reads(&canister, "2si");
     update(&mut canister, "note", &[]).outcome.unwrap();
     reads(&canister, "3siA");
     // Reinstalling does not ask the old module.
-    canister
-        .install(&compile(&diary('b', "", "", "", "")), CALLER, &[])
-        .unwrap()
-        .outcome
-        .unwrap();
+    canister.install(&compile(&diary('b', "", "", "", "")), CALLER, &[]).unwrap().outcome.unwrap();
     reads(&canister, "2si");
 }
 
@@ -435,11 +401,7 @@ fn refused_modules() {
         let reject = replica.compile(&wat::parse_str(wat).unwrap()).unwrap_err();
         assert_eq!(reject.code, code, "{wat}");
         let expected = format!("Error from Canister {id}: {words}");
-        assert!(
-            reject.message.starts_with(&expected),
-            "{}\n{expected}",
-            reject.message
-        );
+        assert!(reject.message.starts_with(&expected), "{}\n{expected}", reject.message);
     }
 }
 
@@ -453,10 +415,7 @@ fn traps_at_install() {
         let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
         assert_eq!(code(&failed), ErrorCode::CanisterTrapped);
         let message = failed.outcome.unwrap_err().message;
-        assert!(
-            message.contains("Canister trapped: unreachable"),
-            "{message}"
-        );
+        assert!(message.contains("Canister trapped: unreachable"), "{message}");
         assert!(canister.module().is_none());
     }
 }
@@ -477,10 +436,7 @@ fn a_canister_without_a_module_answers_nothing() {
     assert_eq!(code(&update(&mut canister, "any", &[])), expected);
     assert_eq!(code(&query(&canister, "any", &[])), expected);
     let module = compile("(module)");
-    assert_eq!(
-        code(&canister.upgrade(&module, CALLER, &[]).unwrap()),
-        expected
-    );
+    assert_eq!(code(&canister.upgrade(&module, CALLER, &[]).unwrap()), expected);
 }
 
 #[test]
@@ -491,10 +447,7 @@ fn methods_are_called_as_what_they_are() {
     assert_eq!(code(&query(&canister, "keeps", &[])), expected);
     assert_eq!(code(&update(&mut canister, "keeps", &[])), expected);
     let composite = update(&mut canister, "change compositely", &[0; 8]);
-    assert_eq!(
-        code(&composite),
-        ErrorCode::CompositeQueryCalledInReplicatedMode
-    );
+    assert_eq!(code(&composite), ErrorCode::CompositeQueryCalledInReplicatedMode);
 }
 
 #[test]
@@ -504,22 +457,11 @@ fn a_gzipped_module_installs() {
     gzip.write_all(&plain).unwrap();
     let gzipped = gzip.finish().unwrap();
     let replica = Replica::new(None).unwrap();
-    let (plain, gzipped) = (
-        replica.compile(&plain).unwrap(),
-        replica.compile(&gzipped).unwrap(),
-    );
-    assert_ne!(
-        plain.hash(),
-        gzipped.hash(),
-        "the hash is that of what was uploaded"
-    );
+    let (plain, gzipped) = (replica.compile(&plain).unwrap(), replica.compile(&gzipped).unwrap());
+    assert_ne!(plain.hash(), gzipped.hash(), "the hash is that of what was uploaded");
     assert_eq!(plain.info(), gzipped.info());
     let mut canister = replica.create_canister().unwrap();
-    canister
-        .install(&gzipped, CALLER, &[])
-        .unwrap()
-        .outcome
-        .unwrap();
+    canister.install(&gzipped, CALLER, &[]).unwrap().outcome.unwrap();
     keep(&mut canister, "keep", 7).outcome.unwrap();
     holds(&canister, 7, 2, 1);
 }
@@ -550,12 +492,6 @@ fn counters_begin_anew() {
     let (start, init) = (read + 1, read);
     // The message's run also holds a constant, `global.get` and two calls.
     let message = read + 1 + 2 + 5 + 5;
-    assert_eq!(
-        numbers(update(&mut canister, "go", &[])),
-        [start, init, message]
-    );
-    assert_eq!(
-        numbers(update(&mut canister, "go", &[])),
-        [start, init, message, message]
-    );
+    assert_eq!(numbers(update(&mut canister, "go", &[])), [start, init, message]);
+    assert_eq!(numbers(update(&mut canister, "go", &[])), [start, init, message, message]);
 }

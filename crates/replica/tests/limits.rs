@@ -72,15 +72,10 @@ fn method(kind: &str, instructions: u64) -> String {
 
 #[track_caller]
 fn out_of_instructions(execution: &Execution, limit: u64) {
-    let reject = execution
-        .outcome
-        .as_ref()
-        .expect_err("the limit was exceeded");
+    let reject = execution.outcome.as_ref().expect_err("the limit was exceeded");
     assert_eq!(reject.code, ErrorCode::CanisterInstructionLimitExceeded);
     assert!(
-        reject
-            .message
-            .contains(&format!("exceeded the limit of {limit} instructions")),
+        reject.message.contains(&format!("exceeded the limit of {limit} instructions")),
         "{}",
         reject.message
     );
@@ -93,11 +88,7 @@ fn instructions_of_an_update() {
     let execution = update(&mut install(&method("canister_update", UPDATE)), "go", &[]);
     assert_eq!(execution.outcome, Ok(vec![]));
     assert_eq!(execution.instructions, Instructions(UPDATE));
-    let execution = update(
-        &mut install(&method("canister_update", UPDATE + 1)),
-        "go",
-        &[],
-    );
+    let execution = update(&mut install(&method("canister_update", UPDATE + 1)), "go", &[]);
     out_of_instructions(&execution, UPDATE);
 }
 
@@ -116,11 +107,7 @@ fn a_query_called_as_an_update_may_use_as_much_as_one() {
     let execution = update(&mut install(&method("canister_query", UPDATE)), "go", &[]);
     assert_eq!(execution.outcome, Ok(vec![]));
     assert_eq!(execution.instructions, Instructions(UPDATE));
-    let execution = update(
-        &mut install(&method("canister_query", UPDATE + 1)),
-        "go",
-        &[],
-    );
+    let execution = update(&mut install(&method("canister_query", UPDATE + 1)), "go", &[]);
     out_of_instructions(&execution, UPDATE);
 }
 
@@ -142,10 +129,7 @@ fn instructions_of_an_install_are_those_of_all_its_functions() {
     assert_eq!(execution.outcome, Ok(vec![]));
     assert_eq!(execution.instructions, Instructions(INSTALL));
     let execution = try_install(INSTALL - start + 1, start);
-    assert_eq!(
-        code(&execution),
-        ErrorCode::CanisterInstructionLimitExceeded
-    );
+    assert_eq!(code(&execution), ErrorCode::CanisterInstructionLimitExceeded);
     assert_eq!(execution.charge, Instructions(INSTALL));
 }
 
@@ -181,11 +165,7 @@ fn one_charge_and_the_slice() {
         update(&mut install(&wat), "go", &[])
     };
     let charged = filling(2 * SLICE - 1);
-    assert_eq!(
-        code(&charged),
-        ErrorCode::CanisterTrapped,
-        "the heap is smaller than that"
-    );
+    assert_eq!(code(&charged), ErrorCode::CanisterTrapped, "the heap is smaller than that");
     assert_eq!(charged.instructions, Instructions(2 * SLICE - 1));
     let refused = filling(2 * SLICE);
     assert_eq!(code(&refused), ErrorCode::CanisterInstructionLimitExceeded);
@@ -213,17 +193,10 @@ fn argument() {
     assert_eq!(numbers(query(&canister, "q", &most)), [2 << 20]);
     let more = vec![0; 2 * MIB + 1];
     let before = canister.balance();
-    for refused in [
-        update(&mut canister, "u", &more),
-        query(&canister, "q", &more),
-    ] {
+    for refused in [update(&mut canister, "u", &more), query(&canister, "q", &more)] {
         assert_eq!(code(&refused), ErrorCode::InvalidManagementPayload);
     }
-    assert_eq!(
-        canister.balance(),
-        before,
-        "what was not taken in is not paid for"
-    );
+    assert_eq!(canister.balance(), before, "what was not taken in is not paid for");
 }
 
 /// A canister that replies with as many bytes as its argument says, in two parts.
@@ -264,10 +237,7 @@ fn reply() {
         let words = "application payload size (2097153) cannot be larger than 2097152";
         assert!(more.outcome.unwrap_err().message.contains(words));
     }
-    assert_eq!(
-        length(&query(&canister, "q", &size(3 * MIB))),
-        Some(3 * MIB)
-    );
+    assert_eq!(length(&query(&canister, "q", &size(3 * MIB))), Some(3 * MIB));
     let more = query(&canister, "q", &size(3 * MIB + 1));
     assert_eq!(code(&more), ErrorCode::CanisterContractViolation);
 
@@ -300,26 +270,14 @@ fn stable_pages_that_a_query_writes() {
 
     let most = writing(GIB);
     assert_eq!(code(&most), ErrorCode::CanisterTrapped);
-    assert!(
-        most.outcome
-            .unwrap_err()
-            .message
-            .contains("heap out of bounds")
-    );
+    assert!(most.outcome.unwrap_err().message.contains("heap out of bounds"));
     assert_eq!(most.memory.stable_written, OsPages(pages));
-    assert_eq!(
-        most.instructions.get(),
-        called + GIB + STABLE_PAGE_WRITTEN * pages
-    );
+    assert_eq!(most.instructions.get(), called + GIB + STABLE_PAGE_WRITTEN * pages);
 
     let more = writing(GIB + 1);
     assert_eq!(code(&more), ErrorCode::CanisterMemoryAccessLimitExceeded);
     assert_eq!(more.memory.stable_written, OsPages(0));
-    assert_eq!(
-        more.instructions.get(),
-        called + GIB + 1,
-        "pages are not paid for"
-    );
+    assert_eq!(more.instructions.get(), called + GIB + 1, "pages are not paid for");
 }
 
 /// Reads a byte of each page until that is refused.
@@ -340,10 +298,7 @@ fn stable_pages_that_an_install_reads() {
     );
     let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
     let execution = canister.install(&compile(&wat), CALLER, &[]).unwrap();
-    assert_eq!(
-        code(&execution),
-        ErrorCode::CanisterMemoryAccessLimitExceeded
-    );
+    assert_eq!(code(&execution), ErrorCode::CanisterMemoryAccessLimitExceeded);
     let pages = 8 * GIB / OS_PAGE;
     assert_eq!(execution.memory.stable_accessed, OsPages(pages));
     // The function, a constant, drop; a round is seven operators, the call and `br`.
@@ -378,10 +333,7 @@ fn heap_of_an_update() {
     assert!(more.outcome.unwrap_err().message.contains(words));
     assert_eq!(canister.heap_size(), WasmPages(1));
 
-    assert_eq!(
-        numbers(update(&mut canister, "u", &(most - 1).to_le_bytes())),
-        [1]
-    );
+    assert_eq!(numbers(update(&mut canister, "u", &(most - 1).to_le_bytes())), [1]);
     assert_eq!(canister.heap_size(), WasmPages(u64::from(most)));
     let more = update(&mut canister, "u", &1_u32.to_le_bytes());
     assert_eq!(code(&more), ErrorCode::CanisterWasmMemoryLimitExceeded);
@@ -392,18 +344,9 @@ fn heap_of_an_update() {
 fn heap_of_a_query() {
     let mut canister = install(GROWING);
     let most = u32::try_from(4 * GIB / WASM_PAGE).unwrap();
-    assert_eq!(
-        numbers(query(&canister, "q", &(most - 1).to_le_bytes())),
-        [1]
-    );
-    assert_eq!(
-        numbers(query(&canister, "q", &most.to_le_bytes())),
-        [REFUSED]
-    );
-    assert_eq!(
-        numbers(update(&mut canister, "q", &(most - 1).to_le_bytes())),
-        [1]
-    );
+    assert_eq!(numbers(query(&canister, "q", &(most - 1).to_le_bytes())), [1]);
+    assert_eq!(numbers(query(&canister, "q", &most.to_le_bytes())), [REFUSED]);
+    assert_eq!(numbers(update(&mut canister, "q", &(most - 1).to_le_bytes())), [1]);
     assert_eq!(canister.heap_size(), WasmPages(1));
 }
 
@@ -417,18 +360,11 @@ fn heap_by_the_canisters_settings() {
             heap_limit: Bytes(limit),
         })
         .unwrap();
-        canister
-            .install(&compile(GROWING), CALLER, &[])
-            .unwrap()
-            .outcome
-            .unwrap();
+        canister.install(&compile(GROWING), CALLER, &[]).unwrap().outcome.unwrap();
         update(&mut canister, "u", &pages.to_le_bytes())
     };
     assert_eq!(numbers(growing(10 * WASM_PAGE, 9)), [1]);
-    assert_eq!(
-        code(&growing(10 * WASM_PAGE, 10)),
-        ErrorCode::CanisterWasmMemoryLimitExceeded
-    );
+    assert_eq!(code(&growing(10 * WASM_PAGE, 10)), ErrorCode::CanisterWasmMemoryLimitExceeded);
     assert_eq!(numbers(growing(0, 65_535)), [1], "0 is no limit");
     assert_eq!(numbers(growing(0, 65_536)), [REFUSED]);
 }
@@ -454,10 +390,7 @@ fn heap_with_64_bit_addresses() {
     let most = 6 * GIB / WASM_PAGE;
     let all = query(&canister, "q", &(most - 1).to_le_bytes());
     assert_eq!(numbers(all), [1, most]);
-    assert_eq!(
-        numbers(query(&canister, "q", &most.to_le_bytes())),
-        [REFUSED, 1]
-    );
+    assert_eq!(numbers(query(&canister, "q", &most.to_le_bytes())), [REFUSED, 1]);
 }
 
 #[test]
@@ -475,24 +408,12 @@ fn certified_data() {
                 (call $certify (i32.const 0) (i32.const 1)) (call $reply)))"#,
     );
     assert_eq!(canister.certified_data(), b"");
-    assert_eq!(
-        code(&update(&mut canister, "33", &[])),
-        ErrorCode::CanisterContractViolation
-    );
+    assert_eq!(code(&update(&mut canister, "33", &[])), ErrorCode::CanisterContractViolation);
     assert_eq!(canister.certified_data(), b"");
     assert_eq!(update(&mut canister, "32", &[]).outcome, Ok(vec![]));
-    assert_eq!(
-        canister.certified_data(),
-        b"certified data of 33 bytes, not "
-    );
-    assert_eq!(
-        code(&query(&canister, "q", &[])),
-        ErrorCode::CanisterContractViolation
-    );
-    assert_eq!(
-        canister.certified_data(),
-        b"certified data of 33 bytes, not "
-    );
+    assert_eq!(canister.certified_data(), b"certified data of 33 bytes, not ");
+    assert_eq!(code(&query(&canister, "q", &[])), ErrorCode::CanisterContractViolation);
+    assert_eq!(canister.certified_data(), b"certified data of 33 bytes, not ");
 }
 
 #[test]
@@ -555,11 +476,7 @@ fn log() {
         (0, 5_000, 4_056),
     ] {
         let expected = run + text(first, first.min(4_096)) + text(second, transmitted);
-        assert_eq!(
-            printing(first, second),
-            expected,
-            "{first} and {second} bytes"
-        );
+        assert_eq!(printing(first, second), expected, "{first} and {second} bytes");
     }
 }
 
@@ -584,18 +501,9 @@ fn recur() {
     let mut canister = install(DEEP);
     let endless = u32::MAX.to_le_bytes();
     for _ in 0..3 {
-        for overflow in [
-            update(&mut canister, "u", &endless),
-            query(&canister, "q", &endless),
-        ] {
+        for overflow in [update(&mut canister, "u", &endless), query(&canister, "q", &endless)] {
             assert_eq!(code(&overflow), ErrorCode::CanisterTrapped);
-            assert!(
-                overflow
-                    .outcome
-                    .unwrap_err()
-                    .message
-                    .contains("stack overflow")
-            );
+            assert!(overflow.outcome.unwrap_err().message.contains("stack overflow"));
         }
         let deep = 10_000_u32.to_le_bytes();
         assert_eq!(numbers(update(&mut canister, "u", &deep)), [10_000]);
@@ -611,11 +519,6 @@ fn recursion() {
 #[test]
 fn recursion_on_a_thread_with_little_stack() {
     for stack in [256 << 10, 2 * MIB] {
-        std::thread::Builder::new()
-            .stack_size(stack)
-            .spawn(recur)
-            .unwrap()
-            .join()
-            .unwrap();
+        std::thread::Builder::new().stack_size(stack).spawn(recur).unwrap().join().unwrap();
     }
 }

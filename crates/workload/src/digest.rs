@@ -26,14 +26,8 @@
 
 use stablebench_protocol::Digest;
 
-const LOW: Lane = Lane {
-    seed: 0x9e37_79b9_7f4a_7c15,
-    factor: 0xbf58_476d_1ce4_e5b9,
-};
-const HIGH: Lane = Lane {
-    seed: 0xc2b2_ae3d_27d4_eb4f,
-    factor: 0x94d0_49bb_1331_11eb,
-};
+const LOW: Lane = Lane { seed: 0x9e37_79b9_7f4a_7c15, factor: 0xbf58_476d_1ce4_e5b9 };
+const HIGH: Lane = Lane { seed: 0xc2b2_ae3d_27d4_eb4f, factor: 0x94d0_49bb_1331_11eb };
 
 struct Lane {
     seed: u64,
@@ -122,29 +116,11 @@ mod tests {
     /// Computed from the module's description by another program, in 128-bit integers.
     #[test]
     fn known_digests() {
-        assert_eq!(
-            digest(&[]),
-            Digest {
-                rows: 0,
-                low: 0,
-                high: 0
-            }
-        );
-        assert_eq!(
-            digest(&[(0, b"")]),
-            Digest {
-                rows: 1,
-                low: KNOWN[0].0,
-                high: KNOWN[0].1
-            },
-        );
+        assert_eq!(digest(&[]), Digest { rows: 0, low: 0, high: 0 });
+        assert_eq!(digest(&[(0, b"")]), Digest { rows: 1, low: KNOWN[0].0, high: KNOWN[0].1 },);
         assert_eq!(
             digest(&[(10, b"aaaaaaaaa"), (20, b"b")]),
-            Digest {
-                rows: 2,
-                low: KNOWN[1].0,
-                high: KNOWN[1].1
-            },
+            Digest { rows: 2, low: KNOWN[1].0, high: KNOWN[1].1 },
         );
     }
 
@@ -167,12 +143,7 @@ mod tests {
     #[test]
     fn near_rows_differ() {
         let base = digest(&[(1, b"aaaa")]);
-        for other in [
-            (2, b"aaaa".as_slice()),
-            (1, b"aaab"),
-            (1, b"aaa"),
-            (1, b"aaaa\0"),
-        ] {
+        for other in [(2, b"aaaa".as_slice()), (1, b"aaab"), (1, b"aaa"), (1, b"aaaa\0")] {
             let other = digest(&[other]);
             assert_ne!(base.low, other.low);
             assert_ne!(base.high, other.high);

@@ -125,17 +125,11 @@ mod tests {
     #[test]
     fn the_middle_is_between_the_rows_around_the_half() {
         let last = |rows: u64| Some((rows - 1) * STEP);
-        assert_eq!(
-            Ids::middle(last(1_000_000), 1).unwrap().first(),
-            500_000 * 10 + 5
-        );
+        assert_eq!(Ids::middle(last(1_000_000), 1).unwrap().first(), 500_000 * 10 + 5);
         assert_eq!(Ids::middle(last(8), 2), Ids::new(45, 10, 2));
         assert_eq!(Ids::middle(last(9), 2), Ids::new(45, 10, 2));
         assert_eq!(Ids::middle(last(8), 3).unwrap().last(), 65);
-        assert_eq!(
-            Ids::middle(last(8), 4),
-            Err(Error::TooManyRows { limit: 3 })
-        );
+        assert_eq!(Ids::middle(last(8), 4), Err(Error::TooManyRows { limit: 3 }));
         assert_eq!(Ids::middle(None, 1), Err(Error::TooManyRows { limit: 0 }));
         assert_eq!(Ids::middle(last(8), 0), Err(Error::NoRows));
     }
@@ -145,10 +139,7 @@ mod tests {
         assert_eq!(Ids::end(None, 2), Ids::new(0, 10, 2));
         assert_eq!(Ids::end(Some(0), 2), Ids::new(10, 10, 2));
         assert_eq!(Ids::end(Some(75), 1), Ids::new(80, 10, 1));
-        assert_eq!(
-            Ids::end(Some(u64::MAX), 1),
-            Err(Error::IdOverflow { largest: u64::MAX })
-        );
+        assert_eq!(Ids::end(Some(u64::MAX), 1), Err(Error::IdOverflow { largest: u64::MAX }));
     }
 
     #[test]

@@ -134,12 +134,8 @@ mod tests {
     #[test]
     fn a_million_rows_are_cheap() {
         let mut model = Model::default();
-        model
-            .insert(Ids::new(0, 10, 1_000_000).unwrap(), 100)
-            .unwrap();
-        model
-            .insert(Ids::middle(model.last_id(), 10_000).unwrap(), 100)
-            .unwrap();
+        model.insert(Ids::new(0, 10, 1_000_000).unwrap(), 100).unwrap();
+        model.insert(Ids::middle(model.last_id(), 10_000).unwrap(), 100).unwrap();
         assert_eq!(model.digest().rows, 1_010_000);
         assert_eq!(model.rows(), 1_010_000);
     }

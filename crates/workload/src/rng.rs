@@ -35,14 +35,7 @@ mod tests {
     fn reference_values() {
         let mut rng = Rng::new(1_234_567);
         let values = [(); 3].map(|()| rng.next_u64());
-        assert_eq!(
-            values,
-            [
-                6457827717110365317,
-                3203168211198807973,
-                9817491932198370423
-            ]
-        );
+        assert_eq!(values, [6457827717110365317, 3203168211198807973, 9817491932198370423]);
     }
 
     #[test]

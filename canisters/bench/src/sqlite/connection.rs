@@ -23,10 +23,7 @@ impl Default for Connection {
 impl Connection {
     /// A closed connection.
     pub fn new(pragmas: Pragmas) -> Self {
-        Self {
-            pragmas,
-            open: false,
-        }
+        Self { pragmas, open: false }
     }
 
     /// What the connection is opened with.
@@ -81,7 +78,5 @@ impl Connection {
 
 /// SQLite's error in the protocol's words.
 fn sqlite_error(error: ic_rusqlite::Error) -> Error {
-    Error::Sqlite {
-        message: error.to_string(),
-    }
+    Error::Sqlite { message: error.to_string() }
 }

@@ -22,9 +22,7 @@ impl Database for Sqlite {
     }
 
     fn settings(&mut self) -> Result<SqliteSettings> {
-        self.connection
-            .with(|connection| Report::read(connection))?
-            .interpret()
+        self.connection.with(|connection| Report::read(connection))?.interpret()
     }
 
     fn close(&mut self) {
@@ -36,8 +34,7 @@ impl Database for Sqlite {
     }
 
     fn vacuum(&mut self) -> Result<()> {
-        self.connection
-            .with(|connection| connection.execute_batch("VACUUM"))
+        self.connection.with(|connection| connection.execute_batch("VACUUM"))
     }
 }
 
@@ -45,14 +42,12 @@ impl Sqlite {
     /// Opens the connection with other pragmas, creates the table, and reads back.
     fn reopen(&mut self, pragmas: Pragmas) -> Result<SqliteSettings> {
         self.connection.replace_pragmas(pragmas);
-        self.connection
-            .with(|connection| connection.execute(CREATE, ()))?;
+        self.connection.with(|connection| connection.execute(CREATE, ()))?;
         self.created = true;
         let mut settings = self.settings()?;
         if settings.page_size != pragmas.page_size && self.is_empty()? {
             let statements = pragmas.resize_statements();
-            self.connection
-                .with(|connection| connection.execute_batch(&statements))?;
+            self.connection.with(|connection| connection.execute_batch(&statements))?;
             settings = self.settings()?;
         }
         pragmas.check(&settings)?;
@@ -61,9 +56,7 @@ impl Sqlite {
 
     fn is_empty(&mut self) -> Result<bool> {
         self.connection.with(|connection| {
-            connection.query_row("SELECT NOT EXISTS (SELECT 1 FROM users)", (), |row| {
-                row.get(0)
-            })
+            connection.query_row("SELECT NOT EXISTS (SELECT 1 FROM users)", (), |row| row.get(0))
         })
     }
 }

@@ -91,8 +91,7 @@ impl KeyValue for Sqlite {
     fn prepare(&mut self) -> Result<()> {
         self.opened_for_checks = false;
         if !self.created {
-            self.connection
-                .with(|connection| connection.execute(CREATE, ()))?;
+            self.connection.with(|connection| connection.execute(CREATE, ()))?;
             self.created = true;
         }
         Ok(())
@@ -100,9 +99,7 @@ impl KeyValue for Sqlite {
 
     fn admit(&self, ids: Ids, _: u32) -> Result<()> {
         if ids.last() > LARGEST_ID {
-            return Err(Error::IdOverflow {
-                largest: LARGEST_ID,
-            });
+            return Err(Error::IdOverflow { largest: LARGEST_ID });
         }
         Ok(())
     }
@@ -132,9 +129,8 @@ impl KeyValue for Sqlite {
 
     fn last_id(&mut self) -> Result<Option<u64>> {
         let last = self.check(|connection| {
-            connection.query_row("SELECT max(id) FROM users", (), |row| {
-                row.get::<_, Option<i64>>(0)
-            })
+            connection
+                .query_row("SELECT max(id) FROM users", (), |row| row.get::<_, Option<i64>>(0))
         })?;
         Ok(last.map(|id| id as u64))
     }
@@ -152,11 +148,9 @@ impl KeyValue for Sqlite {
     }
 
     fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        self.transact(
-            "insert into users (id, username) values (?, ?)",
-            ids,
-            |statement, id| statement.execute((id, payload)),
-        )
+        self.transact("insert into users (id, username) values (?, ?)", ids, |statement, id| {
+            statement.execute((id, payload))
+        })
     }
 
     fn read(&mut self, ids: Ids) -> Result<u64> {
@@ -165,9 +159,8 @@ impl KeyValue for Sqlite {
                 connection.prepare_cached("select username from users where id = ?")?;
             let mut found = 0;
             for id in ids.iter() {
-                let username: Option<String> = statement
-                    .query_row([id as i64], |row| row.get(0))
-                    .optional()?;
+                let username: Option<String> =
+                    statement.query_row([id as i64], |row| row.get(0)).optional()?;
                 found += u64::from(username.is_some());
                 black_box(username);
             }
@@ -190,11 +183,9 @@ impl KeyValue for Sqlite {
     }
 
     fn update(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        self.transact(
-            "update users set username = ? where id = ?",
-            ids,
-            |statement, id| statement.execute((payload, id)),
-        )
+        self.transact("update users set username = ? where id = ?", ids, |statement, id| {
+            statement.execute((payload, id))
+        })
     }
 
     fn delete(&mut self, ids: Ids) -> Result<()> {

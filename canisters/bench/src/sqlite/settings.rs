@@ -58,8 +58,6 @@ impl Report {
 }
 
 fn number<N: std::str::FromStr>(setting: &str, got: &str) -> Result<N> {
-    got.parse().map_err(|_| Error::UnknownSetting {
-        setting: setting.to_owned(),
-        got: got.to_owned(),
-    })
+    got.parse()
+        .map_err(|_| Error::UnknownSetting { setting: setting.to_owned(), got: got.to_owned() })
 }

@@ -30,12 +30,7 @@ pub struct Append<M> {
 
 impl<M: RawMemory> Append<M> {
     pub(super) fn new(memory: M) -> Self {
-        Self {
-            memory,
-            rows: 0,
-            end: 0,
-            last_id: 0,
-        }
+        Self { memory, rows: 0, end: 0, last_id: 0 }
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -91,10 +86,7 @@ impl<M: RawMemory> Append<M> {
     }
 
     fn unsupported<T>(operation: &str) -> Result<T> {
-        Err(Error::Unsupported {
-            engine: Engine::Append,
-            operation: operation.to_owned(),
-        })
+        Err(Error::Unsupported { engine: Engine::Append, operation: operation.to_owned() })
     }
 }
 

@@ -36,12 +36,7 @@ pub struct Array<M> {
 
 impl<M: RawMemory> Array<M> {
     pub(super) fn new(memory: M) -> Self {
-        Self {
-            memory,
-            rows: 0,
-            slots: 0,
-            slot_payload_bytes: None,
-        }
+        Self { memory, rows: 0, slots: 0, slot_payload_bytes: None }
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -130,9 +125,7 @@ impl<M: RawMemory> KeyValue for Array<M> {
     fn admit(&self, ids: Ids, payload_bytes: u32) -> Result<()> {
         let slot_payload_bytes = self.slot_payload_bytes.unwrap_or(payload_bytes);
         if payload_bytes > slot_payload_bytes {
-            return Err(Error::PayloadTooLong {
-                limit: slot_payload_bytes,
-            });
+            return Err(Error::PayloadTooLong { limit: slot_payload_bytes });
         }
         let slots = MAX_BYTES / (SLOT_HEADER_BYTES + u64::from(slot_payload_bytes));
         let largest = (slots - 1) * ID_MULTIPLE;
@@ -143,10 +136,7 @@ impl<M: RawMemory> KeyValue for Array<M> {
             return Ok(());
         }
         match ids.iter().find(|id| id % ID_MULTIPLE != 0) {
-            Some(id) => Err(Error::IdNotMultiple {
-                id,
-                multiple: ID_MULTIPLE,
-            }),
+            Some(id) => Err(Error::IdNotMultiple { id, multiple: ID_MULTIPLE }),
             None => Ok(()),
         }
     }
@@ -206,11 +196,7 @@ impl<M: RawMemory> KeyValue for Array<M> {
         self.read_slots(0, limit, |slot, payload| {
             black_box((slot * ID_MULTIPLE, payload));
             rows += 1;
-            if rows < limit {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            if rows < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         Ok(rows)
     }

@@ -42,11 +42,7 @@ pub struct Floor<M> {
 impl<M: RawMemory + Clone> Floor<M> {
     /// Floor engines that hold nothing.
     pub fn new(memory: M) -> Self {
-        Self {
-            append: Append::new(memory.clone()),
-            array: Array::new(memory.clone()),
-            memory,
-        }
+        Self { append: Append::new(memory.clone()), array: Array::new(memory.clone()), memory }
     }
 
     /// The floor engine that owns the memory.
@@ -69,9 +65,7 @@ impl<M: RawMemory + Clone> Floor<M> {
         if let Some(owner) = self.owner()
             && owner != engine
         {
-            return Err(Error::StableMemoryTaken {
-                occupant: Occupant::Floor(owner),
-            });
+            return Err(Error::StableMemoryTaken { occupant: Occupant::Floor(owner) });
         }
         match engine {
             Engine::Append => Ok(&mut self.append),

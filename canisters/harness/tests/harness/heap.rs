@@ -18,10 +18,7 @@ pub struct HeapMemory {
 
 impl Default for HeapMemory {
     fn default() -> Self {
-        Self {
-            bytes: Rc::default(),
-            limit: 1000,
-        }
+        Self { bytes: Rc::default(), limit: 1000 }
     }
 }
 
@@ -59,10 +56,7 @@ impl HeapCanister {
     /// The canister after an upgrade: the heap is gone but for the map, which stands
     /// for stable memory.
     pub fn upgraded(memory: HeapMemory) -> Self {
-        Self {
-            map: HeapMap::default(),
-            floor: Floor::new(memory),
-        }
+        Self { map: HeapMap::default(), floor: Floor::new(memory) }
     }
 }
 
@@ -80,9 +74,7 @@ impl Canister for HeapCanister {
     }
 
     fn occupant(&self) -> Occupant {
-        self.floor
-            .owner()
-            .map_or(Occupant::Manager, Occupant::Floor)
+        self.floor.owner().map_or(Occupant::Manager, Occupant::Floor)
     }
 
     fn crates(&self) -> Vec<CrateVersion> {
@@ -90,10 +82,7 @@ impl Canister for HeapCanister {
     }
 
     fn save(&mut self, payload_bytes: u32) -> Result<()> {
-        self.floor.save(State {
-            payload_bytes,
-            ..State::default()
-        })
+        self.floor.save(State { payload_bytes, ..State::default() })
     }
 
     fn load(&mut self) -> u32 {

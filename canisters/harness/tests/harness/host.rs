@@ -22,30 +22,15 @@ fn arguments_out_of_range_are_refused() {
     assert_eq!(host.add(btree, 0, 0, 2), Err(Error::NoStep));
     assert_eq!(
         host.add(btree, 0, 10, MAX_MESSAGE_ROWS + 1),
-        Err(Error::TooManyRows {
-            limit: MAX_MESSAGE_ROWS
-        }),
+        Err(Error::TooManyRows { limit: MAX_MESSAGE_ROWS }),
     );
-    assert_eq!(
-        host.add(btree, u64::MAX, 1, 2),
-        Err(Error::IdOverflow { largest: u64::MAX }),
-    );
+    assert_eq!(host.add(btree, u64::MAX, 1, 2), Err(Error::IdOverflow { largest: u64::MAX }),);
     assert_eq!(
         host.add(Engine::Sqlite, 0, 1, 1),
-        Err(Error::EngineUnavailable {
-            engine: Engine::Sqlite
-        }),
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite }),
     );
-    assert_eq!(
-        host.vacuum(),
-        Err(Error::EngineUnavailable {
-            engine: Engine::Sqlite
-        }),
-    );
-    assert_eq!(
-        host.insert_middle(btree, 1),
-        Err(Error::TooManyRows { limit: 0 })
-    );
+    assert_eq!(host.vacuum(), Err(Error::EngineUnavailable { engine: Engine::Sqlite }),);
+    assert_eq!(host.insert_middle(btree, 1), Err(Error::TooManyRows { limit: 0 }));
     assert_eq!(host.describe().unwrap().engines[0].rows, 0);
 }
 
@@ -54,17 +39,12 @@ fn long_payloads_make_messages_short() {
     let mut host = host();
     assert_eq!(
         host.set_payload(MAX_PAYLOAD_BYTES + 1),
-        Err(Error::PayloadTooLong {
-            limit: MAX_PAYLOAD_BYTES
-        }),
+        Err(Error::PayloadTooLong { limit: MAX_PAYLOAD_BYTES }),
     );
     host.set_payload(MAX_PAYLOAD_BYTES).unwrap();
     let limit = host.describe().unwrap().max_rows;
     assert_eq!(limit, MAX_MESSAGE_BYTES / (100_000 + 12));
-    assert_eq!(
-        host.add(Engine::Btree, 0, 10, limit + 1),
-        Err(Error::TooManyRows { limit }),
-    );
+    assert_eq!(host.add(Engine::Btree, 0, 10, limit + 1), Err(Error::TooManyRows { limit }),);
 }
 
 #[test]
@@ -77,18 +57,13 @@ fn rows_go_into_the_middle_and_to_the_end() {
         host.insert_end(engine, 10).unwrap();
         model.insert(Ids::new(0, 10, 1000).unwrap(), 100).unwrap();
         model.insert(Ids::new(5005, 10, 100).unwrap(), 100).unwrap();
-        model
-            .insert(Ids::new(10_000, 10, 10).unwrap(), 100)
-            .unwrap();
+        model.insert(Ids::new(10_000, 10, 10).unwrap(), 100).unwrap();
         let part = host.digest(engine, None, 10_000).unwrap();
         assert!(part.done);
         assert_eq!(part.digest, model.digest(), "{engine}");
         assert_eq!(host.digest(engine, Some(part), 1), Err(Error::DigestDone));
         // The half has moved from row 500 to row 505.
-        assert_eq!(
-            host.insert_middle(engine, 1),
-            Err(Error::IdExists { id: 5055 })
-        );
+        assert_eq!(host.insert_middle(engine, 1), Err(Error::IdExists { id: 5055 }));
     }
 }
 
@@ -96,14 +71,9 @@ fn rows_go_into_the_middle_and_to_the_end() {
 fn the_floor_has_one_owner_until_it_is_reset() {
     let mut host = host();
     host.add(Engine::Append, 0, 10, 10).unwrap();
-    let taken = Error::StableMemoryTaken {
-        occupant: Occupant::Floor(Engine::Append),
-    };
+    let taken = Error::StableMemoryTaken { occupant: Occupant::Floor(Engine::Append) };
     assert_eq!(host.add(Engine::Array, 0, 10, 10), Err(taken));
-    assert_eq!(
-        host.describe().unwrap().occupant,
-        Occupant::Floor(Engine::Append)
-    );
+    assert_eq!(host.describe().unwrap().occupant, Occupant::Floor(Engine::Append));
     host.reset(Engine::Append).unwrap();
     host.add(Engine::Array, 5, 10, 10).unwrap();
     // What the log left behind is not taken for rows.
@@ -115,23 +85,14 @@ fn the_floor_has_one_owner_until_it_is_reset() {
 fn the_array_takes_what_fits_its_slots() {
     let mut host = host();
     host.set_payload(10).unwrap();
-    assert_eq!(
-        host.add(Engine::Array, 5, 3, 2),
-        Err(Error::IdNotMultiple { id: 8, multiple: 5 }),
-    );
+    assert_eq!(host.add(Engine::Array, 5, 3, 2), Err(Error::IdNotMultiple { id: 8, multiple: 5 }),);
     host.add(Engine::Array, 0, 5, 10).unwrap();
     host.set_payload(11).unwrap();
-    assert_eq!(
-        host.insert_end(Engine::Array, 1),
-        Err(Error::PayloadTooLong { limit: 10 })
-    );
+    assert_eq!(host.insert_end(Engine::Array, 1), Err(Error::PayloadTooLong { limit: 10 }));
     host.set_payload(0).unwrap();
     host.insert_end(Engine::Array, 1).unwrap();
     assert_eq!(host.read(Engine::Array, 50, 10, 1).unwrap().rows, 1);
-    assert!(matches!(
-        host.add(Engine::Array, 5 << 60, 5, 1),
-        Err(Error::IdOverflow { .. }),
-    ));
+    assert!(matches!(host.add(Engine::Array, 5 << 60, 5, 1), Err(Error::IdOverflow { .. }),));
 }
 
 #[test]
@@ -148,10 +109,7 @@ fn no_room_is_an_error_that_changes_nothing() {
     host.reset(Engine::Array).unwrap();
     host.set_payload(MAX_PAYLOAD_BYTES).unwrap();
     host.add(Engine::Append, 0, 1, 600).unwrap();
-    assert!(matches!(
-        host.add(Engine::Append, 600, 1, 100),
-        Err(Error::OutOfStableMemory { .. }),
-    ));
+    assert!(matches!(host.add(Engine::Append, 600, 1, 100), Err(Error::OutOfStableMemory { .. }),));
     assert_eq!(host.scan(Engine::Append, 1000).unwrap().rows, 600);
 }
 

@@ -12,10 +12,7 @@ fn digest(host: &mut Host<HeapCanister>, engine: Engine, limit: u64) -> Digest {
         if next.done {
             return next.digest;
         }
-        assert_eq!(
-            next.digest.rows - part.map_or(0, |part| part.digest.rows),
-            limit
-        );
+        assert_eq!(next.digest.rows - part.map_or(0, |part| part.digest.rows), limit);
         part = Some(next);
     }
 }
@@ -43,19 +40,14 @@ fn check(engine: Engine, seed: u64) {
                 host.delete(engine, ids.first(), ids.step(), ids.rows()),
                 model.clone().delete(ids).map(|()| ids.rows()),
             ),
-            Operation::Read { ids } => (
-                host.read(engine, ids.first(), ids.step(), ids.rows()),
-                Ok(model.read(ids)),
-            ),
+            Operation::Read { ids } => {
+                (host.read(engine, ids.first(), ids.step(), ids.rows()), Ok(model.read(ids)))
+            }
         };
         if let Err(Error::Unsupported { .. }) = done {
             assert_eq!(engine, Engine::Append);
         } else {
-            assert_eq!(
-                done.map(|measurement| measurement.rows),
-                expected,
-                "{operation:?}"
-            );
+            assert_eq!(done.map(|measurement| measurement.rows), expected, "{operation:?}");
             match operation {
                 Operation::Update { ids, bytes } if expected.is_ok() => {
                     model.update(ids, bytes).unwrap();
@@ -64,11 +56,7 @@ fn check(engine: Engine, seed: u64) {
                 _ => {}
             }
         }
-        assert_eq!(
-            digest(&mut host, engine, 7),
-            model.digest(),
-            "{operation:?}"
-        );
+        assert_eq!(digest(&mut host, engine, 7), model.digest(), "{operation:?}");
     }
     assert_eq!(host.scan(engine, 10_000).unwrap().rows, model.rows());
     assert_eq!(host.scan(engine, 1).unwrap().rows, 1);
@@ -94,18 +82,9 @@ fn dense_rows_between_sparse_ids_are_stepped_over() {
     let mut host = Host::new(HeapCanister::default());
     host.add(Engine::Btree, 0, 1, 100_000).unwrap();
     assert_eq!(host.update(Engine::Btree, 7, 1000, 100).unwrap().rows, 100);
-    assert_eq!(
-        host.update(Engine::Btree, 7, 1000, 101),
-        Err(Error::IdMissing { id: 100_007 }),
-    );
+    assert_eq!(host.update(Engine::Btree, 7, 1000, 101), Err(Error::IdMissing { id: 100_007 }),);
     host.delete(Engine::Btree, 50_007, 1000, 1).unwrap();
-    assert_eq!(
-        host.update(Engine::Btree, 7, 1000, 100),
-        Err(Error::IdMissing { id: 50_007 }),
-    );
-    assert_eq!(
-        host.add(Engine::Btree, 50_007, 1000, 2),
-        Err(Error::IdExists { id: 51_007 })
-    );
+    assert_eq!(host.update(Engine::Btree, 7, 1000, 100), Err(Error::IdMissing { id: 50_007 }),);
+    assert_eq!(host.add(Engine::Btree, 50_007, 1000, 2), Err(Error::IdExists { id: 51_007 }));
     assert_eq!(host.add(Engine::Btree, 50_007, 1000, 1).unwrap().rows, 1);
 }

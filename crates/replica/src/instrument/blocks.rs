@@ -61,10 +61,7 @@ pub fn charges(body: &[Operator<'_>], heap: AddressWidth) -> Result<Vec<Charge>,
             Operator::MemoryFill { .. }
             | Operator::MemoryCopy { .. }
             | Operator::MemoryInit { .. } => {
-                sizes.push(Charge {
-                    position,
-                    kind: ChargeKind::Size,
-                });
+                sizes.push(Charge { position, kind: ChargeKind::Size });
             }
             Operator::Loop { .. }
             | Operator::If { .. }
@@ -78,16 +75,10 @@ pub fn charges(body: &[Operator<'_>], heap: AddressWidth) -> Result<Vec<Charge>,
             | Operator::ReturnCall { .. }
             | Operator::ReturnCallIndirect { .. } => {
                 // A size operator that begins a run is charged before the run.
-                let leading = sizes
-                    .iter()
-                    .take_while(|size| size.position == start)
-                    .count();
+                let leading = sizes.iter().take_while(|size| size.position == start).count();
                 charges.extend(sizes.drain(..leading));
                 if cost > 0 || check {
-                    charges.push(Charge {
-                        position: start,
-                        kind: ChargeKind::Run { cost, check },
-                    });
+                    charges.push(Charge { position: start, kind: ChargeKind::Run { cost, check } });
                 }
                 charges.append(&mut sizes);
                 (start, cost, check) = (position + 1, 0, matches!(operator, Operator::Loop { .. }));
@@ -104,29 +95,19 @@ mod tests {
     use wasmparser::{BlockType, MemArg};
 
     fn run(position: usize, cost: u64, check: bool) -> Charge {
-        Charge {
-            position,
-            kind: ChargeKind::Run { cost, check },
-        }
+        Charge { position, kind: ChargeKind::Run { cost, check } }
     }
 
     #[test]
     fn an_empty_function_costs_one() {
-        assert_eq!(
-            charges(&[Operator::End], AddressWidth::Bits32),
-            Ok(vec![run(0, 1, true)])
-        );
+        assert_eq!(charges(&[Operator::End], AddressWidth::Bits32), Ok(vec![run(0, 1, true)]));
     }
 
     #[test]
     fn a_loop_is_checked_even_if_free() {
         let body = [
-            Operator::Loop {
-                blockty: BlockType::Empty,
-            },
-            Operator::Loop {
-                blockty: BlockType::Empty,
-            },
+            Operator::Loop { blockty: BlockType::Empty },
+            Operator::Loop { blockty: BlockType::Empty },
             Operator::End,
             Operator::End,
             Operator::End,
@@ -148,33 +129,16 @@ mod tests {
         ];
         assert_eq!(
             charges(&body, AddressWidth::Bits32),
-            Ok(vec![
-                run(0, 104, true),
-                Charge {
-                    position: 3,
-                    kind: ChargeKind::Size
-                }
-            ])
+            Ok(vec![run(0, 104, true), Charge { position: 3, kind: ChargeKind::Size }])
         );
     }
 
     #[test]
     fn loads_cost_twice_in_wasm64() {
-        let memarg = MemArg {
-            align: 0,
-            max_align: 0,
-            offset: 0,
-            memory: 0,
-        };
+        let memarg = MemArg { align: 0, max_align: 0, offset: 0, memory: 0 };
         let body = [Operator::I32Load { memarg }, Operator::End];
-        assert_eq!(
-            charges(&body, AddressWidth::Bits32),
-            Ok(vec![run(0, 2, true)])
-        );
-        assert_eq!(
-            charges(&body, AddressWidth::Bits64),
-            Ok(vec![run(0, 3, true)])
-        );
+        assert_eq!(charges(&body, AddressWidth::Bits32), Ok(vec![run(0, 2, true)]));
+        assert_eq!(charges(&body, AddressWidth::Bits64), Ok(vec![run(0, 3, true)]));
     }
 
     #[test]
@@ -182,12 +146,7 @@ mod tests {
         let body = [
             Operator::Nop,
             Operator::I32AtomicLoad {
-                memarg: MemArg {
-                    align: 2,
-                    max_align: 2,
-                    offset: 0,
-                    memory: 0,
-                },
+                memarg: MemArg { align: 2, max_align: 2, offset: 0, memory: 0 },
             },
         ];
         assert_eq!(charges(&body, AddressWidth::Bits32), Err(Unpriced(1)));

@@ -21,6 +21,7 @@
 mod blocks;
 pub mod operator_cost;
 mod rewrite;
+mod sections;
 pub mod stable;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,11 @@ pub const VERSION: u32 = 1;
 /// Module name under which the rewritten module imports from the host.
 pub const HOST: &str = "stablebench";
 
+/// Indices and types of globals.
+pub type Globals = Vec<(u32, ValType)>;
+/// Heap addresses and the bytes there.
+pub type Data = Vec<(u64, Vec<u8>)>;
+
 /// A rewritten module and what the host must know of it.
 #[derive(Clone, Debug)]
 pub struct Instrumented {
@@ -50,9 +56,9 @@ pub struct Instrumented {
     /// Initial pages of the heap.
     pub heap_pages: u64,
     /// Indices and types of the mutable globals, exported as `global N`.
-    pub globals: Vec<(u32, ValType)>,
+    pub globals: Globals,
     /// Active data: heap address and bytes, in order.
-    pub data: Vec<(u64, Vec<u8>)>,
+    pub data: Data,
     /// Whether `start` is exported.
     pub has_start: bool,
 }

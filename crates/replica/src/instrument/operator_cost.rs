@@ -121,10 +121,7 @@ static BY_INDEX: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
         .iter()
         .flat_map(|(price, names)| names.split_whitespace().map(|name| (name, *price)))
         .collect();
-    OPERATORS
-        .iter()
-        .map(|name| priced.get(name).copied())
-        .collect()
+    OPERATORS.iter().map(|name| priced.get(name).copied()).collect()
 });
 
 /// The static cost of `operator`, or `None` for one that has no price.
@@ -161,10 +158,8 @@ mod tests {
 
     #[test]
     fn each_priced_name_is_an_operator_named_once() {
-        let mut names: Vec<&str> = PRICES
-            .iter()
-            .flat_map(|(_, names)| names.split_whitespace())
-            .collect();
+        let mut names: Vec<&str> =
+            PRICES.iter().flat_map(|(_, names)| names.split_whitespace()).collect();
         names.sort_unstable();
         for pair in names.windows(2) {
             assert_ne!(pair[0], pair[1], "priced twice");

@@ -15,11 +15,12 @@ use wasm_encoder::{
     GlobalSection, GlobalType, ImportSection, InstructionSink, MemorySection, MemoryType, Module,
     TableSection, TypeSection, ValType,
 };
-use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, FunctionBody, Operator, TypeRef};
 
 use super::blocks::{ChargeKind, Unpriced, charges};
+use super::sections::Sections;
 use super::stable::{self, Added, Api, Direction};
-use super::{Error, HOST, Instrumented};
+use super::{Data, Error, Globals, HOST, Instrumented};
 use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
 use crate::system_api::names::AddressWidth;
 use crate::units::{OS_PAGE, WASM_PAGE};
@@ -44,67 +45,6 @@ const STABLE_CALLS: [&str; 8] = [
 pub fn instrument(wasm: &[u8]) -> Result<Instrumented, Error> {
     let sections = Sections::parse(wasm)?;
     Rewriter::new(&sections)?.rewrite()
-}
-
-/// The module's sections, read but not interpreted.
-#[derive(Default)]
-struct Sections<'a> {
-    types: Option<wasmparser::TypeSectionReader<'a>>,
-    function_types: Vec<Vec<ValTypePair>>,
-    imports: Vec<wasmparser::Import<'a>>,
-    functions: Vec<u32>,
-    tables: Option<wasmparser::TableSectionReader<'a>>,
-    memory: Option<wasmparser::MemoryType>,
-    globals: Vec<wasmparser::Global<'a>>,
-    exports: Vec<wasmparser::Export<'a>>,
-    start: Option<u32>,
-    elements: Option<wasmparser::ElementSectionReader<'a>>,
-    data_count: Option<u32>,
-    bodies: Vec<FunctionBody<'a>>,
-    data: Vec<wasmparser::Data<'a>>,
-}
-
-type ValTypePair = wasmparser::ValType;
-
-impl<'a> Sections<'a> {
-    fn parse(wasm: &'a [u8]) -> Result<Self, Error> {
-        let mut sections = Self::default();
-        for payload in Parser::new(0).parse_all(wasm) {
-            match payload? {
-                Payload::TypeSection(reader) => {
-                    for ty in reader.clone().into_iter_err_on_gc_types() {
-                        sections.function_types.push(ty?.params().to_vec());
-                    }
-                    sections.types = Some(reader);
-                }
-                Payload::ImportSection(reader) => {
-                    sections.imports = reader.into_imports().collect::<Result<_, _>>()?;
-                }
-                Payload::FunctionSection(reader) => {
-                    sections.functions = reader.into_iter().collect::<Result<_, _>>()?;
-                }
-                Payload::TableSection(reader) => sections.tables = Some(reader),
-                Payload::MemorySection(reader) => {
-                    sections.memory = reader.into_iter().next().transpose()?;
-                }
-                Payload::GlobalSection(reader) => {
-                    sections.globals = reader.into_iter().collect::<Result<_, _>>()?;
-                }
-                Payload::ExportSection(reader) => {
-                    sections.exports = reader.into_iter().collect::<Result<_, _>>()?;
-                }
-                Payload::StartSection { func, .. } => sections.start = Some(func),
-                Payload::ElementSection(reader) => sections.elements = Some(reader),
-                Payload::DataCountSection { count, .. } => sections.data_count = Some(count),
-                Payload::CodeSectionEntry(body) => sections.bodies.push(body),
-                Payload::DataSection(reader) => {
-                    sections.data = reader.into_iter().collect::<Result<_, _>>()?;
-                }
-                _ => {}
-            }
-        }
-        Ok(sections)
-    }
 }
 
 /// Maps function indices; everything else keeps its index.
@@ -201,7 +141,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             },
             charge_size,
             stable_calls,
-            first_added_type: sections.function_types.len() as u32,
+            first_added_type: sections.params.len() as u32,
         })
     }
 
@@ -226,10 +166,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             self.map.parse_table_section(&mut tables, reader)?;
             module.section(&tables);
         }
-        module
-            .section(&memories)
-            .section(&self.globals()?)
-            .section(&exports);
+        module.section(&memories).section(&self.globals()?).section(&exports);
         if let Some(reader) = self.sections.elements.clone() {
             let mut elements = ElementSection::new();
             self.map.parse_element_section(&mut elements, reader)?;
@@ -279,12 +216,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 imports.import(import.module, import.name, EntityType::Function(ty));
             }
         }
-        let names = [
-            "out_of_instructions",
-            "heap_grown",
-            "may_grow_stable",
-            "fail",
-        ];
+        let names = ["out_of_instructions", "heap_grown", "may_grow_stable", "fail"];
         for (name, ty) in names.iter().zip(self.first_added_type..) {
             imports.import(HOST, name, EntityType::Function(ty));
         }
@@ -322,10 +254,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         };
         // A canister without a heap gets an empty one, so that indices are fixed.
         let (minimum, maximum) = self.sections.memory.map_or((0, 0), |memory| {
-            (
-                memory.initial,
-                memory.maximum.unwrap_or(u64::MAX).min(largest.get()),
-            )
+            (memory.initial, memory.maximum.unwrap_or(u64::MAX).min(largest.get()))
         });
         let stable = MAX_STABLE.get();
         let byte_map = stable * WASM_PAGE / OS_PAGE / WASM_PAGE;
@@ -352,29 +281,20 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         }
         for _ in 0..3 {
             globals.global(
-                GlobalType {
-                    val_type: ValType::I64,
-                    mutable: true,
-                    shared: false,
-                },
+                GlobalType { val_type: ValType::I64, mutable: true, shared: false },
                 &ConstExpr::i64_const(0),
             );
         }
         Ok(globals)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn exports(&mut self) -> Result<(ExportSection, Vec<(u32, wasmparser::ValType)>), Error> {
+    fn exports(&mut self) -> Result<(ExportSection, Globals), Error> {
         let mut exports = ExportSection::new();
         for export in &self.sections.exports {
             if matches!(export.kind, ExternalKind::Func) {
                 let function = self.map.function_index(export.index)?;
                 // A prefix, so that no name of the canister's meets one of ours.
-                exports.export(
-                    &format!("function {}", export.name),
-                    ExportKind::Func,
-                    function,
-                );
+                exports.export(&format!("function {}", export.name), ExportKind::Func, function);
             }
         }
         let mut mutable = Vec::new();
@@ -400,8 +320,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         Ok((exports, mutable))
     }
 
-    #[allow(clippy::type_complexity)]
-    fn data(&mut self) -> Result<(DataSection, Vec<(u64, Vec<u8>)>), Error> {
+    fn data(&mut self) -> Result<(DataSection, Data), Error> {
         let mut section = DataSection::new();
         let mut active = Vec::new();
         for data in &self.sections.data {
@@ -417,10 +336,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                         _ => return Err(Error::Unsupported("a data offset that is no constant")),
                     };
                     active.push((address, data.data.to_vec()));
-                    section.segment(DataSegment {
-                        mode: DataSegmentMode::Passive,
-                        data: [0_u8; 0],
-                    });
+                    section
+                        .segment(DataSegment { mode: DataSegmentMode::Passive, data: [0_u8; 0] });
                 }
             }
         }
@@ -432,11 +349,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         let imported = self.sections.imports.len() as u32;
         let sections = self.sections;
         for ((index, body), ty) in (imported..).zip(&sections.bodies).zip(&sections.functions) {
-            let params = sections
-                .function_types
+            let params = *sections
+                .params
                 .get(*ty as usize)
                 .ok_or(Error::Unsupported("a function without a type"))?;
-            code.function(&self.function(index, body, params.len() as u32)?);
+            code.function(&self.function(index, body, params)?);
         }
         code.function(&self.charge_size_function());
         for name in &self.stable_calls {
@@ -457,19 +374,13 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         body: &FunctionBody<'_>,
         params: u32,
     ) -> Result<Function, Error> {
-        let operators: Vec<Operator<'_>> = body
-            .get_operators_reader()?
-            .into_iter()
-            .collect::<Result<_, _>>()?;
+        let operators: Vec<Operator<'_>> =
+            body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
         let charges = charges(&operators, self.address_width).map_err(|Unpriced(position)| {
             let debug = format!("{:?}", operators[position]);
             Error::Unpriced {
                 function: index,
-                operator: debug
-                    .split([' ', '{'])
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned(),
+                operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
             }
         })?;
 
@@ -480,9 +391,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             count += number;
             locals.push((number, self.map.val_type(ty)?));
         }
-        let grows = operators
-            .iter()
-            .any(|op| matches!(op, Operator::MemoryGrow { .. }));
+        let grows = operators.iter().any(|op| matches!(op, Operator::MemoryGrow { .. }));
         let delta = count;
         if grows {
             locals.push((1, self.size_type()));

@@ -94,10 +94,7 @@ pub fn check(code: &mut InstructionSink<'_>, added: &Added) {
 }
 
 fn fail_if(code: &mut InstructionSink<'_>, added: &Added, failure: i32) {
-    code.if_(BlockType::Empty)
-        .i32_const(failure)
-        .call(added.fail)
-        .end();
+    code.if_(BlockType::Empty).i32_const(failure).call(added.fail).end();
 }
 
 /// Width of the addresses that a stable call takes.
@@ -167,9 +164,7 @@ pub fn grow(added: &Added, api: Api) -> Function {
 }
 
 fn fail_if_too_big(code: &mut InstructionSink<'_>, added: &Added) {
-    code.memory_size(added.stable)
-        .i64_const(PAGES_OF_4_GIB)
-        .i64_gt_u();
+    code.memory_size(added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u();
     fail_if(code, added, failure::STABLE_TOO_BIG);
 }
 
@@ -204,14 +199,7 @@ pub fn copy(added: &Added, api: Api, direction: Direction, heap: AddressWidth) -
         flags: 13,
     };
     let mut code = function.instructions();
-    CopyBody {
-        added,
-        api,
-        direction,
-        heap,
-        locals,
-    }
-    .emit(&mut code);
+    CopyBody { added, api, direction, heap, locals }.emit(&mut code);
     code.end();
     function
 }
@@ -252,10 +240,7 @@ impl CopyBody<'_> {
             Direction::Read => STABLE_READ_COST,
             Direction::Write => STABLE_WRITE_COST,
         };
-        code.local_get(l.length)
-            .i64_const(fixed)
-            .i64_add()
-            .local_set(l.amount);
+        code.local_get(l.length).i64_const(fixed).i64_add().local_set(l.amount);
         charge(code, self.added, l.amount, l.scratch);
         // A 32-bit write checks its bounds even if it writes nothing.
         if (self.api, self.direction) == (Api::Stable32, Direction::Write) {
@@ -270,11 +255,7 @@ impl CopyBody<'_> {
     }
 
     fn return_if_empty(&self, code: &mut InstructionSink<'_>) {
-        code.local_get(self.locals.length)
-            .i64_eqz()
-            .if_(BlockType::Empty)
-            .return_()
-            .end();
+        code.local_get(self.locals.length).i64_eqz().if_(BlockType::Empty).return_().end();
     }
 
     fn stable_and_heap(&self) -> (u32, u32) {
@@ -290,10 +271,7 @@ impl CopyBody<'_> {
         if self.api == Api::Stable32 {
             fail_if_too_big(code, self.added);
         }
-        code.local_get(stable)
-            .local_get(l.length)
-            .i64_add()
-            .local_set(l.stable_end);
+        code.local_get(stable).local_get(l.length).i64_add().local_set(l.stable_end);
         if self.api == Api::Stable64 {
             code.local_get(l.stable_end).local_get(stable).i64_le_u();
             fail_if(code, self.added, failure::STABLE_OUT_OF_BOUNDS);
@@ -306,20 +284,14 @@ impl CopyBody<'_> {
         fail_if(code, self.added, failure::STABLE_OUT_OF_BOUNDS);
         if self.api == Api::Stable64 && self.heap == AddressWidth::Bits32 {
             for local in [heap, l.length] {
-                code.local_get(local)
-                    .i64_const(i64::from(u32::MAX))
-                    .i64_gt_u();
+                code.local_get(local).i64_const(i64::from(u32::MAX)).i64_gt_u();
                 fail_if(code, self.added, failure::HEAP_OUT_OF_BOUNDS);
             }
         }
     }
 
     fn byte(&self) -> MemArg {
-        MemArg {
-            offset: 0,
-            align: 0,
-            memory_index: self.added.byte_map,
-        }
+        MemArg { offset: 0, align: 0, memory_index: self.added.byte_map }
     }
 
     /// Counts the pages that this message touches for the first time, holds
@@ -327,11 +299,7 @@ impl CopyBody<'_> {
     fn count_pages(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
         let (stable, _) = self.stable_and_heap();
-        code.local_get(stable)
-            .i64_const(12)
-            .i64_shr_u()
-            .i32_wrap_i64()
-            .local_set(l.page);
+        code.local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64().local_set(l.page);
         code.local_get(l.stable_end)
             .i64_const(1)
             .i64_sub()
@@ -358,14 +326,9 @@ impl CopyBody<'_> {
             .i32_and()
             .br_if(0);
 
-        code.i32_const(0)
-            .local_set(l.new_accessed)
-            .i32_const(0)
-            .local_set(l.new_written);
+        code.i32_const(0).local_set(l.new_accessed).i32_const(0).local_set(l.new_written);
         self.each_page(code, |code| {
-            code.local_get(l.page)
-                .i32_load8_u(self.byte())
-                .local_set(l.flags);
+            code.local_get(l.page).i32_load8_u(self.byte()).local_set(l.flags);
             for (bit, count) in [(1, l.new_accessed), (0, l.new_written)] {
                 code.local_get(count)
                     .local_get(l.flags)
@@ -379,19 +342,9 @@ impl CopyBody<'_> {
                     .local_set(count);
             }
         });
-        self.hold_against(
-            code,
-            l.new_accessed,
-            self.added.accessible,
-            failure::ACCESS_LIMIT,
-        );
+        self.hold_against(code, l.new_accessed, self.added.accessible, failure::ACCESS_LIMIT);
         if self.direction == Direction::Write {
-            self.hold_against(
-                code,
-                l.new_written,
-                self.added.writable,
-                failure::WRITE_LIMIT,
-            );
+            self.hold_against(code, l.new_written, self.added.writable, failure::WRITE_LIMIT);
             code.local_get(l.new_written)
                 .i64_extend_i32_u()
                 .i64_const(STABLE_PAGE_WRITTEN_COST)
@@ -418,11 +371,7 @@ impl CopyBody<'_> {
     fn each_page(&self, code: &mut InstructionSink<'_>, body: impl Fn(&mut InstructionSink<'_>)) {
         let l = &self.locals;
         let (stable, _) = self.stable_and_heap();
-        code.local_get(stable)
-            .i64_const(12)
-            .i64_shr_u()
-            .i32_wrap_i64()
-            .local_set(l.page);
+        code.local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64().local_set(l.page);
         code.loop_(BlockType::Empty);
         body(code);
         code.local_get(l.page)
@@ -436,19 +385,12 @@ impl CopyBody<'_> {
     }
 
     fn hold_against(&self, code: &mut InstructionSink<'_>, count: u32, limit: u32, failure: i32) {
-        code.local_get(count)
-            .i64_extend_i32_u()
-            .global_get(limit)
-            .i64_gt_u();
+        code.local_get(count).i64_extend_i32_u().global_get(limit).i64_gt_u();
         fail_if(code, self.added, failure);
     }
 
     fn take(&self, code: &mut InstructionSink<'_>, count: u32, limit: u32) {
-        code.global_get(limit)
-            .local_get(count)
-            .i64_extend_i32_u()
-            .i64_sub()
-            .global_set(limit);
+        code.global_get(limit).local_get(count).i64_extend_i32_u().i64_sub().global_set(limit);
     }
 
     fn heap_address(&self, code: &mut InstructionSink<'_>, local: u32) {
@@ -499,21 +441,14 @@ impl CopyBody<'_> {
     fn copy_words(&self, code: &mut InstructionSink<'_>, width: i64) {
         let l = &self.locals;
         let (stable, heap) = self.stable_and_heap();
-        let at = |memory_index| MemArg {
-            offset: 0,
-            align: 0,
-            memory_index,
-        };
+        let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
         let (in_stable, in_heap) = (at(self.added.stable), at(self.added.heap));
         code.block(BlockType::Empty);
         if width == 8 {
             code.loop_(BlockType::Empty);
         }
         let leave = u32::from(width == 8);
-        code.local_get(l.length)
-            .i64_const(width)
-            .i64_lt_u()
-            .br_if(leave);
+        code.local_get(l.length).i64_const(width).i64_lt_u().br_if(leave);
         let (source, target) = match self.direction {
             Direction::Read => {
                 self.heap_address(code, heap);
@@ -533,15 +468,9 @@ impl CopyBody<'_> {
             _ => code.i64_load8_u(source).i64_store8(target),
         };
         for local in [l.to, l.from] {
-            code.local_get(local)
-                .i64_const(width)
-                .i64_add()
-                .local_set(local);
+            code.local_get(local).i64_const(width).i64_add().local_set(local);
         }
-        code.local_get(l.length)
-            .i64_const(width)
-            .i64_sub()
-            .local_set(l.length);
+        code.local_get(l.length).i64_const(width).i64_sub().local_set(l.length);
         if width == 8 {
             code.br(0).end();
         }

@@ -41,16 +41,9 @@ impl Image {
     ///
     /// If no file can be made.
     pub fn new() -> io::Result<Self> {
-        let layer = Layer {
-            file: file::anonymous()?,
-            offset: 0,
-            writable: true,
-            ranges: Vec::new(),
-        };
-        Ok(Self {
-            layers: vec![Arc::new(layer)],
-            size: 0,
-        })
+        let layer =
+            Layer { file: file::anonymous()?, offset: 0, writable: true, ranges: Vec::new() };
+        Ok(Self { layers: vec![Arc::new(layer)], size: 0 })
     }
 
     /// The image whose `size` bytes stand in a file from `offset`, a multiple
@@ -61,21 +54,10 @@ impl Image {
     /// If the file is too short.
     pub fn open(file: File, offset: u64, size: usize) -> io::Result<Self> {
         if file.metadata()?.len() < offset.saturating_add(size as u64) {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the file is too short",
-            ));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is too short"));
         }
-        let layer = Layer {
-            file,
-            offset,
-            writable: false,
-            ranges: Vec::new(),
-        };
-        Ok(Self {
-            layers: vec![Arc::new(layer)],
-            size,
-        })
+        let layer = Layer { file, offset, writable: false, ranges: Vec::new() };
+        Ok(Self { layers: vec![Arc::new(layer)], size })
     }
 
     /// Size in bytes, whole WebAssembly pages.
@@ -132,8 +114,7 @@ impl Image {
         if let Some(top) = self.layers.last_mut().and_then(Arc::get_mut) {
             for range in &ranges {
                 let bytes = range.start * PAGE..range.end * PAGE;
-                top.file
-                    .write_all_at(&content[bytes.clone()], bytes.start as u64)?;
+                top.file.write_all_at(&content[bytes.clone()], bytes.start as u64)?;
             }
             if !is_first {
                 top.ranges = union(&top.ranges, &ranges);
@@ -141,35 +122,22 @@ impl Image {
         }
         self.grow_first(size)?;
         self.size = size;
-        if self
-            .layers
-            .iter()
-            .map(|layer| layer.ranges.len())
-            .sum::<usize>()
-            > MAX_RANGES
-        {
+        if self.layers.iter().map(|layer| layer.ranges.len()).sum::<usize>() > MAX_RANGES {
             self.flatten()?;
         }
         Ok(())
     }
 
     fn top_is_own(&mut self) -> bool {
-        self.layers
-            .last_mut()
-            .and_then(Arc::get_mut)
-            .is_some_and(|layer| layer.writable)
+        self.layers.last_mut().and_then(Arc::get_mut).is_some_and(|layer| layer.writable)
     }
 
     fn add_layer(&mut self, ranges: usize) -> io::Result<()> {
         if self.layers.len() > MAX_LAYERS || ranges > MAX_RANGES {
             return self.flatten();
         }
-        let layer = Layer {
-            file: file::anonymous()?,
-            offset: 0,
-            writable: true,
-            ranges: Vec::new(),
-        };
+        let layer =
+            Layer { file: file::anonymous()?, offset: 0, writable: true, ranges: Vec::new() };
         self.layers.push(Arc::new(layer));
         Ok(())
     }
@@ -192,12 +160,7 @@ impl Image {
         let file = file::anonymous()?;
         file.set_len(self.size as u64)?;
         self.copy_into(&file, 0)?;
-        self.layers = vec![Arc::new(Layer {
-            file,
-            offset: 0,
-            writable: true,
-            ranges: Vec::new(),
-        })];
+        self.layers = vec![Arc::new(Layer { file, offset: 0, writable: true, ranges: Vec::new() })];
         Ok(())
     }
 
@@ -302,14 +265,8 @@ mod tests {
         assert_eq!(one.bytes().len(), size * 2);
         assert_eq!(two.bytes().len(), size);
         let at = |mapping: &Mapping, index: usize| mapping.bytes()[index * PAGE..][..PAGE].to_vec();
-        assert_eq!(
-            [at(&one, 0), at(&one, 5), at(&one, 6)],
-            [page(1), page(2), page(4)]
-        );
-        assert_eq!(
-            [at(&two, 0), at(&two, 5), at(&two, 6)],
-            [page(5), page(3), page(0)]
-        );
+        assert_eq!([at(&one, 0), at(&one, 5), at(&one, 6)], [page(1), page(2), page(4)]);
+        assert_eq!([at(&two, 0), at(&two, 5), at(&two, 6)], [page(5), page(3), page(0)]);
     }
 
     #[test]
@@ -345,10 +302,7 @@ mod tests {
             assert!(held <= 2 * 256 * PAGE as u64, "{held} bytes");
         }
         let whole = image.read().unwrap();
-        assert_eq!(
-            (whole.bytes()[7 * PAGE], whole.bytes()[pages * PAGE - 1]),
-            (6, 5)
-        );
+        assert_eq!((whole.bytes()[7 * PAGE], whole.bytes()[pages * PAGE - 1]), (6, 5));
         assert_eq!(fork.read().unwrap().bytes()[7 * PAGE], 0);
     }
 
@@ -356,29 +310,16 @@ mod tests {
     fn saved_and_opened_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("image");
-        let create = || {
-            File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)
-        };
+        let create =
+            || File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut image = Image::new().unwrap();
         commit(&mut image, &[(3, 8)], 16 * PAGE);
         image.save(&create().unwrap(), PAGE as u64).unwrap();
         let mut opened = Image::open(create().unwrap(), PAGE as u64, 16 * PAGE).unwrap();
-        assert_eq!(
-            opened.read().unwrap().bytes(),
-            image.read().unwrap().bytes()
-        );
+        assert_eq!(opened.read().unwrap().bytes(), image.read().unwrap().bytes());
         commit(&mut opened, &[(3, 1)], 16 * PAGE);
         assert_eq!(opened.read().unwrap().bytes()[3 * PAGE], 1);
-        assert_eq!(
-            std::fs::read(&path).unwrap()[4 * PAGE],
-            8,
-            "the file is not written"
-        );
+        assert_eq!(std::fs::read(&path).unwrap()[4 * PAGE], 8, "the file is not written");
         assert!(Image::open(create().unwrap(), PAGE as u64, 17 * PAGE).is_err());
     }
 }

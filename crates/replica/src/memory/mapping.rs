@@ -63,13 +63,7 @@ impl Mapping {
         };
         let base =
             NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self {
-            base,
-            size: 0,
-            reserved,
-            whole,
-            access,
-        })
+        Ok(Self { base, size: 0, reserved, whole, access })
     }
 
     fn at(&self, offset: usize) -> *mut c_void {

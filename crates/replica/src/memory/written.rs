@@ -30,8 +30,7 @@ fn from_page_map(memory: &[u8]) -> Option<Vec<usize>> {
     let mut buffer = vec![0; CHUNK.min(pages) * ENTRY];
     for start in (0..pages).step_by(CHUNK) {
         let entries = &mut buffer[..CHUNK.min(pages - start) * ENTRY];
-        file.read_exact_at(entries, ((first + start) * ENTRY) as u64)
-            .ok()?;
+        file.read_exact_at(entries, ((first + start) * ENTRY) as u64).ok()?;
         for (page, entry) in (start..).zip(entries.chunks_exact(ENTRY)) {
             let entry = u64::from_ne_bytes(entry.try_into().ok()?);
             if entry & PRESENT_OR_SWAPPED != 0 && entry & OF_FILE == 0 {
@@ -60,12 +59,7 @@ fn probe(page_map: &File) -> Option<bool> {
     let mut mapping = Mapping::reserve(Access::Private, 4 * PAGE, 0).ok()?;
     mapping.extend_with(&file, 0, 4 * PAGE).ok()?;
     // Reads first, so that the file's pages are present and must be told apart.
-    let sum: u32 = mapping
-        .bytes()
-        .iter()
-        .step_by(PAGE)
-        .map(|byte| u32::from(*byte))
-        .sum();
+    let sum: u32 = mapping.bytes().iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
     mapping.bytes_mut()[2 * PAGE] = sum as u8;
     let own = |page: usize| {
         let mut entry = [0; 8];
@@ -86,9 +80,7 @@ mod tests {
     fn no_written_page_is_missing() {
         let mut image = Image::new().unwrap();
         let size = 64 * PAGE;
-        image
-            .commit(&vec![7; size], &(0..64).collect::<Vec<_>>())
-            .unwrap();
+        image.commit(&vec![7; size], &(0..64).collect::<Vec<_>>()).unwrap();
         let mut mapping = image.map(2 * size, 0).unwrap();
         mapping.grow(2 * size).unwrap();
         for page in [0, 13, 63, 64, 127] {

@@ -33,9 +33,9 @@ impl<'a> Call<'a> {
         let message = self.message;
         let mode = message.mode;
         match call {
-            C::MsgArgDataSize => self
-                .argument("ic0_msg_arg_data_size")
-                .map(|bytes| bytes.len() as u64),
+            C::MsgArgDataSize => {
+                self.argument("ic0_msg_arg_data_size").map(|bytes| bytes.len() as u64)
+            }
             C::MsgArgDataCopy => {
                 let bytes = self.argument("ic0_msg_arg_data_copy")?;
                 self.copy_out(args, "ic0.msg_arg_data_copy", "payload", bytes)
@@ -61,9 +61,7 @@ impl<'a> Call<'a> {
             C::AcceptMessage => {
                 self.unless("ic0_accept_message", mode != Mode::InspectMessage)?;
                 if self.effects.accepted {
-                    return Err(contract(
-                        "ic0.accept_message: the function was already called.",
-                    ));
+                    return Err(contract("ic0.accept_message: the function was already called."));
                 }
                 self.effects.accepted = true;
                 Ok(0)
@@ -113,10 +111,7 @@ impl<'a> Call<'a> {
                 self.cycles_out(arg(2), Cycles(0), "ic0_msg_cycles_accept128")
             }
             C::CyclesBurn128 => {
-                self.unless(
-                    "ic0_cycles_burn128",
-                    mode == Mode::Start || !mode.is_replicated(),
-                )?;
+                self.unless("ic0_cycles_burn128", mode == Mode::Start || !mode.is_replicated())?;
                 let asked = u128::from(arg(0)) << 64 | u128::from(arg(1));
                 let burned = Cycles(asked.min(self.balance().get()));
                 self.effects.burned += burned;
@@ -142,8 +137,7 @@ impl<'a> Call<'a> {
             }
             C::CanisterStatus => {
                 const RUNNING: u64 = 1;
-                self.unless("ic0_canister_status", mode == Mode::Start)
-                    .map(|()| RUNNING)
+                self.unless("ic0_canister_status", mode == Mode::Start).map(|()| RUNNING)
             }
             C::CanisterVersion => {
                 self.unless("ic0_canister_version", mode == Mode::Start)?;
@@ -175,13 +169,9 @@ impl<'a> Call<'a> {
             C::PerformanceCounter => match arg(0) {
                 // Without calls to other canisters a call context is one message.
                 0 | 1 => Ok(self.used.get()),
-                other => Err(contract(format!(
-                    "Error getting performance counter type {other}"
-                ))),
+                other => Err(contract(format!("Error getting performance counter type {other}"))),
             },
-            C::EnvVarCount => self
-                .unless("ic0_env_var_count", mode == Mode::Start)
-                .map(|()| 0),
+            C::EnvVarCount => self.unless("ic0_env_var_count", mode == Mode::Start).map(|()| 0),
             C::EnvVarNameSize | C::EnvVarNameCopy => Err(contract(format!(
                 "Environment variable index {} is out of bounds. The number of environment \
                  variables is 0.",
@@ -189,8 +179,7 @@ impl<'a> Call<'a> {
             ))),
             C::EnvVarNameExists => {
                 self.unless("ic0_env_var_name_exists", mode == Mode::Start)?;
-                self.heap("ic0.env_var_name_exists heap", arg(0), arg(1))
-                    .map(|_| 0)
+                self.heap("ic0.env_var_name_exists heap", arg(0), arg(1)).map(|_| 0)
             }
             C::EnvVarValueSize | C::EnvVarValueCopy => {
                 let name = self.heap("ic0.env_var_value_size heap", arg(0), arg(1))?;
@@ -222,17 +211,11 @@ impl<'a> Call<'a> {
             C::CostVetkdDeriveKey => self.cost_of_key("ic0.cost_vetkd_derive_key", args, 1),
 
             C::RootKeySize => {
-                self.unless(
-                    "ic0_root_key_size",
-                    mode == Mode::Start || !mode.is_replicated(),
-                )?;
+                self.unless("ic0_root_key_size", mode == Mode::Start || !mode.is_replicated())?;
                 Ok(ROOT_KEY.len() as u64)
             }
             C::RootKeyCopy => {
-                self.unless(
-                    "ic0.root_key_copy",
-                    mode == Mode::Start || !mode.is_replicated(),
-                )?;
+                self.unless("ic0.root_key_copy", mode == Mode::Start || !mode.is_replicated())?;
                 self.copy_out(args, "ic0.root_key_copy", "bytes", &ROOT_KEY)
             }
             C::CertifiedDataSet => self.certify(arg(0), arg(1)),
@@ -244,10 +227,7 @@ impl<'a> Call<'a> {
             },
             C::DataCertificatePresent => {
                 self.unless("ic0_data_certificate_present", mode == Mode::Start)?;
-                Ok(u64::from(matches!(
-                    mode,
-                    Mode::Query | Mode::CompositeQuery
-                )))
+                Ok(u64::from(matches!(mode, Mode::Query | Mode::CompositeQuery)))
             }
 
             C::DebugPrint => {
@@ -269,10 +249,9 @@ impl<'a> Call<'a> {
             | C::Stable64Size
             | C::Stable64Grow
             | C::Stable64Read
-            | C::Stable64Write => Err(Fault::Engine(format!(
-                "ic0.{} reached the host",
-                call.name()
-            ))),
+            | C::Stable64Write => {
+                Err(Fault::Engine(format!("ic0.{} reached the host", call.name())))
+            }
             // Validation refuses modules that import these.
             C::CallNew
             | C::CallDataAppend
@@ -295,18 +274,11 @@ impl<'a> Call<'a> {
     }
 
     fn wrong_mode(&self, call: &str) -> Fault {
-        contract(format!(
-            "\"{call}\" cannot be executed in {} mode",
-            self.message.mode
-        ))
+        contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
     }
 
     fn unless(&self, call: &str, refused: bool) -> Result<(), Fault> {
-        if refused {
-            Err(self.wrong_mode(call))
-        } else {
-            Ok(())
-        }
+        if refused { Err(self.wrong_mode(call)) } else { Ok(()) }
     }
 
     fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
@@ -315,10 +287,7 @@ impl<'a> Call<'a> {
     }
 
     fn unsupported(&self, call: SystemCall) -> Fault {
-        Fault::Engine(format!(
-            "ic0.{} is not supported by the embedded replica",
-            call.name()
-        ))
+        Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
     }
 
     /// `cost_*(src, size, kind, dst)`: the subnet has no keys to sign with.
@@ -333,18 +302,11 @@ impl<'a> Call<'a> {
             let name = String::from_utf8_lossy(name);
             return Err(contract(format!("Failed to decode key name {name}")));
         }
-        Ok(if kind < kinds {
-            UNKNOWN_KEY
-        } else {
-            UNKNOWN_KIND
-        })
+        Ok(if kind < kinds { UNKNOWN_KEY } else { UNKNOWN_KIND })
     }
 
     fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {
-        self.unless(
-            call,
-            matches!(self.message.mode, Mode::Start | Mode::PreUpgrade),
-        )?;
+        self.unless(call, matches!(self.message.mode, Mode::Start | Mode::PreUpgrade))?;
         Ok(&self.message.argument)
     }
 
@@ -397,9 +359,7 @@ impl<'a> Call<'a> {
         let mode = self.message.mode;
         self.unless("ic0_msg_reply_data_append", !mode.answers())?;
         let Answer::Pending(reply) = &mut self.effects.answer else {
-            return Err(contract(
-                "ic0.msg_reply_data_append: the call is already replied.",
-            ));
+            return Err(contract("ic0.msg_reply_data_append: the call is already replied."));
         };
         let length = (reply.len() as u64).saturating_add(size);
         let limit = mode.max_reply();
@@ -486,9 +446,7 @@ fn no_heap() -> Fault {
 /// The `size` bytes of `bytes` from `start`.
 fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
     let end = start.checked_add(size).ok_or_else(|| {
-        contract(format!(
-            "{what}: src={start} + length={size} is an invalid address"
-        ))
+        contract(format!("{what}: src={start} + length={size} is an invalid address"))
     })?;
     let out_of_bounds = || {
         contract(format!(

@@ -33,9 +33,7 @@ pub struct Host {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host")
-            .field("message", &self.message)
-            .finish_non_exhaustive()
+        f.debug_struct("Host").field("message", &self.message).finish_non_exhaustive()
     }
 }
 
@@ -52,16 +50,14 @@ pub struct Parts {
     pub byte_map: Memory,
 }
 
-type Host_<'a> = Caller<'a, Host>;
+/// A call from compiled code, with what the message has.
+type Context<'a> = Caller<'a, Host>;
 
-fn parts(caller: &Host_<'_>) -> Result<Parts, Fault> {
-    caller
-        .data()
-        .parts
-        .ok_or_else(|| Fault::Engine("the module is not ready".to_owned()))
+fn parts(caller: &Context<'_>) -> Result<Parts, Fault> {
+    caller.data().parts.ok_or_else(|| Fault::Engine("the module is not ready".to_owned()))
 }
 
-fn counter(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, Fault> {
+fn counter(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     parts
         .counter
         .get(&mut *caller)
@@ -69,7 +65,7 @@ fn counter(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, Fault> {
         .ok_or_else(|| Fault::Engine("the counter is no i64".to_owned()))
 }
 
-fn set_counter(caller: &mut Host_<'_>, parts: &Parts, value: i64) -> Result<(), Fault> {
+fn set_counter(caller: &mut Context<'_>, parts: &Parts, value: i64) -> Result<(), Fault> {
     parts
         .counter
         .set(caller, Val::I64(value))
@@ -77,7 +73,7 @@ fn set_counter(caller: &mut Host_<'_>, parts: &Parts, value: i64) -> Result<(), 
 }
 
 /// Begins the next slice if the counter is below zero.
-fn next_slice_if_used_up(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, Fault> {
+fn next_slice_if_used_up(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     let mut left = counter(caller, parts)?;
     if left < 0 {
         left = caller.data_mut().slices.next(left)?;
@@ -86,7 +82,7 @@ fn next_slice_if_used_up(caller: &mut Host_<'_>, parts: &Parts) -> Result<i64, F
     Ok(left)
 }
 
-fn charge(caller: &mut Host_<'_>, parts: &Parts, fee: u64) -> Result<i64, Fault> {
+fn charge(caller: &mut Context<'_>, parts: &Parts, fee: u64) -> Result<i64, Fault> {
     let left = next_slice_if_used_up(caller, parts)?;
     let fee = i64::try_from(fee).unwrap_or(i64::MAX);
     set_counter(caller, parts, left.saturating_sub(fee))?;
@@ -116,23 +112,18 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         let (params, results) = (types(signature.params), types(signature.results));
         let returned = results.first().cloned();
         let ty = FuncType::new(linker.engine(), params, results);
-        linker.func_new(
-            MODULE,
-            call.name(),
-            ty,
-            move |mut caller, params, results| {
-                let result = system_call(&mut caller, call, params)?;
-                if let Some(slot) = results.first_mut() {
-                    *slot = match &returned {
-                        Some(ValType::I64) => Val::I64(result.cast_signed()),
-                        _ => Val::I32((result as u32).cast_signed()),
-                    };
-                }
-                Ok(())
-            },
-        )?;
+        linker.func_new(MODULE, call.name(), ty, move |mut caller, params, results| {
+            let result = system_call(&mut caller, call, params)?;
+            if let Some(slot) = results.first_mut() {
+                *slot = match &returned {
+                    Some(ValType::I64) => Val::I64(result.cast_signed()),
+                    _ => Val::I32((result as u32).cast_signed()),
+                };
+            }
+            Ok(())
+        })?;
     }
-    linker.func_wrap(HOST, "out_of_instructions", |mut caller: Host_<'_>| {
+    linker.func_wrap(HOST, "out_of_instructions", |mut caller: Context<'_>| {
         let parts = parts(&caller)?;
         next_slice_if_used_up(&mut caller, &parts)?;
         wasmtime::Result::Ok(())
@@ -141,7 +132,7 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         AddressWidth::Bits32 => linker.func_wrap(
             HOST,
             "heap_grown",
-            |caller: Host_<'_>, before: i32, delta: i32| {
+            |caller: Context<'_>, before: i32, delta: i32| {
                 if before != -1 {
                     let pages =
                         u64::from(before.cast_unsigned()) + u64::from(delta.cast_unsigned());
@@ -153,7 +144,7 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         AddressWidth::Bits64 => linker.func_wrap(
             HOST,
             "heap_grown",
-            |caller: Host_<'_>, before: i64, delta: i64| {
+            |caller: Context<'_>, before: i64, delta: i64| {
                 if before != -1 {
                     let pages = before.cast_unsigned().saturating_add(delta.cast_unsigned());
                     heap_grown(&caller, pages)?;
@@ -163,14 +154,12 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         )?,
     };
     linker.func_wrap(HOST, "may_grow_stable", may_grow_stable)?;
-    linker.func_wrap(HOST, "fail", |code: i32| {
-        wasmtime::Result::<()>::Err(failed(code).into())
-    })?;
+    linker.func_wrap(HOST, "fail", |code: i32| wasmtime::Result::<()>::Err(failed(code).into()))?;
     Ok(())
 }
 
 fn system_call(
-    caller: &mut Host_<'_>,
+    caller: &mut Context<'_>,
     system_call: SystemCall,
     params: &[Val],
 ) -> Result<u64, Fault> {
@@ -184,9 +173,8 @@ fn system_call(
     }
     let args = args.get(..params.len()).unwrap_or(&args);
     let parts = parts(caller)?;
-    let logged = with_call(caller, &parts, Instructions(0), |call| {
-        call.log_charge(system_call, args)
-    });
+    let logged =
+        with_call(caller, &parts, Instructions(0), |call| call.log_charge(system_call, args));
     let fee = price(system_call).of(args).saturating_add(logged);
     let left = charge(caller, &parts, fee)?;
     let used = caller.data().slices.used(left);
@@ -194,27 +182,17 @@ fn system_call(
 }
 
 fn with_call<T>(
-    caller: &mut Host_<'_>,
+    caller: &mut Context<'_>,
     parts: &Parts,
     used: Instructions,
     work: impl FnOnce(&mut Call<'_>) -> T,
 ) -> T {
     let (heap, host) = parts.heap.data_and_store_mut(caller);
-    let Host {
-        message,
-        effects,
-        has_heap,
-        ..
-    } = host;
-    work(&mut Call {
-        message,
-        effects,
-        heap: has_heap.then_some(heap),
-        used,
-    })
+    let Host { message, effects, has_heap, .. } = host;
+    work(&mut Call { message, effects, heap: has_heap.then_some(heap), used })
 }
 
-fn heap_grown(caller: &Host_<'_>, pages: u64) -> Result<(), Fault> {
+fn heap_grown(caller: &Context<'_>, pages: u64) -> Result<(), Fault> {
     let message = &caller.data().message;
     let (peak, limit) = (Bytes(pages.saturating_mul(WASM_PAGE)), message.heap_limit);
     // A limit of 0 means none.
@@ -225,7 +203,7 @@ fn heap_grown(caller: &Host_<'_>, pages: u64) -> Result<(), Fault> {
 }
 
 fn may_grow_stable(
-    mut caller: Host_<'_>,
+    mut caller: Context<'_>,
     before: i64,
     delta: i64,
     api: i32,

@@ -47,26 +47,17 @@ impl fmt::Display for Mode {
 impl Mode {
     /// Whether every node executes it and the result is agreed upon.
     pub fn is_replicated(self) -> bool {
-        !matches!(
-            self,
-            Self::Query | Self::CompositeQuery | Self::InspectMessage
-        )
+        !matches!(self, Self::Query | Self::CompositeQuery | Self::InspectMessage)
     }
 
     /// Whether what it changes stays, if it ends well.
     pub fn keeps_changes(self) -> bool {
-        matches!(
-            self,
-            Self::Start | Self::Init | Self::PreUpgrade | Self::Update
-        )
+        matches!(self, Self::Start | Self::Init | Self::PreUpgrade | Self::Update)
     }
 
     /// Whether it may answer.
     pub fn answers(self) -> bool {
-        matches!(
-            self,
-            Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery
-        )
+        matches!(self, Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery)
     }
 
     /// Instructions that it may use, and those of a slice.

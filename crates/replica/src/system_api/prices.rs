@@ -22,10 +22,7 @@ const fn fixed(fixed: u64) -> Price {
 }
 
 const fn bytes(fixed: u64, params: &'static [usize], each: u64) -> Price {
-    Price {
-        fixed,
-        bytes: Some((params, each)),
-    }
+    Price { fixed, bytes: Some((params, each)) }
 }
 
 impl Price {

@@ -47,11 +47,7 @@ impl Slices {
 
     /// Instructions used so far, with `counter` left of the slice.
     pub fn used(&self, counter: i64) -> Instructions {
-        Instructions(
-            (self.before + self.in_slice(counter))
-                .max(0)
-                .cast_unsigned(),
-        )
+        Instructions((self.before + self.in_slice(counter)).max(0).cast_unsigned())
     }
 
     /// As [`Slices::used`], at most the message's limit.
@@ -60,10 +56,7 @@ impl Slices {
     }
 
     fn in_slice(&self, counter: i64) -> i64 {
-        self.current
-            .saturating_sub(counter)
-            .max(0)
-            .min(i64::MAX - self.before)
+        self.current.saturating_sub(counter).max(0).min(i64::MAX - self.before)
     }
 
     /// Begins the next slice and answers its counter.
@@ -73,9 +66,7 @@ impl Slices {
     /// If the message has none left, or overran more than a slice.
     pub fn next(&mut self, counter: i64) -> Result<i64, Fault> {
         if self.current >= self.total - self.before || self.left <= 1 {
-            return Err(Fault::Instructions(Instructions(
-                self.total.cast_unsigned(),
-            )));
+            return Err(Fault::Instructions(Instructions(self.total.cast_unsigned())));
         }
         let used = self.current.saturating_sub(counter).max(0);
         let overrun = (used - self.current).max(0);

@@ -23,11 +23,7 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<u64, Invalid> {
         }
         let (complexity, allowed) = (weight.complexity, MAX_COMPLEXITY);
         if complexity > allowed {
-            return Err(Invalid::TooComplex {
-                index,
-                complexity,
-                allowed,
-            });
+            return Err(Invalid::TooComplex { index, complexity, allowed });
         }
         operators += weight.operators;
     }

@@ -39,9 +39,7 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<BTreeMap<String, CustomSe
             continue;
         };
         if kept.contains_key(name) {
-            return Err(refused(format!(
-                "Invalid custom section: name {name} already exists"
-            )));
+            return Err(refused(format!("Invalid custom section: name {name} already exists")));
         }
         total += content.len() + name.len();
         if total > MAX_SIZE {
@@ -50,19 +48,10 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<BTreeMap<String, CustomSe
                  maximum allowed: size {total} bytes, allowed {MAX_SIZE} bytes"
             )));
         }
-        kept.insert(
-            name.to_owned(),
-            CustomSection {
-                visibility,
-                content: content.to_vec(),
-            },
-        );
+        kept.insert(name.to_owned(), CustomSection { visibility, content: content.to_vec() });
         let defined = kept.len();
         if defined > MAX_SECTIONS {
-            return Err(Invalid::TooManyCustom {
-                defined,
-                allowed: MAX_SECTIONS,
-            });
+            return Err(Invalid::TooManyCustom { defined, allowed: MAX_SECTIONS });
         }
     }
     Ok(kept)

@@ -51,10 +51,7 @@ pub fn decode(module: &[u8]) -> Result<Cow<'_, [u8]>, Refusal> {
     check_size(u64::from(claimed))?;
 
     let plain = inflate(module, u64::from(claimed) + 1).map_err(|error| {
-        Invalid::Decoding(format!(
-            "failed to decode compressed Wasm module: {}",
-            words(&error)
-        ))
+        Invalid::Decoding(format!("failed to decode compressed Wasm module: {}", words(&error)))
     })?;
     if plain.len() as u64 != u64::from(claimed) {
         let found = plain.len();
@@ -68,10 +65,7 @@ pub fn decode(module: &[u8]) -> Result<Cow<'_, [u8]>, Refusal> {
 
 fn check_size(size: u64) -> Result<(), Invalid> {
     if size > MAX_MODULE {
-        return Err(Invalid::ModuleTooLarge {
-            size,
-            allowed: MAX_MODULE,
-        });
+        return Err(Invalid::ModuleTooLarge { size, allowed: MAX_MODULE });
     }
     Ok(())
 }

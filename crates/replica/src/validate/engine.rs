@@ -47,11 +47,7 @@ fn check_export_names(sections: &Sections<'_>) -> Result<(), Engine> {
         .filter(|export| export.kind == ExternalKind::Global)
         .map(|export| export.index as usize)
         .collect();
-    let mutable = sections
-        .globals
-        .iter()
-        .enumerate()
-        .filter(|(_, global)| global.mutable);
+    let mutable = sections.globals.iter().enumerate().filter(|(_, global)| global.mutable);
     names.extend(
         mutable
             .filter(|(index, _)| !exported_globals.contains(index))
@@ -59,11 +55,7 @@ fn check_export_names(sections: &Sections<'_>) -> Result<(), Engine> {
     );
 
     let mut seen = BTreeSet::new();
-    if names.into_iter().all(|name| seen.insert(name)) {
-        Ok(())
-    } else {
-        Err(Engine::Parse)
-    }
+    if names.into_iter().all(|name| seen.insert(name)) { Ok(()) } else { Err(Engine::Parse) }
 }
 
 /// The replica provides functions only.
@@ -87,10 +79,7 @@ fn check_tables(sections: &Sections<'_>) -> Result<(), Engine> {
         }
     }
     for elements in &sections.elements {
-        let size = sections
-            .tables
-            .get(elements.table as usize)
-            .map_or(0, |table| table.initial);
+        let size = sections.tables.get(elements.table as usize).map_or(0, |table| table.initial);
         let offset = match elements.offset {
             Some(Constant::I32(offset)) => u64::from(offset.cast_unsigned()),
             Some(Constant::I64(offset)) => offset.cast_unsigned(),

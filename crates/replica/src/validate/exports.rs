@@ -98,10 +98,7 @@ entry_points! {
 
 impl EntryPoint {
     fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|entry_point| entry_point.name() == name)
+        Self::ALL.iter().copied().find(|entry_point| entry_point.name() == name)
     }
 }
 
@@ -119,9 +116,7 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<Exports, Invalid> {
     for export in &sections.exports {
         let name = export.name;
         if RESERVED.contains(&name) {
-            return Err(refused(format!(
-                "Exporting reserved symbol {name} not allowed."
-            )));
+            return Err(refused(format!("Exporting reserved symbol {name} not allowed.")));
         }
         if !matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
             continue;
@@ -132,11 +127,7 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<Exports, Invalid> {
             }
             total += method.len();
             let function = export.index;
-            exports.methods.push(Method {
-                kind,
-                name: method.into(),
-                function,
-            });
+            exports.methods.push(Method { kind, name: method.into(), function });
         } else if let Some(entry_point) = EntryPoint::from_name(name) {
             exports.entry_points.push(entry_point);
         } else if name.starts_with("canister_") {
@@ -151,38 +142,23 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<Exports, Invalid> {
 
     let defined = exports.methods.len();
     if defined > MAX_METHODS {
-        return Err(Invalid::TooManyMethods {
-            defined,
-            allowed: MAX_METHODS,
-        });
+        return Err(Invalid::TooManyMethods { defined, allowed: MAX_METHODS });
     }
     if total > MAX_METHOD_NAMES {
-        return Err(Invalid::MethodNamesTooLong {
-            total,
-            allowed: MAX_METHOD_NAMES,
-        });
+        return Err(Invalid::MethodNamesTooLong { total, allowed: MAX_METHOD_NAMES });
     }
     Ok(exports)
 }
 
 fn method(export: &str) -> Option<(MethodKind, &str)> {
-    PREFIXES
-        .iter()
-        .find_map(|&(prefix, kind)| Some((kind, export.strip_prefix(prefix)?)))
+    PREFIXES.iter().find_map(|&(prefix, kind)| Some((kind, export.strip_prefix(prefix)?)))
 }
 
 fn check_no_arguments(sections: &Sections<'_>, name: &str, function: u32) -> Result<(), Invalid> {
     let Some(ty) = sections.signature(function) else {
         return Err(refused("Function export doesn't have a function type."));
     };
-    check_signature(
-        name,
-        Shape {
-            params: &[],
-            results: &[],
-        },
-        ty.into(),
-    )
+    check_signature(name, Shape { params: &[], results: &[] }, ty.into())
 }
 
 fn refused(words: impl Into<String>) -> Invalid {

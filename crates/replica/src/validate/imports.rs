@@ -35,10 +35,7 @@ pub(super) fn check(
                 let call = find(module, name, width)?;
                 let params = val_types(call.signature().params, width);
                 let results = val_types(call.signature().results, width);
-                let expected = Shape {
-                    params: &params,
-                    results: &results,
-                };
+                let expected = Shape { params: &params, results: &results };
                 check_signature(name, expected, ty.into())?;
                 calls.push(call);
             }
@@ -109,10 +106,7 @@ pub(super) struct Shape<'a> {
 
 impl<'a> From<&'a FuncType> for Shape<'a> {
     fn from(ty: &'a FuncType) -> Self {
-        Self {
-            params: ty.params(),
-            results: ty.results(),
-        }
+        Self { params: ty.params(), results: ty.results() }
     }
 }
 

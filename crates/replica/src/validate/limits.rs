@@ -42,10 +42,7 @@ pub(super) fn check_data_offsets(
 pub(super) fn check_globals(sections: &Sections<'_>) -> Result<(), Invalid> {
     let defined = sections.globals.len();
     if defined > MAX_GLOBALS {
-        return Err(Invalid::TooManyGlobals {
-            defined,
-            allowed: MAX_GLOBALS,
-        });
+        return Err(Invalid::TooManyGlobals { defined, allowed: MAX_GLOBALS });
     }
     for global in &sections.globals {
         if let ValType::Ref(_) = global.content_type {
@@ -59,10 +56,7 @@ pub(super) fn check_globals(sections: &Sections<'_>) -> Result<(), Invalid> {
 pub(super) fn check_functions(sections: &Sections<'_>) -> Result<(), Invalid> {
     let defined = sections.bodies.len();
     if defined > MAX_FUNCTIONS {
-        return Err(Invalid::TooManyFunctions {
-            defined,
-            allowed: MAX_FUNCTIONS,
-        });
+        return Err(Invalid::TooManyFunctions { defined, allowed: MAX_FUNCTIONS });
     }
     Ok(())
 }

@@ -71,19 +71,12 @@ pub(super) enum Invalid {
         "Wasm module contains a function at index {index} with unsupported instruction \
          {instruction}."
     )]
-    Operator {
-        index: usize,
-        instruction: &'static str,
-    },
+    Operator { index: usize, instruction: &'static str },
     #[error(
         "Wasm module contains a function at index {index} with complexity {complexity} which \
          exceeds the maximum complexity allowed {allowed}."
     )]
-    TooComplex {
-        index: usize,
-        complexity: u64,
-        allowed: u64,
-    },
+    TooComplex { index: usize, complexity: u64, allowed: u64 },
     #[error("Wasm module has an invalid custom section. {0}")]
     Custom(String),
     #[error(
@@ -142,9 +135,6 @@ impl From<Instrumentation> for Refusal {
 impl From<Engine> for Refusal {
     fn from(broken: Engine) -> Self {
         let place = "Canister encountered a Wasm engine error: Failed to instantiate module";
-        Self {
-            code: ErrorCode::CanisterWasmEngineError,
-            message: format!("{place}: {broken}"),
-        }
+        Self { code: ErrorCode::CanisterWasmEngineError, message: format!("{place}: {broken}") }
     }
 }

@@ -132,11 +132,7 @@ impl<'a> Sections<'a> {
             Payload::ElementSection(segments) => {
                 for segment in segments {
                     let segment = segment?;
-                    if let ElementKind::Active {
-                        table_index,
-                        offset_expr,
-                    } = segment.kind
-                    {
+                    if let ElementKind::Active { table_index, offset_expr } = segment.kind {
                         self.elements.push(Elements {
                             table: table_index.unwrap_or(0),
                             offset: Constant::of(&offset_expr)?,
@@ -153,10 +149,7 @@ impl<'a> Sections<'a> {
                     let segment = segment?;
                     if let DataKind::Active { offset_expr, .. } = segment.kind {
                         let offset = Constant::of(&offset_expr)?;
-                        self.data.push(Data {
-                            offset,
-                            len: segment.data.len(),
-                        });
+                        self.data.push(Data { offset, len: segment.data.len() });
                     }
                 }
             }

@@ -47,10 +47,7 @@ fn check_code_size(wasm: &[u8]) -> Result<(), Invalid> {
             .map_err(|error| Invalid::Decoding(format!("Error finding code section: {error}")))?;
         if let Payload::CodeSectionStart { size, .. } = payload {
             if size > MAX_CODE {
-                return Err(Invalid::CodeTooLarge {
-                    size,
-                    allowed: MAX_CODE,
-                });
+                return Err(Invalid::CodeTooLarge { size, allowed: MAX_CODE });
             }
             break;
         }

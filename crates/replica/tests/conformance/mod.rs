@@ -71,16 +71,8 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            case,
-            call,
-            expected,
-            got,
-        } = self;
-        write!(
-            f,
-            "{case} / {call}\n  expected {expected}\n  got      {got}"
-        )
+        let Self { case, call, expected, got } = self;
+        write!(f, "{case} / {call}\n  expected {expected}\n  got      {got}")
     }
 }
 
@@ -98,12 +90,7 @@ impl Outcome {
             self.passed += 1;
         } else {
             let case = case.to_owned();
-            self.differences.push(Difference {
-                case,
-                call,
-                expected: wanted,
-                got: had,
-            });
+            self.differences.push(Difference { case, call, expected: wanted, got: had });
         }
     }
 }
@@ -115,10 +102,7 @@ struct Got {
 
 impl Got {
     fn of(execution: Execution) -> Self {
-        Self {
-            outcome: execution.outcome,
-            cycles: execution.cycles.get(),
-        }
+        Self { outcome: execution.outcome, cycles: execution.cycles.get() }
     }
 
     fn describe(&self, cycles: bool) -> String {
@@ -133,10 +117,9 @@ impl Got {
 fn describe_expected(expected: &Expect, cycles: bool) -> String {
     let (outcome, charged) = match expected {
         Expect::Reply(reply) => (format!("reply {}", reply.hex), reply.cycles_charged),
-        Expect::Reject(reject) => (
-            format!("{}: {}", reject.code, comparable(&reject.message)),
-            reject.cycles_charged,
-        ),
+        Expect::Reject(reject) => {
+            (format!("{}: {}", reject.code, comparable(&reject.message)), reject.cycles_charged)
+        }
     };
     with_cycles(outcome, cycles.then_some(charged))
 }
@@ -211,25 +194,18 @@ fn run_case(
     outcome: &mut Outcome,
 ) -> Result<(), String> {
     let caller = Principal::anonymous();
-    let mut canister = replica
-        .create_canister()
-        .map_err(|error| error.to_string())?;
+    let mut canister = replica.create_canister().map_err(|error| error.to_string())?;
     let installed = replica.compile(module).and_then(|module| {
-        let execution = canister
-            .install(&module, caller, &[])
-            .map_err(|error| Reject {
-                code: ErrorCode::CanisterOutOfMemory,
-                message: error.to_string(),
-            })?;
+        let execution = canister.install(&module, caller, &[]).map_err(|error| Reject {
+            code: ErrorCode::CanisterOutOfMemory,
+            message: error.to_string(),
+        })?;
         execution.outcome.map(|_| module)
     });
     let module = match (installed, &case.install) {
         (Ok(module), None) => module,
         (Err(reject), Some(expected)) => {
-            let got = Got {
-                outcome: Err(reject),
-                cycles: 0,
-            };
+            let got = Got { outcome: Err(reject), cycles: 0 };
             outcome.check(&case.name, "install".to_owned(), expected, &got, true);
             return Ok(());
         }
@@ -263,13 +239,7 @@ fn run_case(
         let overflow = matches!(expected, Expect::Reject(reject) if
             reject.message.contains("stack overflow"));
         let cycles = call.kind == Kind::Update && !overflow;
-        outcome.check(
-            &case.name,
-            format!("{number} {}", call.method),
-            expected,
-            &got,
-            cycles,
-        );
+        outcome.check(&case.name, format!("{number} {}", call.method), expected, &got, cycles);
     }
     Ok(())
 }

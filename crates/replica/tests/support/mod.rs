@@ -36,8 +36,5 @@ pub fn code(execution: &Execution) -> ErrorCode {
 #[track_caller]
 pub fn numbers(execution: Execution) -> Vec<u64> {
     let reply = execution.outcome.expect("a reply");
-    reply
-        .chunks_exact(8)
-        .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
-        .collect()
+    reply.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect()
 }

@@ -115,9 +115,7 @@ fn plain_engine() -> Engine {
 fn plain_module(engine: &Engine, wasm: &[u8], module: &Module) -> wasmtime::Module {
     let mut exposed = wasm_encoder::Module::new();
     let parser = wasmparser::Parser::new(0);
-    Expose(module)
-        .parse_core_module(&mut exposed, parser, wasm)
-        .unwrap();
+    Expose(module).parse_core_module(&mut exposed, parser, wasm).unwrap();
     wasmtime::Module::new(engine, exposed.finish()).unwrap()
 }
 
@@ -155,11 +153,7 @@ fn run_plainly(
     }
     let globals: Vec<wasmtime::Global> = globals
         .iter()
-        .map(|(index, _)| {
-            instance
-                .get_global(&mut store, &format!("global {index}"))
-                .unwrap()
-        })
+        .map(|(index, _)| instance.get_global(&mut store, &format!("global {index}")).unwrap())
         .collect();
     for (global, value) in globals.iter().zip(&before.globals) {
         global.set(&mut store, value.value()).unwrap();
@@ -169,24 +163,13 @@ fn run_plainly(
         .unwrap();
     let result = stacker::maybe_grow(STACK, 2 * STACK, || function.call(&mut store, ()));
     let heap = heap.map_or_else(Vec::new, |heap| heap.data(&store).to_vec());
-    let globals: Vec<Val> = globals
-        .iter()
-        .map(|global| global.get(&mut store))
-        .collect();
-    let globals = globals
-        .iter()
-        .map(|value| GlobalValue::read(value).unwrap())
-        .collect();
-    (
-        Content { heap, globals },
-        result.err().map(Fault::from_engine),
-    )
+    let globals: Vec<Val> = globals.iter().map(|global| global.get(&mut store)).collect();
+    let globals = globals.iter().map(|value| GlobalValue::read(value).unwrap()).collect();
+    (Content { heap, globals }, result.err().map(Fault::from_engine))
 }
 
 fn send(canister: &mut Canister, method: &str) -> Execution {
-    canister
-        .update(Principal::anonymous(), method, &[])
-        .unwrap()
+    canister.update(Principal::anonymous(), method, &[]).unwrap()
 }
 
 /// A module that passed the rules is instrumented and compiled, unless it uses
@@ -203,11 +186,7 @@ fn refused_by_a_rule(reject: &Reject) {
 }
 
 fn counts(execution: &Execution) -> (u64, u64, u128) {
-    (
-        execution.instructions.get(),
-        execution.charge.get(),
-        execution.cycles.get(),
-    )
+    (execution.instructions.get(), execution.charge.get(), execution.cycles.get())
 }
 
 #[test]
@@ -228,20 +207,11 @@ fn instrumented_and_plain_do_the_same() {
             }
         };
         let mut canister = replica.create_canister().unwrap();
-        canister
-            .install(&module, Principal::anonymous(), &[])
-            .unwrap()
-            .outcome
-            .unwrap();
+        canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
         let plain = plain_module(&engine, &wasm, &module);
         compared += 1;
 
-        for (number, method) in ["a", "b", "c"]
-            .into_iter()
-            .cycle()
-            .take(MESSAGES)
-            .enumerate()
-        {
+        for (number, method) in ["a", "b", "c"].into_iter().cycle().take(MESSAGES).enumerate() {
             let place = || {
                 let text = wasmprinter::print_bytes(&wasm).unwrap();
                 format!("message {number}, {method}, of module {compared}:\n{text}")
@@ -255,11 +225,7 @@ fn instrumented_and_plain_do_the_same() {
             match &fault {
                 None => {
                     assert_eq!(reject.code, ErrorCode::CanisterDidNotReply, "{}", place());
-                    assert!(
-                        Content::of(&canister) == after,
-                        "other content: {}",
-                        place()
-                    );
+                    assert!(Content::of(&canister) == after, "other content: {}", place());
                 }
                 Some(fault) => {
                     assert_eq!(reject, fault.reject(&canister.id()), "{}", place());

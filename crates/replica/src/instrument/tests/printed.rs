@@ -8,9 +8,7 @@ fn instrumented(wat: &str) -> Instrumented {
     let wasm = wat::parse_str(wat).unwrap();
     validate(&wasm).unwrap();
     let instrumented = instrument(&wasm).unwrap();
-    wasmparser::Validator::new()
-        .validate_all(&instrumented.wasm)
-        .unwrap();
+    wasmparser::Validator::new().validate_all(&instrumented.wasm).unwrap();
     instrumented
 }
 
@@ -33,10 +31,7 @@ fn functions(wat: &str, numbers: std::ops::RangeInclusive<usize>) -> String {
 
 /// A module of one function with these operators.
 fn body(operators: &str) -> String {
-    functions(
-        &format!("(module (memory 1) (func (param i32) {operators}))"),
-        0..=0,
-    )
+    functions(&format!("(module (memory 1) (func (param i32) {operators}))"), 0..=0)
 }
 
 #[test]
@@ -58,9 +53,7 @@ fn an_if_without_operators_is_not_charged() {
 
 #[test]
 fn a_loop() {
-    insta::assert_snapshot!(body(
-        "loop local.get 0 i32.const 1 i32.sub local.tee 0 br_if 0 end"
-    ));
+    insta::assert_snapshot!(body("loop local.get 0 i32.const 1 i32.sub local.tee 0 br_if 0 end"));
 }
 
 #[test]
@@ -156,10 +149,7 @@ fn globals_and_data() {
         (func (export "canister_update counter") (global.set $n (i64.const 5)) (data.drop $p)))"#;
     let instrumented = instrumented(wat);
     assert_eq!(instrumented.globals, [(1, ValType::I64), (2, ValType::F32)]);
-    assert_eq!(
-        instrumented.data,
-        [(16, b"active".to_vec()), (65_536, b"page".to_vec())]
-    );
+    assert_eq!(instrumented.data, [(16, b"active".to_vec()), (65_536, b"page".to_vec())]);
     assert_eq!((instrumented.has_heap, instrumented.heap_pages), (true, 2));
     insta::assert_snapshot!(whole(wat));
 }
@@ -171,8 +161,5 @@ fn an_operator_without_a_price_is_named() {
         r#"(module (memory 1) (func) (func (drop (i32.atomic.load (i32.const 0)))))"#,
     );
     let error = instrument(&wasm.unwrap()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "operator I32AtomicLoad in function 1 has no price"
-    );
+    assert_eq!(error.to_string(), "operator I32AtomicLoad in function 1 has no price");
 }

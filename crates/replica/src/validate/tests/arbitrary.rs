@@ -28,9 +28,7 @@ fn validate_upload(upload: &[u8]) {
 fn garbage() {
     let mut random = Random(0x5eed);
     for _ in 0..5_000 {
-        let mut bytes: Vec<u8> = (0..random.below(200))
-            .map(|_| random.next() as u8)
-            .collect();
+        let mut bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
         validate_upload(&bytes);
         let _ = validate(&bytes);
         bytes.splice(0..0, *b"\0asm\x01\0\0\0");
@@ -45,10 +43,7 @@ fn garbage_behind_the_header_is_a_decoding_error() {
     let (code, message) = refusal(b"\0asm\x01\0\0\0\xff\xff");
     assert_eq!(code, ErrorCode::CanisterInvalidWasm);
     let place = "Canister's Wasm module is not valid: Failed to decode wasm module";
-    assert!(
-        message.starts_with(&format!("{place}: Error finding code section: ")),
-        "{message}"
-    );
+    assert!(message.starts_with(&format!("{place}: Error finding code section: ")), "{message}");
 }
 
 #[test]
@@ -93,8 +88,5 @@ fn modules_with_a_few_bytes_changed() {
         }
     }
     // Both ends of the rules are reached.
-    assert!(
-        accepted > 1_000 && refused > 1_000,
-        "{accepted} accepted, {refused} refused"
-    );
+    assert!(accepted > 1_000 && refused > 1_000, "{accepted} accepted, {refused} refused");
 }

@@ -17,11 +17,7 @@ fn decoding_refusal(upload: &[u8]) -> String {
     let refusal = decode(upload).expect_err("broken");
     assert_eq!(refusal.code, ErrorCode::CanisterInvalidWasm);
     let place = "Canister's Wasm module is not valid: ";
-    refusal
-        .message
-        .strip_prefix(place)
-        .expect("the usual beginning")
-        .to_owned()
+    refusal.message.strip_prefix(place).expect("the usual beginning").to_owned()
 }
 
 #[test]
@@ -40,21 +36,12 @@ fn gzip_is_inflated() {
         .extra(*b"ab\x01\x00x")
         .write(Vec::new(), Compression::best());
     named.write_all(&module).expect("writing to memory");
-    assert_eq!(
-        decode(&named.finish().expect("in memory")).expect("good gzip"),
-        module
-    );
+    assert_eq!(decode(&named.finish().expect("in memory")).expect("good gzip"), module);
 }
 
 #[test]
 fn other_formats() {
-    for upload in [
-        &b""[..],
-        b"\0as",
-        b"asm\0 and more",
-        b"\x1f\x8b",
-        b"\x1f\x8b\x07aaaaaaaaaaaa",
-    ] {
+    for upload in [&b""[..], b"\0as", b"asm\0 and more", b"\x1f\x8b", b"\x1f\x8b\x07aaaaaaaaaaaa"] {
         assert_eq!(
             decoding_refusal(upload),
             "Failed to decode wasm module: unsupported canister module format"
@@ -101,15 +88,9 @@ fn a_wrong_claim_of_the_size() {
     let words = "Failed to decode wasm module: specified uncompressed size";
     // Never inflated beyond the claim and one byte.
     let refused = decoding_refusal(&claiming(10));
-    assert_eq!(
-        refused,
-        format!("{words} 10 does not match extracted size 11")
-    );
+    assert_eq!(refused, format!("{words} 10 does not match extracted size 11"));
     let refused = decoding_refusal(&claiming(1_001));
-    assert_eq!(
-        refused,
-        format!("{words} 1001 does not match extracted size 1000")
-    );
+    assert_eq!(refused, format!("{words} 1001 does not match extracted size 1000"));
 }
 
 #[test]
@@ -127,9 +108,8 @@ fn a_wrong_checksum() {
 
 #[test]
 fn cut_off_streams() {
-    let noise: Vec<u8> = (0..2_000_u32)
-        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
+    let noise: Vec<u8> =
+        (0..2_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let whole = gzip(&noise);
     for len in 0..whole.len() {
         decode(&whole[..len]).expect_err("cut off");
@@ -138,8 +118,5 @@ fn cut_off_streams() {
     let mut upload = whole[..whole.len() / 2].to_vec();
     upload.extend(2_000_u32.to_le_bytes());
     let refused = decoding_refusal(&upload);
-    assert!(
-        refused.contains("failed to decode compressed Wasm module: "),
-        "{refused}"
-    );
+    assert!(refused.contains("failed to decode compressed Wasm module: "), "{refused}");
 }

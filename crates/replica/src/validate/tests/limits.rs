@@ -4,9 +4,7 @@ use super::*;
 
 /// A module with the given text repeated, each time with its number for `#`.
 fn repeated(count: usize, text: &str) -> String {
-    let fields: String = (0..count)
-        .map(|i| text.replace('#', &i.to_string()))
-        .collect();
+    let fields: String = (0..count).map(|i| text.replace('#', &i.to_string())).collect();
     format!("(module (func $f) {fields})")
 }
 
@@ -154,13 +152,7 @@ fn custom_sections() {
         }
         module
     };
-    assert_eq!(
-        validate(&custom(16))
-            .expect("at the limit")
-            .custom_sections
-            .len(),
-        16
-    );
+    assert_eq!(validate(&custom(16)).expect("at the limit").custom_sections.len(), 16);
     assert_eq!(
         refusal(&custom(17)).1,
         "Canister's Wasm module is not valid: Wasm module defined 17 custom sections which \
@@ -189,10 +181,7 @@ fn content_of_custom_sections() {
 #[test]
 fn first_size_of_the_heap() {
     let pages = 6 * (1 << 30) / 65_536;
-    assert_eq!(
-        accept(&format!("(module (memory i64 {pages}))")).initial_pages,
-        WasmPages(pages)
-    );
+    assert_eq!(accept(&format!("(module (memory i64 {pages}))")).initial_pages, WasmPages(pages));
     refuse(
         &format!("(module (memory i64 {}))", pages + 1),
         "Wasm module declares an initial Wasm64 heap memory size of 98305 pages which exceeds \
@@ -200,10 +189,7 @@ fn first_size_of_the_heap() {
     );
     accept("(module (memory 65536))");
     let (_, words) = refusal(&wasm("(module (memory 65537))"));
-    assert!(
-        words.contains("memory size must be at most 0x10000 65536-byte pages"),
-        "{words}"
-    );
+    assert!(words.contains("memory size must be at most 0x10000 65536-byte pages"), "{words}");
 }
 
 #[test]
@@ -214,11 +200,7 @@ fn data_segments() {
     let outside = |wat: &str, words: &str| {
         let place = "Could not instrument wasm module of canister: Wasm module has";
         let expected = format!("{place} invalid data segment of {words}");
-        assert_eq!(
-            refusal(&wasm(wat)),
-            (ErrorCode::CanisterInvalidWasm, expected),
-            "{wat}"
-        );
+        assert_eq!(refusal(&wasm(wat)), (ErrorCode::CanisterInvalidWasm, expected), "{wat}");
     };
     accept(&data("1", "i32.const 65533", "abc"));
     outside(&data("1", "i32.const 65534", "abc"), "3 bytes at 65534");
@@ -226,16 +208,10 @@ fn data_segments() {
     outside(&data("1", "i32.const 65537", ""), "0 bytes at 65537");
     accept(&data("i64 1", "i64.const 65533", "abc"));
     outside(&data("i64 1", "i64.const 65534", "abc"), "3 bytes at 65534");
-    outside(
-        &data("i64 1", "i64.const -1", "abc"),
-        "3 bytes at 18446744073709551615",
-    );
+    outside(&data("i64 1", "i64.const -1", "abc"), "3 bytes at 18446744073709551615");
     // The upper half of the heap cannot be reached, being sign-extended.
     accept(&data("65536", "i32.const 0x7fffffff", "a"));
-    outside(
-        &data("65536", "i32.const 0x80000000", "a"),
-        "1 bytes at 18446744071562067968",
-    );
+    outside(&data("65536", "i32.const 0x80000000", "a"), "1 bytes at 18446744071562067968");
     // An imported memory is unknown to the replica at this point.
     outside(
         r#"(module (import "env" "memory" (memory 1)) (data (i32.const 0) "a"))"#,

@@ -20,29 +20,19 @@ fn accept(wat: &str) -> ModuleInfo {
 /// The code and the words that follow its common beginning, trailing full stops aside.
 fn refusal(wasm: &[u8]) -> (ErrorCode, String) {
     let refusal = validate(wasm).expect_err("the module breaks a rule");
-    (
-        refusal.code,
-        refusal.message.trim_end_matches('.').to_owned(),
-    )
+    (refusal.code, refusal.message.trim_end_matches('.').to_owned())
 }
 
 /// Asserts that a module breaks a rule of the Internet Computer, in these words.
 fn refuse(wat: &str, words: &str) {
     let expected = format!("Canister's Wasm module is not valid: {words}");
-    assert_eq!(
-        refusal(&wasm(wat)),
-        (ErrorCode::CanisterInvalidWasm, expected),
-        "{wat}"
-    );
+    assert_eq!(refusal(&wasm(wat)), (ErrorCode::CanisterInvalidWasm, expected), "{wat}");
 }
 
 /// Asserts that the engine refuses a module, in these words.
 fn refuse_in_engine(wat: &str, words: &str) {
     let place = "Canister encountered a Wasm engine error: Failed to instantiate module";
-    let expected = (
-        ErrorCode::CanisterWasmEngineError,
-        format!("{place}: {words}"),
-    );
+    let expected = (ErrorCode::CanisterWasmEngineError, format!("{place}: {words}"));
     assert_eq!(refusal(&wasm(wat)), expected, "{wat}");
 }
 

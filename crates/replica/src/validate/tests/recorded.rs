@@ -6,22 +6,10 @@ use super::*;
 fn unsupported_table_operators() {
     let operators = [
         ("table.set", "(table.set 0 (i32.const 0) (ref.null func))"),
-        (
-            "table.grow",
-            "(drop (table.grow 0 (ref.null func) (i32.const 1)))",
-        ),
-        (
-            "table.fill",
-            "(table.fill 0 (i32.const 0) (ref.null func) (i32.const 1))",
-        ),
-        (
-            "table.copy",
-            "(table.copy 0 0 (i32.const 0) (i32.const 0) (i32.const 1))",
-        ),
-        (
-            "table.init",
-            "(table.init 0 0 (i32.const 0) (i32.const 0) (i32.const 1))",
-        ),
+        ("table.grow", "(drop (table.grow 0 (ref.null func) (i32.const 1)))"),
+        ("table.fill", "(table.fill 0 (i32.const 0) (ref.null func) (i32.const 1))"),
+        ("table.copy", "(table.copy 0 0 (i32.const 0) (i32.const 0) (i32.const 1))"),
+        ("table.init", "(table.init 0 0 (i32.const 0) (i32.const 0) (i32.const 1))"),
     ];
     for (name, code) in operators {
         let wat = format!(
@@ -112,10 +100,7 @@ fn one_name_for_two_methods() {
 
 #[test]
 fn functions_that_trap_at_install_are_valid() {
-    assert_eq!(
-        accept("(module (func unreachable) (start 0))").start,
-        Some(0)
-    );
+    assert_eq!(accept("(module (func unreachable) (start 0))").start, Some(0));
     let info = accept(r#"(module (func unreachable) (export "canister_init" (func 0)))"#);
     assert!(info.has(EntryPoint::Init));
 }

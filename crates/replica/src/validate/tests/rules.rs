@@ -26,11 +26,7 @@ fn a_good_module_tells_what_it_exports_and_imports() {
             (export "canister_anything" (global 0))
             (global i32 (i32.const 0)))"#,
     );
-    let method = |kind, name: &str, function| Method {
-        kind,
-        name: name.into(),
-        function,
-    };
+    let method = |kind, name: &str, function| Method { kind, name: name.into(), function };
     assert_eq!(
         info,
         ModuleInfo {
@@ -72,16 +68,10 @@ fn every_system_call_can_be_imported_with_its_signature() {
                 Err(refusal) => refusal.message,
             };
             if width == AddressWidth::Bits64 && call.signature().only_32_bit {
-                assert!(
-                    words.contains("that is not exported by the runtime"),
-                    "{words}"
-                );
+                assert!(words.contains("that is not exported by the runtime"), "{words}");
             } else {
                 assert!(call.name().starts_with("call_"), "{words}");
-                assert!(
-                    words.contains("embedded replica does not support"),
-                    "{words}"
-                );
+                assert!(words.contains("embedded replica does not support"), "{words}");
                 assert!(words.contains(call.name()), "{words}");
             }
         }
@@ -94,26 +84,16 @@ fn no_system_call_can_be_imported_with_one_parameter_more() {
         let (code, words) = refusal(&wasm(&import_of(call, AddressWidth::Bits32, "(param f32)")));
         assert_eq!(code, ErrorCode::CanisterInvalidWasm);
         let named = format!("for '{}', got [", call.name());
-        assert!(
-            words.contains("Expected input params [") && words.contains(&named),
-            "{words}"
-        );
+        assert!(words.contains("Expected input params [") && words.contains(&named), "{words}");
         assert!(words.ends_with("F32]"), "{words}");
     }
 }
 
 fn import_of(call: SystemCall, width: AddressWidth, more: &str) -> String {
     let types = |types: &[crate::system_api::names::Type]| -> String {
-        types
-            .iter()
-            .map(|ty| format!("{} ", ty.val_type(width)))
-            .collect()
+        types.iter().map(|ty| format!("{} ", ty.val_type(width))).collect()
     };
-    let memory = if width == AddressWidth::Bits64 {
-        "(memory i64 1)"
-    } else {
-        ""
-    };
+    let memory = if width == AddressWidth::Bits64 { "(memory i64 1)" } else { "" };
     let signature = call.signature();
     format!(
         r#"(module (import "ic0" "{}" (func (param {}) {more} (result {}))) {memory})"#,
@@ -170,11 +150,7 @@ fn imports_of_the_wrong_shape() {
 #[test]
 fn exports_with_arguments_or_results() {
     let names = EntryPoint::ALL.iter().map(|entry_point| entry_point.name());
-    let methods = [
-        "canister_update f",
-        "canister_query f",
-        "canister_composite_query f",
-    ];
+    let methods = ["canister_update f", "canister_query f", "canister_composite_query f"];
     for name in names.chain(methods) {
         refuse(
             &format!(r#"(module (func (export "{name}") (param i32 i64)))"#),
@@ -204,12 +180,7 @@ fn reserved_names_of_any_kind() {
             &format!("{EXPORT} Exporting reserved symbol {name} not allowed"),
         );
     }
-    for name in [
-        "canister_",
-        "canister_update",
-        "canister_query",
-        "canister_init ",
-    ] {
+    for name in ["canister_", "canister_update", "canister_query", "canister_init "] {
         refuse(
             &format!(r#"(module (func (export "{name}")))"#),
             &format!("{EXPORT} Exporting reserved function '{name}' with \"canister_\" prefix"),
@@ -220,10 +191,7 @@ fn reserved_names_of_any_kind() {
 #[test]
 fn proposals_that_are_off() {
     let refused = [
-        (
-            "(module (tag))",
-            "exceptions proposal not enabled (at offset 0x10)",
-        ),
+        ("(module (tag))", "exceptions proposal not enabled (at offset 0x10)"),
         (
             "(module (memory 1 1 shared))",
             "threads must be enabled for shared memories (at offset 0xb)",
@@ -249,10 +217,7 @@ fn proposals_that_are_off() {
     for (wat, words) in refused {
         let (code, message) = refusal(&wasm(wat));
         assert_eq!(code, ErrorCode::CanisterInvalidWasm);
-        assert_eq!(
-            message,
-            format!("Canister's Wasm module is not valid: {WASM} {words}")
-        );
+        assert_eq!(message, format!("Canister's Wasm module is not valid: {WASM} {words}"));
     }
 }
 
@@ -297,11 +262,7 @@ fn the_earlier_rule_wins() {
     let wat = wat.replace("teleport", "msg_reply");
     assert!(refusal(&wasm(&wat)).1.contains("'canister_x'"));
     let wat = wat.replace("canister_x", "x");
-    assert!(
-        refusal(&wasm(&wat))
-            .1
-            .contains("Unsupported global type: Ref(funcref)")
-    );
+    assert!(refusal(&wasm(&wat)).1.contains("Unsupported global type: Ref(funcref)"));
     let wat = wat.replace("(global funcref (ref.null func))", "");
     assert!(refusal(&wasm(&wat)).1.contains("table.set"));
     let wat = wat.replace("(table.set 0 (i32.const 0) (ref.null func))", "");
@@ -329,10 +290,7 @@ fn timers_and_heartbeats_are_refused_where_they_would_run() {
              canister, without calls to others, timers or heartbeats"
         )
     };
-    refuse(
-        r#"(module (func (export "canister_heartbeat")))"#,
-        &told("canister_heartbeat"),
-    );
+    refuse(r#"(module (func (export "canister_heartbeat")))"#, &told("canister_heartbeat"));
     let due = r#"(func (export "canister_global_timer"))"#;
     refuse(&format!("(module {SET} {due})"), &told("global_timer_set"));
     accept(&format!("(module {SET})"));
@@ -349,10 +307,7 @@ fn exports_that_collide_with_those_of_the_replica() {
         r#"(global (mut i32) (i32.const 0)) (func (export "__persistent_mutable_global_0"))"#,
     ];
     for fields in colliding {
-        refuse_in_engine(
-            &format!("(module {fields})"),
-            "failed to parse WebAssembly module",
-        );
+        refuse_in_engine(&format!("(module {fields})"), "failed to parse WebAssembly module");
     }
     accept(r#"(module (memory 1) (export "heap" (memory 0)))"#);
     accept(r#"(module (func (export "memory")) (func (export "table")))"#);
@@ -392,18 +347,9 @@ fn custom_sections_need_a_scope_and_their_own_name() {
         }
         module
     };
-    let info = validate(&custom(&[
-        "icp:public a",
-        "icp:private ",
-        "eth:a",
-        " icp:",
-        "name2",
-    ]))
-    .expect("good scopes");
-    let section = |visibility| CustomSection {
-        visibility,
-        content: b"xy".to_vec(),
-    };
+    let info = validate(&custom(&["icp:public a", "icp:private ", "eth:a", " icp:", "name2"]))
+        .expect("good scopes");
+    let section = |visibility| CustomSection { visibility, content: b"xy".to_vec() };
     assert_eq!(
         info.custom_sections.into_iter().collect::<Vec<_>>(),
         [
@@ -413,31 +359,19 @@ fn custom_sections_need_a_scope_and_their_own_name() {
     );
 
     let refused: [(&[&str], &str); 4] = [
-        (
-            &["icp:public a", "icp:private a"],
-            "Invalid custom section: name a already exists",
-        ),
+        (&["icp:public a", "icp:private a"], "Invalid custom section: name a already exists"),
         (
             &["icp:dummy a"],
             "Invalid custom section: Custom section 'icp:dummy a' has no public/private scope \
              defined",
         ),
-        (
-            &["icp:public"],
-            "'icp:' section names must have a space after the public/private scope",
-        ),
-        (
-            &["icp:private"],
-            "'icp:' section names must have a space after the public/private scope",
-        ),
+        (&["icp:public"], "'icp:' section names must have a space after the public/private scope"),
+        (&["icp:private"], "'icp:' section names must have a space after the public/private scope"),
     ];
     for (names, words) in refused {
         let place = "Canister's Wasm module is not valid: Wasm module has an invalid custom";
         let expected = format!("{place} section. {words}");
-        assert_eq!(
-            refusal(&custom(names)),
-            (ErrorCode::CanisterInvalidWasm, expected)
-        );
+        assert_eq!(refusal(&custom(names)), (ErrorCode::CanisterInvalidWasm, expected));
     }
 }
 
@@ -449,8 +383,5 @@ fn function_names_that_cannot_be_read() {
     let (code, message) = refusal(&module);
     assert_eq!(code, ErrorCode::CanisterInvalidWasm);
     let place = "Canister's Wasm module is not valid: Failed to decode wasm module";
-    assert!(
-        message.starts_with(&format!("{place}: Error from wasmparser: ")),
-        "{message}"
-    );
+    assert!(message.starts_with(&format!("{place}: Error from wasmparser: ")), "{message}");
 }

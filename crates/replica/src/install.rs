@@ -1,0 +1,169 @@
+//! Installing code: the functions that run then, and what they leave.
+//!
+//! ```text
+//!   install, reinstall            start → canister_init
+//!   upgrade    pre_upgrade of the old module → start → post_upgrade
+//! ```
+//!
+//! Each is a message of its own with a counter of its own. A trap in any of
+//! them undoes all of it.
+
+use std::io;
+
+use ic_principal::Principal;
+
+use crate::canister::{Canister, HostError, exported, is_64_bit};
+use crate::cycles;
+use crate::execution::{Execution, MemoryUse};
+use crate::fault::Fault;
+use crate::limits;
+use crate::memory::{Image, PAGE};
+use crate::module::Module;
+use crate::reject::Reject;
+use crate::run::{State, run};
+use crate::system_api::message::{Message, Mode};
+use crate::units::{Cycles, Instructions, WASM_PAGE};
+use crate::validate::EntryPoint;
+
+impl Canister {
+    /// Installs a module into the empty canister, or anew after emptying it:
+    /// heap and stable memory begin empty, `start` and `canister_init` run.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. What the canister does wrong is in
+    /// [`Execution::outcome`], and then nothing has changed.
+    pub fn install(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        let stable = Image::new()?;
+        self.code(module, caller, argument, stable, EntryPoint::Init, Steps::default())
+    }
+
+    /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap
+    /// begins anew, stable memory stays, `start` and `canister_post_upgrade` run.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. What the canister does wrong is in
+    /// [`Execution::outcome`], and then nothing has changed.
+    pub fn upgrade(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        let mut steps = Steps::default();
+        let Some(old) = self.module.clone() else {
+            return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
+        };
+        let mut state = self.state.clone();
+        if old.has(EntryPoint::PreUpgrade) {
+            let name = EntryPoint::PreUpgrade.name();
+            let message = self.message(Mode::PreUpgrade, caller, Vec::new());
+            if let Err(fault) = steps.run(&old, &mut state, message, &exported(name))? {
+                return Ok(self.code_failed(&steps, &fault));
+            }
+        }
+        self.code(module, caller, argument, state.stable, EntryPoint::PostUpgrade, steps)
+    }
+
+    fn code(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+        stable: Image,
+        entry_point: EntryPoint,
+        mut steps: Steps,
+    ) -> Result<Execution, HostError> {
+        let mut state = State::of(module, stable)?;
+        let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
+        let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
+        for (export, mode) in start.into_iter().chain(entry) {
+            let message = self.message(mode, caller, argument.to_vec());
+            if let Err(fault) = steps.run(module, &mut state, message, &export)? {
+                return Ok(self.code_failed(&steps, &fault));
+            }
+        }
+        self.module = Some(module.clone());
+        self.state = state;
+        self.version += 1;
+        let cycles = cycles::execution(steps.charge, is_64_bit(module));
+        Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
+    }
+
+    fn code_failed(&mut self, steps: &Steps, fault: &Fault) -> Execution {
+        let execution = steps.execution(Err(fault.reject(&self.id())), Cycles(0));
+        self.paid(execution)
+    }
+}
+
+impl State {
+    /// What a canister holds before the first function of `module` runs.
+    fn of(module: &Module, stable: Image) -> io::Result<Self> {
+        let rewritten = module.rewritten();
+        let mut heap = Image::new()?;
+        let size = usize::try_from(rewritten.heap_pages * WASM_PAGE)
+            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let mut mapping = heap.map(size, 0)?;
+        mapping.grow(size)?;
+        let mut pages = Vec::new();
+        for (address, bytes) in &rewritten.data {
+            let outside = || io::Error::new(io::ErrorKind::InvalidData, "data outside the heap");
+            let start = usize::try_from(*address).map_err(|_| outside())?;
+            let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
+            mapping.bytes_mut().get_mut(start..end).ok_or_else(outside)?.copy_from_slice(bytes);
+            pages.extend(start / PAGE..end.div_ceil(PAGE));
+        }
+        pages.sort_unstable();
+        pages.dedup();
+        heap.commit(mapping.bytes(), &pages)?;
+        Ok(Self { heap, stable, ..Self::empty()? })
+    }
+}
+
+/// The functions that run one after the other when code is installed. They
+/// share one limit, while each has a counter of its own.
+#[derive(Debug, Default)]
+struct Steps {
+    instructions: Instructions,
+    charge: Instructions,
+    memory: MemoryUse,
+    printed: Vec<String>,
+}
+
+impl Steps {
+    fn run(
+        &mut self,
+        module: &Module,
+        state: &mut State,
+        message: Message,
+        export: &str,
+    ) -> Result<Result<(), Fault>, HostError> {
+        let left = limits::INSTALL_INSTRUCTIONS.get().saturating_sub(self.charge.get());
+        let mut ran = run(module, state, message, export, Instructions(left))?;
+        self.instructions += ran.instructions;
+        self.charge += ran.charge;
+        self.memory = ran.memory;
+        self.printed.append(&mut ran.effects.printed);
+        if let Some(changes) = ran.changes.take() {
+            changes.commit(state)?;
+        }
+        Ok(ran.result)
+    }
+
+    fn execution(&self, outcome: Result<Vec<u8>, Reject>, cycles: Cycles) -> Execution {
+        Execution {
+            instructions: self.instructions,
+            charge: self.charge,
+            memory: self.memory,
+            printed: self.printed.clone(),
+            cycles,
+            ..Execution::of(outcome)
+        }
+    }
+}
