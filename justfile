@@ -20,7 +20,7 @@ bless:
 
 # Hold the embedded replica against every recorded case.
 conformance:
-    cd crates/replica/tests/conformance && cargo run --release -p stablebench-replica --example conformance -- modules.json random.json.gz edges.json.gz users.json
+    cd crates/replica/tests/conformance && cargo run --release --example conformance -- modules.json random.json.gz edges.json.gz users.json
 
 # Format.
 fmt:
