@@ -14,13 +14,21 @@ run *arguments:
 test *arguments:
     cargo test --release {{arguments}}
 
+# Run the tests of the PocketIC clients; on the server that POCKET_IC_BIN names, if any.
+test-pocket-ic *arguments:
+    cargo test --release --features pocket-ic --test pocket_ic -- {{arguments}}
+
 # Run the tests and take what they print as the new snapshots. Review the diff.
 bless:
     INSTA_UPDATE=always cargo test --release
 
 # Hold the embedded replica against every recorded case.
 conformance:
-    cd crates/replica/tests/conformance && cargo run --release --example conformance -- modules.json random.json.gz edges.json.gz users.json
+    cd crates/conformance/cases && cargo run --release --bin conformance -- check modules.json *.json.gz users.json
+
+# Hold the PocketIC server that POCKET_IC_BIN names against every recorded case.
+verify:
+    cd crates/conformance/cases && cargo run --release --features pocket-ic --bin conformance -- verify modules.json *.json.gz users.json
 
 # Format.
 fmt:
@@ -32,7 +40,7 @@ fmt-check:
 
 # Lint what runs here, then the canister.
 lint:
-    cargo clippy --release --workspace --exclude stablebench-bench --all-targets -- -D warnings
+    cargo clippy --release --workspace --exclude stablebench-bench --all-features --all-targets -- -D warnings
     cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
 
 # Check licences, advisories and sources of dependencies, where cargo-deny is installed.

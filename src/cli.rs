@@ -26,6 +26,10 @@ pub enum Command {
     },
     /// List the suites.
     List,
+    /// Compare two runs: every counter, page, charge and digest.
+    ///
+    /// Ends with exit code 1 if a value is further from the base's than the threshold.
+    Compare(CompareArgs),
     /// Call a method of a canister on the embedded replica.
     Call(CallArgs),
     /// Build a canister, ready to be installed.
@@ -74,14 +78,69 @@ pub struct UsersArgs {
     #[arg(long)]
     pub list: bool,
     #[command(flatten)]
-    pub replica: ReplicaArgs,
-}
-
-#[derive(Clone, Debug, Args)]
-pub struct ReplicaArgs {
+    pub target: TargetArgs,
     /// Settings that are populated side by side.
     #[arg(long, default_value_t = default_jobs(), value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: u64,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+/// Where a suite runs.
+#[derive(Clone, Debug, Args)]
+pub struct TargetArgs {
+    /// What the canisters run on.
+    #[arg(long, value_enum, default_value_t = ReplicaKind::Embedded)]
+    pub replica: ReplicaKind,
+    /// Kind of subnet of a PocketIC server; the embedded replica is an application subnet.
+    #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
+    pub subnet: SubnetKind,
+    /// Send every message to the embedded replica too, and end at the first difference.
+    #[arg(long)]
+    pub verify_embedded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplicaKind {
+    /// In this process; nothing to install.
+    Embedded,
+    /// The server that POCKET_IC_BIN names, else one that is downloaded.
+    PocketIc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SubnetKind {
+    /// Production limits and prices of 13 nodes.
+    Application,
+    /// Production limits; nothing is paid for.
+    System,
+    /// Very high instruction limits.
+    Benchmarking,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The results to compare with.
+    pub base: PathBuf,
+    /// The results that are compared.
+    pub new: PathBuf,
+    /// How far a value may be from the base's.
+    #[arg(long, default_value = "0%", value_parser = percent)]
+    pub threshold: f64,
+}
+
+/// `2%`, or `2`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a threshold is a percentage, as 2% or 0.5%".to_owned()),
+    }
+}
+
+/// The embedded replica.
+#[derive(Clone, Debug, Args)]
+pub struct ReplicaArgs {
     /// Where compiled modules are kept [default: $XDG_CACHE_HOME/stablebench].
     #[arg(long)]
     pub cache_dir: Option<PathBuf>,

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   cli → commands → suites → runner → replica
-//!                                └──→ results → report
+//!                                └──→ results → compare → report
 //! ```
 
 mod canisters;
 mod cli;
 mod commands;
+mod compare;
 mod interrupt;
 mod progress;
 mod replica;
@@ -23,7 +24,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match commands::execute(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("stablebench: {error:#}");

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use stablebench_protocol::{CrateVersion, Digest, Measurement, SqliteDescription, SqliteSettings};
 
@@ -14,7 +14,7 @@ use crate::cli::Place;
 use crate::replica::{Cost, Identity};
 
 /// Version of the file's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Everything that a run of the users suite found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,9 +81,25 @@ pub struct SettingResult {
 #[serde(deny_unknown_fields)]
 pub struct Populate {
     pub messages: u64,
+    /// Sum of what the counter read in each message after the work.
     pub instructions: u64,
-    pub charge: u64,
+    /// Sum of what was paid for, where the replica tells it.
+    pub charge: Option<u64>,
     pub cycles: u64,
+}
+
+impl Populate {
+    /// Counts a message in.
+    pub fn add(&mut self, instructions: u64, cost: &Cost) {
+        let charge = cost.inside.map(|inside| inside.charge);
+        self.charge = match self.messages {
+            0 => charge,
+            _ => self.charge.zip(charge).map(|(sum, more)| sum + more),
+        };
+        self.messages += 1;
+        self.instructions += instructions;
+        self.cycles += cost.cycles;
+    }
 }
 
 /// One measured insertion.
@@ -114,6 +130,26 @@ impl Results {
         batches.sort_unstable();
         batches.dedup();
         batches
+    }
+
+    /// Reads a saved file.
+    pub fn read(path: &Path) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Header {
+            format: u32,
+        }
+        let unreadable = || format!("cannot read results from {}", path.display());
+        let text = fs::read_to_string(path).with_context(unreadable)?;
+        let header: Header = serde_json::from_str(&text)
+            .with_context(|| format!("{} holds no results", path.display()))?;
+        if header.format != FORMAT {
+            bail!(
+                "{} has format {} of results, this stablebench reads {FORMAT}; repeat the run",
+                path.display(),
+                header.format
+            );
+        }
+        serde_json::from_str(&text).with_context(unreadable)
     }
 
     /// Fails early if nothing could be saved there. What is there stays.

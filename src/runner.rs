@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest, DigestPart, Engine, Measurement, SqliteSettings};
 use stablebench_workload::Ids;
 
 use crate::interrupt;
 use crate::progress::{Progress, Step};
-use crate::replica::{Canister, Cost, Replica, query, update};
+use crate::replica::{Canister, Cost, Messages, Replica, query, update};
 use crate::report::number::{Grouped, Short};
 use crate::results::{CanisterInfo, Case, Populate, Results, SettingResult};
 use crate::suites::users::{Insertion, Plan, Setting};
@@ -49,8 +49,8 @@ impl<'a> Runner<'a> {
         out: &'a Path,
         mut results: Results,
     ) -> Result<Self> {
-        let fresh = replica.install(wasm)?;
-        let description: Description = query(&*fresh, "describe", ())?;
+        let mut fresh = replica.install(wasm)?;
+        let description: Description = query(&mut fresh, "describe", ())?;
         results.canister = CanisterInfo {
             crates: description.crates,
             sqlite: description.sqlite,
@@ -146,7 +146,7 @@ impl<'a> Runner<'a> {
     /// Puts the first rows in, in as few messages as is safe.
     fn populate(
         &self,
-        canister: &mut dyn Canister,
+        canister: &mut dyn Messages,
         engine: Engine,
         step: &Step,
     ) -> Result<Populate> {
@@ -159,19 +159,16 @@ impl<'a> Runner<'a> {
             interrupt::check()?;
             rows = rows.min(all.rows() - done).clamp(1, max_rows);
             let ids = Ids::new(all.first() + done * all.step(), all.step(), rows)?;
-            let (_, cost): (Measurement, Cost) =
+            let (measurement, cost): (Measurement, Cost) =
                 update(canister, "add_users", (engine, ids.first(), ids.step(), ids.rows()))?;
             done += rows;
-            sum.messages += 1;
-            sum.instructions += cost.instructions;
-            sum.charge += cost.charge;
-            sum.cycles += cost.cycles;
+            sum.add(measurement.message_instructions, &cost);
             step.at(
                 done,
                 format!("{} rows, {} instructions", Grouped(done), Short(sum.instructions)),
             );
             // Rows cost more as they get more: never grow by more than ten times.
-            let each = (cost.charge / rows).max(1);
+            let each = (measurement.message_instructions / rows).max(1);
             rows = (MESSAGE_INSTRUCTIONS / each).min(rows * 10);
         }
         Ok(sum)
@@ -180,7 +177,7 @@ impl<'a> Runner<'a> {
     /// Adds rows in a fork and checks what it then holds.
     fn insert(
         &self,
-        populated: &dyn Canister,
+        populated: &mut dyn Canister,
         setting: &Setting,
         insertion: Insertion,
         expected: Digest,
@@ -196,7 +193,7 @@ impl<'a> Runner<'a> {
         if measurement.rows != insertion.rows {
             bail!("the canister says that it added {} rows", measurement.rows);
         }
-        let digest = self.check(&*fork, setting.engine, expected)?;
+        let digest = self.check(&mut *fork, setting.engine, expected)?;
         self.keep(|results| {
             results.cases.push(Case {
                 setting: setting.key(),
@@ -210,16 +207,17 @@ impl<'a> Runner<'a> {
     }
 
     /// Reads all rows back and compares them with the model.
-    fn check(&self, canister: &dyn Canister, engine: Engine, expected: Digest) -> Result<Digest> {
+    fn check(
+        &self,
+        canister: &mut dyn Messages,
+        engine: Engine,
+        expected: Digest,
+    ) -> Result<Digest> {
         let mut part: Option<DigestPart> = None;
         let mut rows = FIRST_ROWS * 10;
         loop {
             interrupt::check()?;
-            let argument = candid::encode_args((engine, part, rows))?;
-            let reply = canister.query("digest", &argument)?;
-            let answer =
-                candid::decode_one::<stablebench_protocol::Result<DigestPart>>(&reply.bytes)?;
-            let next = answer.map_err(|error| anyhow!("digest: {error}"))?;
+            let next: DigestPart = query(canister, "digest", (engine, part, rows))?;
             if next.done {
                 if next.digest != expected {
                     bail!(
@@ -230,7 +228,7 @@ impl<'a> Runner<'a> {
                 return Ok(next.digest);
             }
             let seen = next.digest.rows - part.map_or(0, |part| part.digest.rows);
-            let each = (reply.cost.instructions / seen.max(1)).max(1);
+            let each = (next.message_instructions / seen.max(1)).max(1);
             rows = (QUERY_INSTRUCTIONS / each).clamp(1, self.max_rows);
             part = Some(next);
         }

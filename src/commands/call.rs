@@ -9,11 +9,11 @@ use candid::{IDLArgs, types::Function};
 use candid_parser::utils::CandidSource;
 use stablebench_replica::{Canister, Execution, Principal};
 
-use super::embedded;
+use super::replica::embedded;
 use crate::canisters::{self, Built, Source};
 use crate::cli::CallArgs;
 use crate::progress::Progress;
-use crate::replica::embedded::{Embedded, cost};
+use crate::replica::embedded::{Embedded, cycles, inside};
 use crate::report::number::Grouped;
 
 /// Calls a method and prints the reply and what it cost.
@@ -101,17 +101,17 @@ fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
 }
 
 fn describe(execution: &Execution) -> String {
-    let cost = cost(execution);
+    let inside = inside(execution);
     let memory = execution.memory;
     format!(
         "instructions {}, charge {} ({} heap pages changed), cycles {}\n\
          stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages",
-        Grouped(cost.instructions),
-        Grouped(cost.charge),
-        Grouped(cost.heap_pages_changed),
-        Grouped(cost.cycles),
-        Grouped(cost.stable_pages_accessed),
-        Grouped(cost.stable_pages_written),
+        Grouped(inside.instructions),
+        Grouped(inside.charge),
+        Grouped(inside.heap_pages_changed),
+        Grouped(cycles(execution)),
+        Grouped(inside.stable_pages_accessed),
+        Grouped(inside.stable_pages_written),
         Grouped(memory.heap.get()),
         Grouped(memory.stable.get()),
     )

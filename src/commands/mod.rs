@@ -1,52 +1,43 @@
 //! What the commands do.
 
 mod call;
+mod compare;
+mod replica;
 mod run;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::canisters::{self, Source};
-use crate::cli::{Cli, Command, ReplicaArgs, Suite};
+use crate::cli::{Cli, Command, Suite};
 use crate::progress::Progress;
-use crate::replica::embedded::Embedded;
 use crate::suites::SUITES;
 
-/// Executes what was typed.
-pub fn execute(cli: Cli) -> Result<()> {
+/// Executes what was typed. A failure is an error; a code that is not 0 says that a
+/// threshold was exceeded.
+pub fn execute(cli: Cli) -> Result<ExitCode> {
+    let done = |done: Result<()>| done.map(|()| ExitCode::SUCCESS);
     match cli.command {
-        None => run::users(&cli.users),
-        Some(Command::Run { suite: None }) => run::users(&cli.users),
-        Some(Command::Run { suite: Some(Suite::Users(users)) }) => run::users(&users),
+        None => done(run::users(&cli.users)),
+        Some(Command::Run { suite: None }) => done(run::users(&cli.users)),
+        Some(Command::Run { suite: Some(Suite::Users(users)) }) => done(run::users(&users)),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::List) => {
             let mut out = std::io::stdout().lock();
             for (name, question) in SUITES {
                 writeln!(out, "{name:<8} {question}")?;
             }
-            Ok(())
+            Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Call(call)) => call::call(&call),
+        Some(Command::Call(call)) => done(call::call(&call)),
         Some(Command::Build(build)) => {
             let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);
             let built = canisters::build(source, &Progress::new())?;
             let path = built.path.strip_prefix(canisters::root()).unwrap_or(&built.path);
             writeln!(std::io::stdout(), "{}", path.display())?;
-            Ok(())
+            Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-/// The embedded replica, with a cache where that was not forbidden.
-fn embedded(args: &ReplicaArgs) -> Result<Embedded> {
-    let cache = (!args.no_cache).then(|| args.cache_dir.clone().or_else(default_cache)).flatten();
-    Embedded::new(cache)
-}
-
-fn default_cache() -> Option<PathBuf> {
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(base.join("stablebench"))
 }

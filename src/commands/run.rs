@@ -5,12 +5,11 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use super::embedded;
+use super::replica::target;
 use crate::canisters::{self, BENCH};
 use crate::cli::UsersArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
-use crate::replica::Replica;
 use crate::report;
 use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, FORMAT, Results};
@@ -37,8 +36,8 @@ pub fn users(args: &UsersArgs) -> Result<()> {
     Results::check_writable(&args.out)?;
     interrupt::listen()?;
     let progress = Progress::new();
+    let replica = target(&args.target, &args.replica, &args.out, &progress)?;
     let built = canisters::build(BENCH, &progress)?;
-    let replica = embedded(&args.replica)?;
     let results = Results {
         format: FORMAT,
         stablebench: env!("CARGO_PKG_VERSION").to_owned(),
@@ -59,8 +58,8 @@ pub fn users(args: &UsersArgs) -> Result<()> {
         settings: Vec::new(),
         cases: Vec::new(),
     };
-    let runner = Runner::new(&replica, &built.wasm, &plan, &progress, &args.out, results)?;
-    let ran = runner.run(usize::try_from(args.replica.jobs).unwrap_or(1));
+    let runner = Runner::new(&*replica, &built.wasm, &plan, &progress, &args.out, results)?;
+    let ran = runner.run(usize::try_from(args.jobs).unwrap_or(1));
     let results = runner.results();
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format)?)?;

@@ -1,9 +1,9 @@
 //! The embedded replica: canisters run in this process.
 
 use anyhow::{Context, Result};
-use stablebench_replica::{Execution, Principal, Reject};
+use stablebench_replica::{Execution, Principal};
 
-use super::{Canister, Cost, Identity, Replica, Reply};
+use super::{Answer, Canister, Cost, Identity, Inside, Messages, Reject, Replica};
 
 /// Canisters in this process.
 #[derive(Clone, Debug)]
@@ -22,7 +22,11 @@ impl Embedded {
 
 impl Replica for Embedded {
     fn identity(&self) -> Identity {
-        Identity { kind: "embedded".to_owned(), version: stablebench_replica::VERSION.to_owned() }
+        Identity {
+            kind: "embedded".to_owned(),
+            version: stablebench_replica::VERSION.to_owned(),
+            subnet: "application".to_owned(),
+        }
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
@@ -36,32 +40,40 @@ impl Replica for Embedded {
     }
 }
 
+impl Messages for stablebench_replica::Canister {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Ok(answer(self.update(Principal::anonymous(), method, argument)?))
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Ok(answer(Self::query(self, Principal::anonymous(), method, argument)?))
+    }
+}
+
 impl Canister for stablebench_replica::Canister {
-    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Reply> {
-        reply(method, self.update(Principal::anonymous(), method, argument)?)
-    }
-
-    fn query(&self, method: &str, argument: &[u8]) -> Result<Reply> {
-        reply(method, self.query(Principal::anonymous(), method, argument)?)
-    }
-
-    fn fork(&self) -> Result<Box<dyn Canister>> {
-        Ok(Box::new(self.fork()))
+    fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
+        Ok(Box::new(Self::fork(self)))
     }
 }
 
-fn reply(method: &str, execution: Execution) -> Result<Reply> {
-    let cost = cost(&execution);
-    let bytes = execution.outcome.map_err(|reject: Reject| reject).context(method.to_owned())?;
-    Ok(Reply { bytes, cost })
+fn answer(execution: Execution) -> Answer {
+    let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
+    let outcome = execution
+        .outcome
+        .map_err(|reject| Reject { code: reject.code.name().to_owned(), message: reject.message });
+    Answer { outcome, cost }
 }
 
-/// What a message on the embedded replica cost.
-pub fn cost(execution: &Execution) -> Cost {
-    Cost {
+/// Cycles that a message on the embedded replica cost.
+pub fn cycles(execution: &Execution) -> u64 {
+    u64::try_from(execution.cycles.get()).unwrap_or(u64::MAX)
+}
+
+/// What a message on the embedded replica did.
+pub fn inside(execution: &Execution) -> Inside {
+    Inside {
         instructions: execution.instructions.get(),
         charge: execution.charge.get(),
-        cycles: u64::try_from(execution.cycles.get()).unwrap_or(u64::MAX),
         heap_pages_changed: execution.memory.heap_changed.get(),
         stable_pages_accessed: execution.memory.stable_accessed.get(),
         stable_pages_written: execution.memory.stable_written.get(),

@@ -1,6 +1,13 @@
 //! Where canisters run. A suite does not know which replica it runs on.
+//!
+//! ```text
+//!   Replica ── install ──→ Canister ── fork ──→ Messages
+//! ```
 
 pub mod embedded;
+pub mod lockstep;
+#[cfg(feature = "pocket-ic")]
+pub mod pocket_ic;
 
 use anyhow::{Context, Result, bail};
 use candid::utils::ArgumentEncoder;
@@ -22,41 +29,75 @@ pub trait Replica: Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// `embedded`.
+    /// `embedded`, `pocket-ic`.
     pub kind: String,
     /// Its version.
     pub version: String,
+    /// `application`, `system` or `benchmarking`: limits and prices depend on it.
+    pub subnet: String,
+}
+
+/// What takes messages. The outer errors are the replica's; a canister's refusal is
+/// an [`Answer`].
+pub trait Messages: Send {
+    /// Sends an update and waits for its answer.
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
+
+    /// Asks a query.
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
+}
+
+impl<M: Messages + ?Sized> Messages for Box<M> {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        (**self).update(method, argument)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        (**self).query(method, argument)
+    }
 }
 
 /// A canister with a module.
-pub trait Canister: Send {
-    /// Sends an update and waits for its reply.
-    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Reply>;
-
-    /// Asks a query.
-    fn query(&self, method: &str, argument: &[u8]) -> Result<Reply>;
-
-    /// A second canister with the same content.
-    fn fork(&self) -> Result<Box<dyn Canister>>;
+pub trait Canister: Messages {
+    /// The same content once more. What happens to it does not happen to the
+    /// canister, which waits until it is dropped.
+    fn fork(&mut self) -> Result<Box<dyn Messages + '_>>;
 }
 
-/// A reply and what it cost outside of what the canister can see.
+/// What a canister answered, and what that cost.
 #[derive(Clone, Debug)]
-pub struct Reply {
-    pub bytes: Vec<u8>,
+pub struct Answer {
+    pub outcome: Result<Vec<u8>, Reject>,
     pub cost: Cost,
 }
 
-/// What a message cost the canister.
+/// How a message was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Reject {
+    /// The replica's error code by name.
+    pub code: String,
+    pub message: String,
+}
+
+/// What a message cost the canister, outside of what the canister can see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
+    /// Cycles paid.
+    pub cycles: u64,
+    /// What only the embedded replica tells.
+    pub inside: Option<Inside>,
+}
+
+/// What a message did inside of the replica.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inside {
     /// What the instruction counter read when the message ended.
     pub instructions: u64,
     /// Instructions paid for: those, and 1 000 for each heap page changed.
     pub charge: u64,
-    /// Cycles paid.
-    pub cycles: u64,
     /// Heap pages of 4 KiB whose content changed.
     pub heap_pages_changed: u64,
     /// Stable pages of 4 KiB read or written.
@@ -67,31 +108,36 @@ pub struct Cost {
 
 /// Calls an update that answers `variant { Ok : T; Err }`.
 pub fn update<T>(
-    canister: &mut dyn Canister,
+    canister: &mut dyn Messages,
     method: &str,
     arguments: impl ArgumentEncoder,
 ) -> Result<(T, Cost)>
 where
     T: CandidType + DeserializeOwned,
 {
-    let reply = canister.update(method, &encode_args(arguments)?)?;
-    Ok((decode(method, &reply.bytes)?, reply.cost))
+    let answer = canister.update(method, &encode_args(arguments)?)?;
+    Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
 /// Asks a query that answers `variant { Ok : T; Err }`.
-pub fn query<T>(canister: &dyn Canister, method: &str, arguments: impl ArgumentEncoder) -> Result<T>
+pub fn query<T>(
+    canister: &mut dyn Messages,
+    method: &str,
+    arguments: impl ArgumentEncoder,
+) -> Result<T>
 where
     T: CandidType + DeserializeOwned,
 {
-    let reply = canister.query(method, &encode_args(arguments)?)?;
-    decode(method, &reply.bytes)
+    let answer = canister.query(method, &encode_args(arguments)?)?;
+    decode(method, answer.outcome)
 }
 
-fn decode<T>(method: &str, bytes: &[u8]) -> Result<T>
+fn decode<T>(method: &str, outcome: Result<Vec<u8>, Reject>) -> Result<T>
 where
     T: CandidType + DeserializeOwned,
 {
-    let answer = candid::decode_one::<stablebench_protocol::Result<T>>(bytes)
+    let bytes = outcome.with_context(|| method.to_owned())?;
+    let answer = candid::decode_one::<stablebench_protocol::Result<T>>(&bytes)
         .with_context(|| format!("{method} answered something else than expected"))?;
     match answer {
         Ok(value) => Ok(value),

@@ -1,10 +1,11 @@
-//! One line a case, with the raw values.
+//! One line a case, with the raw values; empty where the replica does not tell one.
 
 use std::fmt::Write;
 
 use anyhow::Result;
 
 use super::Export;
+use crate::replica::Inside;
 use crate::results::Results;
 
 pub struct Csv;
@@ -18,6 +19,14 @@ impl Export for Csv {
         );
         for case in &results.cases {
             let (measured, message) = (&case.measurement, &case.message);
+            let inside = |value: fn(&Inside) -> u64| {
+                message
+                    .inside
+                    .as_ref()
+                    .map(value)
+                    .map(|value| value.to_string())
+                    .unwrap_or_default()
+            };
             writeln!(
                 text,
                 "{},{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -28,12 +37,12 @@ impl Export for Csv {
                 results.payload,
                 measured.instructions,
                 measured.counter_overhead,
-                message.instructions,
-                message.charge,
+                inside(|inside| inside.instructions),
+                inside(|inside| inside.charge),
                 message.cycles,
-                message.heap_pages_changed,
-                message.stable_pages_accessed,
-                message.stable_pages_written,
+                inside(|inside| inside.heap_pages_changed),
+                inside(|inside| inside.stable_pages_accessed),
+                inside(|inside| inside.stable_pages_written),
             )?;
         }
         Ok(text)

@@ -1,5 +1,6 @@
 //! Makes text of results: one file a format.
 
+pub mod comparison;
 mod csv;
 pub mod number;
 mod overtaking;

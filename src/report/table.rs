@@ -228,7 +228,7 @@ impl Table {
              bytes on bare stable memory.\nInstructions of one message, SQLite in one \
              transaction, read from performance_counter(0); reading it twice costs {overhead}, \
              not subtracted.\nWhat the counter does not see, changed heap pages, is in the saved \
-             results as `message.charge`.",
+             results as `message.inside.charge`.",
             if self.markdown { "Bold" } else { BEST }
         )?;
         if results.settings.iter().any(|setting| {

@@ -8,11 +8,12 @@
 //! Rows have the ids 0, 10, 20, …; those added in the middle lie between them.
 
 use anyhow::Result;
+use clap::ValueEnum;
 use stablebench_protocol::{Digest, Engine, JournalMode, SqliteConfig};
 use stablebench_workload::payload::Payload;
 use stablebench_workload::{ContentDigest, Ids, ids::STEP};
 
-use crate::cli::{Place, UsersArgs};
+use crate::cli::{Place, ReplicaKind, TargetArgs, UsersArgs};
 use crate::suites::published;
 
 /// What one run of the suite measures.
@@ -78,7 +79,7 @@ impl Plan {
     /// What the arguments mean.
     pub fn new(args: &UsersArgs) -> Self {
         if args.as_published {
-            return Self::as_published();
+            return Self::as_published(args);
         }
         let mut settings = Vec::new();
         for engine in unique(args.engines.iter().map(|engine| Engine::from(*engine))) {
@@ -111,7 +112,7 @@ impl Plan {
     }
 
     /// The post's run: its spans of ids, with step 10, were a tenth as many rows.
-    fn as_published() -> Self {
+    fn as_published(args: &UsersArgs) -> Self {
         let mut batches: Vec<u64> = published::USERS.rows.iter().map(|row| row.rows()).collect();
         batches.dedup();
         let mut settings = vec![Setting { engine: Engine::Btree, journal_mode: None }];
@@ -128,7 +129,7 @@ impl Plan {
                 .into_iter()
                 .map(|rows| Insertion { place: Place::Middle, rows })
                 .collect(),
-            command: "stablebench run users --as-published".to_owned(),
+            command: format!("stablebench run users --as-published{}", on(&args.target)),
             as_published: true,
         }
     }
@@ -177,20 +178,32 @@ fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 fn command(args: &UsersArgs, batches: &[u64]) -> String {
     let list = |items: Vec<String>| items.join(",");
-    let name = |value: Option<clap::builder::PossibleValue>| {
-        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
-    };
-    use clap::ValueEnum;
     format!(
         "stablebench run users --rows {} --batches {} --engines {} --journal-modes {} --at {} \
-         --payload {}",
+         --payload {}{}",
         args.rows,
         list(batches.iter().map(ToString::to_string).collect()),
-        list(args.engines.iter().map(|engine| name(engine.to_possible_value())).collect()),
-        list(args.journal_modes.iter().map(|mode| name(mode.to_possible_value())).collect()),
-        list(args.at.iter().map(|place| name(place.to_possible_value())).collect()),
+        list(args.engines.iter().map(typed).collect()),
+        list(args.journal_modes.iter().map(typed).collect()),
+        list(args.at.iter().map(typed).collect()),
         args.payload,
+        on(&args.target),
     )
+}
+
+/// As it is typed.
+fn typed(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// The replica, where it is not the one that is taken anyway.
+fn on(target: &TargetArgs) -> String {
+    match target.replica {
+        ReplicaKind::Embedded => String::new(),
+        ReplicaKind::PocketIc => {
+            format!(" --replica {} --subnet {}", typed(&target.replica), typed(&target.subnet))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use stablebench_replica::Canister;
 const POPULATED: u64 = 10_000;
 
 fn recorded() -> Canister {
-    let path = root().join("crates/replica/tests/conformance/users.wasm.gz");
+    let path = root().join("crates/conformance/cases/users.wasm.gz");
     let module = replica().compile(&std::fs::read(path).unwrap()).unwrap();
     let mut canister = replica().create_canister().unwrap();
     let installed = canister.install(&module, CONTROLLER, b"").unwrap();

@@ -1,4 +1,4 @@
-use crate::{Canister, KeyValue, Pragmas, heap_pages, measure, stable_pages};
+use crate::{Canister, KeyValue, Pragmas, heap_pages, instructions, measure, stable_pages};
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, EngineDescription, Error,
     MAX_PAYLOAD_BYTES, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
@@ -175,7 +175,12 @@ impl<C: Canister> Host<C> {
         engine.prepare()?;
         let mut digest = ContentDigest::from(part.digest);
         let next = engine.digest(part.position, limit, &mut digest)?;
-        Ok(DigestPart { digest: digest.value(), position: next.unwrap_or(0), done: next.is_none() })
+        Ok(DigestPart {
+            digest: digest.value(),
+            position: next.unwrap_or(0),
+            done: next.is_none(),
+            message_instructions: instructions(),
+        })
     }
 
     /// Removes all rows of an engine.

@@ -31,4 +31,4 @@ pub use key_value::KeyValue;
 pub use measure::measure;
 pub use pragmas::{Keyword, Pragmas};
 pub use state::State;
-pub use system::{heap_pages, stable_pages};
+pub use system::{heap_pages, instructions, stable_pages};

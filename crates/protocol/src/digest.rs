@@ -21,4 +21,6 @@ pub struct DigestPart {
     pub position: u64,
     /// Whether every row was seen.
     pub done: bool,
+    /// `performance_counter(0)` after this part: how many rows the next may be about.
+    pub message_instructions: u64,
 }

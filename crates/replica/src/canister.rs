@@ -129,7 +129,11 @@ impl Canister {
         let began = now();
         let (id, induction) = (self.id(), cycles::induction(method, argument));
         let Some(module) = self.module.clone() else {
-            return Ok(Execution::refused(Fault::NoModule.reject(&id)));
+            // The message is not let in, which the replica words in its own way.
+            return Ok(Execution::refused(Reject {
+                code: ErrorCode::CanisterWasmModuleNotFound,
+                message: "Requested canister has no wasm module".to_owned(),
+            }));
         };
         if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
             return Ok(Execution::refused(too_large(argument.len())));

@@ -1,0 +1,160 @@
+//! What is typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use stablebench_conformance::{Call, Kind};
+
+const EXAMPLES: &str = "\
+Examples:
+  conformance check crates/conformance/cases/*.json crates/conformance/cases/*.json.gz
+  conformance generate random --seed 7 --count 100 -o random.json.gz
+  POCKET_IC_BIN=./pocket-ic conformance record random.json.gz -o recorded.json.gz
+  POCKET_IC_BIN=./pocket-ic conformance record my.wasm --call update:set:00 -o my.json
+  POCKET_IC_BIN=./newer/pocket-ic conformance verify recorded.json.gz my.json
+
+Exit codes: 0 nothing differs, 1 something does, 2 it could not be found out.";
+
+/// Holds the embedded replica, and PocketIC servers, to recorded cases
+#[derive(Debug, Parser)]
+#[command(name = "conformance", version, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs recorded cases on the embedded replica and lists what differs
+    Check(Check),
+    /// Runs cases on a PocketIC server and writes down what it answered
+    Record(Record),
+    /// Runs recorded cases on a PocketIC server and lists what differs
+    Verify(Verify),
+    /// Makes cases to record
+    Generate(Generate),
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Files of recorded cases, plain or gzipped
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(long_about = "Runs cases on a PocketIC server and writes down what it answered.\n\n\
+        The server is the one that POCKET_IC_BIN names. Each case runs on a fresh instance with \
+        one canister. Inputs are files of cases, recorded before or not, and modules (.wat, \
+        .wasm, .wasm.gz): each exported update and query of a module is called once with an \
+        empty argument, unless --call says otherwise. OUT is written when everything is \
+        recorded; if the server fails, what was recorded before is kept in a file beside it.")]
+pub struct Record {
+    /// Files of cases, and modules
+    #[arg(required = true, value_name = "IN")]
+    pub inputs: Vec<PathBuf>,
+    /// The file to write, gzipped if its name ends in .gz
+    #[arg(short, long)]
+    pub out: PathBuf,
+    /// A call of the modules, instead of all their methods; may be repeated
+    #[arg(long = "call", value_name = "KIND:METHOD:HEX", value_parser = call)]
+    pub calls: Vec<Call>,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Debug, Args)]
+#[command(long_about = "Runs recorded cases on a PocketIC server and lists what differs.\n\n\
+        The server is the one that POCKET_IC_BIN names. This tells what a new version of the \
+        server does otherwise than the one that the cases were recorded on.")]
+pub struct Verify {
+    /// Files of recorded cases, plain or gzipped
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Server {
+    /// The subnet of each instance; recorded cases are of an application subnet
+    #[arg(long, value_enum, default_value_t = Subnet::Application)]
+    pub subnet: Subnet,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Subnet {
+    /// 13 nodes, production limits
+    Application,
+    /// Production limits; nothing is paid for
+    System,
+    /// An application subnet with very high instruction limits
+    Benchmarking,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Makes cases to record.\n\nThe same seed makes the same file. The cases have no \
+        expectations: record them on a PocketIC server, then check them."
+)]
+pub struct Generate {
+    /// What the cases are about
+    #[arg(value_enum)]
+    pub what: What,
+    /// Where the random numbers begin
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// modules: how often everything is measured; random: programs; canister: sequences
+    /// of calls [default: 1, 100, 10]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub count: Option<u16>,
+    /// canister: the module of the bench canister (`stablebench build bench` prints it)
+    #[arg(long, value_name = "FILE", required_if_eq("what", "canister"))]
+    pub wasm: Option<PathBuf>,
+    /// The file to write, gzipped if its name ends in .gz
+    #[arg(short, long)]
+    pub out: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// Each operator and each call of the System API between two readings of the counter
+    Modules,
+    /// Random programs
+    Random,
+    /// Random calls of the bench canister
+    Canister,
+}
+
+/// Reads `update:METHOD:HEX`.
+fn call(text: &str) -> Result<Call, String> {
+    let mut parts = text.splitn(3, ':');
+    let (kind, method) = (parts.next().unwrap_or_default(), parts.next());
+    let kind = [Kind::Update, Kind::Query, Kind::Upgrade, Kind::Reinstall]
+        .into_iter()
+        .find(|one| one.name() == kind)
+        .ok_or("begins with update:, query:, upgrade: or reinstall:")?;
+    let method = method.ok_or("needs a method, as in update:METHOD:HEX")?;
+    Call::from_hex(kind, method, parts.next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn calls_are_read() {
+        assert_eq!(call("update:set:00ff"), Ok(Call::new(Kind::Update, "set", [0, 255])));
+        assert_eq!(call("query:get"), Ok(Call::new(Kind::Query, "get", [])));
+        assert_eq!(call("upgrade::"), Ok(Call::new(Kind::Upgrade, "", [])));
+        for wrong in ["", "set", "update", "update:set:0", "update:set:zz", "Update:set:"] {
+            assert!(call(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What must hold between a recorded case and what a target answers.
+//!
+//! * Replies bit for bit, reject codes by name.
+//! * Of a reject's message the part that servers agree on: the first line, without the
+//!   canister's id in front and full stops behind.
+//! * `cycles_charged` of updates, but for a stack overflow, whose depth depends on the
+//!   compiler. Installs, upgrades and reinstalls also pay for compiling, queries nothing.
+//!
+//! A call that has an `expect` counts as one, a refused install as one. If a module that
+//! should be installed is refused, or the other way round, each call of the case fails.
+
+use std::fmt;
+
+use crate::target::{Answer, Answers};
+use crate::{Call, Case, Expect, Kind, hex};
+
+/// Bytes of a reply that a difference shows.
+const SHOWN: usize = 64;
+
+/// A call that was not answered as recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The case's name.
+    pub case: String,
+    /// The call's number and method.
+    pub call: String,
+    /// What was recorded.
+    pub expected: String,
+    /// What was answered.
+    pub got: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, call, expected, got } = self;
+        write!(f, "{case} / {call}\n  expected {expected}\n  got      {got}")
+    }
+}
+
+/// How many calls were answered as recorded, and which were not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Calls answered as recorded.
+    pub passed: usize,
+    /// The others.
+    pub differences: Vec<Difference>,
+}
+
+impl Outcome {
+    /// Adds what became of a case.
+    pub fn compare(&mut self, case: &Case, answers: &Answers) {
+        match (answers, &case.install) {
+            (Answers::Refused(answer), Some(expected)) => {
+                self.check(&case.name, "install".to_owned(), expected, answer, false);
+            }
+            (Answers::Refused(answer), None) => {
+                self.lose(case, INSTALLED.to_owned(), Seen::answered(answer, false).to_string());
+            }
+            (Answers::Calls(_), Some(expected)) => {
+                self.lose(case, Seen::expected(expected, false).to_string(), INSTALLED.to_owned());
+            }
+            (Answers::Calls(answers), None) => {
+                for (number, (call, answer)) in case.calls.iter().zip(answers).enumerate() {
+                    if let Some(expected) = &call.expect {
+                        let name = format!("{number} {}", named(call));
+                        let cycles = call.kind == Kind::Update && !overflows(expected);
+                        self.check(&case.name, name, expected, answer, cycles);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(
+        &mut self,
+        case: &str,
+        call: String,
+        expected: &Expect,
+        answer: &Answer,
+        cycles: bool,
+    ) {
+        let wanted = Seen::expected(expected, cycles);
+        let had = Seen::answered(answer, cycles && answer.cycles.is_some());
+        if wanted == had {
+            self.passed += 1;
+            return;
+        }
+        let from = first_difference(&wanted, &had);
+        self.differences.push(Difference {
+            case: case.to_owned(),
+            call,
+            expected: wanted.shown(from),
+            got: had.shown(from),
+        });
+    }
+
+    /// Every call of the case is lost with its canister.
+    fn lose(&mut self, case: &Case, expected: String, got: String) {
+        let mut lost: Vec<String> =
+            case.calls.iter().map(|call| format!("install (for {})", named(call))).collect();
+        if lost.is_empty() {
+            lost.push("install".to_owned());
+        }
+        self.differences.extend(lost.into_iter().map(|call| Difference {
+            case: case.name.clone(),
+            call,
+            expected: expected.clone(),
+            got: got.clone(),
+        }));
+    }
+}
+
+const INSTALLED: &str = "an installed canister";
+
+fn named(call: &Call) -> &str {
+    if call.method.is_empty() { call.kind.name() } else { &call.method }
+}
+
+fn overflows(expected: &Expect) -> bool {
+    matches!(expected, Expect::Reject { message, .. } if message.contains("stack overflow"))
+}
+
+/// What is compared of an answer.
+#[derive(PartialEq, Eq)]
+struct Seen<'a> {
+    result: Result<&'a [u8], (&'a str, &'a str)>,
+    cycles: Option<u128>,
+}
+
+impl<'a> Seen<'a> {
+    fn expected(expected: &'a Expect, cycles: bool) -> Self {
+        let (result, charged) = match expected {
+            Expect::Reply { hex, cycles_charged, .. } => (Ok(hex.as_slice()), *cycles_charged),
+            Expect::Reject { code, message, cycles_charged } => {
+                (Err((code.as_str(), comparable(message))), *cycles_charged)
+            }
+        };
+        Self { result, cycles: cycles.then_some(charged) }
+    }
+
+    fn answered(answer: &'a Answer, cycles: bool) -> Self {
+        let result = match &answer.outcome {
+            Ok(reply) => Ok(reply.as_slice()),
+            Err(reject) => Err((reject.code.as_str(), comparable(&reject.message))),
+        };
+        Self { result, cycles: answer.cycles.filter(|_| cycles) }
+    }
+
+    /// What a difference says, of long replies from the byte `from` on.
+    fn shown(&self, from: usize) -> String {
+        let mut text = match self.result {
+            Ok(reply) if reply.len() <= SHOWN => format!("reply {}", hex::encode(reply)),
+            Ok(reply) => {
+                let from = from.min(reply.len());
+                let to = reply.len().min(from + SHOWN);
+                let bytes = hex::encode(&reply[from..to]);
+                format!("reply of {} bytes, at {from} {bytes}", reply.len())
+            }
+            Err((code, message)) => format!("{code}: {message}"),
+        };
+        if let Some(cycles) = self.cycles {
+            text.push_str(&format!(" for {cycles} cycles"));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown(0))
+    }
+}
+
+/// Where two replies begin to differ: at the start of that number, if they are numbers.
+fn first_difference(wanted: &Seen<'_>, had: &Seen<'_>) -> usize {
+    match (wanted.result, had.result) {
+        (Ok(wanted), Ok(had)) => {
+            let same = wanted.iter().zip(had).take_while(|(one, other)| one == other).count();
+            same / 8 * 8
+        }
+        _ => 0,
+    }
+}
+
+/// The part of a message that servers agree on.
+fn comparable(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default();
+    line.strip_prefix("Error from Canister ")
+        .and_then(|rest| rest.split_once(": "))
+        .map_or(line, |(_, rest)| rest)
+        .trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+    use crate::target::Reject;
+
+    fn reply(bytes: &[u8], cycles: u128) -> Answer {
+        Answer { outcome: Ok(bytes.to_vec()), cycles: Some(cycles) }
+    }
+
+    fn reject(message: &str) -> Answer {
+        let reject = Reject { code: "CanisterTrapped".to_owned(), message: message.to_owned() };
+        Answer { outcome: Err(reject), cycles: Some(7) }
+    }
+
+    fn recorded(answer: &Answer) -> Option<Expect> {
+        Some(crate::record::expectation(answer))
+    }
+
+    /// A case of one call, recorded and run.
+    fn compared(kind: Kind, before: &Answer, now: Answer) -> Outcome {
+        let call = Call { expect: recorded(before), ..Call::new(kind, "go", []) };
+        let case = Case {
+            name: "one".to_owned(),
+            group: "tests".to_owned(),
+            module: Source::Wat("(module)".to_owned()),
+            install: None,
+            calls: vec![call],
+        };
+        let mut outcome = Outcome::default();
+        outcome.compare(&case, &Answers::Calls(vec![now]));
+        outcome
+    }
+
+    #[test]
+    fn cycles_hold_for_updates_alone() {
+        for (kind, passed) in
+            [(Kind::Update, 0), (Kind::Query, 1), (Kind::Upgrade, 1), (Kind::Reinstall, 1)]
+        {
+            assert_eq!(compared(kind, &reply(b"a", 1), reply(b"a", 2)).passed, passed, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_stack_overflow_may_cost_what_it_likes() {
+        let overflow = "Error from Canister aaaaa-aa: Canister trapped: stack overflow";
+        let other = Answer { cycles: Some(8), ..reject(overflow) };
+        assert_eq!(compared(Kind::Update, &reject(overflow), other).passed, 1);
+    }
+
+    #[test]
+    fn servers_may_name_canisters_and_end_sentences_as_they_like() {
+        let before = reject("Error from Canister aaaaa-aa: Canister trapped: unreachable.");
+        let now = reject("Error from Canister x: Canister trapped: unreachable\nand more");
+        assert_eq!(compared(Kind::Update, &before, now).passed, 1);
+        let now = reject("Error from Canister x: Canister trapped: heap out of bounds");
+        assert_eq!(compared(Kind::Update, &before, now).differences.len(), 1);
+    }
+
+    #[test]
+    fn a_long_reply_is_shown_from_the_number_that_differs() {
+        let (before, mut after) = (vec![0; 200], vec![0; 200]);
+        after[99] = 1;
+        let outcome = compared(Kind::Query, &reply(&before, 0), reply(&after, 0));
+        let got = &outcome.differences[0].got;
+        assert!(got.starts_with("reply of 200 bytes, at 96 00000001"), "{got}");
+    }
+
+    #[test]
+    fn a_case_whose_install_differs_has_failed_even_without_calls() {
+        let mut case = Case {
+            name: "none".to_owned(),
+            group: "tests".to_owned(),
+            module: Source::Wat("(module)".to_owned()),
+            install: None,
+            calls: Vec::new(),
+        };
+        let mut outcome = Outcome::default();
+        outcome.compare(&case, &Answers::Refused(reject("no")));
+        case.install = recorded(&reject("no"));
+        outcome.compare(&case, &Answers::Calls(Vec::new()));
+        assert_eq!((outcome.passed, outcome.differences.len()), (0, 2));
+        // Refused both times, for whatever cycles.
+        outcome.compare(&case, &Answers::Refused(Answer { cycles: None, ..reject("no") }));
+        assert_eq!((outcome.passed, outcome.differences.len()), (1, 2));
+    }
+}

@@ -1,0 +1,77 @@
+//! Cases on the embedded replica.
+
+use stablebench_replica::{self as replica, ErrorCode, Execution, Module, Principal, Replica};
+use tempfile::TempDir;
+
+use crate::Kind;
+use crate::target::{Answer, Canister, Failure, Installed, Reject, Target};
+
+const CALLER: Principal = Principal::anonymous();
+
+/// The embedded replica. Cases that share a module compile it once.
+pub struct Embedded {
+    replica: Replica,
+    /// Where compiled modules are; `None` where no folder could be made.
+    _cache: Option<TempDir>,
+}
+
+impl Embedded {
+    /// Starts a replica.
+    ///
+    /// # Errors
+    ///
+    /// If this machine is not one that the engine compiles for.
+    pub fn new() -> Result<Self, Failure> {
+        let cache = tempfile::tempdir().ok();
+        let replica = Replica::new(cache.as_ref().map(|cache| cache.path().to_owned()))?;
+        Ok(Self { replica, _cache: cache })
+    }
+}
+
+impl Target for Embedded {
+    fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
+        let module = match self.replica.compile(wasm) {
+            Ok(module) => module,
+            Err(reject) => return Ok(refused(reject)),
+        };
+        let mut canister = self.replica.create_canister()?;
+        // An image too large for this machine is refused as the IC refuses it.
+        let outcome = match canister.install(&module, CALLER, &[]) {
+            Ok(execution) => execution.outcome,
+            Err(error) => Err(replica::Reject {
+                code: ErrorCode::CanisterOutOfMemory,
+                message: error.to_string(),
+            }),
+        };
+        Ok(match outcome {
+            Ok(_) => Installed::Canister(Box::new(Installation { canister, module })),
+            Err(reject) => refused(reject),
+        })
+    }
+}
+
+struct Installation {
+    canister: replica::Canister,
+    module: Module,
+}
+
+impl Canister for Installation {
+    fn call(&mut self, kind: Kind, method: &str, arg: &[u8]) -> Result<Answer, Failure> {
+        let Self { canister, module } = self;
+        let Execution { outcome, cycles, .. } = match kind {
+            Kind::Update => canister.update(CALLER, method, arg)?,
+            Kind::Query => canister.query(CALLER, method, arg)?,
+            Kind::Upgrade => canister.upgrade(module, CALLER, arg)?,
+            Kind::Reinstall => canister.install(module, CALLER, arg)?,
+        };
+        Ok(Answer { outcome: outcome.map_err(reject), cycles: Some(cycles.get()) })
+    }
+}
+
+fn refused(refusal: replica::Reject) -> Installed {
+    Installed::Refused(Answer { outcome: Err(reject(refusal)), cycles: None })
+}
+
+fn reject(reject: replica::Reject) -> Reject {
+    Reject { code: reject.code.name().to_owned(), message: reject.message }
+}

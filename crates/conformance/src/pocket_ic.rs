@@ -1,0 +1,84 @@
+//! Cases on a PocketIC server: each on a fresh instance with one canister.
+
+use std::sync::Arc;
+
+use stablebench_pocket_ic::{Error, Instance, Mode, Principal, Server, Subnet, Version};
+
+use crate::Kind;
+use crate::target::{Answer, Canister, Failure, Installed, Reject, Target};
+
+const CALLER: Principal = Principal::anonymous();
+
+/// A PocketIC server. It ends with this value.
+pub struct PocketIc {
+    server: Arc<Server>,
+    subnet: Subnet,
+}
+
+impl PocketIc {
+    /// Starts the server that `POCKET_IC_BIN` names, or one that the client downloads.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or it does not start.
+    pub fn start(subnet: Subnet) -> Result<Self, Error> {
+        Ok(Self { server: Server::start()?, subnet })
+    }
+
+    /// The server's version.
+    pub fn version(&self) -> Version {
+        self.server.version()
+    }
+}
+
+impl Target for PocketIc {
+    fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
+        let instance = self.server.instance(self.subnet)?;
+        let id = instance.create_canister(CALLER)?;
+        let canister = Installation { instance, id, wasm: wasm.to_vec() };
+        let answer = canister.paid(|canister| canister.put(Mode::Install, &[]))?;
+        Ok(match answer.outcome {
+            Ok(_) => Installed::Canister(Box::new(canister)),
+            Err(_) => Installed::Refused(answer),
+        })
+    }
+}
+
+struct Installation {
+    instance: Instance,
+    id: Principal,
+    wasm: Vec<u8>,
+}
+
+type Outcome = Result<Vec<u8>, stablebench_pocket_ic::Reject>;
+
+impl Installation {
+    fn put(&self, mode: Mode, arg: &[u8]) -> Result<Outcome, Error> {
+        let done = self.instance.install(self.id, CALLER, mode, &self.wasm, arg)?;
+        Ok(done.map(|()| Vec::new()))
+    }
+
+    /// The answer, and by how much the balance is lower after it than before.
+    fn paid(
+        &self,
+        message: impl FnOnce(&Self) -> Result<Outcome, Error>,
+    ) -> Result<Answer, Failure> {
+        let before = self.instance.balance(self.id)?;
+        let outcome = message(self)?;
+        let after = self.instance.balance(self.id)?;
+        let outcome =
+            outcome.map_err(|reject| Reject { code: reject.code, message: reject.message });
+        Ok(Answer { outcome, cycles: Some(before.saturating_sub(after)) })
+    }
+}
+
+impl Canister for Installation {
+    fn call(&mut self, kind: Kind, method: &str, arg: &[u8]) -> Result<Answer, Failure> {
+        self.paid(|canister| match kind {
+            Kind::Update => canister.instance.update(canister.id, CALLER, method, arg),
+            Kind::Query => canister.instance.query(canister.id, CALLER, method, arg),
+            Kind::Upgrade => canister.put(Mode::Upgrade, arg),
+            Kind::Reinstall => canister.put(Mode::Reinstall, arg),
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! The embedded replica against recordings of a PocketIC server.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use stablebench_conformance::{Embedded, Outcome, hold, read, write};
+
+fn recorded(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file)
+}
+
+fn check(file: &str, calls: usize) {
+    let mut outcome = Outcome::default();
+    hold(&mut Embedded::new().unwrap(), &recorded(file), &mut outcome, |_| {}).unwrap();
+    let listed: Vec<String> = outcome.differences.iter().map(ToString::to_string).collect();
+    assert!(listed.is_empty(), "{}", listed.join("\n"));
+    assert_eq!(outcome.passed, calls, "the file holds as many calls");
+}
+
+#[test]
+fn modules() {
+    check("modules.json", 58);
+}
+
+#[test]
+fn random() {
+    check("random.json.gz", 80);
+}
+
+#[test]
+fn edges() {
+    check("edges.json.gz", 81);
+}
+
+#[test]
+fn generated_modules() {
+    check("generated-modules.json.gz", 521);
+}
+
+#[test]
+fn generated_random() {
+    check("generated-random.json.gz", 300);
+}
+
+#[test]
+fn users() {
+    check("users.json", 138);
+}
+
+fn text(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap();
+    let mut text = String::new();
+    match path.extension().unwrap().to_str().unwrap() {
+        "gz" => flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text),
+        _ => bytes.as_slice().read_to_string(&mut text),
+    }
+    .unwrap();
+    text
+}
+
+#[test]
+fn a_file_that_is_read_and_written_is_the_same_text() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "modules.json",
+        "random.json.gz",
+        "edges.json.gz",
+        "generated-modules.json.gz",
+        "generated-random.json.gz",
+        "users.json",
+    ] {
+        let cases = read(&recorded(name)).unwrap();
+        let copy = folder.path().join(name);
+        write(&copy, &cases).unwrap();
+        assert!(text(&recorded(name)) == text(&copy), "{name} has changed");
+        assert_eq!(read(&copy).unwrap(), cases);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing temporary is left");
+}
+
+#[test]
+fn what_is_no_case_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cases.json");
+    for (text, told) in [
+        (r#"[{"name": "a", "group": "b", "calls": []}]"#, "needs a wat or a wasm"),
+        (r#"[{"name": "a", "group": "b", "wat": "", "extra": 1, "calls": []}]"#, "extra"),
+        (
+            r#"[{"name": "a", "group": "b", "wat": "",
+                "calls": [{"method": "m", "kind": "update", "arg": "0x"}]}]"#,
+            "no hex digit",
+        ),
+        (
+            r#"[{"name": "a", "group": "b", "wat": "", "calls": [{"method": "m", "kind": "query",
+                "arg": "", "expect": {"reply": {"hex": "", "cycles": 1}}}]}]"#,
+            "cycles",
+        ),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains(told) && error.contains("cases.json"), "{error}");
+    }
+}

@@ -1,0 +1,275 @@
+//! Two replicas that do the same: every message goes to both, and the run ends at
+//! the first answer that is not the same.
+//!
+//! What was sent until then is saved twice, each time with the answers of one of
+//! them, as files of recorded cases: either can be replayed on the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use stablebench_conformance::{Answers, Call, Case, Expect, Kind, Outcome, Source};
+
+use super::{Answer, Canister, Cost, Identity, Messages, Replica};
+
+/// The module, beside the files of calls.
+const MODULE: &str = "canister.wasm";
+
+/// The first replica's answers, once the second's are the same.
+pub struct Lockstep {
+    replicas: [Box<dyn Replica + Send>; 2],
+    told: Told,
+}
+
+/// What a difference is reported with.
+#[derive(Clone)]
+struct Told {
+    names: [String; 2],
+    /// Whether both charge alike.
+    cycles: bool,
+    /// Where differing sequences are saved.
+    directory: PathBuf,
+}
+
+impl Lockstep {
+    /// `directory` is made when there is something to save.
+    pub fn new(replicas: [Box<dyn Replica + Send>; 2], directory: PathBuf) -> Self {
+        let identities = replicas.each_ref().map(|replica| replica.identity());
+        let cycles = identities[0].subnet == identities[1].subnet;
+        Self { replicas, told: Told { names: identities.map(|it| it.kind), cycles, directory } }
+    }
+}
+
+impl Replica for Lockstep {
+    fn identity(&self) -> Identity {
+        self.replicas[0].identity()
+    }
+
+    fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
+        let [first, second] = &self.replicas;
+        Ok(Box::new(Both {
+            sides: [first.install(wasm)?, second.install(wasm)?],
+            history: History { wasm: wasm.into(), sent: Vec::new(), told: self.told.clone() },
+        }))
+    }
+}
+
+/// A canister, or a fork of it, on both.
+struct Both<M> {
+    sides: [M; 2],
+    history: History,
+}
+
+impl<M: Messages> Messages for Both<M> {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        let [first, second] = &mut self.sides;
+        let answers = [first.update(method, argument)?, second.update(method, argument)?];
+        self.history.agree(Kind::Update, method, argument, answers)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        let [first, second] = &mut self.sides;
+        let answers = [first.query(method, argument)?, second.query(method, argument)?];
+        self.history.agree(Kind::Query, method, argument, answers)
+    }
+}
+
+impl Canister for Both<Box<dyn Canister>> {
+    fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
+        let [first, second] = &mut self.sides;
+        let sides = [first.fork()?, second.fork()?];
+        Ok(Box::new(Both { sides, history: self.history.clone() }))
+    }
+}
+
+/// Everything that a canister was sent since it was installed.
+#[derive(Clone)]
+struct History {
+    wasm: Arc<[u8]>,
+    sent: Vec<[Call; 2]>,
+    told: Told,
+}
+
+impl History {
+    /// Notes both answers and hands on the first, if they are the same.
+    fn agree(
+        &mut self,
+        kind: Kind,
+        method: &str,
+        argument: &[u8],
+        answers: [Answer; 2],
+    ) -> Result<Answer> {
+        let call = Call::new(kind, method, argument);
+        let [first, second] = &answers;
+        let outcome = self.compared(&call, first, second);
+        self.sent.push(
+            answers.each_ref().map(|answer| Call { expect: Some(expect(answer)), ..call.clone() }),
+        );
+        let [first, _] = answers;
+        let Some(difference) = outcome.differences.first() else {
+            return Ok(first);
+        };
+        let saved = self.save().context("the calls that led to a difference are lost")?;
+        let [one, other] = &self.told.names;
+        bail!(
+            "{one} and {other} differ in the answer to {method}, call {} of the canister:\n  \
+             {one}: {}\n  {other}: {}\nthe calls are saved with the answers of each; replay them \
+             with: conformance check {saved}",
+            self.sent.len(),
+            difference.expected,
+            difference.got,
+        )
+    }
+
+    /// Compares as recorded cases are compared, the first answer being the recorded one.
+    fn compared(&self, call: &Call, first: &Answer, second: &Answer) -> Outcome {
+        let paid = |answer: &Answer| {
+            let cycles = if self.told.cycles { answer.cost.cycles } else { 0 };
+            Answer { cost: Cost { cycles, ..answer.cost }, ..answer.clone() }
+        };
+        let (first, second) = (paid(first), paid(second));
+        let call = Call { expect: Some(expect(&first)), ..call.clone() };
+        let answer = stablebench_conformance::Answer {
+            outcome: second.outcome.map_err(|reject| stablebench_conformance::Reject {
+                code: reject.code,
+                message: reject.message,
+            }),
+            cycles: Some(u128::from(second.cost.cycles)),
+        };
+        let mut outcome = Outcome::default();
+        outcome.compare(&case("", vec![call]), &Answers::Calls(vec![answer]));
+        outcome
+    }
+
+    /// Saves both sequences and answers the path of the first.
+    fn save(&self) -> Result<String> {
+        let directory = &self.told.directory;
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join(MODULE), &self.wasm)?;
+        for (at, name) in self.told.names.iter().enumerate() {
+            let calls = self.sent.iter().map(|calls| calls[at].clone()).collect();
+            let case = case(&format!("as {name} answered"), calls);
+            stablebench_conformance::write(&file(directory, name), &[case])?;
+        }
+        Ok(file(directory, &self.told.names[0]).display().to_string())
+    }
+}
+
+fn file(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.json"))
+}
+
+fn expect(answer: &Answer) -> Expect {
+    let cycles = u128::from(answer.cost.cycles);
+    match &answer.outcome {
+        Ok(reply) => Expect::Reply { hex: reply.clone(), counts: None, cycles_charged: cycles },
+        Err(reject) => Expect::Reject {
+            code: reject.code.clone(),
+            message: reject.message.clone(),
+            cycles_charged: cycles,
+        },
+    }
+}
+
+fn case(name: &str, calls: Vec<Call>) -> Case {
+    Case {
+        name: name.to_owned(),
+        group: "difference".to_owned(),
+        module: Source::Wasm(MODULE.into()),
+        install: None,
+        calls,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Echoes arguments; the answer after so many messages is spoiled.
+    #[derive(Clone)]
+    struct Echo {
+        name: &'static str,
+        left: usize,
+    }
+
+    impl Echo {
+        fn answer(&mut self, argument: &[u8]) -> Answer {
+            self.left = self.left.saturating_sub(1);
+            let cycles = if self.left == 0 { 8 } else { 7 };
+            Answer { outcome: Ok(argument.to_vec()), cost: Cost { cycles, inside: None } }
+        }
+    }
+
+    impl Replica for Echo {
+        fn identity(&self) -> Identity {
+            Identity {
+                kind: self.name.to_owned(),
+                version: "1".to_owned(),
+                subnet: "application".to_owned(),
+            }
+        }
+
+        fn install(&self, _: &[u8]) -> Result<Box<dyn Canister>> {
+            Ok(Box::new(self.clone()))
+        }
+    }
+
+    impl Messages for Echo {
+        fn update(&mut self, _: &str, argument: &[u8]) -> Result<Answer> {
+            Ok(self.answer(argument))
+        }
+
+        fn query(&mut self, _: &str, argument: &[u8]) -> Result<Answer> {
+            Ok(self.answer(argument))
+        }
+    }
+
+    impl Canister for Echo {
+        fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
+            Ok(Box::new(self.clone()))
+        }
+    }
+
+    fn lockstep(second: usize, directory: &Path) -> Lockstep {
+        let first = Echo { name: "first", left: usize::MAX };
+        let second = Echo { name: "second", left: second };
+        Lockstep::new([Box::new(first), Box::new(second)], directory.join("difference"))
+    }
+
+    #[test]
+    fn what_agrees_is_handed_on_and_nothing_is_saved() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut canister = lockstep(usize::MAX, directory.path()).install(b"module").unwrap();
+        assert_eq!(canister.update("a", b"1").unwrap().outcome.unwrap(), b"1");
+        assert_eq!(canister.fork().unwrap().query("b", b"2").unwrap().outcome.unwrap(), b"2");
+        assert!(!directory.path().join("difference").exists());
+    }
+
+    #[test]
+    fn the_first_difference_ends_it_and_both_sequences_are_saved() {
+        let directory = tempfile::tempdir().unwrap();
+        // The second's third message is dearer.
+        let mut canister = lockstep(3, directory.path()).install(b"module").unwrap();
+        canister.update("a", b"1").unwrap();
+        let mut fork = canister.fork().unwrap();
+        fork.query("b", b"2").unwrap();
+        let error = fork.update("c", b"3").unwrap_err().to_string();
+        assert!(error.contains("answer to c, call 3"), "{error}");
+        assert!(
+            error.contains("first: reply 33 for 7") && error.contains("second: reply 33 for 8")
+        );
+        let saved = directory.path().join("difference");
+        assert_eq!(fs::read(saved.join("canister.wasm")).unwrap(), b"module");
+        for (name, last) in [("first", 7), ("second", 8)] {
+            let cases = stablebench_conformance::read(&file(&saved, name)).unwrap();
+            let calls = &cases[0].calls;
+            let methods: Vec<&str> = calls.iter().map(|call| call.method.as_str()).collect();
+            assert_eq!(methods, ["a", "b", "c"]);
+            let Some(Expect::Reply { hex, cycles_charged, .. }) = &calls[2].expect else {
+                panic!("{:?}", calls[2]);
+            };
+            assert_eq!((hex.as_slice(), *cycles_charged), (b"3".as_slice(), last));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A PocketIC server: the real replica's code on this machine. Each canister has an
+//! instance of its own, so that canisters wait for each other nowhere.
+//!
+//! A fork is the canister itself, put back to a snapshot before it is used again:
+//!
+//! ```text
+//!   fork      take a snapshot, or load it if a fork has been there since
+//!   update    load it if a fork has been there since; the snapshot is then old
+//! ```
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use stablebench_pocket_ic::{Instance, Mode, Principal, Server, Snapshot, Subnet};
+
+use super::{Answer, Canister, Cost, Identity, Messages, Reject, Replica};
+
+/// A server and the kind of subnet that its instances have.
+pub struct PocketIc {
+    server: Arc<Server>,
+    subnet: Subnet,
+}
+
+impl PocketIc {
+    /// Starts the server.
+    pub fn start(subnet: Subnet) -> Result<Self> {
+        Ok(Self { server: Server::start()?, subnet })
+    }
+}
+
+impl Replica for PocketIc {
+    fn identity(&self) -> Identity {
+        Identity {
+            kind: "pocket-ic".to_owned(),
+            version: self.server.version().to_string(),
+            subnet: match self.subnet {
+                Subnet::Application => "application",
+                Subnet::System => "system",
+                Subnet::Benchmarking => "benchmarking",
+            }
+            .to_owned(),
+        }
+    }
+
+    fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
+        let instance = self.server.instance(self.subnet)?;
+        let id = instance.create_canister(CALLER)?;
+        instance
+            .install(id, CALLER, Mode::Install, wasm, &candid::encode_args(())?)?
+            .context("installing failed")?;
+        let balance = instance.balance(id)?;
+        Ok(Box::new(Installed {
+            instance,
+            id,
+            balance,
+            snapshot: None,
+            changed: true,
+            forked: false,
+        }))
+    }
+}
+
+const CALLER: Principal = Principal::anonymous();
+
+/// A canister with a module on an instance of its own.
+struct Installed {
+    instance: Instance,
+    id: Principal,
+    /// Cycles after the last message.
+    balance: u128,
+    /// What the canister was when it was last forked.
+    snapshot: Option<Snapshot>,
+    /// Whether it was changed since, so that the snapshot is old.
+    changed: bool,
+    /// Whether a fork may have changed it since.
+    forked: bool,
+}
+
+impl Installed {
+    /// Undoes what a fork did.
+    fn restore(&mut self) -> Result<()> {
+        if let (true, Some(snapshot)) = (self.forked, &self.snapshot) {
+            self.instance.load_snapshot(self.id, CALLER, snapshot)?;
+            self.balance = self.instance.balance(self.id)?;
+        }
+        self.forked = false;
+        Ok(())
+    }
+
+    fn send(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        let outcome = self.instance.update(self.id, CALLER, method, argument)?;
+        let balance = self.instance.balance(self.id)?;
+        let cycles = self.balance.saturating_sub(balance);
+        self.balance = balance;
+        Ok(answer(outcome, cycles))
+    }
+
+    fn ask(&self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Ok(answer(self.instance.query(self.id, CALLER, method, argument)?, 0))
+    }
+}
+
+impl Messages for Installed {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.restore()?;
+        self.changed = true;
+        self.send(method, argument)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.restore()?;
+        self.ask(method, argument)
+    }
+}
+
+impl Canister for Installed {
+    fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
+        self.restore()?;
+        if self.changed {
+            let old = self.snapshot.as_ref();
+            self.snapshot = Some(self.instance.take_snapshot(self.id, CALLER, old)?);
+            self.balance = self.instance.balance(self.id)?;
+            self.changed = false;
+        }
+        self.forked = true;
+        Ok(Box::new(Fork(self)))
+    }
+}
+
+/// The canister, until it is put back.
+struct Fork<'a>(&'a mut Installed);
+
+impl Messages for Fork<'_> {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.0.send(method, argument)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.0.ask(method, argument)
+    }
+}
+
+fn answer(outcome: Result<Vec<u8>, stablebench_pocket_ic::Reject>, cycles: u128) -> Answer {
+    Answer {
+        outcome: outcome.map_err(|reject| Reject { code: reject.code, message: reject.message }),
+        cost: Cost { cycles: u64::try_from(cycles).unwrap_or(u64::MAX), inside: None },
+    }
+}

@@ -1,0 +1,149 @@
+//! Who may call which method of the bench canister.
+
+use std::collections::BTreeSet;
+
+use candid::types::FuncMode;
+use candid::{CandidType, utils::ArgumentEncoder};
+use candid_parser::utils::CandidSource;
+use serde::de::DeserializeOwned;
+use stablebench_protocol::{
+    Description, DigestPart, Engine, Error, Measurement, SqliteConfig, SqliteSettings,
+};
+
+use crate::bench::Bench;
+use crate::canister::{Replica, STRANGER};
+
+const BTREE: Engine = Engine::Btree;
+const SQLITE: Engine = Engine::Sqlite;
+
+/// The interface's methods; queries, or updates.
+fn methods(queries: bool) -> BTreeSet<String> {
+    let text = include_str!("../../../canisters/bench/bench.did");
+    let (env, service) = CandidSource::Text(text).load().unwrap();
+    let service = service.unwrap();
+    let methods = env.as_service(&service).unwrap().iter();
+    let asked = methods.filter(|(_, function)| {
+        env.as_func(function).unwrap().modes.contains(&FuncMode::Query) == queries
+    });
+    asked.map(|(name, _)| name.clone()).collect()
+}
+
+/// Calls methods, and notes which.
+struct Calls {
+    bench: Bench,
+    called: BTreeSet<String>,
+}
+
+impl Calls {
+    fn new(replica: &dyn Replica) -> Self {
+        Self { bench: Bench::new(replica), called: BTreeSet::new() }
+    }
+
+    fn work(&mut self, method: &str, arguments: impl ArgumentEncoder, rows: u64) {
+        self.called.insert(method.to_owned());
+        self.bench.work(method, arguments, rows);
+    }
+
+    fn update<T>(&mut self, method: &str, arguments: impl ArgumentEncoder) -> T
+    where
+        T: CandidType + DeserializeOwned,
+    {
+        self.called.insert(method.to_owned());
+        self.bench.update(method, arguments)
+    }
+
+    fn query<T>(&mut self, method: &str, arguments: impl ArgumentEncoder) -> T
+    where
+        T: CandidType + DeserializeOwned,
+    {
+        self.called.insert(method.to_owned());
+        self.bench.query(method, arguments)
+    }
+
+    /// An update of a stranger's, which must be refused.
+    fn refused<T>(&mut self, method: &str, arguments: impl ArgumentEncoder)
+    where
+        T: CandidType + DeserializeOwned + PartialEq + std::fmt::Debug,
+    {
+        self.called.insert(method.to_owned());
+        let answer = self.bench.update_as::<T>(STRANGER, method, arguments);
+        assert_eq!(answer, Err(Error::NotController), "{method}");
+    }
+}
+
+pub fn controllers_call_every_method(replica: &dyn Replica) {
+    let mut calls = Calls::new(replica);
+    calls.update::<()>("set_payload", (30_u32,));
+    let config = SqliteConfig { cache_size: Some(77), ..SqliteConfig::default() };
+    let taken: SqliteSettings = calls.update("configure_sqlite", (config,));
+    assert_eq!(taken.cache_size, 77);
+    calls.work("add_users", (BTREE, 0_u64, 10_u64, 5_u64), 5);
+    calls.work("add_users_btree", (50_u64, 10_u64, 5_u64), 5);
+    calls.work("add_users_sqlite", (0_u64, 10_u64, 10_u64), 10);
+    for engine in [BTREE, SQLITE] {
+        calls.work("insert_middle", (engine, 2_u64), 2);
+        calls.work("insert_end", (engine, 3_u64), 3);
+        // 0, 5, … 55: ten are as they were put in; 55 is between.
+        calls.work("read_users", (engine, 0_u64, 5_u64, 12_u64), 7);
+        calls.work("scan_users", (engine, 4_u64), 4);
+        calls.work("update_users", (engine, 0_u64, 10_u64, 3_u64), 3);
+        calls.work("delete_users", (engine, 10_u64, 10_u64, 2_u64), 2);
+        let part: DigestPart = calls.query("digest", (engine, None::<DigestPart>, 100_u64));
+        // 10 + 2 + 3 − 2.
+        assert_eq!((part.done, part.digest.rows), (true, 13), "{engine}");
+    }
+    let btree: DigestPart = calls.query("digest", (BTREE, None::<DigestPart>, 100_u64));
+    let sqlite: DigestPart = calls.query("digest", (SQLITE, None::<DigestPart>, 100_u64));
+    assert_eq!(btree.digest, sqlite.digest, "both did the same");
+    calls.update::<()>("close_connection", ());
+    calls.work("vacuum", (), 0);
+    let settings: SqliteSettings = calls.query("sqlite_settings", ());
+    assert_eq!(settings.cache_size, 77);
+    calls.update::<()>("reset", (BTREE,));
+    let description: Description = calls.query("describe", ());
+    assert_eq!(description.payload_bytes, 30);
+    let rows = |engine| {
+        let found = description.engines.iter().find(|there| there.engine == engine);
+        found.map(|there| there.rows)
+    };
+    assert_eq!((rows(BTREE), rows(SQLITE)), (Some(0), Some(13)));
+    let all: BTreeSet<String> = methods(true).union(&methods(false)).cloned().collect();
+    assert_eq!(calls.called, all);
+}
+
+pub fn strangers_may_only_ask(replica: &dyn Replica) {
+    let mut calls = Calls::new(replica);
+    calls.bench.work("add_users", (BTREE, 0_u64, 10_u64, 20_u64), 20);
+    calls.bench.work("add_users", (SQLITE, 0_u64, 10_u64, 20_u64), 20);
+    let digest = calls.bench.digest(SQLITE);
+    let settings: SqliteSettings = calls.bench.query("sqlite_settings", ());
+
+    // Each would be done for a controller.
+    let (free, there) = ((5_u64, 10_u64, 1_u64), (SQLITE, 0_u64, 10_u64, 5_u64));
+    calls.refused::<Measurement>("add_users", (BTREE, 5_u64, 10_u64, 1_u64));
+    calls.refused::<Measurement>("add_users_btree", free);
+    calls.refused::<Measurement>("add_users_sqlite", free);
+    calls.refused::<Measurement>("insert_middle", (SQLITE, 1_u64));
+    calls.refused::<Measurement>("insert_end", (SQLITE, 1_u64));
+    calls.refused::<Measurement>("read_users", there);
+    calls.refused::<Measurement>("scan_users", (SQLITE, 1_u64));
+    calls.refused::<Measurement>("update_users", there);
+    calls.refused::<Measurement>("delete_users", there);
+    calls.refused::<()>("set_payload", (7_u32,));
+    calls.refused::<()>("reset", (SQLITE,));
+    calls.refused::<SqliteSettings>("configure_sqlite", (SqliteConfig::default(),));
+    calls.refused::<()>("close_connection", ());
+    calls.refused::<Measurement>("vacuum", ());
+    assert_eq!(calls.called, methods(false));
+
+    let Calls { mut bench, .. } = calls;
+    assert_eq!(bench.digest(SQLITE), digest, "nothing has changed");
+    // What they ask is what controllers are told.
+    let arguments = (SQLITE, None::<DigestPart>, 100_u64);
+    let part: DigestPart = bench.query_as(STRANGER, "digest", arguments).unwrap();
+    assert_eq!(part.digest, digest);
+    assert_eq!(bench.query_as(STRANGER, "sqlite_settings", ()), Ok(settings));
+    let description: Description = bench.query("describe", ());
+    assert_eq!(bench.query_as(STRANGER, "describe", ()), Ok(description));
+    assert_eq!(methods(true), ["describe", "digest", "sqlite_settings"].map(str::to_owned).into());
+}
