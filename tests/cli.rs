@@ -56,6 +56,7 @@ fn list_of_suites_and_of_cases() {
 fn mistakes_end_in_one_message_and_exit_code_2() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "no module").unwrap();
+    std::fs::write(directory.path().join("old.json"), r#"{"format": 1}"#).unwrap();
     let mut told = String::new();
     for args in [
         &["--batches=0"][..],
@@ -72,6 +73,13 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         &["call", "bench", "set_payload", "(\"text\")"],
         &["call", "bench", "set_payload", "(1"],
         &["build", "nothing"],
+        &["--verify-embedded"],
+        &["--subnet=system"],
+        &["run", "users", "--replica=mainnet"],
+        &["compare", "missing", "missing"],
+        &["compare", "file", "file"],
+        &["compare", "file", "file", "--threshold=-1%"],
+        &["compare", "old.json", "old.json"],
     ] {
         let output = stablebench(args, directory.path());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -111,15 +119,47 @@ fn two_runs_differ_in_nothing_but_wall_times() {
         let rows = case["rows"].as_u64().unwrap();
         assert_eq!(case["digest"]["rows"], 2_000 + rows);
         assert_eq!(case["measurement"]["rows"], rows);
+        let inside = &case["message"]["inside"];
         let (measured, message, charge) = (
             case["measurement"]["instructions"].as_u64().unwrap(),
-            case["message"]["instructions"].as_u64().unwrap(),
-            case["message"]["charge"].as_u64().unwrap(),
+            inside["instructions"].as_u64().unwrap(),
+            inside["charge"].as_u64().unwrap(),
         );
-        let pages = case["message"]["heap_pages_changed"].as_u64().unwrap();
+        let pages = inside["heap_pages_changed"].as_u64().unwrap();
         assert!(0 < measured && measured < message, "{case}");
         assert_eq!(charge, message + 1_000 * pages, "{case}");
     }
+}
+
+#[test]
+fn runs_are_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    small_run("json", directory.path());
+    let saved = std::fs::read_to_string(directory.path().join("saved.json")).unwrap();
+    let mut other: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    // Of the case btree, middle, 1 row: an instruction of 100 000, and the text.
+    other["cases"][0]["measurement"]["instructions"] = 100_001.into();
+    other["cases"][0]["digest"]["low"] = 7.into();
+    let mut base: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    base["cases"][0]["measurement"]["instructions"] = 100_000.into();
+    base["cases"][0]["digest"]["low"] = 8.into();
+    for (name, results) in [("base.json", base), ("other.json", other)] {
+        std::fs::write(directory.path().join(name), results.to_string()).unwrap();
+    }
+    let compare = |arguments: &[&str], code: i32| {
+        let output = stablebench(&[&["compare"], arguments].concat(), directory.path());
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let same = compare(&["saved.json", "saved.json"], 0);
+    assert!(same.ends_with(" values compared, 0 differ by more than 0 %\n"), "{same}");
+    let differ = compare(&["base.json", "other.json"], 1);
+    assert!(differ.contains("btree middle 1: instructions"), "{differ}");
+    assert!(differ.contains("100 000") && differ.contains("100 001"), "{differ}");
+    assert!(differ.contains("+0.001 %"), "{differ}");
+    assert!(differ.contains("2 differ by more than 0 %"), "{differ}");
+    let near = compare(&["base.json", "other.json", "--threshold=0.5%"], 1);
+    assert!(near.contains("1 differ by more than 0.5 %") && near.contains("digest"), "{near}");
 }
 
 #[test]

@@ -11,7 +11,8 @@ pub fn trials() -> Vec<Trial> {
 fn the_tool_says_how_to_get_it() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let mut run = stablebench(directory.path());
-    let output = run.args(["run", "users", "--replica=pocket-ic", "--rows=10"]).output()?;
+    let output =
+        run.args(["run", "users", "--replica=pocket-ic", "--rows=10", "--batches=1"]).output()?;
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(stdout(&output), "");

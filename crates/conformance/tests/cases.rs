@@ -76,7 +76,7 @@ fn a_file_that_is_read_and_written_is_the_same_text() {
         assert!(text(&recorded(name)) == text(&copy), "{name} has changed");
         assert_eq!(read(&copy).unwrap(), cases);
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "nothing temporary is left");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "nothing temporary is left");
 }
 
 #[test]
