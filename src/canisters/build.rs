@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use super::{Built, Source, root};
+use crate::interrupt;
 use crate::progress::Progress;
 
 /// Builds `source` if it changed.
@@ -118,6 +119,8 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
     let status = child.wait()?;
     step.done("");
     if !status.success() {
+        // Ctrl-C ends cargo as well.
+        interrupt::check()?;
         bail!("cargo could not build canister {}:\n{}", source.name, said.join("\n"));
     }
     let file = format!("{}.wasm", source.package.replace('-', "_"));
