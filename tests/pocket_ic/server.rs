@@ -34,9 +34,10 @@ impl PocketIc {
         }
         let server = Server::start().unwrap_or_else(|error| panic!("the stand-in: {error}"));
         for (name, value) in before {
-            // SAFETY: as above.
             match value {
+                // SAFETY: as above.
                 Some(value) => unsafe { std::env::set_var(name, value) },
+                // SAFETY: as above.
                 None => unsafe { std::env::remove_var(name) },
             }
         }

@@ -32,11 +32,6 @@ impl Instance {
         Self { server, client: Some(client) }
     }
 
-    /// The server that it is on.
-    pub fn server(&self) -> &Arc<Server> {
-        &self.server
-    }
-
     /// Sends an update and waits for its answer, as many rounds as it takes.
     ///
     /// # Errors

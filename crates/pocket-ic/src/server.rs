@@ -91,11 +91,6 @@ impl Server {
         })
     }
 
-    /// The process' id.
-    pub fn process(&self) -> u32 {
-        self.child().id()
-    }
-
     fn child(&self) -> MutexGuard<'_, Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,6 +15,7 @@ use super::routes::Routes;
 const THREADS: usize = 4;
 
 /// Serves until nobody has asked for anything for a while.
+#[expect(clippy::disallowed_methods, reason = "its threads wait for requests for ever")]
 pub fn serve(port_file: &Path, ttl: Duration) -> ExitCode {
     let fault = Fault::asked();
     if fault == Some(Fault::Exit) {

@@ -143,6 +143,7 @@ impl Instance {
 
 impl FaultState {
     /// Notes a call of the management canister; may end the process or refuse it.
+    #[expect(clippy::disallowed_methods, reason = "dying is what it is told to do")]
     fn misbehave(&self, method: &str) -> Option<Reject> {
         let mut calls = self.calls.lock().unwrap();
         let calls = calls.entry(method.to_owned()).or_default();

@@ -143,7 +143,6 @@ fn assembled(instance: &mut Instance, code: &InstallChunkedCode) -> Result<Vec<u
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the fields of both kinds of installs")]
 fn install(
     instance: &mut Instance,
     caller: Principal,
