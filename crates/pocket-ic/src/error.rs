@@ -47,7 +47,10 @@ pub enum Error {
         version: Version,
     },
     /// The server ended, or said nothing, before it listened.
-    #[error("the PocketIC server {path} did not start: {reason}{log}")]
+    #[error(
+        "the PocketIC server {path} did not start: {reason}; start it by hand to see why, or set \
+         POCKET_IC_BIN to another server{log}"
+    )]
     NotStarted {
         /// The server.
         path: PathBuf,
@@ -67,7 +70,7 @@ pub enum Error {
         log: String,
     },
     /// The server runs, but answered a request otherwise than the client expects.
-    #[error("the PocketIC server did not answer {during}: {message}")]
+    #[error("the PocketIC server did not answer {during}; run it again: {message}")]
     Failed {
         /// What was asked of it.
         during: String,
@@ -75,7 +78,7 @@ pub enum Error {
         message: String,
     },
     /// A message was still not answered after so many rounds.
-    #[error("{during} was not answered within {rounds} rounds")]
+    #[error("{during} was not answered within {rounds} rounds; send less in one message")]
     Unanswered {
         /// What was asked of it.
         during: String,
