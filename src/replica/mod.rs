@@ -104,6 +104,18 @@ pub struct Inside {
     pub stable_pages_accessed: u64,
     /// Stable pages of 4 KiB written.
     pub stable_pages_written: u64,
+    /// Calls that read or write stable memory; not in older results.
+    pub stable_calls: Option<StableCalls>,
+}
+
+/// What a message called of stable memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StableCalls {
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
 }
 
 /// Calls an update that answers `variant { Ok : T; Err }`.

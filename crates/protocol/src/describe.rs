@@ -23,8 +23,12 @@ pub struct EngineDescription {
     pub engine: Engine,
     /// Its rows.
     pub rows: u64,
-    /// Bytes of stable memory that it fills, free space inside it included.
+    /// Bytes of its pages or nodes, free space inside them included.
     pub stored_bytes: u64,
+    /// Bytes of the virtual memories that those are in, or of stable memory for a floor.
+    pub virtual_bytes: u64,
+    /// Bytes of heap that its page cache holds.
+    pub cache_bytes: u64,
     /// The digest of its rows, unless there is too much to read in one message: the
     /// method `digest` then reads it in several.
     pub digest: Option<Digest>,

@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod measurement;
 mod sqlite;
+mod work;
 
 pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use digest::{Digest, DigestPart};
@@ -19,6 +20,7 @@ pub use engine::Engine;
 pub use error::{Error, Result};
 pub use measurement::Measurement;
 pub use sqlite::{JournalMode, LockingMode, SqliteConfig, SqliteSettings, Synchronous, TempStore};
+pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.
 pub const MAX_PAYLOAD_BYTES: u32 = 100_000;

@@ -15,6 +15,8 @@ pub struct Measurement {
     pub message_instructions: u64,
     /// Rows written, found or removed; 0 where the work is not about rows.
     pub rows: u64,
+    /// Bytes of the rows' texts that were written or read.
+    pub bytes: u64,
     /// Wasm pages (64 KiB) of heap before the work.
     pub heap_pages_before: u64,
     /// Wasm pages (64 KiB) of heap after the work.

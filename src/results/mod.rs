@@ -1,0 +1,350 @@
+//! Results: one file a run, from which every table is made. `docs/results.md` is the
+//! description for readers.
+//!
+//! ```text
+//!   Results ─┬─ columns   what is compared: an engine and how it is set
+//!            ├─ stores    a column populated with so many rows of so many bytes
+//!            └─ cases     a row of a table, for one column: section, name, outcome
+//! ```
+
+mod file;
+mod older;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use stablebench_protocol::{
+    CrateVersion, Digest, Engine, SqliteConfig, SqliteDescription, SqliteSettings,
+};
+
+use crate::replica::{Cost, Identity};
+
+/// Version of the file's format. Older ones are read, see `older.rs`.
+pub const FORMAT: u32 = 3;
+
+/// Everything that a run found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Results {
+    pub format: u32,
+    /// Version of this tool, or who published the figures.
+    pub stablebench: String,
+    /// Git revision of the sources, with `-dirty` if they were changed.
+    pub revision: Option<String>,
+    pub suite: String,
+    /// Repeats the run.
+    pub command: String,
+    /// The figures that belong beside these: a name of `suites/published`.
+    pub published: Option<String>,
+    /// What random choices follow from.
+    pub seed: u64,
+    pub prices: Prices,
+    pub replica: Identity,
+    pub canister: CanisterInfo,
+    /// What is compared, in the order of the tables.
+    pub columns: Vec<Column>,
+    /// What was populated.
+    pub stores: Vec<Store>,
+    /// What was measured, in the order of the tables.
+    pub cases: Vec<Case>,
+}
+
+/// What cycles are and cost where the canister would run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// Nodes of the subnet for which prices are shown. Cycles in this file are those
+    /// of the replica, which charges as 13 nodes do.
+    pub nodes: u32,
+    /// US dollars for a trillion cycles.
+    pub usd_per_trillion_cycles: f64,
+}
+
+/// The canister that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CanisterInfo {
+    pub name: String,
+    /// SHA-256 of the module.
+    pub sha256: String,
+    /// Bytes of the module.
+    pub bytes: u64,
+    pub crates: Vec<CrateVersion>,
+    pub sqlite: Option<SqliteDescription>,
+}
+
+/// An engine and how it is set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// `btree`, `sqlite/delete`, `sqlite/persist,page_size=512`, …
+    pub key: String,
+    pub engine: Engine,
+    /// What SQLite was asked for; what it runs with is in each store.
+    pub sqlite: Option<SqliteConfig>,
+}
+
+/// A column with rows in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Store {
+    pub column: String,
+    pub rows: u64,
+    /// Bytes of each row's text.
+    pub payload: u32,
+    pub outcome: Outcome<Held>,
+}
+
+/// What a populated canister holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// What SQLite runs with, read back after populating.
+    pub sqlite: Option<SqliteSettings>,
+    pub populate: Populate,
+    /// Bytes of the engine's pages or nodes, free space inside them included.
+    pub stored_bytes: u64,
+    /// Bytes of the virtual memories that those are in; not in older results.
+    pub virtual_bytes: Option<u64>,
+    /// Bytes of heap in SQLite's page cache; not in older results.
+    pub cache_bytes: Option<u64>,
+    /// Wasm pages (64 KiB) of heap.
+    pub heap_pages: u64,
+    /// Wasm pages (64 KiB) of stable memory.
+    pub stable_pages: u64,
+    /// Content, equal to the model's.
+    pub digest: Digest,
+    /// Milliseconds that it took here, where they were wanted. Not a property of the
+    /// canister.
+    pub wall_milliseconds: Option<u64>,
+}
+
+/// What putting the first rows in cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Populate {
+    pub messages: u64,
+    /// Sum of what the counter read in each message after the work.
+    pub instructions: u64,
+    /// Sum of what was paid for, where the replica tells it.
+    pub charge: Option<u64>,
+    pub cycles: u64,
+}
+
+/// A row of a table, for one column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The table: `insert`, `work`, `transactions`, …
+    pub section: String,
+    /// The row; unique in its section.
+    pub name: String,
+    /// Key of the column.
+    pub column: String,
+    /// Rows that the store holds before.
+    pub rows: u64,
+    /// Bytes of each row's text.
+    pub payload: u32,
+    /// What happened to the store before.
+    pub state: State,
+    pub outcome: Outcome<Measured>,
+}
+
+/// What happened to a populated store before a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing: caches are as populating left them.
+    #[default]
+    Warm,
+    /// SQLite's connection was closed.
+    Closed,
+    /// The canister was upgraded to the same module.
+    Upgraded,
+    /// `VACUUM`.
+    Vacuumed,
+    /// Random rows were deleted and as many others inserted.
+    Churned,
+    /// That, and then `VACUUM`.
+    ChurnedAndVacuumed,
+}
+
+/// What became of something that was to be measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome<T> {
+    Measured(T),
+    /// The engine cannot do it, and says so itself.
+    NotApplicable {
+        reason: String,
+    },
+    /// It should have worked.
+    Failed {
+        reason: String,
+    },
+}
+
+/// What a measurement found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// Instructions of the work: performance counter after it less before it, over all
+    /// messages.
+    pub instructions: u64,
+    /// Operations that those are for.
+    pub operations: u64,
+    /// The largest number of operations that one message can do, where that was
+    /// searched; `instructions` are for those.
+    pub capacity: Option<Capacity>,
+    /// All else; published figures have none.
+    pub detail: Option<Detail>,
+    /// Operation by operation, where that was asked for.
+    pub each: Option<Spread>,
+}
+
+/// Where a message comes to its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// The most instructions a message may use.
+    pub limit: u64,
+    /// Operations that were seen to fit.
+    pub fits: u64,
+    /// Operations that were seen not to fit; nothing where all that could be asked for
+    /// did.
+    pub exceeds: Option<u64>,
+}
+
+/// What else is known of a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detail {
+    /// Messages that the work took.
+    pub messages: u64,
+    /// Instructions of reading the counter twice; in each message, part of
+    /// `instructions`.
+    pub counter_overhead: u64,
+    /// What the counter read after the work, over all messages: checks included.
+    pub message_instructions: u64,
+    /// Rows written, found or removed.
+    pub rows: u64,
+    /// Bytes of their texts; not in older results.
+    pub bytes: Option<u64>,
+    pub heap_pages_before: u64,
+    pub heap_pages_after: u64,
+    pub stable_pages_before: u64,
+    pub stable_pages_after: u64,
+    /// The whole messages.
+    pub cost: Cost,
+    /// Content afterwards, equal to the model's; nothing where nothing was written.
+    pub digest: Option<Digest>,
+}
+
+/// Single operations, in instructions without the beginning and end of transactions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    pub min: u64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub max: u64,
+    /// Sum over all operations.
+    pub sum: u64,
+    pub worst: Worst,
+    /// Operations that took or gave back units of storage, and their sum.
+    pub allocating: u64,
+    pub allocating_sum: u64,
+}
+
+/// The dearest operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worst {
+    /// Which of the operations, from 0.
+    pub index: u64,
+    /// The row's id.
+    pub id: u64,
+    /// Units of storage that it took: a page of SQLite's database, a node of the map, a
+    /// wasm page of a floor.
+    pub allocated: i64,
+}
+
+impl Results {
+    /// Cases of a section, in their order.
+    pub fn section<'a>(&'a self, section: &'a str) -> impl Iterator<Item = &'a Case> {
+        self.cases.iter().filter(move |case| case.section == section)
+    }
+
+    /// The case of that section, name and column.
+    pub fn case(&self, section: &str, name: &str, column: &str) -> Option<&Case> {
+        self.section(section).find(|case| case.name == name && case.column == column)
+    }
+
+    /// What that column holds when populated with so many rows of so many bytes.
+    pub fn held(&self, column: &str, rows: u64, payload: u32) -> Option<&Held> {
+        self.stores
+            .iter()
+            .find(|store| {
+                store.column == column && store.rows == rows && store.payload == payload
+            })
+            .and_then(|store| store.outcome.measured())
+    }
+}
+
+impl Case {
+    /// `section/name column`, as comparisons call it.
+    pub fn title(&self) -> String {
+        format!("{}: {}, {}", self.section, self.name, self.column)
+    }
+
+    /// What was measured, if it was.
+    pub fn measured(&self) -> Option<&Measured> {
+        self.outcome.measured()
+    }
+}
+
+impl<T> Outcome<T> {
+    /// What was measured, if it was.
+    pub fn measured(&self) -> Option<&T> {
+        match self {
+            Self::Measured(measured) => Some(measured),
+            Self::NotApplicable { .. } | Self::Failed { .. } => None,
+        }
+    }
+}
+
+impl Measured {
+    /// Instructions of one operation, rounded.
+    pub fn each_operation(&self) -> u64 {
+        let operations = self.operations.max(1);
+        (self.instructions + operations / 2) / operations
+    }
+}
+
+impl Populate {
+    /// Counts a message in.
+    pub fn add(&mut self, instructions: u64, cost: &Cost) {
+        let charge = cost.inside.map(|inside| inside.charge);
+        self.charge = match self.messages {
+            0 => charge,
+            _ => self.charge.zip(charge).map(|(sum, more)| sum + more),
+        };
+        self.messages += 1;
+        self.instructions += instructions;
+        self.cycles += cost.cycles;
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Warm => "warm",
+            Self::Closed => "closed",
+            Self::Upgraded => "upgraded",
+            Self::Vacuumed => "vacuumed",
+            Self::Churned => "churned",
+            Self::ChurnedAndVacuumed => "churned, vacuumed",
+        })
+    }
+}
