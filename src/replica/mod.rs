@@ -9,7 +9,7 @@ pub mod lockstep;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, encode_args};
 use serde::de::DeserializeOwned;
@@ -140,8 +140,20 @@ pub fn query<T>(
 where
     T: CandidType + DeserializeOwned,
 {
+    query_cost(canister, method, arguments).map(|(value, _)| value)
+}
+
+/// Asks a query and tells what it cost.
+pub fn query_cost<T>(
+    canister: &mut dyn Messages,
+    method: &str,
+    arguments: impl ArgumentEncoder,
+) -> Result<(T, Cost)>
+where
+    T: CandidType + DeserializeOwned,
+{
     let answer = canister.query(method, &encode_args(arguments)?)?;
-    decode(method, answer.outcome)
+    Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
 fn decode<T>(method: &str, outcome: Result<Vec<u8>, Reject>) -> Result<T>
@@ -151,8 +163,5 @@ where
     let bytes = outcome.with_context(|| method.to_owned())?;
     let answer = candid::decode_one::<stablebench_protocol::Result<T>>(&bytes)
         .with_context(|| format!("{method} answered something else than expected"))?;
-    match answer {
-        Ok(value) => Ok(value),
-        Err(error) => bail!("{method}: {error}"),
-    }
+    answer.with_context(|| method.to_owned())
 }

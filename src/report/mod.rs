@@ -1,9 +1,9 @@
 //! Makes text of results: one file a format.
 
+mod advice;
 pub mod comparison;
 mod csv;
 pub mod number;
-mod overtaking;
 mod table;
 
 use anyhow::Result;
@@ -39,7 +39,10 @@ pub fn render(results: &Results, format: Format) -> Result<String> {
 /// The column heading of a setting.
 pub fn heading(key: &str) -> String {
     match key.split_once('/') {
-        Some(("sqlite", mode)) => format!("SQLite {}", mode.to_uppercase()),
+        Some(("sqlite", setting)) => match setting.split_once(',') {
+            Some((mode, rest)) => format!("SQLite {} {rest}", mode.to_uppercase()),
+            None => format!("SQLite {}", setting.to_uppercase()),
+        },
         _ => match key {
             "btree" => "StableBTreeMap".to_owned(),
             "append" => "floor: append".to_owned(),
@@ -47,6 +50,11 @@ pub fn heading(key: &str) -> String {
             other => other.to_owned(),
         },
     }
+}
+
+/// Whether the column is bare stable memory.
+pub fn is_floor(key: &str) -> bool {
+    matches!(key, "append" | "array")
 }
 
 #[cfg(test)]

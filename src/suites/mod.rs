@@ -5,4 +5,4 @@ pub mod users;
 
 /// Names and questions of all suites.
 pub const SUITES: &[(&str, &str)] =
-    &[("users", "What does it cost to add rows in the middle and at the end of a million?")];
+    &[("users", "What does it cost to add, read, change and remove rows among many?")];

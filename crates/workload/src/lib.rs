@@ -2,6 +2,7 @@
 //!
 //! * [`ids`]: which rows a batch is about: appended, put into the middle, at the end;
 //! * [`payload`]: what the rows hold;
+//! * [`access`]: which rows random operations are about;
 //! * [`digest`]: a fingerprint of rows, the same for every engine and for the model;
 //! * [`model`]: what an engine must hold after the same operations;
 //! * [`operations`]: seeded streams of operations for checking engines;
@@ -9,6 +10,7 @@
 //!
 //! Everything here runs on the host and inside canisters.
 
+pub mod access;
 pub mod digest;
 pub mod ids;
 pub mod model;

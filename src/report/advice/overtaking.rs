@@ -1,9 +1,5 @@
 //! From how many rows on one setting is cheaper than another.
 
-use crate::cli::Place;
-use crate::report::number::Grouped;
-use crate::results::Results;
-
 /// What the measured points say of two settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overtaking {
@@ -51,41 +47,6 @@ pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Over
         }
         _ => Overtaking::Sometimes,
     })
-}
-
-/// A sentence for each setting of SQLite against the map.
-pub fn sentences(results: &Results, at: Place) -> Vec<String> {
-    const BASE: &str = "btree";
-    let series = |key: &str| -> Vec<(u64, u64)> {
-        results
-            .batches(at)
-            .into_iter()
-            .filter_map(|rows| Some((rows, results.case(key, at, rows)?.measurement.instructions)))
-            .collect()
-    };
-    let base = series(BASE);
-    results
-        .settings
-        .iter()
-        .filter(|setting| setting.sqlite.is_some())
-        .filter_map(|setting| {
-            let name = super::heading(&setting.key);
-            Some(match overtaking(&base, &series(&setting.key))? {
-                Overtaking::Always => format!("{name} is cheaper than StableBTreeMap throughout."),
-                Overtaking::Never => format!("{name} is never cheaper than StableBTreeMap."),
-                Overtaking::From { dearer_at, from, about } => format!(
-                    "{name} is cheaper than StableBTreeMap from {} rows a message on, dearer at \
-                     {}; straight lines between cross at about {}.",
-                    Grouped(from),
-                    Grouped(dearer_at),
-                    Grouped(about)
-                ),
-                Overtaking::Sometimes => {
-                    format!("{name} is cheaper than StableBTreeMap at some sizes only.")
-                }
-            })
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,110 @@
+use super::*;
+use crate::results::{Outcome, State};
+
+/// Results with these cases: section, name, column, instructions, operations.
+fn results(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
+    let mut results = crate::suites::published::get("users").unwrap();
+    results.cases.clear();
+    for (section, name, column, instructions, operations) in cases {
+        if results.columns.iter().all(|known| known.key != *column) {
+            let mut new = results.columns[1].clone();
+            new.key = (*column).to_owned();
+            results.columns.push(new);
+        }
+        results.cases.push(Case {
+            section: (*section).to_owned(),
+            name: (*name).to_owned(),
+            column: (*column).to_owned(),
+            rows: 1_000,
+            payload: 100,
+            state: State::Warm,
+            outcome: Outcome::Measured(Measured {
+                instructions: *instructions,
+                operations: *operations,
+                capacity: None,
+                detail: None,
+                each: None,
+            }),
+        });
+    }
+    results
+}
+
+fn under(results: &Results, title: &str) -> Vec<String> {
+    let found = advice(results).into_iter().find(|(heading, _)| heading.contains(title));
+    found.map(|(_, sentences)| sentences).unwrap_or_default()
+}
+
+#[test]
+fn where_settings_cross_the_map() {
+    let results = results(&[
+        ("insert", "middle 1", "btree", 100, 1),
+        ("insert", "middle 10", "btree", 1_000, 10),
+        ("insert", "middle 1", "sqlite/memory", 190, 1),
+        ("insert", "middle 10", "sqlite/memory", 910, 10),
+        ("insert", "end 1", "btree", 100, 1),
+        ("insert", "end 1", "sqlite/memory", 50, 1),
+    ]);
+    assert_eq!(
+        under(&results, "cross"),
+        [
+            "middle: SQLite MEMORY is cheaper than StableBTreeMap from 10 rows a message on, \
+             dearer at 1; straight lines between cross at about 6.",
+            "end: SQLite MEMORY is cheaper than StableBTreeMap throughout.",
+        ]
+    );
+}
+
+#[test]
+fn the_cheapest_of_each_kind_of_work_floors_aside() {
+    let results = results(&[
+        ("work", "update 10 uniform, warm", "btree", 4_200, 10),
+        ("work", "update 10 uniform, warm", "sqlite/memory", 1_000, 10),
+        ("work", "update 10 uniform, warm", "sqlite/off", 1_000, 10),
+        ("work", "update 10 uniform, warm", "array", 10, 10),
+        // Nothing to choose from.
+        ("work", "count, warm", "btree", 5, 1),
+    ]);
+    assert_eq!(
+        under(&results, "cheapest"),
+        ["update 10 uniform, warm: SQLite MEMORY and 1 alike, 100 instructions an operation; \
+          StableBTreeMap takes 4.20×."]
+    );
+}
+
+#[test]
+fn warnings_begin_at_twice_the_cost() {
+    let pair = |cold: u64| {
+        results(&[
+            ("work", "read 1 uniform, warm", "sqlite/memory", 100, 1),
+            ("work", "read 1 uniform, upgraded", "sqlite/memory", cold, 1),
+        ])
+    };
+    assert!(under(&pair(199), "not to do").is_empty());
+    assert_eq!(
+        under(&pair(200), "not to do"),
+        ["read 1 uniform, as the first work after an upgrade, costs many times as much as warm: \
+          SQLite MEMORY 2.0×."]
+    );
+}
+
+#[test]
+fn small_transactions_and_bad_settings_are_told() {
+    let results = results(&[
+        ("transactions", "10 rows by 1, one message", "sqlite/delete", 900, 10),
+        ("transactions", "10 rows by 10, one message", "sqlite/delete", 100, 10),
+        ("transactions", "10 rows by 1, one message", "btree", 100, 10),
+        ("transactions", "10 rows by 10, one message", "btree", 100, 10),
+        ("settings", "scan, warm", "sqlite/persist", 100, 10),
+        ("settings", "scan, warm", "sqlite/persist,cache_size=0", 350, 10),
+    ]);
+    assert_eq!(
+        under(&results, "not to do"),
+        [
+            "10 rows by 1, one message, instead of 10 rows by 10, one message, costs many times \
+             as much: SQLite DELETE 9.0×.",
+            "SQLite PERSIST cache_size=0 costs many times what SQLite PERSIST costs: scan, warm \
+             3.50×.",
+        ]
+    );
+}

@@ -1,0 +1,156 @@
+//! Tables for people: section by section, then what the settings hold, what follows
+//! from it all, and where the figures come from.
+
+mod grid;
+mod keep;
+mod price;
+mod published;
+mod section;
+mod spread;
+
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use grid::{BEST, Grid, Style};
+
+use super::number::Grouped;
+use super::{Export, advice, heading};
+use crate::results::Results;
+
+pub struct Table {
+    pub markdown: bool,
+}
+
+impl Export for Table {
+    fn export(&self, results: &Results) -> Result<String> {
+        let style = Style { markdown: self.markdown };
+        let mut sections: Vec<&str> = Vec::new();
+        for case in &results.cases {
+            if !sections.contains(&case.section.as_str()) {
+                sections.push(&case.section);
+            }
+        }
+        let mut grids: Vec<Grid> = Vec::new();
+        for section in sections {
+            grids.extend(section::grids(results, section, style));
+            if section == "insert" {
+                if let Some(name) = &results.published {
+                    grids.push(published::grid(results, name, style)?);
+                }
+                grids.extend(price::grid(results, style));
+            }
+        }
+        grids.extend(spread::grid(results));
+        grids.extend(keep::writes(results));
+        if !results.stores.is_empty() {
+            grids.push(keep::stores(results));
+            grids.extend(settings(results));
+        }
+        let mut text = String::new();
+        for grid in &grids {
+            writeln!(text, "{}", style.render(grid))?;
+        }
+        for (title, sentences) in advice::advice(results) {
+            writeln!(text, "{}\n", style.heading(title))?;
+            for sentence in sentences {
+                writeln!(text, "{}", style.item(&sentence))?;
+            }
+            writeln!(text)?;
+        }
+        text.push_str(&notes(results, style)?);
+        Ok(text)
+    }
+}
+
+/// `1 000 000 rows of 100 bytes`.
+fn store_title(rows: u64, payload: u32) -> String {
+    format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into()))
+}
+
+/// What SQLite runs with, as it was read back.
+fn settings(results: &Results) -> Option<Grid> {
+    let mut rows: Vec<Vec<grid::Cell>> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for store in &results.stores {
+        let Some(sqlite) = store.outcome.measured().and_then(|held| held.sqlite.as_ref()) else {
+            continue;
+        };
+        if seen.contains(&store.column.as_str()) {
+            continue;
+        }
+        seen.push(&store.column);
+        let word = |value: &dyn std::fmt::Debug| grid::Cell::text(format!("{value:?}").to_lowercase());
+        rows.push(vec![
+            grid::Cell::text(heading(&store.column)),
+            word(&sqlite.journal_mode),
+            word(&sqlite.synchronous),
+            word(&sqlite.locking_mode),
+            word(&sqlite.temp_store),
+            grid::Cell::text(Grouped(sqlite.page_size.into())),
+            grid::Cell::text(sqlite.cache_size),
+        ]);
+    }
+    let header = [
+        "setting", "journal_mode", "synchronous", "locking_mode", "temp_store", "page_size",
+        "cache_size",
+    ];
+    (!rows.is_empty()).then(|| Grid {
+        title: "What SQLite runs with, read back".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    })
+}
+
+fn notes(results: &Results, style: Style) -> Result<String> {
+    let mut text = String::new();
+    let detail = results.cases.iter().find_map(|case| case.measured()?.detail.as_ref());
+    if let Some(detail) = detail {
+        writeln!(
+            text,
+            "{} is the cheapest of a row; × is against StableBTreeMap. The floors store the same \
+             bytes on bare stable memory.\nInstructions are read from performance_counter(0) \
+             inside of the canister; reading it twice costs {}, not subtracted.\nWhat the counter \
+             does not see, changed heap pages, is in the whole charge.",
+            if style.markdown { "Bold" } else { BEST },
+            detail.counter_overhead
+        )?;
+    }
+    let exclusive = |results: &Results| {
+        results.stores.iter().any(|store| {
+            let sqlite = store.outcome.measured().and_then(|held| held.sqlite.as_ref());
+            sqlite.is_some_and(|sqlite| {
+                sqlite.locking_mode == stablebench_protocol::LockingMode::Exclusive
+            })
+        })
+    };
+    if exclusive(results) {
+        writeln!(
+            text,
+            "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal file \
+             open: DELETE then overwrites its header, as PERSIST does."
+        )?;
+    }
+    let canister = &results.canister;
+    let versions: Vec<String> = canister
+        .crates
+        .iter()
+        .map(|version| format!("{} {}", version.name, version.version))
+        .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
+        .collect();
+    writeln!(text, "\nMeasured: {}", versions.join(", "))?;
+    writeln!(
+        text,
+        "Canister {} {}, replica {} {}, stablebench {}{}",
+        canister.name,
+        &canister.sha256[..canister.sha256.len().min(16)],
+        results.replica.kind,
+        results.replica.version,
+        results.stablebench,
+        results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
+    )?;
+    writeln!(text, "Again: {}", results.command)?;
+    Ok(text)
+}

@@ -1,0 +1,181 @@
+//! How much of some work one message can do, found by trying.
+//!
+//! Each try is a fork of the same store. From what a try has cost, the next is guessed,
+//! until the largest that fits and the smallest that does not are next to each other,
+//! or less than a thousandth apart:
+//!
+//! ```text
+//!   tries        1 000 fits ──→ guess ──→ … ──→ fits │ does not
+//!   bounds  [fits ………………………………………… exceeds)
+//! ```
+
+use anyhow::Result;
+use stablebench_protocol::{Engine, Error, Operation};
+use stablebench_workload::ids::STEP;
+
+use super::Runner;
+use super::case::{Sent, add, send};
+use super::store::Populated;
+use crate::interrupt;
+use crate::replica::Reject;
+use crate::results::{Capacity, Detail, Measured};
+use crate::suites::users::task::{Verb, Work};
+
+/// Instructions that an update and a query may use.
+const UPDATE_LIMIT: u64 = 40_000_000_000;
+const QUERY_LIMIT: u64 = 5_000_000_000;
+/// Operations of the first try.
+const FIRST: u64 = 1_000;
+/// The bounds may be this part of what fits apart.
+const RESOLUTION: u64 = 1_000;
+
+/// A try that fitted: its operations, and what it found.
+struct Fit {
+    operations: u64,
+    instructions: u64,
+    detail: Detail,
+}
+
+impl Runner<'_> {
+    /// Searches the most operations that a message can do.
+    pub(super) fn capacity(
+        &self,
+        store: &mut Populated<'_>,
+        work: &Work,
+        sent: Sent,
+    ) -> Result<Measured> {
+        let limit = match sent {
+            Sent::Update => UPDATE_LIMIT,
+            Sent::Query => QUERY_LIMIT,
+        };
+        let most = match work.verb {
+            // Ids end somewhere.
+            Verb::Insert => self.max_rows.min(u64::MAX / STEP - store.content.rows()),
+            _ => work.operations.min(store.content.rows()).min(self.max_rows),
+        };
+        let mut fits: Option<Fit> = None;
+        let mut exceeds: Option<u64> = None;
+        let mut next = FIRST.min(most).max(1);
+        loop {
+            interrupt::check()?;
+            match self.attempt(store, work, next, sent)? {
+                Some(fit) => fits = Some(fit),
+                None => exceeds = Some(next),
+            }
+            let low = fits.as_ref().map_or(0, |fit| fit.operations);
+            let high = exceeds.unwrap_or(most + 1);
+            if high - low <= 1 || (low > 0 && exceeds.is_some() && (high - low) * RESOLUTION <= low)
+            {
+                break;
+            }
+            next = guess(fits.as_ref(), limit, low, high);
+        }
+        let Some(fit) = fits else {
+            anyhow::bail!(Reject {
+                code: "CanisterInstructionLimitExceeded".to_owned(),
+                message: "not one operation fits into a message".to_owned(),
+            });
+        };
+        Ok(Measured {
+            instructions: fit.instructions,
+            operations: fit.operations,
+            capacity: Some(Capacity { limit, fits: fit.operations, exceeds }),
+            detail: Some(fit.detail),
+            each: None,
+        })
+    }
+
+    /// Nothing where the message comes to its limit.
+    fn attempt(
+        &self,
+        store: &mut Populated<'_>,
+        work: &Work,
+        operations: u64,
+        sent: Sent,
+    ) -> Result<Option<Fit>> {
+        let engine: Engine = store.plan.setting.engine;
+        let work = Work { operations, ..*work };
+        let operation: Operation = work.operation(&store.content, self.plan.seed)?;
+        let mut fork = store.canister.fork()?;
+        match send(&mut *fork, sent, engine, operation, None, false) {
+            Ok((worked, cost)) => Ok(Some(Fit {
+                operations,
+                instructions: worked.measurement.instructions,
+                detail: add(None, &worked.measurement, cost),
+            })),
+            Err(error) if is_too_much(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether a message came to one of its limits.
+fn is_too_much(error: &anyhow::Error) -> bool {
+    let limit = |reject: &Reject| {
+        matches!(
+            reject.code.as_str(),
+            "CanisterInstructionLimitExceeded" | "CanisterMemoryAccessLimitExceeded"
+        )
+    };
+    error.downcast_ref::<Reject>().is_some_and(limit)
+        || matches!(error.downcast_ref::<Error>(), Some(Error::TooManyRows { .. }))
+}
+
+/// A number between `low`, which fits, and `high`, which does not: where what fitted
+/// would come to the limit, just above what fits when that is near, and the middle
+/// where neither is between the two.
+fn guess(fit: Option<&Fit>, limit: u64, low: u64, high: u64) -> u64 {
+    let middle = low + (high - low) / 2;
+    let Some(fit) = fit else {
+        return middle;
+    };
+    let used = fit.detail.message_instructions.max(1);
+    let each = used as f64 / fit.operations as f64;
+    // A little less than what is left, so that the next try fits and tells more.
+    let more = (limit.saturating_sub(used) as f64 / each * 0.999) as u64;
+    let near = (low / RESOLUTION).max(1);
+    let next = low + more.max(near);
+    if next < high { next } else { middle }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(operations: u64, used: u64) -> Fit {
+        let cost = crate::replica::Cost::default();
+        let measured = stablebench_protocol::Measurement {
+            message_instructions: used,
+            ..Default::default()
+        };
+        Fit { operations, instructions: used, detail: add(None, &measured, cost) }
+    }
+
+    /// Whatever the cost of an operation, the bounds come together in a few tries.
+    #[test]
+    fn a_search_ends_at_the_limit() {
+        type Cost = fn(u64) -> u64;
+        let costs: [(Cost, u64); 4] = [
+            (|operations| 5_000 + operations * 17, 10_000_000_000),
+            (|operations| operations * operations, 10_000_000_000),
+            (|operations| operations * 40_000_000 + operations % 7, 40_000_000_000),
+            (|operations| 39_000_000_000 + operations * 20_000, 40_000_000_000),
+        ];
+        for (cost, limit) in costs {
+            let (mut low, mut high) = (None::<Fit>, 10_000_001);
+            let mut next = 1_000;
+            for tries in 0.. {
+                assert!(tries < 12, "{low:?} {high}", low = low.map(|fit| fit.operations));
+                if cost(next) <= limit { low = Some(fit(next, cost(next))) } else { high = next }
+                let fits = low.as_ref().map_or(0, |fit| fit.operations);
+                if high - fits <= 1 || (fits > 0 && (high - fits) * RESOLUTION <= fits) {
+                    break;
+                }
+                next = guess(low.as_ref(), limit, fits, high);
+                assert!(fits < next && next < high, "{fits} {next} {high}");
+            }
+            let fits = low.unwrap().operations;
+            assert!(cost(fits) <= limit && (high > 10_000_000 || cost(high) > limit));
+        }
+    }
+}

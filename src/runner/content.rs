@@ -1,0 +1,107 @@
+//! Filling a canister, changing it at random, and reading back what it holds.
+
+use anyhow::{Result, bail};
+use stablebench_protocol::{
+    Description, Digest, DigestPart, Engine, Measurement, Operation, Selection, Work, Worked,
+};
+use stablebench_workload::Ids;
+
+use super::Runner;
+use crate::interrupt;
+use crate::progress::Step;
+use crate::replica::{Cost, Messages, query, update};
+use crate::report::number::{Grouped, Short};
+use crate::results::Populate;
+use crate::suites::users::content::Churn;
+
+/// Instructions that a populating message should stay below: half of what one
+/// may use, because the next rows may cost more than the last.
+const MESSAGE_INSTRUCTIONS: u64 = 20_000_000_000;
+/// Rows of the first populating message, before anything is known.
+const FIRST_ROWS: u64 = 1_000;
+/// Instructions that a digest query should stay below.
+const QUERY_INSTRUCTIONS: u64 = 3_000_000_000;
+/// Rows that a message of a churn is about: their ids are an argument of 80 KB.
+const CHURN_ROWS: usize = 10_000;
+
+impl Runner<'_> {
+    /// Puts the first rows in, in as few messages as is safe.
+    pub(super) fn populate(
+        &self,
+        canister: &mut dyn Messages,
+        engine: Engine,
+        all: Ids,
+        step: &Step,
+    ) -> Result<Populate> {
+        let mut sum = Populate::default();
+        let (mut done, mut rows) = (0, FIRST_ROWS);
+        // The limit depends on the payload, which was chosen after the start.
+        let Description { max_rows, .. } = query(canister, "describe", ())?;
+        while done < all.rows() {
+            interrupt::check()?;
+            rows = rows.min(all.rows() - done).clamp(1, max_rows);
+            let ids = Ids::new(all.first() + done * all.step(), all.step(), rows)?;
+            let (measurement, cost): (Measurement, Cost) =
+                update(canister, "add_users", (engine, ids.first(), ids.step(), ids.rows()))?;
+            done += rows;
+            sum.add(measurement.message_instructions, &cost);
+            step.at(
+                done,
+                format!("{} rows, {} instructions", Grouped(done), Short(sum.instructions)),
+            );
+            // Rows cost more as they get more: never grow by more than ten times.
+            let each = (measurement.message_instructions / rows).max(1);
+            rows = (MESSAGE_INSTRUCTIONS / each).min(rows * 10);
+        }
+        Ok(sum)
+    }
+
+    /// Deletes and inserts rows.
+    pub(super) fn churn(
+        &self,
+        canister: &mut dyn Messages,
+        engine: Engine,
+        churn: &Churn,
+    ) -> Result<()> {
+        type Change = fn(Selection) -> Operation;
+        let changes: [(Change, &[u64]); 2] =
+            [(Operation::Delete, &churn.deleted), (Operation::Insert, &churn.inserted)];
+        for (change, ids) in changes {
+            for ids in ids.chunks(CHURN_ROWS) {
+                interrupt::check()?;
+                let operation = change(Selection::List(ids.to_vec()));
+                let work = Work { engine, operation, transaction: None, each: false };
+                update::<Worked>(canister, "work", (work,))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all rows back and compares them with what must be there.
+    pub(super) fn check(
+        &self,
+        canister: &mut dyn Messages,
+        engine: Engine,
+        expected: Digest,
+    ) -> Result<Digest> {
+        let mut part: Option<DigestPart> = None;
+        let mut rows = FIRST_ROWS * 10;
+        loop {
+            interrupt::check()?;
+            let next: DigestPart = query(canister, "digest", (engine, part, rows))?;
+            if next.done {
+                if next.digest != expected {
+                    bail!(
+                        "the content is wrong: {:?}, but it must be {expected:?}",
+                        next.digest
+                    );
+                }
+                return Ok(next.digest);
+            }
+            let seen = next.digest.rows - part.map_or(0, |part| part.digest.rows);
+            let each = (next.message_instructions / seen.max(1)).max(1);
+            rows = (QUERY_INSTRUCTIONS / each).clamp(1, self.max_rows);
+            part = Some(next);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Runs a plan: populates canisters, forks them, measures and checks.
+//!
+//! ```text
+//!   Runner ── keeps results, hands stores to threads
+//!     └─ store.rs      one canister: populate, then its cases
+//!         ├─ case.rs       one fork: state, work, check
+//!         ├─ capacity.rs   forks until a message is full
+//!         └─ content.rs    filling, churning, and reading back
+//! ```
+
+mod capacity;
+mod case;
+mod content;
+mod spread;
+mod store;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use stablebench_protocol::{Description, Error};
+
+use crate::progress::Progress;
+use crate::replica::{Reject, Replica, query};
+use crate::results::{CanisterInfo, Case, Outcome, Results, Store};
+use crate::suites::users::{Plan, StorePlan};
+
+/// Stack of a thread that runs canisters.
+const STACK: usize = 32 << 20;
+/// Results are saved after each case, but not more often than this.
+const SAVE_EVERY: Duration = Duration::from_millis(250);
+
+/// What every store's run shares.
+pub struct Runner<'a> {
+    replica: &'a dyn Replica,
+    wasm: &'a [u8],
+    plan: &'a Plan,
+    progress: &'a Progress,
+    out: &'a Path,
+    found: Mutex<Found>,
+    /// Places of cases in the tables: section, name, column.
+    order: BTreeMap<[String; 3], usize>,
+    /// Most rows that one message may be about.
+    max_rows: u64,
+}
+
+struct Found {
+    results: Results,
+    saved: Option<Instant>,
+}
+
+impl<'a> Runner<'a> {
+    /// Prepares a run; the canister is installed once to learn what it is. `results`
+    /// may hold what an earlier run has found.
+    pub fn new(
+        replica: &'a dyn Replica,
+        wasm: &'a [u8],
+        plan: &'a Plan,
+        progress: &'a Progress,
+        out: &'a Path,
+        mut results: Results,
+    ) -> Result<Self> {
+        let mut fresh = replica.install(wasm)?;
+        let description: Description = query(&mut fresh, "describe", ())?;
+        results.canister = CanisterInfo {
+            crates: description.crates,
+            sqlite: description.sqlite,
+            ..results.canister
+        };
+        Ok(Self {
+            replica,
+            wasm,
+            plan,
+            progress,
+            out,
+            found: Mutex::new(Found { results, saved: None }),
+            order: order(plan),
+            max_rows: description.max_rows,
+        })
+    }
+
+    /// What was found so far.
+    pub fn results(&self) -> Results {
+        lock(&self.found).results.clone()
+    }
+
+    /// Measures what is not measured yet, `jobs` stores side by side. What was
+    /// measured is saved, whatever happens.
+    pub fn run(&self, jobs: usize) -> Result<()> {
+        let waiting: Mutex<VecDeque<&StorePlan>> = Mutex::new(self.plan.stores.iter().collect());
+        let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        let spawned = std::thread::scope(|scope| -> Result<()> {
+            for _ in 0..jobs.min(self.plan.stores.len()) {
+                std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
+                    while lock(&failed).is_none() {
+                        let Some(store) = lock(&waiting).pop_front() else {
+                            break;
+                        };
+                        if let Err(error) = self.store(store).context(store.setting.key()) {
+                            lock(&failed).get_or_insert(error);
+                        }
+                    }
+                })?;
+            }
+            Ok(())
+        });
+        let saved = self.save();
+        spawned?;
+        lock(&failed).take().map_or(saved, Err)
+    }
+
+    /// Adds to the results, in the plan's order, or replaces what was found before.
+    fn keep_store(&self, store: Store) -> Result<()> {
+        self.keep(|results| {
+            let same = |other: &Store| {
+                (&other.column, other.rows, other.payload)
+                    == (&store.column, store.rows, store.payload)
+            };
+            results.stores.retain(|other| !same(other));
+            results.stores.push(store);
+            results.stores.sort_by_key(|store| {
+                self.plan.stores.iter().position(|planned| {
+                    planned.setting.key() == store.column
+                        && (planned.rows, planned.payload) == (store.rows, store.payload)
+                })
+            });
+        })
+    }
+
+    fn keep_case(&self, case: Case) -> Result<()> {
+        let place = |case: &Case| {
+            let identity = [&case.section, &case.name, &case.column].map(Clone::clone);
+            self.order.get(&identity).copied().unwrap_or(usize::MAX)
+        };
+        self.keep(|results| {
+            let at = place(&case);
+            match results.cases.binary_search_by_key(&at, place) {
+                Ok(found) => results.cases[found] = case,
+                Err(between) => results.cases.insert(between, case),
+            }
+        })
+    }
+
+    fn keep(&self, change: impl FnOnce(&mut Results)) -> Result<()> {
+        let mut found = lock(&self.found);
+        change(&mut found.results);
+        if found.saved.is_none_or(|saved| saved.elapsed() >= SAVE_EVERY) {
+            found.results.save(self.out)?;
+            found.saved = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<()> {
+        lock(&self.found).results.save(self.out)
+    }
+}
+
+/// Where each case stands: section by section, row by row, in the settings' order.
+fn order(plan: &Plan) -> BTreeMap<[String; 3], usize> {
+    let settings = plan.settings();
+    let mut cases = Vec::new();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for store in &plan.stores {
+        let column = store.setting.key();
+        let column_place = settings.iter().position(|setting| setting.key() == column);
+        for case in &store.cases {
+            let row = (case.section.name(), case.name.clone());
+            let row_place = match rows.iter().position(|other| *other == row) {
+                Some(place) => place,
+                None => {
+                    rows.push(row.clone());
+                    rows.len() - 1
+                }
+            };
+            let identity = [row.0, row.1, column.clone()];
+            cases.push(((case.section as usize, row_place, column_place), identity));
+        }
+    }
+    cases.sort();
+    cases.into_iter().enumerate().map(|(place, (_, identity))| (identity, place)).collect()
+}
+
+/// What an error means for what was to be measured: the canister's or the replica's
+/// refusal is a result, anything else ends the run.
+fn refused<T>(error: anyhow::Error) -> Result<Outcome<T>> {
+    let reason = format!("{error:#}");
+    match error.downcast_ref::<Error>() {
+        Some(
+            Error::Unsupported { .. }
+            | Error::TooManyRows { .. }
+            | Error::SettingNotTaken { reason: Some(_), .. },
+        ) => return Ok(Outcome::NotApplicable { reason }),
+        Some(_) => return Ok(Outcome::Failed { reason }),
+        None => {}
+    }
+    match error.downcast_ref::<Reject>() {
+        Some(_) => Ok(Outcome::Failed { reason }),
+        None => bail!(error),
+    }
+}
+
+/// A thread that failed has reported that; what it left is still good.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

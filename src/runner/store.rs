@@ -1,0 +1,204 @@
+//! One canister: populated, and then forked for each of its cases.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSettings};
+use stablebench_workload::{Ids, ids::STEP};
+
+use super::{Runner, lock, refused};
+use crate::interrupt;
+use crate::progress::Step;
+use crate::replica::{Canister, Messages, query, update};
+use crate::report::number::Grouped;
+use crate::results::{Case, Held, Measured, Outcome, State, Store};
+use crate::suites::users::content::Content;
+use crate::suites::users::{CasePlan, StorePlan};
+
+/// A populated canister and what it must hold.
+pub(super) struct Populated<'a> {
+    pub canister: &'a mut dyn Canister,
+    pub plan: &'a StorePlan,
+    pub content: Content,
+    pub digest: Digest,
+}
+
+impl Runner<'_> {
+    /// Measures what is not measured yet of a store.
+    pub(super) fn store(&self, plan: &StorePlan) -> Result<()> {
+        let todo: Vec<&CasePlan> =
+            plan.cases.iter().filter(|case| !self.is_measured(plan, case)).collect();
+        let known = self.known(plan);
+        if todo.is_empty() && known.is_some() {
+            return Ok(());
+        }
+        let key = plan.setting.key();
+        let step = self.progress.step(&key, plan.rows);
+        let began = Instant::now();
+        let mut canister = self.replica.install(self.wasm)?;
+        let content = Content::populated(plan.rows);
+        let digest = content.digest(plan.payload);
+        let held = match self.fill(&mut *canister, plan, digest, &step, began) {
+            Ok(held) => held,
+            Err(error) => return self.keep_refused(plan, error),
+        };
+        if let Some(mut known) = known {
+            known.wall_milliseconds = held.wall_milliseconds;
+            if known != held {
+                bail!(
+                    "{key} does not hold what the run to go on with says; begin anew, without \
+                     --resume"
+                );
+            }
+        } else {
+            self.keep_store(stored(plan, Outcome::Measured(held)))?;
+        }
+        let mut populated = Populated { canister: &mut *canister, plan, content, digest };
+        self.cases(&mut populated, &todo, &step)?;
+        step.done(&format!("{:.1} s", began.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// Cases of the populated store in forks; then the store itself is changed.
+    fn cases(&self, store: &mut Populated<'_>, todo: &[&CasePlan], step: &Step) -> Result<()> {
+        let of = |states: &[State]| -> Vec<&CasePlan> {
+            todo.iter().copied().filter(|case| states.contains(&case.state)).collect()
+        };
+        let fresh = [State::Warm, State::Closed, State::Upgraded, State::Vacuumed];
+        self.measure_all(store, &of(&fresh), step)?;
+        let (churned, vacuumed) = (of(&[State::Churned]), of(&[State::ChurnedAndVacuumed]));
+        if churned.is_empty() && vacuumed.is_empty() {
+            return Ok(());
+        }
+        let engine = store.plan.setting.engine;
+        step.at(store.plan.rows, "random deletes and inserts");
+        let churn = store.content.churn(self.plan.seed);
+        if let Err(error) = self.churn(store.canister, engine, &churn) {
+            let outcome = refused(error)?;
+            for case in churned.iter().chain(&vacuumed) {
+                self.keep_case(measured(store.plan, case, outcome.clone()))?;
+            }
+            return Ok(());
+        }
+        store.content = store.content.churned(&churn);
+        store.digest = store.content.digest(store.plan.payload);
+        self.check(store.canister, engine, store.digest)?;
+        self.measure_all(store, &churned, step)?;
+        if !vacuumed.is_empty() {
+            update::<Measurement>(store.canister, "vacuum", ())?;
+            self.check(store.canister, engine, store.digest)?;
+            self.measure_all(store, &vacuumed, step)?;
+        }
+        Ok(())
+    }
+
+    fn measure_all(
+        &self,
+        store: &mut Populated<'_>,
+        cases: &[&CasePlan],
+        step: &Step,
+    ) -> Result<()> {
+        for case in cases {
+            interrupt::check()?;
+            step.at(store.plan.rows, format!("{}: {}", case.section.name(), case.name));
+            let outcome = match self.case(store, case) {
+                Ok(measured) => Outcome::Measured(measured),
+                Err(error) => refused(error).with_context(|| case.name.clone())?,
+            };
+            self.keep_case(measured(store.plan, case, outcome))?;
+        }
+        Ok(())
+    }
+
+    /// Configures, populates, checks, and tells what is held then.
+    fn fill(
+        &self,
+        canister: &mut dyn Messages,
+        plan: &StorePlan,
+        digest: Digest,
+        step: &Step,
+        began: Instant,
+    ) -> Result<Held> {
+        let engine = plan.setting.engine;
+        update::<()>(canister, "set_payload", (plan.payload,))?;
+        if engine == Engine::Sqlite {
+            // The canister reads the settings back and refuses what was not taken.
+            update::<SqliteSettings>(canister, "configure_sqlite", (plan.setting.sqlite,))?;
+        }
+        let all = Ids::new(0, STEP, plan.rows)?;
+        let populate = self.populate(canister, engine, all, step)?;
+        let digest = self.check(canister, engine, digest)?;
+        let description: Description = query(canister, "describe", ())?;
+        let held = description.engines.iter().find(|held| held.engine == engine);
+        let held = held.context("the canister does not tell what its engine holds")?;
+        let sqlite = match engine {
+            Engine::Sqlite => Some(query::<SqliteSettings>(canister, "sqlite_settings", ())?),
+            _ => None,
+        };
+        Ok(Held {
+            sqlite,
+            populate,
+            stored_bytes: held.stored_bytes,
+            virtual_bytes: Some(held.virtual_bytes),
+            cache_bytes: Some(held.cache_bytes),
+            heap_pages: description.heap_pages,
+            stable_pages: description.stable_pages,
+            digest,
+            wall_milliseconds: self
+                .plan
+                .wall_time
+                .then(|| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+        })
+    }
+
+    /// Whether an earlier run has measured it; what failed then is tried again.
+    fn is_measured(&self, store: &StorePlan, case: &CasePlan) -> bool {
+        let found = lock(&self.found);
+        let known =
+            found.results.case(&case.section.name(), &case.name, &store.setting.key());
+        known.is_some_and(|case| !matches!(case.outcome, Outcome::Failed { .. }))
+    }
+
+    fn known(&self, plan: &StorePlan) -> Option<Held> {
+        let found = lock(&self.found);
+        found.results.held(&plan.setting.key(), plan.rows, plan.payload).cloned()
+    }
+
+    /// What refuses to be populated refuses all cases.
+    fn keep_refused(&self, plan: &StorePlan, error: anyhow::Error) -> Result<()> {
+        let outcome: Outcome<Held> = refused(error)?;
+        let reason = match &outcome {
+            Outcome::Measured(_) => String::new(),
+            Outcome::NotApplicable { reason } | Outcome::Failed { reason } => reason.clone(),
+        };
+        self.progress.note(&format!(
+            "{}, {} rows: {reason}",
+            plan.setting.key(),
+            Grouped(plan.rows)
+        ));
+        for case in &plan.cases {
+            let outcome = match &outcome {
+                Outcome::NotApplicable { .. } => Outcome::NotApplicable { reason: reason.clone() },
+                _ => Outcome::Failed { reason: reason.clone() },
+            };
+            self.keep_case(measured(plan, case, outcome))?;
+        }
+        self.keep_store(stored(plan, outcome))
+    }
+}
+
+fn stored(plan: &StorePlan, outcome: Outcome<Held>) -> Store {
+    Store { column: plan.setting.key(), rows: plan.rows, payload: plan.payload, outcome }
+}
+
+fn measured(store: &StorePlan, case: &CasePlan, outcome: Outcome<Measured>) -> Case {
+    Case {
+        section: case.section.name(),
+        name: case.name.clone(),
+        column: store.setting.key(),
+        rows: store.rows,
+        payload: store.payload,
+        state: case.state,
+        outcome,
+    }
+}

@@ -1,0 +1,214 @@
+//! What a store must hold: the host's own account, which knows no engine.
+
+use anyhow::{Context, Result};
+use sha2::{Digest as _, Sha256};
+use stablebench_protocol::{Digest, Operation, Selection};
+use stablebench_workload::payload::Payload;
+use stablebench_workload::{ContentDigest, Rng, access, ids::STEP};
+
+use super::task::ids;
+
+/// One row of so many is deleted at random and another one inserted.
+const CHURNED_ONE_IN: u64 = 10;
+
+/// The ids that are there; every row holds [`Payload::New`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    rows: u64,
+    /// Ascending; nothing where they are 0, 10, 20, …
+    ids: Option<Vec<u64>>,
+}
+
+/// Rows that go and rows that come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Churn {
+    pub deleted: Vec<u64>,
+    pub inserted: Vec<u64>,
+}
+
+impl Content {
+    /// The ids 0, 10, 20, …
+    pub fn populated(rows: u64) -> Self {
+        Self { rows, ids: None }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The id of a row, counted in the order of ids.
+    pub fn id(&self, number: u64) -> u64 {
+        match &self.ids {
+            None => number * STEP,
+            Some(ids) => ids.get(number as usize).copied().unwrap_or_default(),
+        }
+    }
+
+    /// The largest id.
+    pub fn last(&self) -> u64 {
+        self.id(self.rows.saturating_sub(1))
+    }
+
+    /// Random rows that are deleted, and as many that are inserted between others.
+    pub fn churn(&self, seed: u64) -> Churn {
+        let count = self.rows / CHURNED_ONE_IN;
+        let mut rng = random(seed, "churn");
+        let deleted = access::distinct(&mut rng, self.rows, count);
+        let inserted = access::distinct(&mut rng, self.rows, count);
+        Churn {
+            deleted: deleted.into_iter().map(|number| self.id(number)).collect(),
+            inserted: inserted.into_iter().map(|number| self.id(number) + STEP / 2).collect(),
+        }
+    }
+
+    /// What is there afterwards.
+    pub fn churned(&self, churn: &Churn) -> Self {
+        let mut deleted = churn.deleted.clone();
+        deleted.sort_unstable();
+        let kept = (0..self.rows).map(|number| self.id(number));
+        let mut ids: Vec<u64> = kept.filter(|id| deleted.binary_search(id).is_err()).collect();
+        ids.extend(&churn.inserted);
+        ids.sort_unstable();
+        Self { rows: ids.len() as u64, ids: Some(ids) }
+    }
+
+    /// The digest of these rows with texts of so many bytes.
+    pub fn digest(&self, payload: u32) -> Digest {
+        let text = Payload::New.text(payload);
+        let mut digest = ContentDigest::default();
+        for number in 0..self.rows {
+            digest.add(self.id(number), text.as_bytes());
+        }
+        digest.value()
+    }
+}
+
+/// The digest after an operation on rows that had the digest `before`.
+pub fn digest_after(before: Digest, operation: &Operation, payload: u32) -> Digest {
+    let mut digest = ContentDigest::from(before);
+    let (new, updated) = (Payload::New.text(payload), Payload::Updated.text(payload));
+    let mut replace = |selection: &Selection| {
+        // A row that is written twice holds what was written once.
+        let mut ids: Vec<u64> = ids(selection).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            digest.remove(id, new.as_bytes());
+            digest.add(id, updated.as_bytes());
+        }
+    };
+    match operation {
+        Operation::Overwrite(rows) | Operation::Update(rows) => replace(rows),
+        Operation::Insert(rows) => ids(rows).for_each(|id| digest.add(id, new.as_bytes())),
+        Operation::Delete(rows) => ids(rows).for_each(|id| digest.remove(id, new.as_bytes())),
+        Operation::Read(_) | Operation::Range { .. } | Operation::Scan(_) | Operation::Count => {}
+    }
+    digest.value()
+}
+
+/// Rows that an operation writes, finds or removes, by this account.
+///
+/// # Errors
+///
+/// Where it would be about more rows than can be counted.
+pub fn rows_of(content: &Content, operation: &Operation) -> Result<u64> {
+    let there = |id: u64| match &content.ids {
+        None => id.is_multiple_of(STEP) && id / STEP < content.rows,
+        Some(ids) => ids.binary_search(&id).is_ok(),
+    };
+    let after = |id: u64| match &content.ids {
+        None => content.rows.saturating_sub(id.div_ceil(STEP)),
+        Some(ids) => (ids.len() - ids.partition_point(|other| *other < id)) as u64,
+    };
+    Ok(match operation {
+        Operation::Insert(rows)
+        | Operation::Overwrite(rows)
+        | Operation::Update(rows)
+        | Operation::Delete(rows) => ids(rows).count() as u64,
+        Operation::Read(rows) => ids(rows).filter(|id| there(*id)).count() as u64,
+        Operation::Range { from, rows } => ids(from)
+            .map(|id| after(id).min(*rows))
+            .try_fold(0, u64::checked_add)
+            .context("too many rows")?,
+        Operation::Scan(limit) => content.rows.min(*limit),
+        Operation::Count => content.rows,
+    })
+}
+
+/// A generator for one purpose, so that one choice does not depend on another.
+pub fn random(seed: u64, purpose: &str) -> Rng {
+    let hash = Sha256::new().chain_update(seed.to_le_bytes()).chain_update(purpose).finalize();
+    let mut start = [0; 8];
+    start.copy_from_slice(&hash[..8]);
+    Rng::new(u64::from_le_bytes(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablebench_workload::{Ids, Model};
+
+    fn model(rows: u64, payload: u32) -> Model {
+        let mut model = Model::default();
+        model.insert(Ids::new(0, STEP, rows).unwrap(), payload).unwrap();
+        model
+    }
+
+    #[test]
+    fn the_account_is_the_models() {
+        let content = Content::populated(40);
+        let mut model = model(40, 7);
+        assert_eq!(content.digest(7), model.digest());
+        let step = |first, rows| Selection::Step { first, step: 10, rows };
+        let mut digest = content.digest(7);
+        for (operation, ids) in [
+            (Operation::Update(step(10, 5)), Ids::new(10, 10, 5).unwrap()),
+            (Operation::Insert(step(5, 3)), Ids::new(5, 10, 3).unwrap()),
+            (Operation::Delete(step(300, 4)), Ids::new(300, 10, 4).unwrap()),
+        ] {
+            digest = digest_after(digest, &operation, 7);
+            match operation {
+                Operation::Update(_) => model.update(ids, 7).unwrap(),
+                Operation::Insert(_) => model.insert(ids, 7).unwrap(),
+                _ => model.delete(ids).unwrap(),
+            }
+            assert_eq!(digest, model.digest(), "{operation:?}");
+        }
+        let twice = Operation::Overwrite(Selection::List(vec![100, 100, 110]));
+        model.update(Ids::new(100, 10, 2).unwrap(), 7).unwrap();
+        assert_eq!(digest_after(digest, &twice, 7), model.digest());
+    }
+
+    #[test]
+    fn churn_keeps_the_number_of_rows() {
+        let content = Content::populated(200);
+        let churn = content.churn(3);
+        assert_eq!((churn.deleted.len(), churn.inserted.len()), (20, 20));
+        let churned = content.churned(&churn);
+        assert_eq!(churned.rows(), 200);
+        for number in 0..200 {
+            let id = churned.id(number);
+            assert!(!churn.deleted.contains(&id) && (id.is_multiple_of(10) || churn.inserted.contains(&id)));
+        }
+        let deleted = digest_after(content.digest(9), &Operation::Delete(Selection::List(churn.deleted)), 9);
+        let inserted = digest_after(deleted, &Operation::Insert(Selection::List(churn.inserted)), 9);
+        assert_eq!(churned.digest(9), inserted);
+    }
+
+    #[test]
+    fn rows_are_counted_as_an_engine_finds_them() {
+        let rows = |content: &Content, operation| rows_of(content, &operation).unwrap();
+        let whole = Content::populated(10);
+        // The same ids, told one by one.
+        let listed = Content { ids: Some((0..10).map(|row| row * 10).collect()), ..whole.clone() };
+        for content in [&whole, &listed] {
+            let list = |ids: &[u64]| Selection::List(ids.to_vec());
+            assert_eq!(rows(content, Operation::Read(list(&[0, 5, 90, 100, 90]))), 3);
+            assert_eq!(rows(content, Operation::Range { from: list(&[0, 75, 90, 100]), rows: 3 }), 3 + 2 + 1);
+            assert_eq!(rows(content, Operation::Scan(7)), 7);
+            assert_eq!(rows(content, Operation::Scan(70)), 10);
+            assert_eq!(rows(content, Operation::Count), 10);
+        }
+    }
+}

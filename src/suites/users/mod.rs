@@ -1,0 +1,183 @@
+//! The users suite: a table or map with many rows, and what is done to it.
+//!
+//! ```text
+//!   for each store (setting, rows, payload):   install → configure → populate → check
+//!     for each case:   fork → bring into the state → work, measured → check
+//! ```
+//!
+//! Rows have the ids 0, 10, 20, …; those added in between end in 5.
+
+mod command;
+pub mod content;
+mod section;
+mod setting;
+pub mod task;
+
+use anyhow::Result;
+use stablebench_protocol::{Engine, JournalMode};
+
+use crate::cli::{EngineArg, JournalModeArg, Place, UsersArgs};
+use crate::results::{Prices, State};
+use crate::suites::published;
+
+pub use section::{DESCRIPTIONS, Section, describe};
+pub use setting::{Setting, journal_mode};
+use task::Task;
+
+/// The published figures of this suite.
+const PUBLISHED: &str = "users";
+
+/// What one run of the suite measures.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is populated, each in a canister of its own.
+    pub stores: Vec<StorePlan>,
+    pub seed: u64,
+    pub prices: Prices,
+    /// Whether each operation is measured by itself as well.
+    pub each: bool,
+    /// Whether results hold how long it took.
+    pub wall_time: bool,
+    /// The command that repeats the run.
+    pub command: String,
+    /// Published figures that stand beside ours.
+    pub published: Option<String>,
+}
+
+/// A setting with rows in it.
+#[derive(Clone, Debug)]
+pub struct StorePlan {
+    pub setting: Setting,
+    pub rows: u64,
+    pub payload: u32,
+    pub cases: Vec<CasePlan>,
+}
+
+/// A row of a table, for one store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CasePlan {
+    pub section: Section,
+    /// Unique in the section.
+    pub name: String,
+    pub state: State,
+    pub task: Task,
+}
+
+impl Plan {
+    /// What the arguments mean.
+    ///
+    /// # Errors
+    ///
+    /// Where rows would have to be added that do not fit.
+    pub fn new(args: &UsersArgs) -> Result<Self> {
+        let mut plan = Self {
+            stores: Vec::new(),
+            seed: args.seed,
+            prices: Prices {
+                nodes: args.prices.nodes,
+                usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
+            },
+            each: args.per_operation,
+            wall_time: !args.no_wall_time,
+            command: command::command(args),
+            published: None,
+        };
+        if args.as_published {
+            plan.published = Some(PUBLISHED.to_owned());
+            plan.add(Section::Insert, &as_published(args)?);
+        } else {
+            for section in unique(args.sections()) {
+                plan.add(section, args);
+            }
+        }
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Adds a section's cases to the stores that they need.
+    fn add(&mut self, section: Section, args: &UsersArgs) {
+        for (setting, rows, payload, case) in section::cases(section, args) {
+            let same = |store: &&mut StorePlan| {
+                store.setting.key() == setting.key()
+                    && (store.rows, store.payload) == (rows, payload)
+            };
+            match self.stores.iter_mut().find(same) {
+                Some(store) => store.cases.push(case),
+                None => {
+                    self.stores.push(StorePlan { setting, rows, payload, cases: vec![case] });
+                }
+            }
+        }
+    }
+
+    /// A run whose work is impossible must not populate first.
+    fn check(&self) -> Result<()> {
+        for store in &self.stores {
+            let content = content::Content::populated(store.rows);
+            for case in &store.cases {
+                let (Task::One(work)
+                | Task::Messages(work, _)
+                | Task::UpdateCapacity(work)
+                | Task::QueryCapacity(work)) = case.task;
+                work.check(&content)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Settings in the order of the tables.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut settings: Vec<Setting> = Vec::new();
+        for store in &self.stores {
+            if settings.iter().all(|setting| setting.key() != store.setting.key()) {
+                settings.push(store.setting);
+            }
+        }
+        settings
+    }
+}
+
+/// The post's run: its spans of ids, with step 10, were a tenth as many rows.
+fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
+    let published = published::get(PUBLISHED)?;
+    let mut batches = published::USERS_SPANS.map(published::rows_of_span).to_vec();
+    batches.dedup();
+    Ok(UsersArgs {
+        rows: published.cases.first().map_or(args.rows, |case| case.rows),
+        batches,
+        at: vec![Place::Middle],
+        engines: vec![EngineArg::Btree, EngineArg::Sqlite],
+        journal_modes: vec![
+            JournalModeArg::Delete,
+            JournalModeArg::Memory,
+            JournalModeArg::Off,
+        ],
+        ..args.clone()
+    })
+}
+
+impl UsersArgs {
+    /// The engines asked for, SQLite in each of the journal modes.
+    fn settings(&self) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for engine in unique(self.engines.iter().map(|engine| Engine::from(*engine)).collect()) {
+            if engine == Engine::Sqlite {
+                let modes = self.journal_modes.iter().map(|mode| JournalMode::from(*mode));
+                settings.extend(unique(modes.collect()).into_iter().map(Setting::sqlite));
+            } else {
+                settings.push(Setting::of(engine));
+            }
+        }
+        settings
+    }
+}
+
+fn unique<T: PartialEq>(items: Vec<T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

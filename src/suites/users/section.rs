@@ -1,0 +1,397 @@
+//! The tables of the suite, and the cases that each is made of.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
+
+use super::setting::Setting;
+use super::task::{Access, Task, Verb, Work};
+use super::{CasePlan, unique};
+use crate::cli::{Place, UsersArgs};
+use crate::report::number::Grouped;
+use crate::results::State;
+
+/// A table of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Section {
+    /// New rows in the middle and at the end, in batches.
+    Insert,
+    /// The same rows in transactions of different sizes.
+    Transactions,
+    /// Every kind of work, cold and warm, before and after churn and VACUUM.
+    Work,
+    /// Rows of 10 to 100 000 bytes.
+    Payload,
+    /// Few rows to many.
+    Curve,
+    /// SQLite's settings, one varied at a time.
+    Settings,
+    /// How many rows one message can do.
+    Capacity,
+    /// All of these.
+    All,
+}
+
+/// What a reader asks of each section.
+pub const DESCRIPTIONS: &[(Section, &str)] = &[
+    (Section::Insert, "New rows in one message, SQLite in one transaction"),
+    (Section::Transactions, "The same new rows in transactions of different sizes"),
+    (Section::Work, "Every kind of work, warm and cold"),
+    (Section::Payload, "Rows of different lengths"),
+    (Section::Curve, "Few rows to many"),
+    (Section::Settings, "Settings of SQLite"),
+    (Section::Capacity, "How much one message can do"),
+];
+
+/// What a section is about, from its name in results.
+pub fn describe(name: &str) -> Option<&'static str> {
+    DESCRIPTIONS
+        .iter()
+        .find(|(section, _)| section.name() == name)
+        .map(|(_, description)| *description)
+}
+
+impl Section {
+    /// The name in results.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+impl UsersArgs {
+    /// The sections asked for.
+    pub fn sections(&self) -> Vec<Section> {
+        if self.sections.contains(&Section::All) {
+            return DESCRIPTIONS.iter().map(|(section, _)| *section).collect();
+        }
+        self.sections.clone()
+    }
+}
+
+/// A case and the store that it needs.
+type Planned = (Setting, u64, u32, CasePlan);
+
+/// The cases of a section, store by store.
+pub fn cases(section: Section, args: &UsersArgs) -> Vec<Planned> {
+    match section {
+        Section::Insert => on_each(args, |_| inserts(args)),
+        Section::Transactions => on_each(args, |_| transactions(args)),
+        Section::Work => on_each(args, |setting| work(args, setting)),
+        Section::Capacity => on_each(args, |_| capacity(args)),
+        Section::Payload => payloads(args),
+        Section::Curve => curve(args),
+        Section::Settings => settings(args),
+        Section::All => {
+            args.sections().into_iter().flat_map(|section| cases(section, args)).collect()
+        }
+    }
+}
+
+fn on_each(args: &UsersArgs, cases: impl Fn(&Setting) -> Vec<CasePlan>) -> Vec<Planned> {
+    let settings = args.settings();
+    let planned = settings.iter().flat_map(|setting| {
+        cases(setting).into_iter().map(|case| (*setting, args.rows, args.payload, case))
+    });
+    planned.collect()
+}
+
+fn case(section: Section, name: String, state: State, task: Task) -> CasePlan {
+    CasePlan { section, name, state, task }
+}
+
+fn warm(section: Section, name: String, work: Work) -> CasePlan {
+    case(section, name, State::Warm, Task::One(work))
+}
+
+fn inserts(args: &UsersArgs) -> Vec<CasePlan> {
+    let mut batches = args.batches.clone();
+    batches.sort_unstable();
+    batches.dedup();
+    let places = unique(args.at.clone());
+    let of = |place: &Place| {
+        let place = *place;
+        batches.clone().into_iter().map(move |rows| {
+            let name = format!("{place} {}", Grouped(rows));
+            warm(Section::Insert, name, Work::new(Verb::Insert, place.access(), rows))
+        })
+    };
+    places.iter().flat_map(of).collect()
+}
+
+fn transactions(args: &UsersArgs) -> Vec<CasePlan> {
+    let rows = args.transaction_rows;
+    let mut cases = Vec::new();
+    for each_message in [false, true] {
+        for size in unique(args.transactions.clone()) {
+            let size = size.min(rows);
+            let work = Work {
+                transaction: Some(size),
+                ..Work::new(Verb::Insert, Access::End, rows)
+            };
+            let (name, task) = if each_message {
+                ("a message each", Task::Messages(work, size))
+            } else {
+                ("one message", Task::One(work))
+            };
+            let name = format!("{} rows by {}, {name}", Grouped(rows), Grouped(size));
+            cases.push(case(Section::Transactions, name, State::Warm, task));
+        }
+    }
+    cases.dedup();
+    cases
+}
+
+fn work(args: &UsersArgs, setting: &Setting) -> Vec<CasePlan> {
+    const RANGE: u64 = 100;
+    let many = args.operations.min(args.rows);
+    let ranges = (many / 10).max(1);
+    let mut cases = Vec::new();
+    let mut add = |verb: Verb, access: Access, operations: u64, states: &[State]| {
+        for state in states {
+            let what = match access {
+                Access::All => verb.to_string(),
+                _ => format!("{verb} {} {access}", Grouped(operations)),
+            };
+            let work = Work::new(verb, access, operations);
+            cases.push(case(Section::Work, format!("{what}, {state}"), *state, Task::One(work)));
+        }
+    };
+    for access in [Access::Uniform, Access::Zipf] {
+        if access == Access::Uniform {
+            add(Verb::Insert, access, many, &[State::Warm]);
+            add(Verb::Delete, access, many, &[State::Warm]);
+            add(Verb::Miss, access, many, &[State::Warm]);
+        }
+        add(Verb::Overwrite, access, many, &[State::Warm]);
+        add(Verb::Update, access, many, &[State::Warm]);
+        add(Verb::Read, access, many, &[State::Warm]);
+        add(Verb::Range(RANGE), access, ranges, &[State::Warm]);
+    }
+    // The first work after something else: one operation alone.
+    let sqlite = setting.engine == Engine::Sqlite;
+    let cold: &[State] = match sqlite {
+        true => &[State::Warm, State::Upgraded, State::Closed],
+        false => &[State::Warm, State::Upgraded],
+    };
+    for verb in
+        [Verb::Insert, Verb::Overwrite, Verb::Update, Verb::Delete, Verb::Read, Verb::Range(RANGE)]
+    {
+        add(verb, Access::Uniform, 1, cold);
+    }
+    add(Verb::Count, Access::All, 1, cold);
+    // Reads of a table that has a past.
+    let past: &[State] = match sqlite {
+        true => &[State::Vacuumed, State::Churned, State::ChurnedAndVacuumed],
+        false => &[State::Churned],
+    };
+    add(Verb::Read, Access::Uniform, many, past);
+    add(Verb::Range(RANGE), Access::Uniform, ranges, past);
+    add(Verb::Scan, Access::All, args.rows, &[cold, past].concat());
+    cases
+}
+
+fn payloads(args: &UsersArgs) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for setting in args.settings() {
+        for payload in unique(args.payloads.clone()) {
+            // As many bytes of text in each store, but not more rows than asked for.
+            let bytes = args.rows.saturating_mul(100);
+            let rows = (bytes / u64::from(payload.max(1))).clamp(1, args.rows);
+            let count = (rows / 4).clamp(1, 100);
+            for (verb, access) in [
+                (Verb::Insert, Access::Middle),
+                (Verb::Insert, Access::End),
+                (Verb::Update, Access::Uniform),
+                (Verb::Read, Access::Uniform),
+            ] {
+                let name = format!(
+                    "{} bytes: {verb} {} {access}",
+                    Grouped(payload.into()),
+                    Grouped(count)
+                );
+                let case = warm(Section::Payload, name, Work::new(verb, access, count));
+                planned.push((setting, rows, payload, case));
+            }
+        }
+    }
+    planned
+}
+
+fn curve(args: &UsersArgs) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for setting in args.settings() {
+        for rows in unique(args.curve_rows.clone()) {
+            let count = (rows / 4).clamp(1, 100);
+            for (verb, access) in [
+                (Verb::Insert, Access::Middle),
+                (Verb::Insert, Access::End),
+                (Verb::Insert, Access::Uniform),
+                (Verb::Read, Access::Uniform),
+            ] {
+                let name =
+                    format!("{} rows: {verb} {} {access}", Grouped(rows), Grouped(count));
+                let case = warm(Section::Curve, name, Work::new(verb, access, count));
+                planned.push((setting, rows, args.payload, case));
+            }
+        }
+    }
+    planned
+}
+
+fn settings(args: &UsersArgs) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for setting in swept(args) {
+        let many = args.operations.min(args.rows / 4).max(1);
+        for (verb, access, operations, state) in [
+            (Verb::Insert, Access::End, 1, State::Warm),
+            (Verb::Insert, Access::End, many, State::Warm),
+            (Verb::Insert, Access::Uniform, many, State::Warm),
+            (Verb::Update, Access::Uniform, many, State::Warm),
+            (Verb::Read, Access::Uniform, many, State::Warm),
+            (Verb::Read, Access::Uniform, 1, State::Upgraded),
+            (Verb::Scan, Access::All, args.rows, State::Warm),
+        ] {
+            let what = match access {
+                Access::All => verb.to_string(),
+                _ => format!("{verb} {} {access}", Grouped(operations)),
+            };
+            let work = Work::new(verb, access, operations);
+            let case =
+                case(Section::Settings, format!("{what}, {state}"), state, Task::One(work));
+            planned.push((setting, args.rows, args.payload, case));
+        }
+    }
+    planned
+}
+
+/// The settings of a sweep: the product of all values, or each value by itself around
+/// the library's defaults.
+fn swept(args: &UsersArgs) -> Vec<Setting> {
+    let modes = args.sweep.journal_modes();
+    let levels: Vec<Synchronous> = args.sweep.synchronous.iter().map(|it| (*it).into()).collect();
+    let locks: Vec<LockingMode> = args.sweep.locking_modes.iter().map(|it| (*it).into()).collect();
+    let (pages, caches) = (&args.sweep.page_sizes, &args.sweep.cache_sizes);
+    let of = |sqlite: SqliteConfig| Setting { engine: Engine::Sqlite, sqlite };
+    let base = SqliteConfig { journal_mode: Some(JournalMode::Persist), ..SqliteConfig::default() };
+    let mut settings = vec![of(base)];
+    if args.sweep.product {
+        settings.clear();
+        for mode in modes {
+            for page_size in pages {
+                for cache_size in caches {
+                    for synchronous in &levels {
+                        for locking_mode in &locks {
+                            settings.push(of(without_defaults(SqliteConfig {
+                                journal_mode: Some(mode),
+                                page_size: Some(*page_size),
+                                cache_size: Some(*cache_size),
+                                synchronous: Some(*synchronous),
+                                locking_mode: Some(*locking_mode),
+                                temp_store: None,
+                            })));
+                        }
+                    }
+                }
+            }
+        }
+    } else {
+        let journal = |mode| of(SqliteConfig { journal_mode: Some(mode), ..base });
+        settings.extend(modes.into_iter().map(journal));
+        let vary = |change: SqliteConfig| of(without_defaults(change));
+        settings.extend(
+            pages.iter().map(|size| vary(SqliteConfig { page_size: Some(*size), ..base })),
+        );
+        settings.extend(
+            caches.iter().map(|size| vary(SqliteConfig { cache_size: Some(*size), ..base })),
+        );
+        settings.extend(
+            levels.iter().map(|level| vary(SqliteConfig { synchronous: Some(*level), ..base })),
+        );
+        settings.extend(
+            locks.iter().map(|mode| vary(SqliteConfig { locking_mode: Some(*mode), ..base })),
+        );
+        if args.sweep.journal_modes().contains(&JournalMode::Wal)
+            && locks.contains(&LockingMode::Normal)
+        {
+            settings.push(of(SqliteConfig {
+                journal_mode: Some(JournalMode::Wal),
+                locking_mode: Some(LockingMode::Normal),
+                ..base
+            }));
+        }
+    }
+    unique(settings)
+}
+
+/// Leaves out what `ic-rusqlite` chooses anyway, so that each setting has one name.
+fn without_defaults(config: SqliteConfig) -> SqliteConfig {
+    SqliteConfig {
+        page_size: config.page_size.filter(|size| *size != 4096),
+        cache_size: config.cache_size.filter(|size| *size != 500_000),
+        synchronous: config.synchronous.filter(|level| *level != Synchronous::Off),
+        locking_mode: config.locking_mode.filter(|mode| *mode != LockingMode::Exclusive),
+        ..config
+    }
+}
+
+fn capacity(args: &UsersArgs) -> Vec<CasePlan> {
+    let rows = args.rows;
+    let planned = |name: &str, task: Task| {
+        case(Section::Capacity, name.to_owned(), State::Warm, task)
+    };
+    vec![
+        planned(
+            "rows inserted at the end by one update",
+            Task::UpdateCapacity(Work::new(Verb::Insert, Access::End, u64::MAX)),
+        ),
+        planned(
+            "rows read one by one by one query",
+            Task::QueryCapacity(Work::new(Verb::Read, Access::Spread, rows)),
+        ),
+        planned(
+            "rows scanned by one query",
+            Task::QueryCapacity(Work::new(Verb::Scan, Access::All, rows)),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::collections::BTreeSet;
+
+    fn args(typed: &[&str]) -> UsersArgs {
+        crate::cli::Cli::parse_from([&["stablebench"], typed].concat()).users
+    }
+
+    #[test]
+    fn names_are_unique_in_a_column_of_a_section() {
+        let args = args(&["--sections=all"]);
+        let mut seen = BTreeSet::new();
+        for (setting, _, _, case) in cases(Section::All, &args) {
+            let identity = (case.section.name(), case.name, setting.key());
+            assert!(seen.insert(identity.clone()), "twice: {identity:?}");
+        }
+        assert!(seen.len() > 500, "{}", seen.len());
+    }
+
+    /// Six journal modes, eight page sizes, four caches, four levels, two locks; the
+    /// defaults are the same in all; and WAL in the locking mode where it cannot work.
+    #[test]
+    fn a_sweep_varies_one_thing_at_a_time() {
+        let settings = swept(&args(&[]));
+        assert_eq!(settings.len(), 1 + 5 + 7 + 3 + 3 + 1 + 1);
+        let last = settings.last().unwrap().key();
+        assert_eq!(last, "sqlite/wal,locking_mode=normal");
+    }
+
+    #[test]
+    fn a_full_product_has_every_combination() {
+        let settings = swept(&args(&["--product"]));
+        assert_eq!(settings.len(), 6 * 8 * 4 * 4 * 2);
+        let few = args(&["--product", "--page-sizes=512", "--cache-sizes=0,100"]);
+        assert_eq!(swept(&few).len(), 6 * 2 * 4 * 2);
+    }
+}
