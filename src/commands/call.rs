@@ -102,10 +102,11 @@ fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
 
 fn describe(execution: &Execution) -> String {
     let inside = inside(execution);
-    let memory = execution.memory;
+    let (memory, calls) = (execution.memory, execution.stable_calls);
     format!(
         "instructions {}, charge {} ({} heap pages changed), cycles {}\n\
-         stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages",
+         stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages\n\
+         stable reads {} of {} bytes, stable writes {} of {} bytes",
         Grouped(inside.instructions),
         Grouped(inside.charge),
         Grouped(inside.heap_pages_changed),
@@ -114,5 +115,9 @@ fn describe(execution: &Execution) -> String {
         Grouped(inside.stable_pages_written),
         Grouped(memory.heap.get()),
         Grouped(memory.stable.get()),
+        Grouped(calls.reads),
+        Grouped(calls.bytes_read.get()),
+        Grouped(calls.writes),
+        Grouped(calls.bytes_written.get()),
     )
 }

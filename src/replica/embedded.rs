@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use stablebench_replica::{Execution, Principal};
 
-use super::{Answer, Canister, Cost, Identity, Inside, Messages, Reject, Replica};
+use super::{Answer, Canister, Cost, Identity, Inside, Messages, Reject, Replica, StableCalls};
 
 /// Canisters in this process.
 #[derive(Clone, Debug)]
@@ -48,6 +48,15 @@ impl Messages for stablebench_replica::Canister {
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         Ok(answer(Self::query(self, Principal::anonymous(), method, argument)?))
     }
+
+    fn upgrade(&mut self) -> Result<()> {
+        let module = self.module().context("there is no module to upgrade to")?.clone();
+        self.upgrade(&module, Principal::anonymous(), &candid::encode_args(())?)?
+            .outcome
+            .map_err(reject)
+            .context("upgrading failed")?;
+        Ok(())
+    }
 }
 
 impl Canister for stablebench_replica::Canister {
@@ -58,10 +67,11 @@ impl Canister for stablebench_replica::Canister {
 
 fn answer(execution: Execution) -> Answer {
     let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
-    let outcome = execution
-        .outcome
-        .map_err(|reject| Reject { code: reject.code.name().to_owned(), message: reject.message });
-    Answer { outcome, cost }
+    Answer { outcome: execution.outcome.map_err(reject), cost }
+}
+
+fn reject(reject: stablebench_replica::Reject) -> Reject {
+    Reject { code: reject.code.name().to_owned(), message: reject.message }
 }
 
 /// Cycles that a message on the embedded replica cost.
@@ -71,11 +81,87 @@ pub fn cycles(execution: &Execution) -> u64 {
 
 /// What a message on the embedded replica did.
 pub fn inside(execution: &Execution) -> Inside {
+    let calls = execution.stable_calls;
     Inside {
         instructions: execution.instructions.get(),
         charge: execution.charge.get(),
         heap_pages_changed: execution.memory.heap_changed.get(),
         stable_pages_accessed: execution.memory.stable_accessed.get(),
         stable_pages_written: execution.memory.stable_written.get(),
+        stable_calls: Some(StableCalls {
+            reads: calls.reads,
+            bytes_read: calls.bytes_read.get(),
+            writes: calls.writes,
+            bytes_written: calls.bytes_written.get(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts on the heap and in stable memory, and answers both; an upgrade can be made
+    /// to trap.
+    const COUNTER: &str = r#"(module
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+        (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+        (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+        (memory 1)
+        (global $traps (mut i32) (i32.const 0))
+        (func (export "canister_init") (drop (call $grow (i64.const 1))))
+        (func (export "canister_pre_upgrade")
+            (if (global.get $traps) (then (unreachable))))
+        ;; The heap: 0 count, 1 count of stable memory.
+        (func (export "canister_update count")
+            (i32.store8 (i32.const 0) (i32.add (i32.load8_u (i32.const 0)) (i32.const 1)))
+            (call $read (i64.const 1) (i64.const 0) (i64.const 1))
+            (i32.store8 (i32.const 1) (i32.add (i32.load8_u (i32.const 1)) (i32.const 1)))
+            (call $write (i64.const 0) (i64.const 1) (i64.const 1))
+            (call $append (i32.const 0) (i32.const 2))
+            (call $reply))
+        (func (export "canister_update trap in upgrades")
+            (global.set $traps (i32.const 1)) (call $reply)))"#;
+
+    fn counter() -> Box<dyn Canister> {
+        Embedded::new(None).unwrap().install(&wat::parse_str(COUNTER).unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    fn counts(canister: &mut dyn Messages, heap: u8, stable: u8) {
+        let answer = canister.update("count", &[]).unwrap();
+        assert_eq!(answer.outcome.unwrap(), [heap, stable]);
+    }
+
+    #[test]
+    fn an_upgrade_keeps_stable_memory() {
+        let mut canister = counter();
+        counts(&mut *canister, 1, 1);
+        canister.upgrade().unwrap();
+        counts(&mut *canister, 1, 2);
+        let mut fork = canister.fork().unwrap();
+        fork.upgrade().unwrap();
+        counts(&mut *fork, 1, 3);
+        drop(fork);
+        counts(&mut *canister, 2, 3);
+    }
+
+    #[test]
+    fn a_refused_upgrade_is_an_error_with_the_reject() {
+        let mut canister = counter();
+        counts(&mut *canister, 1, 1);
+        canister.update("trap in upgrades", &[]).unwrap().outcome.unwrap();
+        let error = canister.upgrade().unwrap_err();
+        assert_eq!(error.downcast_ref::<Reject>().unwrap().code, "CanisterTrapped");
+        counts(&mut *canister, 2, 2);
+    }
+
+    #[test]
+    fn a_message_tells_its_stable_calls() {
+        let cost = counter().update("count", &[]).unwrap().cost;
+        let expected = StableCalls { reads: 1, bytes_read: 1, writes: 1, bytes_written: 1 };
+        assert_eq!(cost.inside.unwrap().stable_calls, Some(expected));
     }
 }

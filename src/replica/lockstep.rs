@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use stablebench_conformance::{Answers, Call, Case, Expect, Kind, Outcome, Source};
 
-use super::{Answer, Canister, Cost, Identity, Messages, Replica};
+use super::{Answer, Canister, Cost, Identity, Messages, Reject, Replica};
 
 /// The module, beside the files of calls.
 const MODULE: &str = "canister.wasm";
@@ -73,6 +73,25 @@ impl<M: Messages> Messages for Both<M> {
         let answers = [first.query(method, argument)?, second.query(method, argument)?];
         self.history.agree(Kind::Query, method, argument, answers)
     }
+
+    fn upgrade(&mut self) -> Result<()> {
+        let [first, second] = &mut self.sides;
+        let answers = [upgraded(first.upgrade())?, upgraded(second.upgrade())?];
+        let argument = candid::encode_args(())?;
+        let answer = self.history.agree(Kind::Upgrade, "", &argument, answers)?;
+        answer.outcome.context("upgrading failed")?;
+        Ok(())
+    }
+}
+
+/// An upgrade as recorded cases have it: nothing is replied. What it cost is not told, and
+/// in recorded cases not compared.
+fn upgraded(result: Result<()>) -> Result<Answer> {
+    let outcome = match result {
+        Ok(()) => Ok(Vec::new()),
+        Err(error) => Err(error.downcast::<Reject>()?),
+    };
+    Ok(Answer { outcome, cost: Cost::default() })
 }
 
 impl Canister for Both<Box<dyn Canister>> {
@@ -112,8 +131,9 @@ impl History {
         };
         let saved = self.save().context("the calls that led to a difference are lost")?;
         let [one, other] = &self.told.names;
+        let what = if method.is_empty() { kind.name() } else { method };
         bail!(
-            "{one} and {other} differ in the answer to {method}, call {} of the canister:\n  \
+            "{one} and {other} differ in the answer to {what}, call {} of the canister:\n  \
              {one}: {}\n  {other}: {}\nthe calls are saved with the answers of each; replay them \
              with: conformance check {saved}",
             self.sent.len(),
@@ -223,6 +243,16 @@ mod tests {
         fn query(&mut self, _: &str, argument: &[u8]) -> Result<Answer> {
             Ok(self.answer(argument))
         }
+
+        /// Refused where an answer would be spoiled.
+        fn upgrade(&mut self) -> Result<()> {
+            let answer = self.answer(&[]);
+            if answer.cost.cycles == 8 {
+                let reject = Reject { code: "Spoiled".to_owned(), message: "no".to_owned() };
+                return Err(reject).context("upgrading failed");
+            }
+            Ok(())
+        }
     }
 
     impl Canister for Echo {
@@ -271,5 +301,34 @@ mod tests {
             };
             assert_eq!((hex.as_slice(), *cycles_charged), (b"3".as_slice(), last));
         }
+    }
+
+    #[test]
+    fn an_upgrade_is_recorded() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut canister = lockstep(3, directory.path()).install(b"module").unwrap();
+        canister.upgrade().unwrap();
+        canister.update("a", b"1").unwrap();
+        let error = canister.upgrade().unwrap_err().to_string();
+        assert!(error.contains("answer to upgrade, call 3"), "{error}");
+        let saved = directory.path().join("difference");
+        let cases = stablebench_conformance::read(&file(&saved, "second")).unwrap();
+        let kinds: Vec<Kind> = cases[0].calls.iter().map(|call| call.kind).collect();
+        assert_eq!(kinds, [Kind::Upgrade, Kind::Update, Kind::Upgrade]);
+        assert_eq!(cases[0].calls[0].arg, candid::encode_args(()).unwrap());
+        assert!(
+            matches!(&cases[0].calls[2].expect, Some(Expect::Reject { code, .. }) if code == "Spoiled")
+        );
+    }
+
+    #[test]
+    fn an_upgrade_that_both_refuse_is_no_difference() {
+        let directory = tempfile::tempdir().unwrap();
+        let replica = |name| Box::new(Echo { name, left: 1 });
+        let replicas = [replica("first") as Box<dyn Replica + Send>, replica("second")];
+        let lockstep = Lockstep::new(replicas, directory.path().join("difference"));
+        let error = lockstep.install(b"module").unwrap().upgrade().unwrap_err();
+        assert_eq!(error.downcast_ref::<Reject>().unwrap().code, "Spoiled");
+        assert!(!directory.path().join("difference").exists());
     }
 }

@@ -45,6 +45,11 @@ pub trait Messages: Send {
 
     /// Asks a query.
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
+
+    /// Upgrades the canister to the module that it has, with no Candid arguments: stable
+    /// memory stays, the heap begins anew. A canister's refusal is an error that holds a
+    /// [`Reject`]; nothing has changed then.
+    fn upgrade(&mut self) -> Result<()>;
 }
 
 impl<M: Messages + ?Sized> Messages for Box<M> {
@@ -54,6 +59,10 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         (**self).query(method, argument)
+    }
+
+    fn upgrade(&mut self) -> Result<()> {
+        (**self).upgrade()
     }
 }
 
@@ -108,13 +117,17 @@ pub struct Inside {
     pub stable_calls: Option<StableCalls>,
 }
 
-/// What a message called of stable memory.
+/// What a message called of stable memory, by the 32-bit and the 64-bit calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StableCalls {
+    /// Calls that read.
     pub reads: u64,
+    /// Bytes that they read.
     pub bytes_read: u64,
+    /// Calls that write.
     pub writes: u64,
+    /// Bytes that they wrote.
     pub bytes_written: u64,
 }
 

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!   fork      take a snapshot, or load it if a fork has been there since
-//!   update    load it if a fork has been there since; the snapshot is then old
+//!   update    load it if a fork has been there since; the snapshot is then old;
+//!             so too an upgrade
 //! ```
 
 use std::sync::Arc;
@@ -52,6 +53,7 @@ impl Replica for PocketIc {
         Ok(Box::new(Installed {
             instance,
             id,
+            wasm: wasm.to_vec(),
             balance,
             snapshot: None,
             changed: true,
@@ -66,6 +68,8 @@ const CALLER: Principal = Principal::anonymous();
 struct Installed {
     instance: Instance,
     id: Principal,
+    /// The module, for upgrades.
+    wasm: Vec<u8>,
     /// Cycles after the last message.
     balance: u128,
     /// What the canister was when it was last forked.
@@ -98,6 +102,15 @@ impl Installed {
     fn ask(&self, method: &str, argument: &[u8]) -> Result<Answer> {
         Ok(answer(self.instance.query(self.id, CALLER, method, argument)?, 0))
     }
+
+    fn renew(&mut self) -> Result<()> {
+        let argument = candid::encode_args(())?;
+        let outcome =
+            self.instance.install(self.id, CALLER, Mode::Upgrade, &self.wasm, &argument)?;
+        // A refused upgrade is paid for too, and what the next message costs begins here.
+        self.balance = self.instance.balance(self.id)?;
+        outcome.map_err(reject).context("upgrading failed")
+    }
 }
 
 impl Messages for Installed {
@@ -110,6 +123,12 @@ impl Messages for Installed {
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.restore()?;
         self.ask(method, argument)
+    }
+
+    fn upgrade(&mut self) -> Result<()> {
+        self.restore()?;
+        self.changed = true;
+        self.renew()
     }
 }
 
@@ -138,11 +157,19 @@ impl Messages for Fork<'_> {
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.0.ask(method, argument)
     }
+
+    fn upgrade(&mut self) -> Result<()> {
+        self.0.renew()
+    }
 }
 
 fn answer(outcome: Result<Vec<u8>, stablebench_pocket_ic::Reject>, cycles: u128) -> Answer {
     Answer {
-        outcome: outcome.map_err(|reject| Reject { code: reject.code, message: reject.message }),
+        outcome: outcome.map_err(reject),
         cost: Cost { cycles: u64::try_from(cycles).unwrap_or(u64::MAX), inside: None },
     }
+}
+
+fn reject(reject: stablebench_pocket_ic::Reject) -> Reject {
+    Reject { code: reject.code, message: reject.message }
 }

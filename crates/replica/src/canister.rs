@@ -312,6 +312,7 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
         charge: ran.charge,
         cycles: ran.effects.burned,
         memory: ran.memory,
+        stable_calls: ran.stable_calls,
         printed: ran.effects.printed,
         ..Execution::of(outcome)
     }

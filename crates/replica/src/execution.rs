@@ -1,9 +1,10 @@
 //! What became of a message.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use crate::reject::Reject;
-use crate::units::{Cycles, Instructions, OsPages, WasmPages};
+use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 
 /// What became of a message and what it used.
 #[derive(Clone, Debug)]
@@ -20,6 +21,9 @@ pub struct Execution {
     pub cycles: Cycles,
     /// Pages touched and memory held.
     pub memory: MemoryUse,
+    /// Calls that read and wrote stable memory. Of an install or upgrade, those of
+    /// all functions that ran; `canister_inspect_message` is not part of a message.
+    pub stable_calls: StableCalls,
     /// Texts that the canister printed.
     pub printed: Vec<String>,
     /// How long it took here.
@@ -43,6 +47,31 @@ pub struct MemoryUse {
     pub stable: WasmPages,
 }
 
+/// Calls of a message that copy from and to stable memory, those of the 32-bit and the
+/// 64-bit System API together. They are counted as the message did them: a trap, a
+/// reject or a query undoes the writes and not the counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StableCalls {
+    /// Calls of `stable_read` and `stable64_read`, also of no bytes, and also the one
+    /// that ended the message.
+    pub reads: u64,
+    /// Bytes that they copied; a call that ended the message copied none.
+    pub bytes_read: Bytes,
+    /// Calls of `stable_write` and `stable64_write`, like `reads`.
+    pub writes: u64,
+    /// Bytes that they copied, like `bytes_read`.
+    pub bytes_written: Bytes,
+}
+
+impl AddAssign for StableCalls {
+    fn add_assign(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.bytes_read += other.bytes_read;
+        self.writes += other.writes;
+        self.bytes_written += other.bytes_written;
+    }
+}
+
 impl Execution {
     /// Neither run nor paid for.
     pub(crate) fn refused(reject: Reject) -> Self {
@@ -56,6 +85,7 @@ impl Execution {
             charge: Instructions(0),
             cycles: Cycles(0),
             memory: MemoryUse::default(),
+            stable_calls: StableCalls::default(),
             printed: Vec::new(),
             wall: Duration::ZERO,
         }

@@ -14,7 +14,7 @@ use ic_principal::Principal;
 
 use crate::canister::{Canister, HostError, exported, is_64_bit};
 use crate::cycles;
-use crate::execution::{Execution, MemoryUse};
+use crate::execution::{Execution, MemoryUse, StableCalls};
 use crate::fault::Fault;
 use crate::limits;
 use crate::memory::{Image, PAGE};
@@ -133,6 +133,7 @@ struct Steps {
     instructions: Instructions,
     charge: Instructions,
     memory: MemoryUse,
+    stable_calls: StableCalls,
     printed: Vec<String>,
 }
 
@@ -149,6 +150,7 @@ impl Steps {
         self.instructions += ran.instructions;
         self.charge += ran.charge;
         self.memory = ran.memory;
+        self.stable_calls += ran.stable_calls;
         self.printed.append(&mut ran.effects.printed);
         if let Some(changes) = ran.changes.take() {
             changes.commit(state)?;
@@ -161,6 +163,7 @@ impl Steps {
             instructions: self.instructions,
             charge: self.charge,
             memory: self.memory,
+            stable_calls: self.stable_calls,
             printed: self.printed.clone(),
             cycles,
             ..Execution::of(outcome)

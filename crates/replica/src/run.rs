@@ -8,10 +8,10 @@
 use std::fmt;
 use std::io;
 
-use wasmtime::{Extern, Instance, Store, StoreLimitsBuilder, Val};
+use wasmtime::{Extern, Global, Instance, Store, StoreLimitsBuilder, Val};
 
 use crate::engine::{GUARD, RESERVED, STACK};
-use crate::execution::MemoryUse;
+use crate::execution::{MemoryUse, StableCalls};
 use crate::fault::Fault;
 use crate::limits;
 use crate::memory::{Image, Mapping, PAGE, prepare, written_pages};
@@ -108,6 +108,8 @@ pub struct Run {
     pub charge: Instructions,
     /// Pages touched.
     pub memory: MemoryUse,
+    /// Calls that read and wrote stable memory.
+    pub stable_calls: StableCalls,
     /// What is to be kept, if the function returned and changes are kept.
     pub changes: Option<Changes>,
 }
@@ -201,6 +203,7 @@ fn run_here(
                 instructions: Instructions(0),
                 charge: Instructions(0),
                 memory: MemoryUse::default(),
+                stable_calls: StableCalls::default(),
                 changes: None,
             });
         }
@@ -229,6 +232,28 @@ fn map(state: &State, width: AddressWidth) -> io::Result<[Mapping; 3]> {
 struct Live {
     instance: Instance,
     parts: Parts,
+    counted: Counted,
+}
+
+/// Globals that count stable calls; each instance begins with zeros.
+struct Counted {
+    reads: Global,
+    bytes_read: Global,
+    writes: Global,
+    bytes_written: Global,
+}
+
+impl Counted {
+    fn read(&self, store: &mut Store<Host>) -> StableCalls {
+        let mut number =
+            |global: &Global| global.get(&mut *store).i64().unwrap_or(0).cast_unsigned();
+        StableCalls {
+            reads: number(&self.reads),
+            bytes_read: Bytes(number(&self.bytes_read)),
+            writes: number(&self.writes),
+            bytes_written: Bytes(number(&self.bytes_written)),
+        }
+    }
 }
 
 impl Live {
@@ -242,6 +267,12 @@ impl Live {
             |name: &str| instance.get_global(&mut *store, name).ok_or_else(|| missing(name));
         let counter = global("counter")?;
         let (accessible, writable) = (global("accessible")?, global("writable")?);
+        let counted = Counted {
+            reads: global("stable reads")?,
+            bytes_read: global("stable bytes read")?,
+            writes: global("stable writes")?,
+            bytes_written: global("stable bytes written")?,
+        };
         let parts = Parts { counter, heap, stable, byte_map };
 
         for ((index, _), value) in module.rewritten().globals.iter().zip(&state.globals) {
@@ -255,7 +286,7 @@ impl Live {
         accessible.set(&mut *store, Val::I64(pages))?;
         writable.set(&mut *store, Val::I64(pages))?;
         store.data_mut().parts = Some(parts);
-        Ok(Self { instance, parts })
+        Ok(Self { instance, parts, counted })
     }
 
     fn call(&mut self, store: &mut Store<Host>, export: &str) -> wasmtime::Result<()> {
@@ -270,6 +301,7 @@ impl Live {
         result: Result<(), Fault>,
     ) -> io::Result<Run> {
         let counter = self.parts.counter.get(&mut store).i64().unwrap_or(0);
+        let stable_calls = self.counted.read(&mut store);
         let mode = store.data().message.mode;
         let heap = self.parts.heap.data(&store);
         let stable = self.parts.stable.data(&store);
@@ -315,6 +347,7 @@ impl Live {
             instructions: slices.used(counter),
             charge: slices.used_within_limit(counter.saturating_sub_unsigned(for_pages)),
             memory,
+            stable_calls,
             changes,
             effects,
         })

@@ -10,6 +10,8 @@
 //! |-------------|---------------------------------------------------|
 //! | `counter`   | global: instructions left of the slice            |
 //! | `accessible`, `writable` | globals: stable pages left for the message |
+//! | `stable reads`, `stable bytes read` | globals: calls of the message, bytes |
+//! | `stable writes`, `stable bytes written` | globals: likewise        |
 //! | `heap`, `stable`, `byte map` | memories                         |
 //! | `global N`  | the canister's own mutable globals, to be kept    |
 //! | `start`     | the start function, called by the host            |
@@ -34,7 +36,7 @@ use crate::system_api::names::AddressWidth;
 
 /// Changes with anything that changes the rewritten module, so that compiled
 /// modules of another version are not taken from a cache.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Module name under which the rewritten module imports from the host.
 pub const HOST: &str = "stablebench";

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls
-//!   globals    the module's │ counter │ accessible │ writable
+//!   globals    the module's │ counter │ accessible │ writable │ reads, bytes │ writes, bytes
 //!   memories   heap │ stable │ byte map
 //! ```
 
@@ -19,7 +19,7 @@ use wasmparser::{ExternalKind, FunctionBody, Operator, TypeRef};
 
 use super::blocks::{ChargeKind, Unpriced, charges};
 use super::sections::Sections;
-use super::stable::{self, Added, Api, Direction};
+use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
 use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
 use crate::system_api::names::AddressWidth;
@@ -36,6 +36,9 @@ const STABLE_CALLS: [&str; 8] = [
     "stable64_read",
     "stable64_write",
 ];
+
+/// Globals that rewriting adds; each is an i64 that begins at 0.
+const ADDED_GLOBALS: usize = 7;
 
 /// Rewrites `wasm`, which must have passed validation.
 ///
@@ -134,6 +137,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 counter: globals,
                 accessible: globals + 1,
                 writable: globals + 2,
+                read: Counted { calls: globals + 3, bytes: globals + 4 },
+                written: Counted { calls: globals + 5, bytes: globals + 6 },
                 out_of_instructions: first_host,
                 heap_grown: first_host + 1,
                 may_grow_stable: first_host + 2,
@@ -279,7 +284,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         for global in &self.sections.globals {
             utils::parse_global(&mut self.map, &mut globals, global.clone())?;
         }
-        for _ in 0..3 {
+        for _ in 0..ADDED_GLOBALS {
             globals.global(
                 GlobalType { val_type: ValType::I64, mutable: true, shared: false },
                 &ConstExpr::i64_const(0),
@@ -311,6 +316,10 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             ("counter", ExportKind::Global, self.added.counter),
             ("accessible", ExportKind::Global, self.added.accessible),
             ("writable", ExportKind::Global, self.added.writable),
+            ("stable reads", ExportKind::Global, self.added.read.calls),
+            ("stable bytes read", ExportKind::Global, self.added.read.bytes),
+            ("stable writes", ExportKind::Global, self.added.written.calls),
+            ("stable bytes written", ExportKind::Global, self.added.written.bytes),
         ] {
             exports.export(name, kind, index);
         }

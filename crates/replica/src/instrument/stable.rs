@@ -16,6 +16,9 @@
 //!   20 + bytes → bounds → pages accessed → pages written
 //!              → 1 000 a page written for the first time → mark → copy
 //! ```
+//!
+//! Beside that each copy counts itself in globals: the call as it begins, its bytes once
+//! they are copied. Nothing of that is metered.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
@@ -37,6 +40,10 @@ pub struct Added {
     pub accessible: u32,
     /// Global: stable pages that this message may still write.
     pub writable: u32,
+    /// Globals: calls that read stable memory, and bytes.
+    pub read: Counted,
+    /// Globals: calls that write stable memory, and bytes.
+    pub written: Counted,
     /// Host function: the slice is used up.
     pub out_of_instructions: u32,
     /// Host function: a heap has grown.
@@ -45,6 +52,15 @@ pub struct Added {
     pub may_grow_stable: u32,
     /// Host function: ends the message with the error of this code.
     pub fail: u32,
+}
+
+/// Globals in which copies of one direction are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Global: calls.
+    pub calls: u32,
+    /// Global: bytes that they copied.
+    pub bytes: u32,
 }
 
 /// Errors that these functions report to the host, as codes.
@@ -229,11 +245,13 @@ struct CopyBody<'a> {
 impl CopyBody<'_> {
     fn emit(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
+        let counted = match self.direction {
+            Direction::Read => self.added.read,
+            Direction::Write => self.added.written,
+        };
+        code.global_get(counted.calls).i64_const(1).i64_add().global_set(counted.calls);
         for (parameter, local) in [(FIRST, l.to), (SECOND, l.from), (LENGTH, l.length)] {
-            code.local_get(parameter);
-            if self.api == Api::Stable32 {
-                code.i64_extend_i32_u();
-            }
+            self.wide(code, parameter);
             code.local_set(local);
         }
         let fixed = match self.direction {
@@ -252,6 +270,18 @@ impl CopyBody<'_> {
         }
         self.count_pages(code);
         self.copy_bytes(code);
+        // The local counts down while words are copied; the parameter still has the length.
+        code.global_get(counted.bytes);
+        self.wide(code, LENGTH);
+        code.i64_add().global_set(counted.bytes);
+    }
+
+    /// A parameter, as the 64-bit functions have it.
+    fn wide(&self, code: &mut InstructionSink<'_>, parameter: u32) {
+        code.local_get(parameter);
+        if self.api == Api::Stable32 {
+            code.i64_extend_i32_u();
+        }
     }
 
     fn return_if_empty(&self, code: &mut InstructionSink<'_>) {
