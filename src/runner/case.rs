@@ -1,7 +1,7 @@
 //! One case: a fork, brought into a state, that does its work and is checked.
 
 use anyhow::{Result, bail};
-use stablebench_protocol::{Digest, Engine, Measurement, Operation, Work, Worked};
+use stablebench_protocol::{Engine, Measurement, Operation, Work, Worked};
 
 use super::Runner;
 use super::spread::spread;
@@ -9,7 +9,7 @@ use super::store::Populated;
 use crate::interrupt;
 use crate::replica::{Cost, Inside, Messages, StableCalls, query_cost, update};
 use crate::results::{Detail, Measured, State};
-use crate::suites::users::content::{digest_after, rows_of};
+use crate::suites::users::content::{Content, digest_after, rows_of};
 use crate::suites::users::task::{self, Task, narrowed, selection};
 use crate::suites::users::CasePlan;
 
@@ -43,9 +43,10 @@ impl Runner<'_> {
         work: &task::Work,
         operations_a_message: u64,
     ) -> Result<Measured> {
-        let engine = store.plan.setting.engine;
-        let operation = work.operation(&store.content, self.plan.seed)?;
-        let mut fork = store.canister.fork()?;
+        let Populated { canister, plan, content, digest } = store;
+        let engine = plan.setting.engine;
+        let operation = work.operation(content, self.plan.seed)?;
+        let mut fork = canister.fork()?;
         prepare(&mut *fork, state)?;
         let mut sum: Option<Detail> = None;
         let mut instructions = 0;
@@ -67,9 +68,9 @@ impl Runner<'_> {
         let Some(mut detail) = sum else {
             bail!("there is no work to do");
         };
-        self.check_rows(store, &operation, &detail)?;
+        check_rows(content, plan.payload, &operation, &detail)?;
         if work.verb.writes() {
-            let expected = digest_after(store.digest, &operation, store.plan.payload);
+            let expected = digest_after(*digest, &operation, plan.payload);
             detail.digest = Some(self.check(&mut *fork, engine, expected)?);
         }
         Ok(Measured {
@@ -79,26 +80,6 @@ impl Runner<'_> {
             detail: Some(detail),
             each: None,
         })
-    }
-
-    /// What the canister says that it did must be what had to be done.
-    fn check_rows(
-        &self,
-        store: &Populated<'_>,
-        operation: &Operation,
-        detail: &Detail,
-    ) -> Result<()> {
-        let rows = rows_of(&store.content, operation)?;
-        if detail.rows != rows {
-            bail!("the canister says that it was about {} rows, not {rows}", detail.rows);
-        }
-        let reads =
-            matches!(operation, Operation::Read(_) | Operation::Range { .. } | Operation::Scan(_));
-        let bytes = rows * u64::from(store.plan.payload);
-        if reads && detail.bytes != Some(bytes) {
-            bail!("the canister read {:?} bytes of text, not {bytes}", detail.bytes);
-        }
-        Ok(())
     }
 
     /// The same work in another fork, measured operation by operation; nothing where
@@ -116,17 +97,38 @@ impl Runner<'_> {
         if work.operations < 2 {
             return Ok(None);
         }
-        let engine = store.plan.setting.engine;
-        let mut fork = store.canister.fork()?;
+        let Populated { canister, plan, content: _, digest } = store;
+        let engine = plan.setting.engine;
+        let mut fork = canister.fork()?;
         prepare(&mut *fork, state)?;
         let (worked, _) =
             send(&mut *fork, Sent::Update, engine, operation.clone(), work.transaction, true)?;
         if work.verb.writes() {
-            let expected: Digest = digest_after(store.digest, &operation, store.plan.payload);
+            let expected = digest_after(*digest, &operation, plan.payload);
             self.check(&mut *fork, engine, expected)?;
         }
         spread(&worked.each, task::ids(rows)).map(Some)
     }
+}
+
+/// What the canister says that it did must be what had to be done.
+fn check_rows(
+    content: &Content,
+    payload: u32,
+    operation: &Operation,
+    detail: &Detail,
+) -> Result<()> {
+    let rows = rows_of(content, operation)?;
+    if detail.rows != rows {
+        bail!("the canister says that it was about {} rows, not {rows}", detail.rows);
+    }
+    let reads =
+        matches!(operation, Operation::Read(_) | Operation::Range { .. } | Operation::Scan(_));
+    let bytes = rows * u64::from(payload);
+    if reads && detail.bytes != Some(bytes) {
+        bail!("the canister read {:?} bytes of text, not {bytes}", detail.bytes);
+    }
+    Ok(())
 }
 
 /// Brings a fork into a state.

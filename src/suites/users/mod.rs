@@ -20,8 +20,8 @@ use crate::cli::{EngineArg, JournalModeArg, Place, UsersArgs};
 use crate::results::{Prices, State};
 use crate::suites::published;
 
-pub use section::{DESCRIPTIONS, Section, describe};
-pub use setting::{Setting, journal_mode};
+pub use section::{Section, describe};
+pub use setting::Setting;
 use task::Task;
 
 /// The published figures of this suite.
