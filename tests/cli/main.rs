@@ -1,0 +1,112 @@
+//! The program as its users see it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn stablebench(args: &[&str], directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stablebench"))
+        .args(args)
+        .current_dir(directory)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+mod users;
+
+#[test]
+fn help() {
+    let output = stablebench(&["--help"], Path::new("."));
+    assert!(output.status.success());
+    insta::assert_snapshot!(stdout(&output));
+}
+
+#[test]
+fn list_of_suites_and_of_cases() {
+    let suites = stdout(&stablebench(&["list"], Path::new(".")));
+    assert!(suites.starts_with("users "), "{suites}");
+    let args = ["--list", "--batches=10,1,10", "--journal-modes=wal", "--at=end"];
+    insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
+}
+
+#[test]
+fn mistakes_end_in_one_message_and_exit_code_2() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), "no module").unwrap();
+    std::fs::write(directory.path().join("old.json"), r#"{"format": 1}"#).unwrap();
+    let mut told = String::new();
+    for args in [
+        &["--batches=0"][..],
+        &["--rows=10", "--batches=6", "--at=middle"],
+        &["--engines=rocksdb"],
+        &["run", "nothing"],
+        &["--as-published", "--rows=5"],
+        &["--out=file/results.json", "--rows=10", "--batches=1"],
+        &["call", "nothing", "describe"],
+        &["call", "file", "describe"],
+        &["call", "bench", "describe", "--state=file"],
+        &["call", "bench", "describe", "--state=missing"],
+        &["call", "bench", "nothing"],
+        &["call", "bench", "set_payload", "(\"text\")"],
+        &["call", "bench", "set_payload", "(1"],
+        &["build", "nothing"],
+        &["--verify-embedded"],
+        &["--subnet=system"],
+        &["run", "users", "--replica=mainnet"],
+        &["compare", "missing", "missing"],
+        &["compare", "file", "file"],
+        &["compare", "file", "file", "--threshold=-1%"],
+        &["compare", "old.json", "old.json"],
+    ] {
+        let output = stablebench(args, directory.path());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(stdout(&output), "", "{args:?}");
+        let error: String = stderr(&output)
+            .lines()
+            .filter(|line| !line.starts_with("building") && !line.starts_with("converting"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        told += &format!("$ stablebench {}\n{error}\n", args.join(" "));
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_called_canister_goes_on_from_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let call = |args: &[&str]| {
+        let output = stablebench(&[&["call", "bench"], args].concat(), directory.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let added = call(&["add_users_sqlite", "(0, 10, 1000)", "--save=state"]);
+    assert!(added.contains("rows = 1_000 : nat64"), "{added}");
+    assert!(added.contains("\ninstructions "), "{added}");
+    let read = call(&["read_users", "(variant { sqlite }, 0, 5, 10)", "--state=state"]);
+    assert!(read.contains("rows = 5 : nat64"), "half of them are there: {read}");
+    let fresh = call(&["describe"]);
+    assert!(fresh.contains("occupant = variant { nobody }"), "{fresh}");
+    let taken = call(&["add_users_sqlite", "(0, 10, 1)", "--state=state"]);
+    assert!(taken.contains("IdExists = record { id = 0 : nat64 }"), "{taken}");
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+        .args(["--list", "--batches=1,2,3"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
