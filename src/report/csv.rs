@@ -1,50 +1,161 @@
-//! One line a case, with the raw values; empty where the replica does not tell one.
-
-use std::fmt::Write;
+//! One line a case, with all raw values; empty where there is none.
 
 use anyhow::Result;
 
 use super::Export;
-use crate::replica::Inside;
-use crate::results::Results;
+use crate::replica::{Inside, StableCalls};
+use crate::results::{Capacity, Case, Detail, Measured, Outcome, Results, Spread};
 
 pub struct Csv;
 
 impl Export for Csv {
     fn export(&self, results: &Results) -> Result<String> {
-        let mut text = String::from(
-            "setting,at,rows_before,rows_added,payload_bytes,instructions,counter_overhead,\
-             message_instructions,message_charge,cycles,heap_pages_changed,\
-             stable_pages_accessed,stable_pages_written\n",
-        );
+        let mut lines = csv::Writer::from_writer(Vec::new());
+        lines.write_record(FIELDS.iter().map(|(name, _)| name))?;
         for case in &results.cases {
-            let (measured, message) = (&case.measurement, &case.message);
-            let inside = |value: fn(&Inside) -> u64| {
-                message
-                    .inside
-                    .as_ref()
-                    .map(value)
-                    .map(|value| value.to_string())
-                    .unwrap_or_default()
-            };
-            writeln!(
-                text,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{}",
-                case.setting,
-                case.at,
-                results.rows,
-                case.rows,
-                results.payload,
-                measured.instructions,
-                measured.counter_overhead,
-                inside(|inside| inside.instructions),
-                inside(|inside| inside.charge),
-                message.cycles,
-                inside(|inside| inside.heap_pages_changed),
-                inside(|inside| inside.stable_pages_accessed),
-                inside(|inside| inside.stable_pages_written),
-            )?;
+            lines.write_record(FIELDS.iter().map(|(_, value)| value(case).unwrap_or_default()))?;
         }
-        Ok(text)
+        Ok(String::from_utf8(lines.into_inner()?)?)
+    }
+}
+
+/// A value's name, and the value of a case.
+type Field = (&'static str, fn(&Case) -> Option<String>);
+
+/// Every value of a case.
+const FIELDS: &[Field] = &[
+    ("section", |case| Some(case.section.clone())),
+    ("name", |case| Some(case.name.clone())),
+    ("column", |case| Some(case.column.clone())),
+    ("rows", |case| text(case.rows)),
+    ("payload", |case| text(case.payload)),
+    ("state", |case| Some(case.state.to_string())),
+    ("outcome", |case| Some(outcome(case).0.to_owned())),
+    ("reason", |case| outcome(case).1),
+    ("instructions", |case| measured(case, |of| text(of.instructions))),
+    ("operations", |case| measured(case, |of| text(of.operations))),
+    ("capacity_limit", |case| capacity(case, |of| text(of.limit))),
+    ("capacity_fits", |case| capacity(case, |of| text(of.fits))),
+    ("capacity_exceeds", |case| capacity(case, |of| of.exceeds.and_then(text))),
+    ("messages", |case| detail(case, |of| text(of.messages))),
+    ("counter_overhead", |case| detail(case, |of| text(of.counter_overhead))),
+    ("message_instructions", |case| detail(case, |of| text(of.message_instructions))),
+    ("work_rows", |case| detail(case, |of| text(of.rows))),
+    ("work_bytes", |case| detail(case, |of| of.bytes.and_then(text))),
+    ("heap_pages_before", |case| detail(case, |of| text(of.heap_pages_before))),
+    ("heap_pages_after", |case| detail(case, |of| text(of.heap_pages_after))),
+    ("stable_pages_before", |case| detail(case, |of| text(of.stable_pages_before))),
+    ("stable_pages_after", |case| detail(case, |of| text(of.stable_pages_after))),
+    ("cycles", |case| detail(case, |of| text(of.cost.cycles))),
+    ("inside_instructions", |case| inside(case, |of| text(of.instructions))),
+    ("charge", |case| inside(case, |of| text(of.charge))),
+    ("heap_pages_changed", |case| inside(case, |of| text(of.heap_pages_changed))),
+    ("stable_pages_accessed", |case| inside(case, |of| text(of.stable_pages_accessed))),
+    ("stable_pages_written", |case| inside(case, |of| text(of.stable_pages_written))),
+    ("stable_reads", |case| calls(case, |of| text(of.reads))),
+    ("stable_bytes_read", |case| calls(case, |of| text(of.bytes_read))),
+    ("stable_writes", |case| calls(case, |of| text(of.writes))),
+    ("stable_bytes_written", |case| calls(case, |of| text(of.bytes_written))),
+    ("digest_rows", |case| detail(case, |of| of.digest.and_then(|digest| text(digest.rows)))),
+    ("digest_low", |case| detail(case, |of| of.digest.and_then(|digest| text(digest.low)))),
+    ("digest_high", |case| detail(case, |of| of.digest.and_then(|digest| text(digest.high)))),
+    ("each_min", |case| each(case, |of| text(of.min))),
+    ("each_p50", |case| each(case, |of| text(of.p50))),
+    ("each_p90", |case| each(case, |of| text(of.p90))),
+    ("each_p99", |case| each(case, |of| text(of.p99))),
+    ("each_max", |case| each(case, |of| text(of.max))),
+    ("each_sum", |case| each(case, |of| text(of.sum))),
+    ("each_worst_index", |case| each(case, |of| text(of.worst.index))),
+    ("each_worst_id", |case| each(case, |of| text(of.worst.id))),
+    ("each_worst_allocated", |case| each(case, |of| text(of.worst.allocated))),
+    ("each_allocating", |case| each(case, |of| text(of.allocating))),
+    ("each_allocating_sum", |case| each(case, |of| text(of.allocating_sum))),
+];
+
+fn text(value: impl ToString) -> Option<String> {
+    Some(value.to_string())
+}
+
+fn outcome(case: &Case) -> (&'static str, Option<String>) {
+    match &case.outcome {
+        Outcome::Measured(_) => ("measured", None),
+        Outcome::NotApplicable { reason } => ("not applicable", Some(reason.clone())),
+        Outcome::Failed { reason } => ("failed", Some(reason.clone())),
+    }
+}
+
+fn measured(case: &Case, value: fn(&Measured) -> Option<String>) -> Option<String> {
+    value(case.measured()?)
+}
+
+fn capacity(case: &Case, value: fn(&Capacity) -> Option<String>) -> Option<String> {
+    value(case.measured()?.capacity.as_ref()?)
+}
+
+fn detail(case: &Case, value: fn(&Detail) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?)
+}
+
+fn inside(case: &Case, value: fn(&Inside) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?)
+}
+
+fn calls(case: &Case, value: fn(&StableCalls) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.stable_calls.as_ref()?)
+}
+
+fn each(case: &Case, value: fn(&Spread) -> Option<String>) -> Option<String> {
+    value(case.measured()?.each.as_ref()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::results::sample;
+
+    /// The numbers of a case of which every value is another.
+    fn numbers(value: &serde_json::Value, found: &mut BTreeSet<String>) {
+        match value {
+            serde_json::Value::Number(number) => {
+                assert!(found.insert(number.to_string()), "{number} is there twice");
+            }
+            serde_json::Value::Array(inner) => inner.iter().for_each(|one| numbers(one, found)),
+            serde_json::Value::Object(inner) => inner.values().for_each(|one| numbers(one, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_value_of_a_case_is_in_its_line() {
+        let results = sample::full();
+        let text = Csv.export(&results).unwrap();
+        let mut lines = csv::Reader::from_reader(text.as_bytes());
+        let line = lines.records().next().unwrap().unwrap();
+        let mut found = BTreeSet::new();
+        numbers(&serde_json::to_value(&results.cases[0]).unwrap(), &mut found);
+        let shown: BTreeSet<String> =
+            line.iter().filter(|one| one.parse::<i64>().is_ok()).map(str::to_owned).collect();
+        assert_eq!(found, shown);
+        assert_eq!(line.len(), FIELDS.len());
+        assert!(
+            line.iter().zip(FIELDS).all(|(one, (name, _))| one.is_empty() == (*name == "reason"))
+        );
+    }
+
+    #[test]
+    fn what_needs_quotes_has_them() {
+        let mut results = sample::full();
+        results.cases[0].column = "sqlite/wal,page_size=512".to_owned();
+        results.cases[0].outcome =
+            Outcome::NotApplicable { reason: "it says \"no\",\nand why".to_owned() };
+        let text = Csv.export(&results).unwrap();
+        assert!(text.contains(r#","sqlite/wal,page_size=512","#), "{text}");
+        let mut lines = csv::Reader::from_reader(text.as_bytes());
+        let line = lines.records().next().unwrap().unwrap();
+        assert_eq!(&line[6], "not applicable");
+        assert_eq!(&line[7], "it says \"no\",\nand why");
+        assert!(line.iter().skip(8).all(str::is_empty));
     }
 }

@@ -59,6 +59,30 @@ impl fmt::Display for Ratio {
     }
 }
 
+/// A ratio that small differences are looked for in: `1.034×`.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor(pub f64);
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            factor if !factor.is_finite() => f.pad("–"),
+            factor if factor < 100.0 => f.pad(&format!("{factor:.3}×")),
+            factor => f.pad(&format!("{factor:.0}×")),
+        }
+    }
+}
+
+/// By how much a number is more than another: `+2.041 %`.
+#[derive(Clone, Copy, Debug)]
+pub struct Percent(pub f64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_finite() { f.pad(&format!("{:+.3} %", self.0)) } else { f.pad("from 0") }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +112,14 @@ mod tests {
         assert_eq!(Ratio(1, 3).to_string(), "0.33×");
         assert_eq!(Ratio(2_500, 100).to_string(), "25.0×");
         assert_eq!(Ratio(1, 0).to_string(), "–");
+    }
+
+    #[test]
+    fn factors_and_percents() {
+        let factors = [0.5, 1.0336, 99.9999, 123.4, f64::INFINITY];
+        let text = factors.map(|factor| Factor(factor).to_string());
+        assert_eq!(text, ["0.500×", "1.034×", "100.000×", "123×", "–"]);
+        let text = [2.0, -0.25, f64::INFINITY].map(|percent| Percent(percent).to_string());
+        assert_eq!(text, ["+2.000 %", "-0.250 %", "from 0"]);
     }
 }

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{FORMAT, Results, older};
 
@@ -23,10 +25,10 @@ impl Results {
         struct Header {
             format: u32,
         }
-        let header: Header = serde_json::from_str(text)?;
-        match header.format {
-            FORMAT => Ok(serde_json::from_str(text)?),
+        match json::<Header>(text)?.format {
+            FORMAT => strict(text),
             older @ 1..FORMAT => older::parse(older, text),
+            0 => bail!("there was no format 0"),
             newer => bail!(
                 "they have format {newer}, this stablebench reads up to {FORMAT}; take a newer one"
             ),
@@ -40,19 +42,63 @@ impl Results {
 
     /// Saves the file as a whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let text = self.to_json()?;
-        let saved = new_file(path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.persist(path)?;
-            Ok(())
-        });
-        saved.with_context(|| not_saved(path))
+        save_text(path, &self.to_json()?)
     }
 
     /// The file's text.
     pub fn to_json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// Saves a text as a whole or not at all.
+pub fn save_text(path: &Path, text: &str) -> Result<()> {
+    let saved = new_file(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.persist(path)?;
+        Ok(())
+    });
+    saved.with_context(|| not_saved(path))
+}
+
+/// What the text says, if it says nothing else. Types of the canisters' interface take
+/// keys that they do not know, as Candid does; results must not.
+pub fn strict<T: DeserializeOwned + Serialize>(text: &str) -> Result<T> {
+    let read = json::<T>(text)?;
+    match unknown(&json::<Value>(text)?, &serde_json::to_value(&read)?) {
+        None => Ok(read),
+        Some(key) => bail!("unknown key {key}; results with more keys than that are not read"),
+    }
+}
+
+/// The path of the first key that is in the text and not in what was understood of it.
+fn unknown(text: &Value, read: &Value) -> Option<String> {
+    match (text, read) {
+        (Value::Object(text), Value::Object(read)) => text.iter().find_map(|(key, inner)| {
+            let Some(read) = read.get(key) else {
+                return Some(key.clone());
+            };
+            unknown(inner, read).map(|inner| format!("{key}.{inner}"))
+        }),
+        (Value::Array(text), Value::Array(read)) => text
+            .iter()
+            .zip(read)
+            .enumerate()
+            .find_map(|(index, (text, read))| Some(format!("{index}.{}", unknown(text, read)?))),
+        _ => None,
+    }
+}
+
+fn json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let cut = error.is_eof();
+        let error = anyhow::Error::new(error);
+        if cut {
+            error.context("the file was cut off; copy it again or repeat the run")
+        } else {
+            error
+        }
+    })
 }
 
 fn not_saved(path: &Path) -> String {

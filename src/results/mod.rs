@@ -9,6 +9,10 @@
 
 mod file;
 mod older;
+#[cfg(test)]
+pub mod sample;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -16,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use stablebench_protocol::{
     CrateVersion, Digest, Engine, SqliteConfig, SqliteDescription, SqliteSettings,
 };
+
+pub use file::save_text;
 
 use crate::replica::{Cost, Identity};
 
@@ -272,7 +278,7 @@ pub struct Worst {
 
 impl Results {
     /// Cases of a section, in their order.
-    pub fn section<'a>(&'a self, section: &'a str) -> impl Iterator<Item = &'a Case> {
+    pub fn section<'a>(&'a self, section: &str) -> impl Iterator<Item = &'a Case> {
         self.cases.iter().filter(move |case| case.section == section)
     }
 
@@ -285,9 +291,7 @@ impl Results {
     pub fn held(&self, column: &str, rows: u64, payload: u32) -> Option<&Held> {
         self.stores
             .iter()
-            .find(|store| {
-                store.column == column && store.rows == rows && store.payload == payload
-            })
+            .find(|store| store.column == column && store.rows == rows && store.payload == payload)
             .and_then(|store| store.outcome.measured())
     }
 }

@@ -1,0 +1,171 @@
+//! Results for tests.
+
+use stablebench_protocol::{JournalMode, LockingMode, Synchronous, TempStore};
+
+use super::*;
+use crate::replica::{Inside, StableCalls};
+
+/// Results in which nothing is left out. No two numbers of its case are the same.
+pub fn full() -> Results {
+    let digest = Digest { rows: 1_010_000, low: 71, high: 72 };
+    Results {
+        format: FORMAT,
+        stablebench: "0.1.0".to_owned(),
+        revision: Some("783b3fa".to_owned()),
+        suite: "users".to_owned(),
+        command: "stablebench run users".to_owned(),
+        published: Some("users".to_owned()),
+        seed: 1,
+        prices: Prices { nodes: 13, usd_per_trillion_cycles: 1.25 },
+        replica: Identity {
+            kind: "embedded".to_owned(),
+            version: "0.1.0".to_owned(),
+            subnet: "application".to_owned(),
+        },
+        canister: CanisterInfo {
+            name: "bench".to_owned(),
+            sha256: "3e1c".to_owned(),
+            bytes: 3_426_565,
+            crates: vec![CrateVersion { name: "ic-cdk".to_owned(), version: "0.20.3".to_owned() }],
+            sqlite: Some(SqliteDescription {
+                version: "3.53.0".to_owned(),
+                compile_options: vec!["THREADSAFE=0".to_owned()],
+            }),
+        },
+        columns: vec![Column {
+            key: "sqlite/wal".to_owned(),
+            engine: Engine::Sqlite,
+            sqlite: Some(SqliteConfig {
+                journal_mode: Some(JournalMode::Wal),
+                ..SqliteConfig::default()
+            }),
+        }],
+        stores: vec![store("sqlite/wal")],
+        cases: vec![Case {
+            section: "insert".to_owned(),
+            name: "middle 10 000".to_owned(),
+            column: "sqlite/wal".to_owned(),
+            rows: 1_000_000,
+            payload: 100,
+            state: State::Warm,
+            outcome: Outcome::Measured(Measured {
+                instructions: 577_141_375,
+                operations: 9_999,
+                capacity: Some(Capacity {
+                    limit: 40_000_000_000,
+                    fits: 9_998,
+                    exceeds: Some(9_997),
+                }),
+                detail: Some(detail(digest)),
+                each: Some(Spread {
+                    min: 50,
+                    p50: 51,
+                    p90: 52,
+                    p99: 53,
+                    max: 54,
+                    sum: 55,
+                    worst: Worst { index: 56, id: 57, allocated: -58 },
+                    allocating: 59,
+                    allocating_sum: 60,
+                }),
+            }),
+        }],
+    }
+}
+
+/// A case of 1 000 000 rows of 100 bytes in which only the instructions are known.
+pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case {
+    Case {
+        section: section.to_owned(),
+        name: name.to_owned(),
+        column: column.to_owned(),
+        rows: 1_000_000,
+        payload: 100,
+        state: State::Warm,
+        outcome: Outcome::Measured(Measured {
+            instructions,
+            operations: 1,
+            capacity: None,
+            detail: None,
+            each: None,
+        }),
+    }
+}
+
+/// Such cases, and their columns.
+pub fn of(cases: Vec<Case>) -> Results {
+    let mut columns: Vec<Column> = Vec::new();
+    for case in &cases {
+        if columns.iter().all(|column| column.key != case.column) {
+            columns.push(Column { key: case.column.clone(), engine: Engine::Btree, sqlite: None });
+        }
+    }
+    Results { published: None, columns, stores: Vec::new(), cases, ..full() }
+}
+
+/// That column, populated.
+pub fn store(column: &str) -> Store {
+    let held = Held {
+        sqlite: Some(SqliteSettings {
+            journal_mode: JournalMode::Wal,
+            synchronous: Synchronous::Off,
+            locking_mode: LockingMode::Exclusive,
+            temp_store: TempStore::Memory,
+            page_size: 4_096,
+            cache_size: 500_000,
+            auto_vacuum: 0,
+            page_count: 27_700,
+            freelist_count: 0,
+        }),
+        populate: Populate {
+            messages: 4,
+            instructions: 14_571_764_515,
+            charge: Some(14_601_007_515),
+            cycles: 14_627_343_515,
+        },
+        stored_bytes: 113_459_200,
+        virtual_bytes: Some(117_440_512),
+        cache_bytes: Some(113_000_000),
+        heap_pages: 1_856,
+        stable_pages: 2_945,
+        digest: Digest { rows: 1_000_000, low: 1, high: 2 },
+        wall_milliseconds: Some(4_578),
+    };
+    Store {
+        column: column.to_owned(),
+        rows: 1_000_000,
+        payload: 100,
+        outcome: Outcome::Measured(held),
+    }
+}
+
+fn detail(digest: Digest) -> Detail {
+    Detail {
+        messages: 30,
+        counter_overhead: 31,
+        message_instructions: 32,
+        rows: 33,
+        bytes: Some(34),
+        heap_pages_before: 35,
+        heap_pages_after: 36,
+        stable_pages_before: 37,
+        stable_pages_after: 38,
+        cost: Cost {
+            cycles: 39,
+            inside: Some(Inside {
+                instructions: 40,
+                charge: 41,
+                heap_pages_changed: 42,
+                stable_pages_accessed: 43,
+                stable_pages_written: 44,
+                stable_calls: Some(StableCalls {
+                    reads: 45,
+                    bytes_read: 46,
+                    writes: 47,
+                    bytes_written: 48,
+                }),
+            }),
+        },
+        digest: Some(digest),
+    }
+}
