@@ -173,3 +173,43 @@ fn answer(outcome: Result<Vec<u8>, stablebench_pocket_ic::Reject>, cycles: u128)
 fn reject(reject: stablebench_pocket_ic::Reject) -> Reject {
     Reject { code: reject.code, message: reject.message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replica::embedded::Embedded;
+    use crate::replica::lockstep::Lockstep;
+
+    /// Beside the embedded replica, which ends it where a reply or a cycle differs.
+    #[test]
+    #[ignore = "needs the PocketIC server that POCKET_IC_BIN names"]
+    fn upgrades_of_a_canister_and_of_its_forks() {
+        let directory = tempfile::tempdir().unwrap();
+        let server = PocketIc::start(Subnet::Application).unwrap();
+        let both =
+            [Box::new(server) as Box<dyn Replica + Send>, Box::new(Embedded::new(None).unwrap())];
+        let replica = Lockstep::new(both, directory.path().join("difference"));
+        let wasm = wat::parse_str(include_str!("counter.wat")).unwrap();
+        let mut canister = replica.install(&wasm).unwrap();
+        let count =
+            |canister: &mut dyn Messages| canister.update("count", &[]).unwrap().outcome.unwrap();
+        assert_eq!(count(&mut *canister), [1, 1]);
+        canister.upgrade().unwrap();
+        assert_eq!(count(&mut *canister), [1, 2]);
+        for _ in 0..2 {
+            let mut fork = canister.fork().unwrap();
+            assert_eq!(count(&mut *fork), [2, 3]);
+            fork.upgrade().unwrap();
+            assert_eq!(count(&mut *fork), [1, 4]);
+        }
+        // Straight after a fork, too.
+        canister.upgrade().unwrap();
+        assert_eq!(count(&mut *canister), [1, 3]);
+        canister.fork().unwrap().upgrade().unwrap();
+        assert_eq!(count(&mut *canister), [2, 4]);
+        canister.update("trap in upgrades", &[]).unwrap().outcome.unwrap();
+        let error = canister.upgrade().unwrap_err();
+        assert_eq!(error.downcast_ref::<Reject>().unwrap().code, "CanisterTrapped");
+        assert_eq!(count(&mut *canister), [3, 5]);
+    }
+}

@@ -61,6 +61,26 @@ pub fn upgrade_that_traps(replica: &dyn Replica) {
     assert_eq!(cells(&mut canister), (0, 5), "an upgrade keeps stable memory");
 }
 
+/// As a fork is on a server: upgraded and used, then put back to what it was, heap and all.
+pub fn upgrade_that_is_put_back(replica: &dyn Replica) {
+    let mut canister = Beside::with(replica, CELLS);
+    set(&mut canister, 5);
+    canister.keep();
+    for value in 6..8 {
+        canister.install(Mode::Upgrade, &wasm(CELLS), &[]).unwrap();
+        assert_eq!(cells(&mut canister), (0, 5));
+        set(&mut canister, value);
+        canister.put_back();
+        assert_eq!(cells(&mut canister), (5, 5));
+    }
+    // What is put back can be upgraded again, and kept.
+    canister.install(Mode::Upgrade, &wasm(CELLS), &[]).unwrap();
+    canister.keep();
+    set(&mut canister, 9);
+    canister.put_back();
+    assert_eq!(cells(&mut canister), (0, 5));
+}
+
 pub fn reinstall(replica: &dyn Replica) {
     let mut bench = filled(replica);
     bench.install(Mode::Reinstall);

@@ -36,6 +36,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("install_that_traps", installing::that_traps),
     ("upgrade", life::upgrade),
     ("upgrade_that_traps", life::upgrade_that_traps),
+    ("upgrade_that_is_put_back", life::upgrade_that_is_put_back),
     ("reinstall", life::reinstall),
     ("snapshot", life::snapshot),
     ("snapshot_again_and_again", life::snapshot_again_and_again),
