@@ -32,11 +32,13 @@ impl Refusals {
 #[test]
 fn no_rows_or_too_many() {
     let mut refused = Refusals(filled());
+    // 1 GiB, at 12 bytes a row beside the payload.
+    let limit = (1 << 30) / 112;
     for engine in MANAGED {
         for (number, error) in [
             (0, Error::NoRows),
-            (1_000_001, Error::TooManyRows { limit: 1_000_000 }),
-            (u64::MAX, Error::TooManyRows { limit: 1_000_000 }),
+            (limit + 1, Error::TooManyRows { limit }),
+            (u64::MAX, Error::TooManyRows { limit }),
         ] {
             for method in BY_ID {
                 refused.expect(error.clone(), method, rows(engine, 5, 10, number));
@@ -49,6 +51,10 @@ fn no_rows_or_too_many() {
             assert_eq!(digest, Err(error));
         }
     }
+    refused.0.do_it("set_payload", (7_u32,));
+    let limit = 10_000_000;
+    assert_eq!(refused.0.describe().max_rows, limit, "however short the rows");
+    refused.expect(Error::TooManyRows { limit }, "insert_end", count(MANAGED[0], limit + 1));
     refused.expect(Error::NoRows, "add_users_btree", (5_u64, 10_u64, 0_u64));
     refused.expect(Error::NoRows, "add_users_sqlite", (5_u64, 10_u64, 0_u64));
 }
@@ -61,7 +67,7 @@ fn a_step_of_zero_is_for_one_row() {
             refused.expect(Error::NoStep, method, rows(engine, 5, 0, 2));
         }
         for method in BY_ID {
-            let done = refused.0.work(method, rows(engine, 5, 0, 1));
+            let done = refused.0.measure(method, rows(engine, 5, 0, 1));
             assert_eq!(done.rows, 1, "{engine}: {method}");
         }
     }
@@ -92,7 +98,7 @@ fn the_middle_has_room_for_less_than_half() {
         // The half is row 50, the last is row 99; rows go between two.
         let limit = Error::TooManyRows { limit: 49 };
         refused.expect(limit, "insert_middle", count(engine, 50));
-        let done = refused.0.work("insert_middle", count(engine, 49));
+        let done = refused.0.measure("insert_middle", count(engine, 49));
         assert_eq!(done.rows, 49);
         let exists = Error::IdExists { id: 505 };
         refused.expect(exists, "insert_middle", count(engine, 1));
@@ -124,7 +130,7 @@ fn ids_end_at_64_bits_and_for_sqlite_at_63() {
             if method == "read_users" {
                 refused.expect(overflow.clone(), "insert_end", count(engine, 1));
             }
-            let done = refused.0.work(method, rows(engine, largest - 9, 9, 2));
+            let done = refused.0.measure(method, rows(engine, largest - 9, 9, 2));
             assert_eq!(done.rows, 2, "{engine}: {method}");
         }
     }
@@ -147,8 +153,8 @@ fn payloads_have_a_longest() {
     for engine in MANAGED {
         let limit = Error::TooManyRows { limit: most };
         refused.expect(limit, "insert_end", count(engine, most + 1));
-        assert_eq!(refused.0.work("insert_end", count(engine, 3)).rows, 3);
-        let read = refused.0.work("read_users", rows(engine, 1_000, 10, 3));
+        assert_eq!(refused.0.measure("insert_end", count(engine, 3)).rows, 3);
+        let read = refused.0.measure("read_users", rows(engine, 1_000, 10, 3));
         assert_eq!(read.rows, 3);
     }
     assert_eq!(refused.0.digest(Engine::Btree, 10), refused.0.digest(Engine::Sqlite, 10));
@@ -192,8 +198,8 @@ fn a_fresh_canister_keeps_its_payload_and_has_no_rows() {
         assert_eq!(done, Err(Error::IdOverflow { largest }));
         assert_eq!(bench.describe().payload_bytes, 100);
         assert_eq!(bench.digest(engine, 1).rows, 0);
-        assert_eq!(bench.work("scan_users", count(engine, 5)).rows, 0);
-        assert_eq!(bench.work("insert_end", count(engine, 5)).rows, 5);
+        assert_eq!(bench.measure("scan_users", count(engine, 5)).rows, 0);
+        assert_eq!(bench.measure("insert_end", count(engine, 5)).rows, 5);
     }
 }
 

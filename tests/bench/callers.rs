@@ -4,7 +4,8 @@ use super::canister::{Bench, count, module, rows};
 use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, DigestPart, Engine, Error, Measurement, Result, SqliteConfig, SqliteSettings,
+    Description, DigestPart, Engine, Error, Measurement, Operation, Result, SqliteConfig,
+    SqliteSettings, Work, Worked,
 };
 use stablebench_replica::MethodKind;
 use std::collections::BTreeSet;
@@ -31,6 +32,7 @@ fn updates_are_for_controllers() {
     let there = rows(btree, 0, 10, 5);
     // Each would be done for a controller.
     let tried = BTreeSet::from([
+        refused::<Worked>(one, "work", (count_all(),)),
         refused::<Measurement>(one, "add_users", rows(btree, 5, 10, 1)),
         refused::<Measurement>(one, "add_users_btree", range),
         refused::<Measurement>(one, "add_users_sqlite", range),
@@ -69,8 +71,15 @@ fn queries_are_for_everyone() {
     let settings = ask("sqlite_settings", encode_args(()).unwrap());
     let settings: Result<SqliteSettings> = decode_one(&settings).unwrap();
     assert_eq!(settings, Ok(bench.settings()));
-    let asked = BTreeSet::from(["describe", "digest", "sqlite_settings"]);
+    let looked = ask("look", encode_args((count_all(),)).unwrap());
+    let looked: Result<Worked> = decode_one(&looked).unwrap();
+    assert_eq!(looked.unwrap().measurement.rows, 100);
+    let asked = BTreeSet::from(["describe", "digest", "look", "sqlite_settings"]);
     assert_eq!(asked, methods(MethodKind::Query));
+}
+
+fn count_all() -> Work {
+    Work { engine: Engine::Sqlite, operation: Operation::Count, transaction: None, each: false }
 }
 
 fn small_cache() -> SqliteConfig {

@@ -9,7 +9,7 @@ use candid::{CandidType, decode_one, encode_args};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
     Description, Digest, DigestPart, Engine, EngineDescription, Measurement, Occupant, Result,
-    SqliteConfig, SqliteSettings,
+    SqliteConfig, SqliteSettings, Work, Worked,
 };
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 
@@ -86,7 +86,7 @@ impl Bench {
     pub fn filled(engines: &[Engine], rows: u64) -> Self {
         let mut bench = Self::new();
         for &engine in engines {
-            bench.work("add_users", (engine, 0_u64, 10_u64, rows));
+            bench.measure("add_users", (engine, 0_u64, 10_u64, rows));
         }
         bench
     }
@@ -131,8 +131,20 @@ impl Bench {
     }
 
     /// An update that measures and must not fail.
-    pub fn work(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Measurement {
+    pub fn measure(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Measurement {
         self.update(method, arguments).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Any work, which must not fail.
+    pub fn work(&mut self, work: &Work) -> Worked {
+        self.update("work", (work,)).unwrap_or_else(|error| panic!("{work:?}: {error}"))
+    }
+
+    /// What an engine holds, told without a digest.
+    pub fn describe_engine(&self, engine: Engine) -> EngineDescription {
+        let engines = self.describe().engines.into_iter();
+        let mut of_engine = engines.filter(|there| there.engine == engine);
+        of_engine.next().unwrap_or_else(|| panic!("{engine} is not there"))
     }
 
     /// An update that answers nothing and must not fail.
@@ -179,7 +191,13 @@ impl Bench {
             occupant: description.occupant,
             payload_bytes: description.payload_bytes,
             stable_pages: description.stable_pages,
-            engines: engines.map(|there| (*there, self.digest(there.engine, 10_000))).collect(),
+            engines: engines
+                .map(|there| {
+                    // What checks read stays cached; it is not content.
+                    let there = EngineDescription { cache_bytes: 0, ..*there };
+                    (there, self.digest(there.engine, 10_000))
+                })
+                .collect(),
             settings: self.query("sqlite_settings", ()).ok(),
         }
     }

@@ -35,7 +35,7 @@ fn rows_take_the_bytes_they_must() {
 fn a_slot_holds_what_the_first_batch_held() {
     let mut bench = Bench::new();
     bench.do_it("set_payload", (10_u32,));
-    bench.work("add_users", rows(Engine::Array, 0, 5, 10));
+    bench.measure("add_users", rows(Engine::Array, 0, 5, 10));
     bench.do_it("set_payload", (11_u32,));
     let before = bench.contents();
     for (method, arguments, error) in [
@@ -100,8 +100,8 @@ fn a_floor_that_is_reset_gives_stable_memory_up() {
                 }
                 bench.do_it("reset", (floor,));
                 assert_eq!(bench.describe().occupant, Occupant::Nobody);
-                bench.work("add_users", rows(next, 5, 10, 300));
-                let scanned = bench.work("scan_users", count(next, 10_000));
+                bench.measure("add_users", rows(next, 5, 10, 300));
+                let scanned = bench.measure("scan_users", count(next, 10_000));
                 assert_eq!(scanned.rows, 300, "{next} after {floor}");
                 let before = bench.contents();
                 bench.upgrade();
@@ -126,8 +126,8 @@ fn a_managed_engine_that_is_reset_uses_its_memory_again() {
         for _ in 0..3 {
             bench.do_it("reset", (engine,));
             assert_eq!(bench.digest(engine, 1).rows, 0);
-            assert_eq!(bench.work("scan_users", count(engine, 10)).rows, 0);
-            bench.work("add_users", rows(engine, 0, 10, 5_000));
+            assert_eq!(bench.measure("scan_users", count(engine, 10)).rows, 0);
+            bench.measure("add_users", rows(engine, 0, 10, 5_000));
         }
         assert_eq!(bench.digest(engine, 1_000), digest);
         let after = bench.describe();

@@ -15,14 +15,14 @@ fn in_mode(mode: JournalMode) -> SqliteConfig {
 fn filled(mode: JournalMode) -> Bench {
     let mut bench = Bench::configured(in_mode(mode));
     for engine in [Engine::Btree, Engine::Sqlite] {
-        bench.work("add_users", rows(engine, 0, 10, 2_000));
+        bench.measure("add_users", rows(engine, 0, 10, 2_000));
     }
     bench
 }
 
 /// What reading 100 rows costs.
 fn read(bench: &mut Bench) -> u64 {
-    let measurement = bench.work("read_users", rows(Engine::Sqlite, 0, 200, 100));
+    let measurement = bench.measure("read_users", rows(Engine::Sqlite, 0, 200, 100));
     assert_eq!(measurement.rows, 100);
     measurement.instructions
 }
@@ -39,8 +39,8 @@ fn an_upgrade_keeps_rows_and_settings() {
             ..in_mode(mode)
         });
         bench.do_it("set_payload", (55_u32,));
-        bench.work("add_users", rows(Engine::Btree, 3, 7, 500));
-        bench.work("add_users", rows(Engine::Sqlite, 0, 10, 2_000));
+        bench.measure("add_users", rows(Engine::Btree, 3, 7, 500));
+        bench.measure("add_users", rows(Engine::Sqlite, 0, 10, 2_000));
         let before = bench.contents();
         assert_eq!(before.settings.unwrap().cache_size, -1_234);
 
@@ -59,7 +59,7 @@ fn an_upgrade_keeps_rows_and_settings() {
             let warm = read(&mut bench);
             assert!(cold > warm * 2, "{mode:?}: {cold} cold, then {warm}");
         }
-        bench.work("insert_end", count(Engine::Sqlite, 10));
+        bench.measure("insert_end", count(Engine::Sqlite, 10));
         assert_eq!(bench.digest(Engine::Sqlite, 1_000).rows, 2_010);
     }
 }
@@ -75,7 +75,7 @@ fn an_upgrade_keeps_one_engine_alone() {
         assert_eq!(after.occupant, before.occupant, "{engine}");
         assert_eq!(after.engines, before.engines, "{engine}");
         assert_eq!(after.payload_bytes, 7, "{engine}");
-        assert_eq!(bench.work("insert_end", count(engine, 3)).rows, 3);
+        assert_eq!(bench.measure("insert_end", count(engine, 3)).rows, 3);
         assert_eq!(bench.digest(engine, 100).rows, 303);
     }
 }
@@ -90,7 +90,7 @@ fn an_upgrade_of_a_fresh_canister_keeps_the_payload() {
     assert_eq!(description.occupant, Occupant::Nobody);
     for engine in Engine::ALL {
         let mut bench = bench.fork();
-        assert_eq!(bench.work("insert_end", count(engine, 3)).rows, 3);
+        assert_eq!(bench.measure("insert_end", count(engine, 3)).rows, 3);
         bench.upgrade();
         assert_eq!(bench.digest(engine, 100).rows, 3, "{engine}");
     }
@@ -103,7 +103,7 @@ fn a_reinstall_empties() {
     bench.reinstall();
     assert_eq!(bench.contents(), Bench::new().contents());
     assert_eq!(bench.describe().stable_pages, 0);
-    bench.work("add_users", rows(Engine::Sqlite, 0, 10, 10));
+    bench.measure("add_users", rows(Engine::Sqlite, 0, 10, 10));
 }
 
 #[test]
@@ -140,14 +140,14 @@ fn a_closed_connection_is_opened_by_the_work() {
 fn a_vacuum_keeps_the_rows_and_frees_pages() {
     for mode in MODES {
         let mut bench = filled(mode);
-        bench.work("delete_users", rows(Engine::Sqlite, 0, 10, 1_500));
+        bench.measure("delete_users", rows(Engine::Sqlite, 0, 10, 1_500));
         let (digest, before) = (bench.digest(Engine::Sqlite, 1_000), bench.settings());
         assert!(before.freelist_count > 0, "{before:?}");
         for cold in [false, true] {
             if cold {
                 bench.do_it("close_connection", ());
             }
-            let measurement = bench.work("vacuum", ());
+            let measurement = bench.measure("vacuum", ());
             assert_eq!(measurement.rows, 0, "a vacuum is not about rows");
             assert!(measurement.instructions > measurement.counter_overhead);
             assert_eq!(bench.digest(Engine::Sqlite, 1_000), digest, "{mode:?}");
@@ -159,7 +159,7 @@ fn a_vacuum_keeps_the_rows_and_frees_pages() {
                 "{before:?}, then {after:?}"
             );
         }
-        bench.work("insert_end", count(Engine::Sqlite, 100));
+        bench.measure("insert_end", count(Engine::Sqlite, 100));
         assert_eq!(bench.digest(Engine::Sqlite, 1_000).rows, 600);
     }
 }

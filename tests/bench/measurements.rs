@@ -89,7 +89,7 @@ fn rows_cost_by_their_number() {
     for engine in Engine::ALL {
         let filled = Bench::filled(&[engine], 1_000);
         let cost = |number| {
-            let measurement = filled.fork().work("insert_end", count(engine, number));
+            let measurement = filled.fork().measure("insert_end", count(engine, number));
             measurement.instructions
         };
         let (ten, hundred, thousand) = (cost(10), cost(100), cost(1_000));
@@ -104,7 +104,7 @@ fn rows_cost_by_their_number() {
 fn the_floor_is_below() {
     let cost = |engine| {
         let mut bench = Bench::filled(&[engine], 1_000);
-        bench.work("insert_end", count(engine, 1_000)).instructions
+        bench.measure("insert_end", count(engine, 1_000)).instructions
     };
     for above in [Engine::Btree, Engine::Sqlite] {
         for floor in [Engine::Append, Engine::Array] {

@@ -3,6 +3,7 @@
 mod arguments;
 mod callers;
 mod canister;
+mod cold;
 mod contents;
 mod floors;
 mod life;
@@ -12,3 +13,5 @@ mod recorded;
 mod settings;
 mod settings_refused;
 mod sqlite;
+mod transactions;
+mod work;

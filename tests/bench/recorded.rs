@@ -37,7 +37,7 @@ fn inserts_cost_what_they_cost_in_the_recorded_canister() {
             let argument = encode_args((first, 10_u64, number)).unwrap();
             let execution = recorded.update(CONTROLLER, method, &argument).unwrap();
             let theirs: u64 = decode_one(&execution.outcome.unwrap()).unwrap();
-            let ours = bench.work("add_users", rows(engine, first, 10, number));
+            let ours = bench.measure("add_users", rows(engine, first, 10, number));
             (ours.instructions, theirs)
         };
         let end = POPULATED * 10;

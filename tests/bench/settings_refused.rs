@@ -31,7 +31,7 @@ fn a_setting_that_is_not_taken_leaves_the_old_ones() {
     for mode in MODES {
         let old = config(mode, LockingMode::Exclusive);
         let mut bench = Bench::configured(old);
-        bench.work("add_users", rows(Engine::Sqlite, 0, 10, 100));
+        bench.measure("add_users", rows(Engine::Sqlite, 0, 10, 100));
         for size in [0, 256, 1000, 131_072, u32::MAX, 8192] {
             let page_size = Some(size);
             let other = config(JournalMode::Memory, LockingMode::Exclusive);

@@ -52,9 +52,9 @@ pub fn taken(settings: &SqliteSettings) -> SqliteConfig {
 
 /// Adds five rows after those that are there, and finds them.
 pub fn works(bench: &mut Bench, there: u64) {
-    let added = bench.work("insert_end", count(Engine::Sqlite, 5));
+    let added = bench.measure("insert_end", count(Engine::Sqlite, 5));
     assert_eq!(added.rows, 5);
-    let read = bench.work("read_users", rows(Engine::Sqlite, there * 10, 10, 6));
+    let read = bench.measure("read_users", rows(Engine::Sqlite, there * 10, 10, 6));
     assert_eq!(read.rows, 5);
     assert_eq!(bench.digest(Engine::Sqlite, 1_000).rows, there + 5);
 }

@@ -1,91 +1,141 @@
 //! `StableBTreeMap<u64, String>` in memory 0.
 
-use crate::manager::{self, Virtual};
+use crate::allocator::Chunks;
+use crate::manager::{self, Virtual, WASM_PAGE_BYTES};
+use ic_stable_structures::btreemap::Iter;
 use ic_stable_structures::{BTreeMap, Memory};
 use stablebench_harness::KeyValue;
 use stablebench_protocol::Result;
-use stablebench_workload::{ContentDigest, Ids};
+use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
 const MEMORY: u8 = 0;
-const WASM_PAGE_BYTES: u64 = 65536;
 
-/// The engine.
+type Map = BTreeMap<u64, String, Virtual>;
+
+/// The engine. Like a connection, the map is opened by the first work that needs it.
 pub struct Btree {
-    map: BTreeMap<u64, String, Virtual>,
     memory: Virtual,
+    map: Option<Map>,
+    /// Whether checks opened a map that the message found closed.
+    opened_for_checks: bool,
 }
 
 impl Default for Btree {
     fn default() -> Self {
-        let memory = manager::memory(MEMORY);
-        Self { map: BTreeMap::init(memory.clone()), memory }
+        Self { memory: manager::memory(MEMORY), map: None, opened_for_checks: false }
+    }
+}
+
+impl Btree {
+    fn map(&mut self) -> &mut Map {
+        let memory = &self.memory;
+        self.map.get_or_insert_with(|| BTreeMap::init(memory.clone()))
+    }
+
+    /// For checks: notes whether the map was closed before.
+    fn check(&mut self) -> &mut Map {
+        self.opened_for_checks |= self.map.is_none();
+        self.map()
     }
 }
 
 impl KeyValue for Btree {
     fn prepare(&mut self) -> Result<()> {
+        self.opened_for_checks = false;
+        if self.memory.size() == 0 {
+            // Opening creates it, as a table is created.
+            self.map();
+        }
         Ok(())
     }
 
-    fn admit(&self, _: Ids, _: u32) -> Result<()> {
+    fn admit(&self, _: &IdSet, _: u32) -> Result<()> {
         Ok(())
+    }
+
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.opened_for_checks) {
+            self.map = None;
+        }
     }
 
     fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        let _ = self.map.keys_range(from..).try_for_each(visit);
+        let _ = self.check().keys_range(from..).try_for_each(visit);
         Ok(())
     }
 
     fn last_id(&mut self) -> Result<Option<u64>> {
-        Ok(self.map.last_key_value().map(|(id, _)| id))
+        Ok(self.check().last_key_value().map(|(id, _)| id))
     }
 
     fn rows(&mut self) -> Result<u64> {
-        Ok(self.map.len())
+        Ok(self.check().len())
     }
 
     fn stored_bytes(&mut self) -> Result<u64> {
-        Ok(self.memory.size() * WASM_PAGE_BYTES)
+        let chunks = Chunks::read(&self.memory);
+        Ok(chunks.map_or_else(|| self.virtual_bytes(), |chunks| chunks.bytes()))
     }
 
-    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        for id in ids.iter() {
-            self.map.insert(id, payload.to_owned());
-        }
+    fn virtual_bytes(&self) -> u64 {
+        self.memory.size() * WASM_PAGE_BYTES
+    }
+
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(Chunks::read(&self.memory).map_or(0, |chunks| chunks.number))
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        let map = self.map();
+        rows.each(|id| {
+            map.insert(id, payload.to_owned());
+        });
         Ok(())
     }
 
-    fn read(&mut self, ids: Ids) -> Result<u64> {
-        let mut found = 0;
-        for id in ids.iter() {
-            if let Some(payload) = self.map.get(&id) {
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.insert(rows, payload)
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.insert(rows, payload)
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        let map = self.map();
+        rows.each(|id| {
+            map.remove(&id);
+        });
+        Ok(())
+    }
+
+    fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
+        let map = self.map();
+        let mut found = Amount::default();
+        rows.each(|id| {
+            if let Some(payload) = map.get(&id) {
+                found += Amount { rows: 1, bytes: payload.len() as u64 };
                 black_box(payload);
-                found += 1;
             }
-        }
+        });
         Ok(found)
     }
 
-    fn scan(&mut self, limit: u64) -> Result<u64> {
-        let mut rows = 0;
-        for entry in self.map.iter().take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-            black_box((*entry.key(), entry.value()));
-            rows += 1;
-        }
-        Ok(rows)
+    fn range(&mut self, from: Selected<'_>, rows: u64) -> Result<Amount> {
+        let map = self.map();
+        let mut found = Amount::default();
+        from.each(|id| found += copy_rows(map.range(id..), rows));
+        Ok(found)
     }
 
-    fn update(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        self.insert(ids, payload)
+    fn scan(&mut self, limit: u64) -> Result<Amount> {
+        Ok(copy_rows(self.map().iter(), limit))
     }
 
-    fn delete(&mut self, ids: Ids) -> Result<()> {
-        for id in ids.iter() {
-            self.map.remove(&id);
-        }
-        Ok(())
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.map().len())
     }
 
     fn digest(
@@ -95,7 +145,7 @@ impl KeyValue for Btree {
         digest: &mut ContentDigest,
     ) -> Result<Option<u64>> {
         let mut left = limit;
-        for entry in self.map.range(position..) {
+        for entry in self.map().range(position..) {
             if left == 0 {
                 return Ok(Some(*entry.key()));
             }
@@ -106,7 +156,18 @@ impl KeyValue for Btree {
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.map.clear_new();
+        self.map().clear_new();
         Ok(())
     }
+}
+
+/// Copies at most `limit` rows.
+fn copy_rows(entries: Iter<'_, u64, String, Virtual>, limit: u64) -> Amount {
+    let mut read = Amount::default();
+    for entry in entries.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+        let (id, payload) = (*entry.key(), entry.value());
+        read += Amount { rows: 1, bytes: payload.len() as u64 };
+        black_box((id, payload));
+    }
+    read
 }

@@ -13,6 +13,7 @@
 //! The manager writes to stable memory the moment it is first touched, so nothing
 //! touches it before an engine above the floor is used.
 
+mod allocator;
 mod btree;
 mod crates;
 mod library;

@@ -17,6 +17,8 @@ pub type Virtual = VirtualMemory<DefaultMemoryImpl>;
 /// The settings; neither `ic-rusqlite` nor the map uses this one.
 const SETTINGS: u8 = 100;
 
+pub const WASM_PAGE_BYTES: u64 = 65536;
+
 const MAGIC: [u8; 3] = *b"MGR";
 
 /// Whether stable memory begins as a `MemoryManager` begins it. Does not touch the
@@ -32,6 +34,11 @@ pub fn owns_stable_memory() -> bool {
 /// The memory with an id.
 pub fn memory(id: u8) -> Virtual {
     MEMORY_MANAGER.with_borrow(|manager| manager.get(MemoryId::new(id)))
+}
+
+/// Bytes of a memory.
+pub fn memory_bytes(id: u8) -> u64 {
+    memory(id).size() * WASM_PAGE_BYTES
 }
 
 /// Where the settings go at an upgrade.

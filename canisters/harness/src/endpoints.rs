@@ -22,7 +22,8 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty) => {
         use stablebench_protocol::{
-            Description, DigestPart, Engine, Measurement, Result, SqliteConfig, SqliteSettings,
+            Description, DigestPart, Engine, Measurement, Result, SqliteConfig, SqliteSettings, Work,
+            Worked,
         };
 
         thread_local! {
@@ -34,6 +35,16 @@ macro_rules! canister {
         ) -> Result<T> {
             $crate::require_controller()?;
             HOST.with_borrow_mut(call)
+        }
+
+        #[ic_cdk::update]
+        fn work(work: Work) -> Result<Worked> {
+            controlled(|host| host.work(&work))
+        }
+
+        #[ic_cdk::query]
+        fn look(work: Work) -> Result<Worked> {
+            HOST.with_borrow_mut(|host| host.look(&work))
         }
 
         #[ic_cdk::update]

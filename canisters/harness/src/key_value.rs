@@ -1,14 +1,15 @@
 use crate::presence;
-use stablebench_protocol::Result;
-use stablebench_workload::{ContentDigest, Ids};
+use stablebench_protocol::{Error, Result};
+use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::ops::ControlFlow;
 
 /// An engine: rows of an id and a text.
 ///
 /// [`Host`](crate::Host) calls the methods of a message in this order:
-/// `prepare`, `admit`, what looks at ids, `settle`, and then one method of work, measured.
-/// The work can rely on the checks: ids to insert are not there, ids to update or
-/// delete are there.
+/// `prepare`, `admit`, what looks at ids, `settle`, and then the methods of work, measured;
+/// those that write between `begin` and `commit`. The work can rely on the checks: ids to
+/// insert are not there, ids to update or delete are there, ids to insert or delete are
+/// named once.
 pub trait KeyValue {
     /// Makes ready what the work must not pay for, such as creating a table.
     ///
@@ -22,10 +23,10 @@ pub trait KeyValue {
     /// # Errors
     ///
     /// Which of the ids, or that the payload, is beyond the engine.
-    fn admit(&self, ids: Ids, payload_bytes: u32) -> Result<()>;
+    fn admit(&self, ids: &IdSet, payload_bytes: u32) -> Result<()>;
 
-    /// Undoes what the checks did to the state the message found, such as opening a
-    /// connection that was closed: cold work stays cold.
+    /// Undoes what the checks did to the state the message found, such as opening what
+    /// was closed: cold work stays cold.
     fn settle(&mut self) {}
 
     /// Shows the ids that are there, ascending, from `from` on until told to stop.
@@ -40,7 +41,7 @@ pub trait KeyValue {
     /// # Errors
     ///
     /// The engine's.
-    fn first_present(&mut self, ids: Ids) -> Result<Option<u64>> {
+    fn first_present(&mut self, ids: &IdSet) -> Result<Option<u64>> {
         presence::first_present(self, ids)
     }
 
@@ -49,7 +50,7 @@ pub trait KeyValue {
     /// # Errors
     ///
     /// The engine's.
-    fn first_missing(&mut self, ids: Ids) -> Result<Option<u64>> {
+    fn first_missing(&mut self, ids: &IdSet) -> Result<Option<u64>> {
         presence::first_missing(self, ids)
     }
 
@@ -67,47 +68,111 @@ pub trait KeyValue {
     /// The engine's.
     fn rows(&mut self) -> Result<u64>;
 
-    /// Bytes of stable memory filled, free space inside it included.
+    /// Bytes of stable memory filled, free space inside of pages and nodes included.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn stored_bytes(&mut self) -> Result<u64>;
 
+    /// Bytes of the virtual memories that the rows are in, or of stable memory where there
+    /// are none.
+    fn virtual_bytes(&self) -> u64;
+
+    /// Bytes of heap that the page cache holds. Opens nothing: what is closed holds none.
+    fn cache_bytes(&self) -> u64 {
+        0
+    }
+
+    /// How many units of storage are in use: pages of a database, nodes of a tree, or what
+    /// stable memory grows by. Asked between operations of work, but not measured.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn allocated_units(&mut self) -> Result<u64>;
+
+    /// Work: begins a transaction, where the engine has such.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Work: ends a transaction.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; then `rollback` is called.
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Undoes everything since `begin` because of an error, and tells whether it did. An
+    /// engine without transactions undoes the call that failed by itself, and none before.
+    fn rollback(&mut self, _because: &Error) -> bool {
+        false
+    }
+
     /// Work: adds rows.
     ///
     /// # Errors
     ///
-    /// The engine's; then no row was added.
-    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()>;
+    /// The engine's; then no row was added, or `rollback` removes them.
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
 
-    /// Work: looks rows up one by one and copies their texts; answers how many there are.
+    /// Work: adds rows, or replaces their texts where they are there.
     ///
     /// # Errors
     ///
-    /// The engine's.
-    fn read(&mut self, ids: Ids) -> Result<u64>;
-
-    /// Work: copies the ids and texts of the first `limit` rows; answers how many there are.
-    ///
-    /// # Errors
-    ///
-    /// The engine's.
-    fn scan(&mut self, limit: u64) -> Result<u64>;
+    /// The engine's; then no row was changed, or `rollback` restores them.
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
 
     /// Work: replaces the texts of rows.
     ///
     /// # Errors
     ///
-    /// The engine's; then no row was changed.
-    fn update(&mut self, ids: Ids, payload: &str) -> Result<()>;
+    /// The engine's; then no row was changed, or `rollback` restores them.
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
 
     /// Work: removes rows.
     ///
     /// # Errors
     ///
-    /// The engine's; then no row was removed.
-    fn delete(&mut self, ids: Ids) -> Result<()>;
+    /// The engine's; then no row was removed, or `rollback` restores them.
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()>;
+
+    /// Work: looks rows up one by one and copies their texts; answers those that are there.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn read(&mut self, rows: Selected<'_>) -> Result<Amount>;
+
+    /// Work: from each id on, copies the ids and texts of at most `rows` rows, in the order
+    /// of ids; answers those that are there.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn range(&mut self, from: Selected<'_>, rows: u64) -> Result<Amount>;
+
+    /// Work: copies the ids and texts of the first `limit` rows; answers those that are
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn scan(&mut self, limit: u64) -> Result<Amount>;
+
+    /// Work: counts the rows.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn count(&mut self) -> Result<u64>;
 
     /// Adds at most `limit` rows from `position` on to the digest; 0 is the beginning.
     /// Answers the next position, or nothing where no row is left.

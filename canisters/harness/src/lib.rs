@@ -26,9 +26,9 @@ mod system;
 
 pub use canister::{Canister, Database};
 pub use endpoints::require_controller;
-pub use host::{Host, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
+pub use host::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
 pub use key_value::KeyValue;
 pub use measure::measure;
 pub use pragmas::{Keyword, Pragmas};
 pub use state::State;
-pub use system::{heap_pages, instructions, stable_pages};
+pub use system::{heap_pages, instructions, stable_pages, trap};

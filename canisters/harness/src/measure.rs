@@ -9,13 +9,14 @@
 
 use crate::system::{heap_pages, instructions, stable_pages};
 use stablebench_protocol::{Measurement, Result};
+use stablebench_workload::Amount;
 
-/// Runs `work`, which tells how many rows it was about.
+/// Runs `work`, which tells how much it was about.
 ///
 /// # Errors
 ///
 /// Those of the work.
-pub fn measure(work: impl FnOnce() -> Result<u64>) -> Result<Measurement> {
+pub fn measure(work: impl FnOnce() -> Result<Amount>) -> Result<Measurement> {
     let heap_pages_before = heap_pages();
     let stable_pages_before = stable_pages();
     let calibration = instructions();
@@ -25,11 +26,13 @@ pub fn measure(work: impl FnOnce() -> Result<u64>) -> Result<Measurement> {
     let outcome = work();
     let after = instructions();
 
+    let Amount { rows, bytes } = outcome?;
     Ok(Measurement {
         instructions: after - before,
         counter_overhead,
         message_instructions: after,
-        rows: outcome?,
+        rows,
+        bytes,
         heap_pages_before,
         heap_pages_after: heap_pages(),
         stable_pages_before,

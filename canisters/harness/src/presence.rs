@@ -6,14 +6,14 @@
 
 use crate::KeyValue;
 use stablebench_protocol::Result;
-use stablebench_workload::Ids;
+use stablebench_workload::IdSet;
 use std::ops::ControlFlow;
 
 /// Starting a walk costs about as much as walking over this many rows.
 const SKIPPED_BEFORE_RESTART: u32 = 64;
 
 /// The smallest of the ids that is there.
-pub fn first_present(engine: &mut (impl KeyValue + ?Sized), ids: Ids) -> Result<Option<u64>> {
+pub fn first_present(engine: &mut (impl KeyValue + ?Sized), ids: &IdSet) -> Result<Option<u64>> {
     let mut next = Some(ids.first());
     while let Some(from) = next.take() {
         let mut found = None;
@@ -41,7 +41,7 @@ pub fn first_present(engine: &mut (impl KeyValue + ?Sized), ids: Ids) -> Result<
 }
 
 /// The smallest of the ids that is not there.
-pub fn first_missing(engine: &mut (impl KeyValue + ?Sized), ids: Ids) -> Result<Option<u64>> {
+pub fn first_missing(engine: &mut (impl KeyValue + ?Sized), ids: &IdSet) -> Result<Option<u64>> {
     let mut wanted = ids.iter().peekable();
     while let Some(from) = wanted.peek().copied() {
         let mut progress = false;

@@ -1,5 +1,7 @@
 //! What the system tells about the canister; all zeros outside of one.
 
+use std::fmt::Display;
+
 /// `performance_counter(0)`: instructions of this message so far.
 #[inline(always)]
 pub fn instructions() -> u64 {
@@ -23,4 +25,12 @@ pub fn stable_pages() -> u64 {
     return ic_cdk::api::stable_size();
     #[cfg(not(target_family = "wasm"))]
     0
+}
+
+/// Ends the message, all of whose changes the system undoes.
+pub fn trap(because: &impl Display) -> ! {
+    #[cfg(target_family = "wasm")]
+    ic_cdk::api::trap(because.to_string());
+    #[cfg(not(target_family = "wasm"))]
+    panic!("{because}")
 }

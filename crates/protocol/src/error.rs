@@ -32,19 +32,25 @@ pub enum Error {
     /// The id is there already.
     #[error("a row with id {id} exists already")]
     IdExists {
-        /// The first such id.
+        /// The smallest such id.
         id: u64,
     },
     /// The id is not there.
     #[error("there is no row with id {id}")]
     IdMissing {
-        /// The first such id.
+        /// The smallest such id.
+        id: u64,
+    },
+    /// What is inserted or deleted is named once.
+    #[error("id {id} is in the list more than once")]
+    IdTwice {
+        /// The smallest such id.
         id: u64,
     },
     /// The engine has places for multiples only.
     #[error("id {id} is not a multiple of {multiple}")]
     IdNotMultiple {
-        /// The first such id.
+        /// The smallest such id.
         id: u64,
         /// What ids must be multiples of.
         multiple: u64,
@@ -55,6 +61,18 @@ pub enum Error {
         /// The longest payload, in bytes.
         limit: u32,
     },
+    /// A transaction of zero operations was asked for.
+    #[error("a transaction holds one operation or more")]
+    EmptyTransaction,
+    /// More operations than one message can tell the costs of.
+    #[error("costs of each operation are told of {limit} operations at most")]
+    TooManyEach {
+        /// The most operations.
+        limit: u64,
+    },
+    /// A query drops what it writes, so it does not begin.
+    #[error("a query cannot write rows; use the method work")]
+    WritesInQuery,
     /// SQLite runs with another value than asked for.
     #[error("SQLite did not take {setting}={asked}: it runs with {got}{}", because(.reason))]
     SettingNotTaken {

@@ -99,6 +99,13 @@ impl Ids {
         (0..rows).map(move |row| first + row * step)
     }
 
+    /// At most `rows` ids, after the first `skipped`; nothing where none is left.
+    pub fn part(&self, skipped: u64, rows: u64) -> Option<Self> {
+        let rows = self.rows.checked_sub(skipped)?.min(rows);
+        // Not past the last of all where some are left.
+        (rows > 0).then(|| Self { first: self.first + self.step * skipped, rows, ..*self })
+    }
+
     /// The smallest of the ids that is not below `id`.
     pub fn at_or_after(&self, id: u64) -> Option<u64> {
         if id <= self.first {

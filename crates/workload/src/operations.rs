@@ -3,58 +3,41 @@
 //! Ids and lengths are from small ranges, so that operations meet: a good part of
 //! them must fail, and then change nothing.
 
-use crate::ids::{Ids, STEP};
+use crate::ids::STEP;
 use crate::rng::Rng;
+use stablebench_protocol::{Operation, Selection};
 
-/// One call on an engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Add new rows with payloads of so many bytes.
-    Insert {
-        /// The rows.
-        ids: Ids,
-        /// Bytes a payload.
-        bytes: u32,
-    },
-    /// Replace payloads by others of so many bytes.
-    Update {
-        /// The rows.
-        ids: Ids,
-        /// Bytes a payload.
-        bytes: u32,
-    },
-    /// Remove rows.
-    Delete {
-        /// The rows.
-        ids: Ids,
-    },
-    /// Look rows up.
-    Read {
-        /// The rows.
-        ids: Ids,
-    },
-}
+/// Ids are multiples of this.
+const GRAIN: u64 = STEP / 2;
 
-/// The endless stream of a seed. Ids are multiples of half a [`STEP`].
-pub fn stream(seed: u64) -> impl Iterator<Item = Operation> {
+/// The endless stream of a seed: operations, and the bytes of the payloads that they
+/// write. Ids are multiples of half a [`STEP`].
+pub fn stream(seed: u64) -> impl Iterator<Item = (Operation, u32)> {
     let mut rng = Rng::new(seed);
     std::iter::repeat_with(move || {
-        loop {
-            let half_step = STEP / 2;
-            let first = half_step * rng.below(100);
-            let step = half_step * (1 + rng.below(4));
-            let Ok(ids) = Ids::new(first, step, 1 + rng.below(12)) else {
-                continue;
-            };
-            let bytes = rng.below(200) as u32;
-            break match rng.below(8) {
-                0..4 => Operation::Insert { ids, bytes },
-                4 | 5 => Operation::Update { ids, bytes },
-                6 => Operation::Delete { ids },
-                _ => Operation::Read { ids },
-            };
-        }
+        let rows = selection(&mut rng);
+        let operation = match rng.below(14) {
+            0..5 => Operation::Insert(rows),
+            5 | 6 => Operation::Overwrite(rows),
+            7 | 8 => Operation::Update(rows),
+            9 => Operation::Delete(rows),
+            10 => Operation::Read(rows),
+            11 => Operation::Range { from: rows, rows: rng.below(10) },
+            12 => Operation::Scan(rng.below(200)),
+            _ => Operation::Count,
+        };
+        (operation, rng.below(200) as u32)
     })
+}
+
+/// A step more often than a list. A list is in no order, and an id may be in it twice.
+fn selection(rng: &mut Rng) -> Selection {
+    let (first, rows) = (GRAIN * rng.below(100), 1 + rng.below(12));
+    if rng.below(3) > 0 {
+        Selection::Step { first, step: GRAIN * (1 + rng.below(4)), rows }
+    } else {
+        Selection::List((0..rows).map(|_| GRAIN * rng.below(100)).collect())
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! not fixed, and opens the connection when it is first used. Here it is given no
 //! pragmas, and they are issued on the fresh connection.
 
+use super::storage;
 use ic_rusqlite::{ConnectionConfig, with_connection};
 use stablebench_harness::Pragmas;
 use stablebench_protocol::{Error, Result};
@@ -45,6 +46,12 @@ impl Connection {
             self.open()?;
         }
         with_connection(|mut connection| work(&mut connection)).map_err(sqlite_error)
+    }
+
+    /// Bytes of heap of the page cache; none where the connection is closed.
+    pub fn cache_bytes(&self) -> u64 {
+        // Asking a connection that is closed would open it.
+        if self.open { with_connection(|connection| storage::cache_bytes(&connection)) } else { 0 }
     }
 
     /// Closes the connection.

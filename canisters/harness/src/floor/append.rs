@@ -10,10 +10,10 @@
 //! is measured, unless it is larger than all before.
 
 use super::header::Header;
-use super::{CHUNK_BYTES, DATA, RawMemory, erase, grow_to};
+use super::{CHUNK_BYTES, DATA, PAGE_BYTES, RawMemory, erase, grow_to};
 use crate::KeyValue;
 use stablebench_protocol::{Engine, Error, Result};
-use stablebench_workload::{ContentDigest, Ids};
+use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
@@ -102,7 +102,7 @@ impl<M: RawMemory> KeyValue for Append<M> {
         Ok(())
     }
 
-    fn admit(&self, _: Ids, _: u32) -> Result<()> {
+    fn admit(&self, _: &IdSet, _: u32) -> Result<()> {
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl<M: RawMemory> KeyValue for Append<M> {
         Self::unsupported("show its ids in order")
     }
 
-    fn first_present(&mut self, ids: Ids) -> Result<Option<u64>> {
+    fn first_present(&mut self, ids: &IdSet) -> Result<Option<u64>> {
         let mut found: Option<u64> = None;
         if self.rows > 0 && ids.first() <= self.last_id {
             self.read_log(0, u64::MAX, |id, _| {
@@ -122,7 +122,7 @@ impl<M: RawMemory> KeyValue for Append<M> {
         Ok(found)
     }
 
-    fn first_missing(&mut self, _: Ids) -> Result<Option<u64>> {
+    fn first_missing(&mut self, _: &IdSet) -> Result<Option<u64>> {
         Self::unsupported("change or remove rows")
     }
 
@@ -138,41 +138,61 @@ impl<M: RawMemory> KeyValue for Append<M> {
         Ok(self.end)
     }
 
-    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
+    fn virtual_bytes(&self) -> u64 {
+        self.memory.pages() * PAGE_BYTES
+    }
+
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(self.memory.pages())
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
         let row_bytes = (ROW_HEADER_BYTES + payload.len()) as u64;
-        grow_to(&mut self.memory, DATA + self.end + ids.rows() * row_bytes)?;
+        grow_to(&mut self.memory, DATA + self.end + rows.rows() * row_bytes)?;
         let mut row = vec![0; 8];
         row.extend((payload.len() as u32).to_le_bytes());
         row.extend(payload.as_bytes());
-        for id in ids.iter() {
+        rows.each(|id| {
             row[..8].copy_from_slice(&id.to_le_bytes());
             self.memory.write(DATA + self.end, &row);
             self.end += row_bytes;
-        }
-        self.rows += ids.rows();
-        self.last_id = self.last_id.max(ids.last());
+        });
+        self.rows += rows.rows();
+        self.last_id = self.last_id.max(rows.largest());
         Ok(())
     }
 
-    fn read(&mut self, _: Ids) -> Result<u64> {
-        Self::unsupported("look rows up by id")
-    }
-
-    fn scan(&mut self, limit: u64) -> Result<u64> {
-        let mut rows = 0;
-        self.read_log(0, limit, |id, payload| {
-            black_box((id, payload));
-            rows += 1;
-        });
-        Ok(rows)
-    }
-
-    fn update(&mut self, _: Ids, _: &str) -> Result<()> {
+    fn overwrite(&mut self, _: Selected<'_>, _: &str) -> Result<()> {
         Self::unsupported("change rows")
     }
 
-    fn delete(&mut self, _: Ids) -> Result<()> {
+    fn update(&mut self, _: Selected<'_>, _: &str) -> Result<()> {
+        Self::unsupported("change rows")
+    }
+
+    fn delete(&mut self, _: Selected<'_>) -> Result<()> {
         Self::unsupported("remove rows")
+    }
+
+    fn read(&mut self, _: Selected<'_>) -> Result<Amount> {
+        Self::unsupported("look rows up by id")
+    }
+
+    fn range(&mut self, _: Selected<'_>, _: u64) -> Result<Amount> {
+        Self::unsupported("look rows up by id")
+    }
+
+    fn scan(&mut self, limit: u64) -> Result<Amount> {
+        let mut read = Amount::default();
+        self.read_log(0, limit, |id, payload| {
+            black_box((id, payload));
+            read += Amount { rows: 1, bytes: payload.len() as u64 };
+        });
+        Ok(read)
+    }
+
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.rows)
     }
 
     fn digest(

@@ -10,10 +10,10 @@
 //! those of the users workload, which are ten apart.
 
 use super::header::Header;
-use super::{CHUNK_BYTES, DATA, RawMemory, erase, grow_to};
+use super::{CHUNK_BYTES, DATA, PAGE_BYTES, RawMemory, erase, grow_to};
 use crate::KeyValue;
 use stablebench_protocol::{Engine, Error, Result};
-use stablebench_workload::{ContentDigest, Ids};
+use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
@@ -73,13 +73,37 @@ impl<M: RawMemory> Array<M> {
         header != [0; SLOT_HEADER_BYTES as usize]
     }
 
-    fn write_rows(&mut self, ids: Ids, payload: &str) {
-        let mut row = (payload.len() as u32 + 1).to_le_bytes().to_vec();
-        row.extend(payload.as_bytes());
-        for id in ids.iter() {
+    /// Makes slots for ids, and decides how long they are where there are none.
+    fn make_slots(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        let bytes = *self.slot_payload_bytes.get_or_insert(payload.len() as u32);
+        let slots = self.slots.max(rows.largest() / ID_MULTIPLE + 1);
+        let end = DATA + slots * (SLOT_HEADER_BYTES + u64::from(bytes));
+        if let Err(error) = grow_to(&mut self.memory, end) {
+            // The array is not used before its first row is written.
+            self.slot_payload_bytes = self.slot_payload_bytes.filter(|_| self.slots > 0);
+            return Err(error);
+        }
+        self.slots = slots;
+        Ok(())
+    }
+
+    fn write_rows(&mut self, rows: Selected<'_>, payload: &str) {
+        let row = row_of(payload);
+        rows.each(|id| {
             let offset = self.offset(id / ID_MULTIPLE);
             self.memory.write(offset, &row);
-        }
+        });
+    }
+
+    /// Copies at most `limit` rows from a slot on.
+    fn copy_rows(&self, from: u64, limit: u64) -> Amount {
+        let mut read = Amount::default();
+        self.read_slots(from, limit, |slot, payload| {
+            black_box((slot * ID_MULTIPLE, payload));
+            read += Amount { rows: 1, bytes: payload.len() as u64 };
+            if read.rows < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        read
     }
 
     /// Shows the rows from a slot on until told to stop, read in chunks of at most
@@ -110,6 +134,13 @@ impl<M: RawMemory> Array<M> {
     }
 }
 
+/// What a slot begins with that holds a payload.
+fn row_of(payload: &str) -> Vec<u8> {
+    let mut row = (payload.len() as u32 + 1).to_le_bytes().to_vec();
+    row.extend(payload.as_bytes());
+    row
+}
+
 /// The payload in a slot, where it is filled.
 fn payload_of(slot: &[u8]) -> Option<&[u8]> {
     let (header, rest) = slot.split_first_chunk::<4>()?;
@@ -122,7 +153,7 @@ impl<M: RawMemory> KeyValue for Array<M> {
         Ok(())
     }
 
-    fn admit(&self, ids: Ids, payload_bytes: u32) -> Result<()> {
+    fn admit(&self, ids: &IdSet, payload_bytes: u32) -> Result<()> {
         let slot_payload_bytes = self.slot_payload_bytes.unwrap_or(payload_bytes);
         if payload_bytes > slot_payload_bytes {
             return Err(Error::PayloadTooLong { limit: slot_payload_bytes });
@@ -132,10 +163,7 @@ impl<M: RawMemory> KeyValue for Array<M> {
         if ids.last() > largest {
             return Err(Error::IdOverflow { largest });
         }
-        if ids.step().is_multiple_of(ID_MULTIPLE) && ids.first().is_multiple_of(ID_MULTIPLE) {
-            return Ok(());
-        }
-        match ids.iter().find(|id| id % ID_MULTIPLE != 0) {
+        match ids.first_not_multiple(ID_MULTIPLE) {
             Some(id) => Err(Error::IdNotMultiple { id, multiple: ID_MULTIPLE }),
             None => Ok(()),
         }
@@ -163,56 +191,74 @@ impl<M: RawMemory> KeyValue for Array<M> {
         Ok(self.slots * self.slot_bytes())
     }
 
-    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        let bytes = *self.slot_payload_bytes.get_or_insert(payload.len() as u32);
-        let slots = self.slots.max(ids.last() / ID_MULTIPLE + 1);
-        let end = DATA + slots * (SLOT_HEADER_BYTES + u64::from(bytes));
-        if let Err(error) = grow_to(&mut self.memory, end) {
-            // The array is not used before its first row is written.
-            self.slot_payload_bytes = self.slot_payload_bytes.filter(|_| self.slots > 0);
-            return Err(error);
-        }
-        self.write_rows(ids, payload);
-        self.slots = slots;
-        self.rows += ids.rows();
+    fn virtual_bytes(&self) -> u64 {
+        self.memory.pages() * PAGE_BYTES
+    }
+
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(self.memory.pages())
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.make_slots(rows, payload)?;
+        self.write_rows(rows, payload);
+        self.rows += rows.rows();
         Ok(())
     }
 
-    fn read(&mut self, ids: Ids) -> Result<u64> {
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.make_slots(rows, payload)?;
+        let row = row_of(payload);
+        rows.each(|id| {
+            // One more stable read a row than an insert: rows are counted.
+            let slot = id / ID_MULTIPLE;
+            self.rows += u64::from(!self.is_filled(slot));
+            self.memory.write(self.offset(slot), &row);
+        });
+        Ok(())
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.write_rows(rows, payload);
+        Ok(())
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        rows.each(|id| {
+            let offset = self.offset(id / ID_MULTIPLE);
+            self.memory.write(offset, &[0; SLOT_HEADER_BYTES as usize]);
+        });
+        self.rows -= rows.rows();
+        Ok(())
+    }
+
+    fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
         let mut slot = vec![0; self.slot_bytes() as usize];
-        let mut found = 0;
-        for id in ids.iter().take_while(|id| id / ID_MULTIPLE < self.slots) {
-            self.memory.read(self.offset(id / ID_MULTIPLE), &mut slot);
-            if let Some(payload) = payload_of(&slot) {
-                black_box(payload);
-                found += 1;
+        let mut found = Amount::default();
+        rows.each(|id| {
+            if id / ID_MULTIPLE < self.slots {
+                self.memory.read(self.offset(id / ID_MULTIPLE), &mut slot);
+                if let Some(payload) = payload_of(&slot) {
+                    black_box(payload);
+                    found += Amount { rows: 1, bytes: payload.len() as u64 };
+                }
             }
-        }
+        });
         Ok(found)
     }
 
-    fn scan(&mut self, limit: u64) -> Result<u64> {
-        let mut rows = 0;
-        self.read_slots(0, limit, |slot, payload| {
-            black_box((slot * ID_MULTIPLE, payload));
-            rows += 1;
-            if rows < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        Ok(rows)
+    fn range(&mut self, from: Selected<'_>, rows: u64) -> Result<Amount> {
+        let mut found = Amount::default();
+        from.each(|id| found += self.copy_rows(id.div_ceil(ID_MULTIPLE), rows));
+        Ok(found)
     }
 
-    fn update(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        self.write_rows(ids, payload);
-        Ok(())
+    fn scan(&mut self, limit: u64) -> Result<Amount> {
+        Ok(self.copy_rows(0, limit))
     }
 
-    fn delete(&mut self, ids: Ids) -> Result<()> {
-        for id in ids.iter() {
-            let offset = self.offset(id / ID_MULTIPLE);
-            self.memory.write(offset, &[0; SLOT_HEADER_BYTES as usize]);
-        }
-        self.rows -= ids.rows();
-        Ok(())
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.rows)
     }
 
     fn digest(

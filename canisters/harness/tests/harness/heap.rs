@@ -1,12 +1,10 @@
 //! A canister on the heap: two sorted engines and the floor.
 
+use crate::heap_map::HeapMap;
 use stablebench_harness::floor::{Floor, RawMemory};
 use stablebench_harness::{Canister, KeyValue, State};
 use stablebench_protocol::{CrateVersion, Engine, Error, Occupant, Result};
-use stablebench_workload::{ContentDigest, Ids};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// Stable memory of at most `limit` pages.
@@ -48,7 +46,7 @@ impl RawMemory for HeapMemory {
 /// A map in place of `StableBTreeMap`, and the floor.
 #[derive(Default)]
 pub struct HeapCanister {
-    map: HeapMap,
+    pub map: HeapMap,
     pub floor: Floor<HeapMemory>,
 }
 
@@ -87,75 +85,5 @@ impl Canister for HeapCanister {
 
     fn load(&mut self) -> u32 {
         self.floor.load().unwrap_or_default().payload_bytes
-    }
-}
-
-#[derive(Default)]
-struct HeapMap(BTreeMap<u64, String>);
-
-impl KeyValue for HeapMap {
-    fn prepare(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn admit(&self, _: Ids, _: u32) -> Result<()> {
-        Ok(())
-    }
-
-    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        let _ = self.0.range(from..).try_for_each(|(id, _)| visit(*id));
-        Ok(())
-    }
-
-    fn last_id(&mut self) -> Result<Option<u64>> {
-        Ok(self.0.last_key_value().map(|(id, _)| *id))
-    }
-
-    fn rows(&mut self) -> Result<u64> {
-        Ok(self.0.len() as u64)
-    }
-
-    fn stored_bytes(&mut self) -> Result<u64> {
-        Ok(self.0.values().map(|payload| payload.len() as u64).sum())
-    }
-
-    fn insert(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        self.0.extend(ids.iter().map(|id| (id, payload.to_owned())));
-        Ok(())
-    }
-
-    fn read(&mut self, ids: Ids) -> Result<u64> {
-        Ok(ids.iter().filter(|id| self.0.contains_key(id)).count() as u64)
-    }
-
-    fn scan(&mut self, limit: u64) -> Result<u64> {
-        Ok(limit.min(self.0.len() as u64))
-    }
-
-    fn update(&mut self, ids: Ids, payload: &str) -> Result<()> {
-        self.insert(ids, payload)
-    }
-
-    fn delete(&mut self, ids: Ids) -> Result<()> {
-        self.0.retain(|id, _| !ids.contains(*id));
-        Ok(())
-    }
-
-    fn digest(
-        &mut self,
-        position: u64,
-        limit: u64,
-        digest: &mut ContentDigest,
-    ) -> Result<Option<u64>> {
-        let mut rows = self.0.range(position..);
-        for (id, payload) in rows.by_ref().take(limit as usize) {
-            digest.add(*id, payload.as_bytes());
-        }
-        Ok(rows.next().map(|(id, _)| *id))
-    }
-
-    fn reset(&mut self) -> Result<()> {
-        self.0.clear();
-        Ok(())
     }
 }

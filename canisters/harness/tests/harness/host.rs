@@ -22,7 +22,7 @@ fn arguments_out_of_range_are_refused() {
     assert_eq!(host.add(btree, 0, 0, 2), Err(Error::NoStep));
     assert_eq!(
         host.add(btree, 0, 10, MAX_MESSAGE_ROWS + 1),
-        Err(Error::TooManyRows { limit: MAX_MESSAGE_ROWS }),
+        Err(Error::TooManyRows { limit: MAX_MESSAGE_BYTES / 112 }),
     );
     assert_eq!(host.add(btree, u64::MAX, 1, 2), Err(Error::IdOverflow { largest: u64::MAX }),);
     assert_eq!(

@@ -6,8 +6,10 @@
 #![allow(missing_docs)]
 
 mod heap;
+mod heap_map;
 mod host;
 mod model;
+mod work;
 
 use candid_parser::utils::{CandidSource, service_equal};
 use heap::HeapCanister;

@@ -2,8 +2,8 @@
 
 use crate::heap::HeapCanister;
 use stablebench_harness::Host;
-use stablebench_protocol::{Digest, DigestPart, Engine, Error};
-use stablebench_workload::{Ids, Model, Operation, operations};
+use stablebench_protocol::{Digest, DigestPart, Engine, Error, Measurement, Operation, Work};
+use stablebench_workload::{Amount, Ids, Model, Selected, operations};
 
 fn digest(host: &mut Host<HeapCanister>, engine: Engine, limit: u64) -> Digest {
     let mut part: Option<DigestPart> = None;
@@ -17,6 +17,20 @@ fn digest(host: &mut Host<HeapCanister>, engine: Engine, limit: u64) -> Digest {
     }
 }
 
+/// How many operations are measured where each is.
+fn operations_in(operation: &Operation) -> u64 {
+    use Operation::*;
+    match operation {
+        Insert(rows)
+        | Overwrite(rows)
+        | Update(rows)
+        | Delete(rows)
+        | Read(rows)
+        | Range { from: rows, .. } => Selected::asked(rows),
+        Scan(_) | Count => 1,
+    }
+}
+
 fn check(engine: Engine, seed: u64) {
     let mut host = Host::new(HeapCanister::default());
     let mut model = Model::default();
@@ -24,37 +38,30 @@ fn check(engine: Engine, seed: u64) {
     host.set_payload(200).unwrap();
     host.add(engine, 5000, 5, 1).unwrap();
     model.insert(Ids::new(5000, 5, 1).unwrap(), 200).unwrap();
-    for operation in operations::stream(seed).take(120) {
-        let (done, expected) = match operation {
-            Operation::Insert { ids, bytes } => {
-                host.set_payload(bytes).unwrap();
-                let done = host.add(engine, ids.first(), ids.step(), ids.rows());
-                (done, model.insert(ids, bytes).map(|()| ids.rows()))
-            }
-            Operation::Update { ids, bytes } => {
-                host.set_payload(bytes).unwrap();
-                let done = host.update(engine, ids.first(), ids.step(), ids.rows());
-                (done, model.clone().update(ids, bytes).map(|()| ids.rows()))
-            }
-            Operation::Delete { ids } => (
-                host.delete(engine, ids.first(), ids.step(), ids.rows()),
-                model.clone().delete(ids).map(|()| ids.rows()),
-            ),
-            Operation::Read { ids } => {
-                (host.read(engine, ids.first(), ids.step(), ids.rows()), Ok(model.read(ids)))
-            }
-        };
+    for (number, (operation, bytes)) in operations::stream(seed).take(120).enumerate() {
+        host.set_payload(bytes).unwrap();
+        let sizes = [None, Some(1), Some(7), Some(1_000)];
+        let transaction = sizes[number % sizes.len()];
+        let each = number % 3 == 0;
+        let work = Work { engine, operation: operation.clone(), transaction, each };
+        let done = host.work(&work);
         if let Err(Error::Unsupported { .. }) = done {
             assert_eq!(engine, Engine::Append);
         } else {
-            assert_eq!(done.map(|measurement| measurement.rows), expected, "{operation:?}");
-            match operation {
-                Operation::Update { ids, bytes } if expected.is_ok() => {
-                    model.update(ids, bytes).unwrap();
-                }
-                Operation::Delete { ids } if expected.is_ok() => model.delete(ids).unwrap(),
-                _ => {}
+            let mut expected = model.apply(&operation, bytes);
+            if each && let Ok(worked) = &done {
+                assert_eq!(worked.each.len() as u64, operations_in(&operation));
             }
+            let mut amount = done.map(|worked| {
+                let Measurement { rows, bytes, .. } = worked.measurement;
+                Amount { rows, bytes }
+            });
+            if engine == Engine::Append && matches!(operation, Operation::Scan(_)) {
+                // A log is in another order, so its first rows have other lengths.
+                amount = amount.map(|amount| Amount { bytes: 0, ..amount });
+                expected = expected.map(|amount| Amount { bytes: 0, ..amount });
+            }
+            assert_eq!(amount, expected, "{operation:?}");
         }
         assert_eq!(digest(&mut host, engine, 7), model.digest(), "{operation:?}");
     }

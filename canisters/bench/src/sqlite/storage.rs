@@ -1,0 +1,38 @@
+//! Where SQLite's pages are and how many.
+
+use crate::manager;
+use ic_rusqlite::{Connection, Result, ffi};
+
+/// The file system, which has the journal, and the database.
+const FILE_SYSTEM: std::ops::RangeInclusive<u8> = 101..=118;
+const DATABASE: u8 = 120;
+
+/// Bytes of the memories of the file system and the database.
+pub fn virtual_bytes() -> u64 {
+    FILE_SYSTEM.map(manager::memory_bytes).sum::<u64>() + manager::memory_bytes(DATABASE)
+}
+
+/// Pages of the database that hold something.
+pub fn pages_in_use(connection: &Connection) -> Result<u64> {
+    let number = |pragma| -> Result<i64> {
+        connection.prepare_cached(pragma)?.query_row((), |row| row.get(0))
+    };
+    Ok((number("PRAGMA page_count")? - number("PRAGMA freelist_count")?) as u64)
+}
+
+/// Bytes of heap of the connection's page cache.
+pub fn cache_bytes(connection: &Connection) -> u64 {
+    let (mut bytes, mut highest) = (0, 0);
+    // SAFETY: the handle is that of an open connection, which is borrowed meanwhile, and
+    // both numbers outlive the call.
+    unsafe {
+        ffi::sqlite3_db_status(
+            connection.handle(),
+            ffi::SQLITE_DBSTATUS_CACHE_USED,
+            &mut bytes,
+            &mut highest,
+            0,
+        );
+    }
+    u64::try_from(bytes).unwrap_or(0)
+}
