@@ -130,7 +130,7 @@ fn rows_are_added_looked_up_changed_and_removed() {
             let missing = apply(update(step(100, 15, 40)));
             assert_eq!(missing, Err(Error::IdMissing { id: 115 }));
             // Half of these are new the first time.
-            let overwrite = Operation::Overwrite(step(100, 5, 20));
+            let overwrite = Operation::Overwrite(step(3_000, 5, 20));
             assert_eq!(apply((overwrite, bytes)), Ok(20));
             let repeated = Selection::List(vec![4_000, 55, 4_000, 20]);
             assert_eq!(apply((Operation::Overwrite(repeated), bytes)), Ok(4));

@@ -2,7 +2,7 @@
 
 use super::canister::{Bench, CONTROLLER, Contents, count, rows};
 use stablebench_protocol::{
-    Digest, Engine, Error, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
+    Description, Digest, Engine, Error, Measurement, Occupant, Result, SqliteConfig, SqliteSettings,
 };
 
 const FLOORS: [Engine; 2] = [Engine::Append, Engine::Array];
@@ -132,7 +132,14 @@ fn a_managed_engine_that_is_reset_uses_its_memory_again() {
         assert_eq!(bench.digest(engine, 1_000), digest);
         let after = bench.describe();
         assert_eq!(after.stable_pages, before.stable_pages, "{engine}");
-        assert_eq!(after.engines, before.engines, "{engine}");
+        // A journal may have become longer than it was.
+        let stored = |description: &Description| {
+            let engines = description.engines.iter();
+            engines
+                .map(|there| (there.engine, there.rows, there.stored_bytes, there.digest))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(stored(&after), stored(&before), "{engine}");
     }
 }
 

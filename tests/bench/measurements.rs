@@ -75,7 +75,9 @@ fn a_measurement_is_part_of_its_message() {
             // Checks may have grown the heap; stable memory only the work grows.
             assert!(measurement.heap_pages_before >= heap.get(), "{case}");
             assert!(measurement.heap_pages_after >= measurement.heap_pages_before, "{case}");
-            assert_eq!(measurement.heap_pages_after, execution.memory.heap.get(), "{case}");
+            // Writing the reply may grow the heap once more.
+            let in_the_end = execution.memory.heap.get();
+            assert!((0..=1).contains(&(in_the_end - measurement.heap_pages_after)), "{case}");
             assert_eq!(measurement.stable_pages_before, stable.get(), "{case}");
             assert_eq!(measurement.stable_pages_after, execution.memory.stable.get(), "{case}");
             assert_eq!(bench.describe().stable_pages, bench.0.stable_size().get());
