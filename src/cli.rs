@@ -29,10 +29,18 @@ pub enum Command {
     },
     /// List the suites.
     List,
-    /// Compare two runs: every counter, page, charge and digest.
+    /// Compare two runs, or two columns: ratios of instructions, ceilings, every value.
     ///
-    /// Ends with exit code 1 if a value is further from the base's than the threshold.
+    /// Prints new / base of the instructions of each case that both have, and the means of each
+    /// section and of all. Where a case says how many operations fit into a message, base / new
+    /// of those: more than 1 is always worse.
+    ///
+    /// Ends with exit code 1 if a ceiling or the threshold is exceeded, or if a case or store
+    /// that the base has is missing from the new results, has failed there, or cannot be measured
+    /// there any more. What only the new results have is noted.
     Compare(CompareArgs),
+    /// Print saved results once more.
+    Report(ReportArgs),
     /// Call a method of a canister on the embedded replica.
     Call(CallArgs),
     /// Build a canister, ready to be installed.
@@ -211,13 +219,43 @@ pub enum SubnetKind {
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The results to compare with.
+    /// The results to compare with: a file, or published:users for published figures.
     pub base: PathBuf,
-    /// The results that are compared.
-    pub new: PathBuf,
-    /// How far a value may be from the base's.
-    #[arg(long, default_value = "0%", value_parser = percent)]
-    pub threshold: f64,
+    /// The results that are compared: likewise. With --columns, the base where left out.
+    #[arg(required_unless_present = "columns")]
+    pub new: Option<PathBuf>,
+    /// Compare column A of the base with column B of the new results, case by case: ratios
+    /// and ceilings alone, because other engines hold other values.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "threshold")]
+    pub columns: Option<Vec<String>>,
+    /// The largest ratio that a case may have, as 1.05.
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_ratio: Option<f64>,
+    /// The largest arithmetic average that the ratios of a section may have; each section is
+    /// looked at by itself.
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_average: Option<f64>,
+    /// How far every value that both hold may be from the base's, up or down: counters, pages,
+    /// charges, cycles. Digests must be equal. [default: 0%, or none where --max-ratio,
+    /// --max-average or --columns is given]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub threshold: Option<f64>,
+    /// How the comparison is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Saved results, or published:users for published figures.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How they are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Save what would be printed to this file.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// `2%`, or `2`.
@@ -226,6 +264,14 @@ fn percent(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
         _ => Err("a threshold is a percentage, as 2% or 0.5%".to_owned()),
+    }
+}
+
+/// `1.05`, or `1.05x`.
+fn ceiling(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches(['x', '×']).parse::<f64>() {
+        Ok(ratio) if ratio.is_finite() && ratio > 0.0 => Ok(ratio),
+        _ => Err("a ceiling is a ratio, as 1.05 for five percent more".to_owned()),
     }
 }
 

@@ -3,6 +3,7 @@
 mod call;
 mod compare;
 mod replica;
+mod report;
 mod run;
 
 use std::io::Write;
@@ -24,6 +25,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Run { suite: None }) => done(run::users(&cli.users)),
         Some(Command::Run { suite: Some(Suite::Users(users)) }) => done(run::users(&users)),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Report(args)) => done(report::run(&args)),
         Some(Command::List) => {
             let mut out = std::io::stdout().lock();
             for (name, question) in SUITES {

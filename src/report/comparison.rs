@@ -1,42 +1,240 @@
-//! What differs between two runs, as a table, and how much was compared.
+//! A comparison as text: ratios by section, what is too much, and how much was compared.
 
 use std::fmt::Write;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, TableComponent};
+use anyhow::Result;
+use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
+use comfy_table::{CellAlignment, ContentArrangement, TableComponent};
 
-use super::number::Grouped;
-use crate::compare::Comparison;
+use super::number::{Factor, Grouped, Percent};
+use crate::cli::Format;
+use crate::compare::{By, Comparison, Failure, Kind, Means, Row, Unit};
 
-/// The table, if anything differs, and a last line in any case.
-pub fn render(found: &Comparison, threshold: f64) -> String {
-    let mut text = String::new();
-    if !found.differences.is_empty() {
+/// The comparison in that format.
+pub fn render(found: &Comparison, format: Format) -> Result<String> {
+    match format {
+        Format::Table => Ok(Text { markdown: false }.render(found)),
+        Format::Markdown => Ok(Text { markdown: true }.render(found)),
+        Format::Csv => csv(found),
+        Format::Json => Ok(serde_json::to_string_pretty(found)? + "\n"),
+    }
+}
+
+struct Text {
+    markdown: bool,
+}
+
+impl Text {
+    fn render(&self, found: &Comparison) -> String {
+        let mut text = String::new();
+        for means in &found.sections {
+            let rows = found.rows.iter().filter(|row| Some(&row.section) == means.section.as_ref());
+            text += &self.section(found, means, rows);
+        }
+        if let Some(all) = found.all.as_ref().filter(|_| found.sections.len() > 1) {
+            let title = format!("All {} cases", Grouped(all.cases as u64));
+            let mut table = self.table(["", "ratio"]);
+            for (name, ratio) in averages(all) {
+                table.add_row([name.to_owned(), Factor(ratio).to_string()]);
+            }
+            text += &self.titled(&title, table);
+        }
+        for kind in [Kind::Missing, Kind::Ratio, Kind::Average, Kind::Value] {
+            text += &self.failures(found, kind);
+        }
+        for note in &found.notes {
+            let _ = writeln!(text, "{}note: {note}", if self.markdown { "- " } else { "" });
+        }
+        if self.markdown && !found.notes.is_empty() {
+            text.push('\n');
+        }
+        text + &summary(found) + "\n"
+    }
+
+    fn section<'a>(
+        &self,
+        found: &Comparison,
+        means: &Means,
+        rows: impl Iterator<Item = &'a Row>,
+    ) -> String {
+        let (base, new) = match &found.columns {
+            Some((base, new)) if base != new => (base.as_str(), new.as_str()),
+            _ => ("base", "new"),
+        };
+        let mut table = self.table(["", base, new, "ratio"]);
+        let mut units = Vec::new();
+        for row in rows {
+            let mark = match row.unit {
+                Unit::Instructions => "",
+                Unit::OperationsThatFit => " (how many fit)",
+            };
+            units.push(row.unit);
+            table.add_row([
+                row.label() + mark,
+                Grouped(row.base).to_string(),
+                Grouped(row.new).to_string(),
+                Factor(row.ratio).to_string(),
+            ]);
+        }
+        for (name, ratio) in averages(means) {
+            table.add_row([name, "", "", &Factor(ratio).to_string()]);
+        }
+        let of =
+            match (units.contains(&Unit::Instructions), units.contains(&Unit::OperationsThatFit)) {
+                (_, false) => "instructions",
+                (false, true) => "operations that fit into a message",
+                (true, true) => "instructions, or operations that fit into a message",
+            };
+        self.titled(&format!("{}: {of}", means.section.as_deref().unwrap_or_default()), table)
+    }
+
+    fn failures(&self, found: &Comparison, kind: Kind) -> String {
+        let failures: Vec<&Failure> =
+            found.failures.iter().filter(|one| one.kind == kind).collect();
+        if failures.is_empty() {
+            return String::new();
+        }
+        let mut table = self.table(["", "base", "new", "difference"]);
+        for one in failures {
+            table.add_row([&one.name, &one.base, &one.new, &by(one)]);
+        }
+        self.titled(&heading(found, kind), table)
+    }
+
+    fn table<const N: usize>(&self, header: [&str; N]) -> comfy_table::Table {
         let mut table = comfy_table::Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["what", "base", "new", "difference"]);
-        table.remove_style(TableComponent::HorizontalLines);
-        table.remove_style(TableComponent::MiddleIntersections);
-        for difference in &found.differences {
-            let by = difference.percent.map_or_else(String::new, |percent| {
-                if percent.is_finite() { format!("{percent:+.3} %") } else { "from 0".to_owned() }
-            });
-            table.add_row([&difference.name, &difference.base, &difference.new, &by]);
+        table
+            .load_preset(if self.markdown { ASCII_MARKDOWN } else { UTF8_HORIZONTAL_ONLY })
+            .set_content_arrangement(ContentArrangement::Disabled)
+            .set_header(header);
+        if !self.markdown {
+            table.remove_style(TableComponent::HorizontalLines);
+            table.remove_style(TableComponent::MiddleIntersections);
         }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        let _ = writeln!(text, "{table}\n");
+        table
     }
-    for note in &found.notes {
-        let _ = writeln!(text, "note: {note}");
+
+    fn titled(&self, title: &str, table: comfy_table::Table) -> String {
+        format!("{}{title}\n\n{table}\n\n", if self.markdown { "### " } else { "" })
     }
-    let mut last = format!(
-        "{} values compared, {} differ by more than {threshold} %",
-        Grouped(found.compared as u64),
-        Grouped(found.differences.len() as u64),
-    );
-    if found.told_once > 0 {
-        let _ = write!(last, "; {} are told by one replica only", Grouped(found.told_once as u64));
+}
+
+fn averages(means: &Means) -> [(&'static str, f64); 2] {
+    [("arithmetic average", means.arithmetic), ("geometric average", means.geometric)]
+}
+
+fn heading(found: &Comparison, kind: Kind) -> String {
+    let factor = |ceiling: Option<f64>| Factor(ceiling.unwrap_or_default());
+    match kind {
+        Kind::Missing => "Missing, failed, or not applicable any more".to_owned(),
+        Kind::Ratio => format!("Above the largest ratio, {}", factor(found.gates.max_ratio)),
+        Kind::Average => {
+            format!("Sections above the largest average, {}", factor(found.gates.max_average))
+        }
+        Kind::Value => {
+            format!("Differ by more than {} %", found.gates.threshold.unwrap_or_default())
+        }
     }
-    text + &last + "\n"
+}
+
+fn by(failure: &Failure) -> String {
+    match failure.by {
+        Some(By::Ratio(ratio)) => Factor(ratio).to_string(),
+        Some(By::Percent(percent)) => Percent(percent).to_string(),
+        None => String::new(),
+    }
+}
+
+fn summary(found: &Comparison) -> String {
+    let count =
+        |kind| Grouped(found.failures.iter().filter(|failure| failure.kind == kind).count() as u64);
+    let mut parts = vec![format!("{} cases compared", Grouped(found.rows.len() as u64))];
+    if let Some(ceiling) = found.gates.max_ratio {
+        parts.push(format!("{} above {}", count(Kind::Ratio), Factor(ceiling)));
+    }
+    if let Some(ceiling) = found.gates.max_average {
+        parts.push(format!("{} sections above {}", count(Kind::Average), Factor(ceiling)));
+    }
+    let mut text = parts.join(", ");
+    let missing = found.failures.iter().filter(|failure| failure.kind == Kind::Missing).count();
+    if missing > 0 {
+        let _ = write!(text, "; {} missing or failed", Grouped(missing as u64));
+    }
+    if let Some(threshold) = found.gates.threshold.filter(|_| found.columns.is_none()) {
+        let _ = write!(
+            text,
+            "; {} values compared, {} differ by more than {threshold} %",
+            Grouped(found.compared as u64),
+            count(Kind::Value),
+        );
+        if found.told_once > 0 {
+            let _ =
+                write!(text, "; {} are told by one of them only", Grouped(found.told_once as u64));
+        }
+    }
+    text
+}
+
+/// A line a ratio, a mean or a failure; what it is stands first.
+fn csv(found: &Comparison) -> Result<String> {
+    let mut lines = csv::Writer::from_writer(Vec::new());
+    lines.write_record([
+        "kind",
+        "section",
+        "name",
+        "column",
+        "new_column",
+        "unit",
+        "base",
+        "new",
+        "ratio",
+        "percent",
+    ])?;
+    for row in &found.rows {
+        let unit = match row.unit {
+            Unit::Instructions => "instructions",
+            Unit::OperationsThatFit => "operations_that_fit",
+        };
+        let (base, new) = (row.base.to_string(), row.new.to_string());
+        let (section, name) = (row.section.as_str(), row.name.as_str());
+        let ratio = row.ratio.to_string();
+        lines.write_record([
+            "case",
+            section,
+            name,
+            &row.column,
+            &row.new_column,
+            unit,
+            &base,
+            &new,
+            &ratio,
+            "",
+        ])?;
+    }
+    for means in found.sections.iter().chain(&found.all) {
+        let section = means.section.as_deref().unwrap_or("");
+        for (name, ratio) in averages(means) {
+            let ratio = ratio.to_string();
+            lines.write_record(["average", section, name, "", "", "", "", "", &ratio, ""])?;
+        }
+    }
+    for failure in &found.failures {
+        let kind = match failure.kind {
+            Kind::Missing => "missing",
+            Kind::Ratio => "above_ratio",
+            Kind::Average => "above_average",
+            Kind::Value => "above_threshold",
+        };
+        let (ratio, percent) = match failure.by {
+            Some(By::Ratio(ratio)) => (ratio.to_string(), String::new()),
+            Some(By::Percent(percent)) => (String::new(), percent.to_string()),
+            None => Default::default(),
+        };
+        let Failure { name, base, new, .. } = failure;
+        lines.write_record([kind, "", name, "", "", "", base, new, &ratio, &percent])?;
+    }
+    Ok(String::from_utf8(lines.into_inner()?)?)
 }

@@ -1,0 +1,170 @@
+//! Which case of one run belongs to which of the other, and whether both ask the same.
+
+use anyhow::{Result, bail};
+
+use crate::report::number::Grouped;
+use crate::results::{Case, Results, State, Store};
+
+/// Columns that are compared: of the base, and of the new run.
+pub type Columns<'a> = Option<(&'a str, &'a str)>;
+
+/// Something of the base and what belongs to it in the new run, and what is only there.
+pub struct Matched<'a, T> {
+    pub pairs: Vec<(&'a T, Option<&'a T>)>,
+    pub only_new: Vec<&'a T>,
+}
+
+/// Something that is found again in the other run.
+pub trait Matchable {
+    fn column(&self) -> &str;
+    /// Whether both are the same but for the column.
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl Matchable for Case {
+    fn column(&self) -> &str {
+        &self.column
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.section == other.section && self.name == other.name
+    }
+}
+
+impl Matchable for Store {
+    fn column(&self) -> &str {
+        &self.column
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.payload == other.payload
+    }
+}
+
+/// By name and column; where columns are compared, by name in those two.
+pub fn matched<'a, T: Matchable>(
+    base: &'a [T],
+    new: &'a [T],
+    columns: Columns<'_>,
+) -> Matched<'a, T> {
+    let of = |all: &'a [T], column: Option<&str>| -> Vec<&'a T> {
+        all.iter().filter(|one| column.is_none_or(|column| one.column() == column)).collect()
+    };
+    let base = of(base, columns.map(|columns| columns.0));
+    let new = of(new, columns.map(|columns| columns.1));
+    let belong = |one: &T, other: &T| {
+        one.same(other) && (columns.is_some() || one.column() == other.column())
+    };
+    let pairs: Vec<(&T, Option<&T>)> = base
+        .iter()
+        .map(|one| (*one, new.iter().find(|other| belong(one, other)).copied()))
+        .collect();
+    let only_new =
+        new.into_iter().filter(|other| !base.iter().any(|one| belong(one, other))).collect();
+    Matched { pairs, only_new }
+}
+
+/// # Errors
+///
+/// If a case that both have is not the same question in both.
+pub fn same_questions(cases: &Matched<'_, Case>) -> Result<()> {
+    for (base, new) in &cases.pairs {
+        let Some(new) = new else { continue };
+        let (one, other) = (question(base), question(new));
+        if one != other {
+            bail!(
+                "these runs cannot be compared: {} is {one} in one, {other} in the other",
+                base.title()
+            );
+        }
+        let (Some(base_found), Some(new_found)) = (base.measured(), new.measured()) else {
+            continue;
+        };
+        let limits = [base_found, new_found].map(|found| found.capacity.map(|found| found.limit));
+        let operations = [base_found, new_found].map(|found| found.operations);
+        let differs = match limits {
+            [None, None] => (operations[0] != operations[1]).then_some("operations"),
+            [one, other] => (one != other).then_some("limits"),
+        };
+        if let Some(what) = differs {
+            bail!("these runs cannot be compared: {} has other {what}", base.title());
+        }
+    }
+    Ok(())
+}
+
+fn question(case: &Case) -> String {
+    format!(
+        "about {} rows of {} bytes ({})",
+        Grouped(case.rows),
+        Grouped(u64::from(case.payload)),
+        case.state
+    )
+}
+
+/// # Errors
+///
+/// If the runs are not of the same suite, or have no such columns.
+pub fn same_suite(base: &Results, new: &Results, columns: Columns<'_>) -> Result<()> {
+    if base.suite != new.suite {
+        bail!("these runs cannot be compared: their suites are {} and {}", base.suite, new.suite);
+    }
+    if base.cases.is_empty() && base.stores.is_empty() {
+        bail!("there is nothing to compare: the base holds no case");
+    }
+    let Some((one, other)) = columns else { return Ok(()) };
+    for (which, results, key) in [("base", base, one), ("new", new, other)] {
+        let known: Vec<&str> = results.columns.iter().map(|column| &*column.key).collect();
+        if !known.contains(&key) {
+            bail!("the {which} results have no column {key}; they have {}", known.join(" "));
+        }
+    }
+    Ok(())
+}
+
+/// What a reader must know of both.
+pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let published = |results: &Results| results.replica.kind == "published";
+    for (which, results) in [("base", base), ("new", new)] {
+        if published(results) {
+            notes.push(format!(
+                "the {which} figures are published ({}): instructions alone are compared",
+                results.stablebench
+            ));
+        }
+    }
+    if notes.is_empty() {
+        if base.canister.sha256 != new.canister.sha256 {
+            notes.push("the canisters' modules are not the same".to_owned());
+        }
+        if base.replica.subnet != new.replica.subnet {
+            notes.push(format!(
+                "cycles are not compared: a subnet of kind {} and one of kind {}",
+                base.replica.subnet, new.replica.subnet
+            ));
+        }
+    }
+    let random = |(base, new): &(&Case, Option<&Case>)| new.is_some() && may_be_random(base);
+    if base.seed != new.seed && cases.pairs.iter().any(random) {
+        notes.push(format!(
+            "the seeds are {} and {}: what was chosen at random is not the same work",
+            base.seed, new.seed
+        ));
+    }
+    if let Some(first) = cases.only_new.first() {
+        let more = match cases.only_new.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {} more", Grouped(more as u64)),
+        };
+        notes.push(format!("only the new run has {}{more}", first.title()));
+    }
+    notes
+}
+
+/// All may be but insertions into the middle or at the end of what was populated.
+fn may_be_random(case: &Case) -> bool {
+    let ordered = ["middle ", "end "].iter().any(|place| case.name.starts_with(place));
+    let churned = matches!(case.state, State::Churned | State::ChurnedAndVacuumed);
+    case.section != "insert" || !ordered || churned
+}

@@ -1,0 +1,142 @@
+//! How many times as dear a case became, and the means of that.
+//!
+//! The ratio is `new / base` of the instructions. Where a case says how many operations
+//! fit into a message it is `base / new` of those. So more than 1 is always worse.
+
+use serde::Serialize;
+
+use crate::results::{Case, Measured};
+
+/// A matched case that both measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub section: String,
+    pub name: String,
+    /// Of the base, and of the new run: not the same where columns are compared.
+    pub column: String,
+    pub new_column: String,
+    pub unit: Unit,
+    pub base: u64,
+    pub new: u64,
+    pub ratio: f64,
+}
+
+/// What a ratio is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Instructions: less is better.
+    Instructions,
+    /// Operations that fit into a message: more is better.
+    OperationsThatFit,
+}
+
+/// Means of ratios.
+#[derive(Clone, Debug, Serialize)]
+pub struct Means {
+    /// Nothing for the means of all sections.
+    pub section: Option<String>,
+    pub cases: usize,
+    pub arithmetic: f64,
+    pub geometric: f64,
+}
+
+impl Row {
+    pub fn new(base: (&Case, &Measured), new: (&Case, &Measured)) -> Self {
+        let ((case, base), (new_case, new)) = (base, new);
+        let (unit, base, new) = match (&base.capacity, &new.capacity) {
+            (Some(base), Some(new)) => (Unit::OperationsThatFit, base.fits, new.fits),
+            _ => (Unit::Instructions, base.instructions, new.instructions),
+        };
+        let ratio = match unit {
+            Unit::Instructions => quotient(new, base),
+            Unit::OperationsThatFit => quotient(base, new),
+        };
+        Self {
+            section: case.section.clone(),
+            name: case.name.clone(),
+            column: case.column.clone(),
+            new_column: new_case.column.clone(),
+            unit,
+            base,
+            new,
+            ratio,
+        }
+    }
+
+    /// The row of the table: the column is named where it is one for both.
+    pub fn label(&self) -> String {
+        if self.column == self.new_column {
+            format!("{}, {}", self.name, self.column)
+        } else {
+            self.name.clone()
+        }
+    }
+
+    /// The case, as failures call it.
+    pub fn title(&self) -> String {
+        format!("{}: {}", self.section, self.label())
+    }
+}
+
+/// Nothing and nothing are the same.
+fn quotient(dividend: u64, divisor: u64) -> f64 {
+    if dividend == divisor { 1.0 } else { dividend as f64 / divisor as f64 }
+}
+
+/// Means of each section in their order, and of all, if there is any row.
+pub fn means(rows: &[Row]) -> (Vec<Means>, Option<Means>) {
+    let mut sections: Vec<&str> = Vec::new();
+    for row in rows {
+        if !sections.contains(&row.section.as_str()) {
+            sections.push(&row.section);
+        }
+    }
+    let of_sections = sections
+        .into_iter()
+        .filter_map(|section| {
+            let ratios = rows.iter().filter(|row| row.section == section).map(|row| row.ratio);
+            mean(Some(section), ratios.collect())
+        })
+        .collect();
+    (of_sections, mean(None, rows.iter().map(|row| row.ratio).collect()))
+}
+
+fn mean(section: Option<&str>, ratios: Vec<f64>) -> Option<Means> {
+    if ratios.is_empty() {
+        return None;
+    }
+    let count = ratios.len() as f64;
+    Some(Means {
+        section: section.map(str::to_owned),
+        cases: ratios.len(),
+        arithmetic: ratios.iter().sum::<f64>() / count,
+        geometric: (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn means_of(ratios: &[f64]) -> (f64, f64) {
+        let means = mean(None, ratios.to_vec()).unwrap();
+        (means.arithmetic, means.geometric)
+    }
+
+    /// By hand: of 1/2 and 2, (0.5 + 2) / 2 = 1.25 and √(0.5 · 2) = 1; of 1, 2 and 4,
+    /// 7/3 and ∛8 = 2.
+    #[test]
+    fn arithmetic_and_geometric_means() {
+        assert_eq!(means_of(&[0.5, 2.0]), (1.25, 1.0));
+        let (arithmetic, geometric) = means_of(&[1.0, 2.0, 4.0]);
+        assert!((arithmetic - 7.0 / 3.0).abs() < 1e-12 && (geometric - 2.0).abs() < 1e-12);
+        assert_eq!(means_of(&[1.25]).0, 1.25);
+        assert!(mean(None, Vec::new()).is_none());
+    }
+
+    #[test]
+    fn quotients_of_nothing() {
+        assert_eq!((quotient(0, 0), quotient(0, 5), quotient(5, 0)), (1.0, 0.0, f64::INFINITY));
+    }
+}
