@@ -98,7 +98,8 @@ pub struct UsersArgs {
     pub curve_rows: Vec<u64>,
     #[command(flatten)]
     pub sweep: SweepArgs,
-    /// Measure each operation by itself too: min, p50, p90, p99, max, and the worst.
+    /// Sections insert and work: measure each operation by itself too, and tell min, p50, p90,
+    /// p99, max and the worst.
     #[arg(long)]
     pub per_operation: bool,
     /// What random rows are chosen from.
@@ -250,6 +251,9 @@ pub struct ReportArgs {
     /// Saved results, or published:users for published figures.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Only these sections.
+    #[arg(long, value_delimiter = ',', value_name = "SECTION")]
+    pub sections: Vec<String>,
     /// How they are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,

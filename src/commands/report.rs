@@ -16,7 +16,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         .files
         .iter()
         .map(|file| {
-            report::render(&read(file)?, args.format)
+            let results = read(file)?.only(&args.sections)?;
+            report::render(&results, args.format)
                 .with_context(|| format!("cannot print {}", file.display()))
         })
         .collect::<Result<Vec<String>>>()?;

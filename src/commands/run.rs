@@ -40,12 +40,10 @@ pub fn users(args: &UsersArgs) -> Result<()> {
     }
     let saved = format!("{} cases saved to {}", results.cases.len(), args.out.display());
     match ran {
-        Err(error) if error.is::<Interrupted>() => Err(error.context(format!(
-            "the run is not complete; {saved}; add --resume to go on"
-        ))),
-        Err(error) => {
-            Err(error.context(format!("the run failed; {saved}; add --resume to go on")))
+        Err(error) if error.is::<Interrupted>() => {
+            Err(error.context(format!("the run is not complete; {saved}; add --resume to go on")))
         }
+        Err(error) => Err(error.context(format!("the run failed; {saved}; add --resume to go on"))),
         Ok(()) => {
             progress.note(&saved);
             failures(&results)

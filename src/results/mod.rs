@@ -16,6 +16,7 @@ mod tests;
 
 use std::fmt;
 
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use stablebench_protocol::{
     CrateVersion, Digest, Engine, SqliteConfig, SqliteDescription, SqliteSettings,
@@ -285,6 +286,32 @@ impl Results {
     /// The case of that section, name and column.
     pub fn case(&self, section: &str, name: &str, column: &str) -> Option<&Case> {
         self.section(section).find(|case| case.name == name && case.column == column)
+    }
+
+    /// The results of some sections, and of what they needed; all where none is named.
+    ///
+    /// # Errors
+    ///
+    /// Names what there is where a section is not.
+    pub fn only(mut self, sections: &[String]) -> Result<Self> {
+        if sections.is_empty() {
+            return Ok(self);
+        }
+        let mut known: Vec<&str> = self.cases.iter().map(|case| case.section.as_str()).collect();
+        known.dedup();
+        if let Some(unknown) = sections.iter().find(|name| !known.contains(&name.as_str())) {
+            bail!("there is no section {unknown}; there are: {}", known.join(", "));
+        }
+        self.cases.retain(|case| sections.contains(&case.section));
+        let cases = &self.cases;
+        self.stores.retain(|store| {
+            cases.iter().any(|case| {
+                (&case.column, case.rows, case.payload)
+                    == (&store.column, store.rows, store.payload)
+            })
+        });
+        self.columns.retain(|column| cases.iter().any(|case| case.column == column.key));
+        Ok(self)
     }
 
     /// What that column holds when populated with so many rows of so many bytes.

@@ -144,10 +144,8 @@ mod tests {
 
     fn fit(operations: u64, used: u64) -> Fit {
         let cost = crate::replica::Cost::default();
-        let measured = stablebench_protocol::Measurement {
-            message_instructions: used,
-            ..Default::default()
-        };
+        let measured =
+            stablebench_protocol::Measurement { message_instructions: used, ..Default::default() };
         Fit { operations, instructions: used, detail: add(None, &measured, cost) }
     }
 
@@ -166,7 +164,11 @@ mod tests {
             let mut next = 1_000;
             for tries in 0.. {
                 assert!(tries < 12, "{low:?} {high}", low = low.map(|fit| fit.operations));
-                if cost(next) <= limit { low = Some(fit(next, cost(next))) } else { high = next }
+                if cost(next) <= limit {
+                    low = Some(fit(next, cost(next)))
+                } else {
+                    high = next
+                }
                 let fits = low.as_ref().map_or(0, |fit| fit.operations);
                 if high - fits <= 1 || (fits > 0 && (high - fits) * RESOLUTION <= fits) {
                     break;

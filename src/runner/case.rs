@@ -11,7 +11,7 @@ use crate::replica::{Cost, Inside, Messages, StableCalls, query_cost, update};
 use crate::results::{Detail, Measured, State};
 use crate::suites::users::content::{Content, digest_after, rows_of};
 use crate::suites::users::task::{self, Task, narrowed, selection};
-use crate::suites::users::CasePlan;
+use crate::suites::users::{CasePlan, Section};
 
 /// How work is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ impl Runner<'_> {
             Task::UpdateCapacity(work) => self.capacity(store, &work, Sent::Update)?,
             Task::QueryCapacity(work) => self.capacity(store, &work, Sent::Query)?,
         };
-        if let (true, Task::One(work)) = (self.plan.each, case.task) {
+        let one_by_one = matches!(case.section, Section::Insert | Section::Work);
+        if let (true, true, Task::One(work)) = (self.plan.each, one_by_one, case.task) {
             measured.each = self.each(store, case.state, &work)?;
         }
         Ok(measured)

@@ -91,10 +91,7 @@ impl Runner<'_> {
             let next: DigestPart = query(canister, "digest", (engine, part, rows))?;
             if next.done {
                 if next.digest != expected {
-                    bail!(
-                        "the content is wrong: {:?}, but it must be {expected:?}",
-                        next.digest
-                    );
+                    bail!("the content is wrong: {:?}, but it must be {expected:?}", next.digest);
                 }
                 return Ok(next.digest);
             }

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use stablebench_protocol::{Description, Error};
 
 use crate::progress::Progress;
@@ -158,47 +158,31 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Where each case stands: section by section, row by row, in the settings' order.
+/// Where each case stands: row by row, in the settings' order.
 fn order(plan: &Plan) -> BTreeMap<[String; 3], usize> {
     let settings = plan.settings();
-    let mut cases = Vec::new();
-    let mut rows: Vec<(String, String)> = Vec::new();
-    for store in &plan.stores {
-        let column = store.setting.key();
-        let column_place = settings.iter().position(|setting| setting.key() == column);
-        for case in &store.cases {
-            let row = (case.section.name(), case.name.clone());
-            let row_place = match rows.iter().position(|other| *other == row) {
-                Some(place) => place,
-                None => {
-                    rows.push(row.clone());
-                    rows.len() - 1
-                }
-            };
-            let identity = [row.0, row.1, column.clone()];
-            cases.push(((case.section as usize, row_place, column_place), identity));
+    let mut places = BTreeMap::new();
+    for (section, name) in &plan.rows {
+        for setting in &settings {
+            let place = places.len();
+            places.insert([section.name(), name.clone(), setting.key()], place);
         }
     }
-    cases.sort();
-    cases.into_iter().enumerate().map(|(place, (_, identity))| (identity, place)).collect()
+    places
 }
 
 /// What an error means for what was to be measured: the canister's or the replica's
 /// refusal is a result, anything else ends the run.
 fn refused<T>(error: anyhow::Error) -> Result<Outcome<T>> {
-    let reason = format!("{error:#}");
     match error.downcast_ref::<Error>() {
         Some(
-            Error::Unsupported { .. }
+            refusal @ (Error::Unsupported { .. }
             | Error::TooManyRows { .. }
-            | Error::SettingNotTaken { reason: Some(_), .. },
-        ) => return Ok(Outcome::NotApplicable { reason }),
-        Some(_) => return Ok(Outcome::Failed { reason }),
-        None => {}
-    }
-    match error.downcast_ref::<Reject>() {
-        Some(_) => Ok(Outcome::Failed { reason }),
-        None => bail!(error),
+            | Error::SettingNotTaken { reason: Some(_), .. }),
+        ) => Ok(Outcome::NotApplicable { reason: refusal.to_string() }),
+        Some(_) => Ok(Outcome::Failed { reason: format!("{error:#}") }),
+        None if error.is::<Reject>() => Ok(Outcome::Failed { reason: format!("{error:#}") }),
+        None => Err(error),
     }
 }
 

@@ -29,11 +29,7 @@ pub(super) fn spread(each: &[OperationCost], ids: impl Iterator<Item = u64>) -> 
         p99: rank(99),
         max: costs[costs.len() - 1],
         sum: costs.iter().sum(),
-        worst: Worst {
-            index: worst as u64,
-            id: ids[worst],
-            allocated: each[worst].allocated,
-        },
+        worst: Worst { index: worst as u64, id: ids[worst], allocated: each[worst].allocated },
         allocating: allocating.clone().count() as u64,
         allocating_sum: allocating.map(|cost| cost.instructions).sum(),
     })

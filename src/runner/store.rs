@@ -33,7 +33,9 @@ impl Runner<'_> {
             return Ok(());
         }
         let key = plan.setting.key();
-        let step = self.progress.step(&key, plan.rows);
+        let label =
+            format!("{key}, {} rows of {} bytes", Grouped(plan.rows), Grouped(plan.payload.into()));
+        let step = self.progress.step(&label, plan.rows);
         let began = Instant::now();
         let mut canister = self.replica.install(self.wasm)?;
         let content = Content::populated(plan.rows);
@@ -154,8 +156,7 @@ impl Runner<'_> {
     /// Whether an earlier run has measured it; what failed then is tried again.
     fn is_measured(&self, store: &StorePlan, case: &CasePlan) -> bool {
         let found = lock(&self.found);
-        let known =
-            found.results.case(&case.section.name(), &case.name, &store.setting.key());
+        let known = found.results.case(&case.section.name(), &case.name, &store.setting.key());
         known.is_some_and(|case| !matches!(case.outcome, Outcome::Failed { .. }))
     }
 

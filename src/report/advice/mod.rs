@@ -13,6 +13,8 @@ use overtaking::{Overtaking, overtaking};
 
 /// What is cheaper than the map is said of settings beside this one.
 const BASE: &str = "btree";
+/// What `ic-rusqlite` opens its connection with.
+const DEFAULT: &str = "sqlite/persist";
 /// What costs at least so many times as much is worth a warning.
 const MANY: f64 = 2.0;
 
@@ -165,8 +167,9 @@ fn small_transactions(results: &Results) -> Vec<String> {
     let others = names.iter().filter(|name| *name != base);
     let sentences = others.filter_map(|name| {
         let found = many_times(results, SECTION, name, base);
-        (!found.is_empty())
-            .then(|| format!("{name}, instead of {base}, costs many times as much: {}.", told(&found)))
+        (!found.is_empty()).then(|| {
+            format!("{name}, instead of {base}, costs many times as much: {}.", told(&found))
+        })
     });
     sentences.collect()
 }
@@ -174,18 +177,25 @@ fn small_transactions(results: &Results) -> Vec<String> {
 /// First work after an upgrade or a closed connection beside the same work warm.
 fn cold(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
-    for name in names(results, "work") {
-        for (state, when) in
-            [("upgraded", "after an upgrade"), ("closed", "after the connection was closed")]
-        {
+    for (state, when) in
+        [("upgraded", "after an upgrade"), ("closed", "after the connection was closed")]
+    {
+        let mut parts: Vec<String> = Vec::new();
+        for name in names(results, "work") {
             let Some(what) = name.strip_suffix(&format!(", {state}")) else { continue };
             let found = many_times(results, "work", name, &format!("{what}, warm"));
-            if !found.is_empty() {
-                sentences.push(format!(
-                    "{what}, as the first work {when}, costs many times as much as warm: {}.",
-                    told(&found)
-                ));
+            let (Some(most), Some(least)) = (found.first(), found.last()) else { continue };
+            let mut part = format!("{what} {:.1}× ({})", most.0, heading(most.1));
+            if found.len() > 1 {
+                part = format!("{part} to {:.1}× ({})", least.0, heading(least.1));
             }
+            parts.push(part);
+        }
+        if !parts.is_empty() {
+            sentences.push(format!(
+                "The first work {when} costs many times what it costs warm: {}.",
+                parts.join("; ")
+            ));
         }
     }
     sentences
@@ -194,7 +204,9 @@ fn cold(results: &Results) -> Vec<String> {
 /// Settings that cost many times what the library's defaults cost.
 fn settings(results: &Results) -> Vec<String> {
     const SECTION: &str = "settings";
-    let Some(default) = results.section(SECTION).map(|case| case.column.as_str()).next() else {
+    let measured = |key: &str| results.section(SECTION).any(|case| case.column == key);
+    let first = results.section(SECTION).map(|case| case.column.as_str()).next();
+    let Some(default) = Some(DEFAULT).filter(|key| measured(key)).or(first) else {
         return Vec::new();
     };
     let mut sentences = Vec::new();

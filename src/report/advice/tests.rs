@@ -83,8 +83,8 @@ fn warnings_begin_at_twice_the_cost() {
     assert!(under(&pair(199), "not to do").is_empty());
     assert_eq!(
         under(&pair(200), "not to do"),
-        ["read 1 uniform, as the first work after an upgrade, costs many times as much as warm: \
-          SQLite MEMORY 2.0×."]
+        ["The first work after an upgrade costs many times what it costs warm: read 1 uniform \
+          2.0× (SQLite MEMORY)."]
     );
 }
 

@@ -35,7 +35,11 @@ pub struct Grid {
 pub enum Cell {
     Text(String),
     /// A number, how many times the base's it is, and whether it is the row's best.
-    Number { value: u64, base: Option<u64>, best: bool },
+    Number {
+        value: u64,
+        base: Option<u64>,
+        best: bool,
+    },
     /// Not measured.
     Absent,
     /// The engine cannot do it.

@@ -13,8 +13,19 @@ const OS_PAGE: u64 = 4_096;
 /// Every populated store.
 pub fn stores(results: &Results) -> Grid {
     let header = [
-        "store", "rows", "payload", "populate", "a row", "messages", "stored", "bytes a row",
-        "× payload", "virtual", "raw", "heap", "page cache",
+        "store",
+        "rows",
+        "payload",
+        "populate",
+        "a row",
+        "messages",
+        "stored",
+        "bytes a row",
+        "× payload",
+        "virtual",
+        "raw",
+        "heap",
+        "page cache",
     ];
     let rows = results.stores.iter().map(row).collect();
     Grid {

@@ -80,7 +80,8 @@ fn settings(results: &Results) -> Option<Grid> {
             continue;
         }
         seen.push(&store.column);
-        let word = |value: &dyn std::fmt::Debug| grid::Cell::text(format!("{value:?}").to_lowercase());
+        let word =
+            |value: &dyn std::fmt::Debug| grid::Cell::text(format!("{value:?}").to_lowercase());
         rows.push(vec![
             grid::Cell::text(heading(&store.column)),
             word(&sqlite.journal_mode),
@@ -92,7 +93,12 @@ fn settings(results: &Results) -> Option<Grid> {
         ]);
     }
     let header = [
-        "setting", "journal_mode", "synchronous", "locking_mode", "temp_store", "page_size",
+        "setting",
+        "journal_mode",
+        "synchronous",
+        "locking_mode",
+        "temp_store",
+        "page_size",
         "cache_size",
     ];
     (!rows.is_empty()).then(|| Grid {

@@ -4,7 +4,7 @@ use super::grid::{Cell, Grid, Style};
 use super::section::columns;
 use crate::report::heading;
 use crate::report::number::{Grouped, Short};
-use crate::results::{Prices, Results};
+use crate::results::{Case, Prices, Results};
 
 /// Nodes of the subnet that the replica charges for.
 const CHARGED_NODES: u64 = 13;
@@ -45,8 +45,8 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
                         Some(inside) => Short(inside.charge).to_string(),
                         None => "–".to_owned(),
                     };
-                    let price = format!("{}, ${dollars:.2}", Short(cycles));
-                    Cell::Text(style.stacked(&charge, &price))
+                    let price = format!("${dollars:.2}");
+                    Cell::Text(style.stacked(&style.stacked(&charge, &Short(cycles)), &price))
                 })
             });
             [Cell::text(name)].into_iter().chain(cells).collect()
@@ -55,19 +55,37 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
     let mut header = vec!["new rows".to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     (!rows.is_empty()).then(|| Grid {
-        title: "What those messages cost: the whole charge; cycles, US dollars a million messages"
+        title: "What those messages cost: the whole charge, cycles, and US dollars a million of \
+                them"
             .to_owned(),
         header,
         rows,
-        notes: vec![format!(
-            "The charge is the counter at the end and 1 000 instructions for each heap page \
-             changed. Cycles are for a subnet of {} nodes, the message's base and size included; a \
-             trillion at ${}.",
-            Grouped(results.prices.nodes.into()),
-            results.prices.usd_per_trillion_cycles
-        )],
+        notes: notes(results, SECTION),
         lines: true,
     })
+}
+
+fn notes(results: &Results, section: &str) -> Vec<String> {
+    let around = |case: &Case| {
+        let measured = case.measured()?;
+        let inside = measured.detail.as_ref()?.cost.inside?;
+        inside.instructions.checked_sub(measured.instructions)
+    };
+    let mut notes = vec![format!(
+        "The charge is the counter at the end and 1 000 instructions for each heap page changed. \
+         Cycles are for a subnet of {} nodes, the message's base and size included; a trillion at \
+         ${}.",
+        Grouped(results.prices.nodes.into()),
+        results.prices.usd_per_trillion_cycles
+    )];
+    if let Some(least) = results.section(section).filter_map(around).min() {
+        notes.push(format!(
+            "At least {} instructions of each charge are around the work, whatever the engine: \
+             this canister decodes its argument, checks it, and encodes its reply.",
+            Grouped(least)
+        ));
+    }
+    notes
 }
 
 #[cfg(test)]

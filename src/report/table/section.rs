@@ -20,9 +20,9 @@ pub fn grids(results: &Results, section: &str, style: Style) -> Vec<Grid> {
             tables.push(table);
         }
     }
-    let capacity = results.section(section).any(|case| {
-        case.measured().is_some_and(|measured| measured.capacity.is_some())
-    });
+    let capacity = results
+        .section(section)
+        .any(|case| case.measured().is_some_and(|measured| measured.capacity.is_some()));
     let mut grids: Vec<Grid> = match section {
         "settings" => vec![transposed(results, section, style)],
         _ => tables.iter().map(|table| grid(results, section, table, style)).collect(),
@@ -169,11 +169,7 @@ fn numbers(cases: &[Option<&Case>], section: &str) -> Vec<Cell> {
             return Cell::Text(format!("≥ {}", crate::report::number::Grouped(number)));
         }
         let base = base.filter(|_| section == "insert");
-        Cell::Number {
-            value: number,
-            base,
-            best: Some(number) == best && !is_floor(&case.column),
-        }
+        Cell::Number { value: number, base, best: Some(number) == best && !is_floor(&case.column) }
     });
     cells.collect()
 }

@@ -5,16 +5,30 @@ use crate::report::heading;
 use crate::report::number::Grouped;
 use crate::results::{Case, Results, Spread};
 
-/// Every case that was measured operation by operation.
+/// Fewer operations have no percentiles worth a line; results hold them all.
+const FEWEST: u64 = 100;
+
+/// The cases of many operations that were measured one by one.
 pub fn grid(results: &Results) -> Option<Grid> {
-    let measured = |case: &Case| case.measured().and_then(|measured| measured.each.clone());
+    let measured = |case: &Case| {
+        let measured = case.measured().filter(|measured| measured.operations >= FEWEST)?;
+        measured.each.clone()
+    };
     let rows: Vec<Vec<Cell>> = results
         .cases
         .iter()
         .filter_map(|case| Some(row(results, case, &measured(case)?)))
         .collect();
     let header = [
-        "case", "setting", "operations", "min", "p50", "p90", "p99", "max", "the dearest",
+        "case",
+        "setting",
+        "operations",
+        "min",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "the dearest",
         "allocating",
     ];
     (!rows.is_empty()).then(|| Grid {
@@ -40,11 +54,9 @@ fn row(results: &Results, case: &Case, spread: &Spread) -> Vec<Cell> {
     };
     let allocating = match spread.allocating {
         0 => Cell::Absent,
-        count => Cell::Text(format!(
-            "{} × {}",
-            Grouped(count),
-            Grouped(spread.allocating_sum / count)
-        )),
+        count => {
+            Cell::Text(format!("{} × {}", Grouped(count), Grouped(spread.allocating_sum / count)))
+        }
     };
     let operations = case.measured().map_or(0, |measured| measured.operations);
     vec![

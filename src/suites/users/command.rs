@@ -86,7 +86,6 @@ fn typed(value: &impl ValueEnum) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::suites::users::Plan;
     use clap::Parser;
 

@@ -189,10 +189,15 @@ mod tests {
         assert_eq!(churned.rows(), 200);
         for number in 0..200 {
             let id = churned.id(number);
-            assert!(!churn.deleted.contains(&id) && (id.is_multiple_of(10) || churn.inserted.contains(&id)));
+            assert!(
+                !churn.deleted.contains(&id)
+                    && (id.is_multiple_of(10) || churn.inserted.contains(&id))
+            );
         }
-        let deleted = digest_after(content.digest(9), &Operation::Delete(Selection::List(churn.deleted)), 9);
-        let inserted = digest_after(deleted, &Operation::Insert(Selection::List(churn.inserted)), 9);
+        let deleted =
+            digest_after(content.digest(9), &Operation::Delete(Selection::List(churn.deleted)), 9);
+        let inserted =
+            digest_after(deleted, &Operation::Insert(Selection::List(churn.inserted)), 9);
         assert_eq!(churned.digest(9), inserted);
     }
 
@@ -205,7 +210,10 @@ mod tests {
         for content in [&whole, &listed] {
             let list = |ids: &[u64]| Selection::List(ids.to_vec());
             assert_eq!(rows(content, Operation::Read(list(&[0, 5, 90, 100, 90]))), 3);
-            assert_eq!(rows(content, Operation::Range { from: list(&[0, 75, 90, 100]), rows: 3 }), 3 + 2 + 1);
+            assert_eq!(
+                rows(content, Operation::Range { from: list(&[0, 75, 90, 100]), rows: 3 }),
+                3 + 2 + 1
+            );
             assert_eq!(rows(content, Operation::Scan(7)), 7);
             assert_eq!(rows(content, Operation::Scan(70)), 10);
             assert_eq!(rows(content, Operation::Count), 10);

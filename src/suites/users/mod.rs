@@ -32,6 +32,8 @@ const PUBLISHED: &str = "users";
 pub struct Plan {
     /// What is populated, each in a canister of its own.
     pub stores: Vec<StorePlan>,
+    /// Rows of the tables, in their order.
+    pub rows: Vec<(Section, String)>,
     pub seed: u64,
     pub prices: Prices,
     /// Whether each operation is measured by itself as well.
@@ -72,6 +74,7 @@ impl Plan {
     pub fn new(args: &UsersArgs) -> Result<Self> {
         let mut plan = Self {
             stores: Vec::new(),
+            rows: Vec::new(),
             seed: args.seed,
             prices: Prices {
                 nodes: args.prices.nodes,
@@ -96,7 +99,22 @@ impl Plan {
 
     /// Adds a section's cases to the stores that they need.
     fn add(&mut self, section: Section, args: &UsersArgs) {
+        let mut column = String::new();
+        let mut after = self.rows.len();
         for (setting, rows, payload, case) in section::cases(section, args) {
+            if column != setting.key() {
+                column = setting.key();
+                after = self.rows.iter().take_while(|row| row.0 != section).count();
+            }
+            // A row that other settings do not have stands below the one before it.
+            let row = (section, case.name.clone());
+            after = match self.rows.iter().position(|other| *other == row) {
+                Some(place) => place + 1,
+                None => {
+                    self.rows.insert(after, row);
+                    after + 1
+                }
+            };
             let same = |store: &&mut StorePlan| {
                 store.setting.key() == setting.key()
                     && (store.rows, store.payload) == (rows, payload)
@@ -147,11 +165,7 @@ fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
         batches,
         at: vec![Place::Middle],
         engines: vec![EngineArg::Btree, EngineArg::Sqlite],
-        journal_modes: vec![
-            JournalModeArg::Delete,
-            JournalModeArg::Memory,
-            JournalModeArg::Off,
-        ],
+        journal_modes: vec![JournalModeArg::Delete, JournalModeArg::Memory, JournalModeArg::Off],
         ..args.clone()
     })
 }

@@ -125,10 +125,8 @@ fn transactions(args: &UsersArgs) -> Vec<CasePlan> {
     for each_message in [false, true] {
         for size in unique(args.transactions.clone()) {
             let size = size.min(rows);
-            let work = Work {
-                transaction: Some(size),
-                ..Work::new(Verb::Insert, Access::End, rows)
-            };
+            let work =
+                Work { transaction: Some(size), ..Work::new(Verb::Insert, Access::End, rows) };
             let (name, task) = if each_message {
                 ("a message each", Task::Messages(work, size))
             } else {
@@ -206,9 +204,10 @@ fn payloads(args: &UsersArgs) -> Vec<Planned> {
                 (Verb::Read, Access::Uniform),
             ] {
                 let name = format!(
-                    "{} bytes: {verb} {} {access}",
+                    "{} bytes, {} rows of {}: {verb} {access}",
                     Grouped(payload.into()),
-                    Grouped(count)
+                    Grouped(count),
+                    Grouped(rows)
                 );
                 let case = warm(Section::Payload, name, Work::new(verb, access, count));
                 planned.push((setting, rows, payload, case));
@@ -229,8 +228,7 @@ fn curve(args: &UsersArgs) -> Vec<Planned> {
                 (Verb::Insert, Access::Uniform),
                 (Verb::Read, Access::Uniform),
             ] {
-                let name =
-                    format!("{} rows: {verb} {} {access}", Grouped(rows), Grouped(count));
+                let name = format!("{} of {} rows: {verb} {access}", Grouped(count), Grouped(rows));
                 let case = warm(Section::Curve, name, Work::new(verb, access, count));
                 planned.push((setting, rows, args.payload, case));
             }
@@ -257,8 +255,7 @@ fn settings(args: &UsersArgs) -> Vec<Planned> {
                 _ => format!("{verb} {} {access}", Grouped(operations)),
             };
             let work = Work::new(verb, access, operations);
-            let case =
-                case(Section::Settings, format!("{what}, {state}"), state, Task::One(work));
+            let case = case(Section::Settings, format!("{what}, {state}"), state, Task::One(work));
             planned.push((setting, args.rows, args.payload, case));
         }
     }
@@ -299,9 +296,8 @@ fn swept(args: &UsersArgs) -> Vec<Setting> {
         let journal = |mode| of(SqliteConfig { journal_mode: Some(mode), ..base });
         settings.extend(modes.into_iter().map(journal));
         let vary = |change: SqliteConfig| of(without_defaults(change));
-        settings.extend(
-            pages.iter().map(|size| vary(SqliteConfig { page_size: Some(*size), ..base })),
-        );
+        settings
+            .extend(pages.iter().map(|size| vary(SqliteConfig { page_size: Some(*size), ..base })));
         settings.extend(
             caches.iter().map(|size| vary(SqliteConfig { cache_size: Some(*size), ..base })),
         );
@@ -337,9 +333,8 @@ fn without_defaults(config: SqliteConfig) -> SqliteConfig {
 
 fn capacity(args: &UsersArgs) -> Vec<CasePlan> {
     let rows = args.rows;
-    let planned = |name: &str, task: Task| {
-        case(Section::Capacity, name.to_owned(), State::Warm, task)
-    };
+    let planned =
+        |name: &str, task: Task| case(Section::Capacity, name.to_owned(), State::Warm, task);
     vec![
         planned(
             "rows inserted at the end by one update",

@@ -195,9 +195,7 @@ pub fn narrowed(operation: &Operation, from: u64, rows: u64) -> Operation {
         Operation::Update(ids) => Operation::Update(narrow(ids)),
         Operation::Delete(ids) => Operation::Delete(narrow(ids)),
         Operation::Read(ids) => Operation::Read(narrow(ids)),
-        Operation::Range { from: ids, rows } => {
-            Operation::Range { from: narrow(ids), rows: *rows }
-        }
+        Operation::Range { from: ids, rows } => Operation::Range { from: narrow(ids), rows: *rows },
         Operation::Scan(_) | Operation::Count => operation.clone(),
     }
 }
