@@ -70,7 +70,7 @@ mod tests {
     fn the_committed_results_are_shown_as_this_build_prints_them() {
         let saved = committed("results/users.json");
         let results = Results::parse(&saved).unwrap();
-        assert_eq!(results.to_json().unwrap(), saved, "nothing is lost in reading");
+        assert!(results.to_json().unwrap() == saved, "nothing is lost in reading");
         let all = render(&results, Format::Markdown).unwrap();
         assert!(committed("results/users.md") == all, "renew it: scripts/renew-results");
         let insert = render(&results.only(&["insert".to_owned()]).unwrap(), Format::Markdown);

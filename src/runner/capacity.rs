@@ -54,12 +54,17 @@ impl Runner<'_> {
             _ => work.operations.min(store.content.rows()).min(self.max_rows),
         };
         let mut fits: Option<Fit> = None;
+        // Instructions of one more operation, from the last two tries that fitted.
+        let mut each = None;
         let mut exceeds: Option<u64> = None;
         let mut next = FIRST.min(most).max(1);
         loop {
             interrupt::check()?;
             match self.attempt(store, work, next, sent)? {
-                Some(fit) => fits = Some(fit),
+                Some(fit) => {
+                    each = fits.as_ref().map(|less| slope(less, &fit));
+                    fits = Some(fit);
+                }
                 None => exceeds = Some(next),
             }
             let low = fits.as_ref().map_or(0, |fit| fit.operations);
@@ -68,7 +73,7 @@ impl Runner<'_> {
             {
                 break;
             }
-            next = guess(fits.as_ref(), limit, low, high);
+            next = guess(fits.as_ref(), each, limit, high, exceeds.is_some());
         }
         let Some(fit) = fits else {
             anyhow::bail!(Reject {
@@ -121,21 +126,34 @@ fn is_too_much(error: &anyhow::Error) -> bool {
         || matches!(error.downcast_ref::<Error>(), Some(Error::TooManyRows { .. }))
 }
 
-/// A number between `low`, which fits, and `high`, which does not: where what fitted
-/// would come to the limit, just above what fits when that is near, and the middle
-/// where neither is between the two.
-fn guess(fit: Option<&Fit>, limit: u64, low: u64, high: u64) -> u64 {
-    let middle = low + (high - low) / 2;
+/// Instructions of one more operation between two tries.
+fn slope(less: &Fit, more: &Fit) -> f64 {
+    let used = |fit: &Fit| fit.detail.message_instructions as f64;
+    (used(more) - used(less)) / (more.operations - less.operations) as f64
+}
+
+/// A number between what fits and `high`, which was `tried` or cannot be asked for: where what fitted would come to
+/// the limit if each more costs `each`, just above what fits when that is near, and the
+/// middle where neither is between the two.
+fn guess(fit: Option<&Fit>, each: Option<f64>, limit: u64, high: u64, tried: bool) -> u64 {
     let Some(fit) = fit else {
-        return middle;
+        return high / 2;
     };
-    let used = fit.detail.message_instructions.max(1);
-    let each = used as f64 / fit.operations as f64;
+    let low = fit.operations;
+    let used = fit.detail.message_instructions;
+    let each = each.unwrap_or(used as f64 / low as f64).max(f64::MIN_POSITIVE);
     // A little less than what is left, so that the next try fits and tells more.
     let more = (limit.saturating_sub(used) as f64 / each * 0.999) as u64;
     let near = (low / RESOLUTION).max(1);
-    let next = low + more.max(near);
-    if next < high { next } else { middle }
+    let next = low.saturating_add(more.max(near));
+    match next < high {
+        true => next,
+        // All that can be asked for may fit.
+        false if !tried => high - 1,
+        // Far apart they differ by a factor, near by a difference.
+        false if high / 4 > low => (low as f64 * high as f64).sqrt() as u64,
+        false => low + (high - low) / 2,
+    }
 }
 
 #[cfg(test)]
@@ -160,20 +178,22 @@ mod tests {
             (|operations| 39_000_000_000 + operations * 20_000, 40_000_000_000),
         ];
         for (cost, limit) in costs {
-            let (mut low, mut high) = (None::<Fit>, 10_000_001);
-            let mut next = 1_000;
+            let (mut low, mut high, mut tried) = (None::<Fit>, 10_000_001u64, false);
+            let (mut next, mut each) = (1_000, None);
             for tries in 0.. {
                 assert!(tries < 12, "{low:?} {high}", low = low.map(|fit| fit.operations));
                 if cost(next) <= limit {
-                    low = Some(fit(next, cost(next)))
+                    let fit = fit(next, cost(next));
+                    each = low.as_ref().map(|less| slope(less, &fit));
+                    low = Some(fit);
                 } else {
-                    high = next
+                    (high, tried) = (next, true);
                 }
                 let fits = low.as_ref().map_or(0, |fit| fit.operations);
                 if high - fits <= 1 || (fits > 0 && (high - fits) * RESOLUTION <= fits) {
                     break;
                 }
-                next = guess(low.as_ref(), limit, fits, high);
+                next = guess(low.as_ref(), each, limit, high, tried);
                 assert!(fits < next && next < high, "{fits} {next} {high}");
             }
             let fits = low.unwrap().operations;
