@@ -152,20 +152,9 @@ pub struct SweepArgs {
     /// Section settings: how long locks are kept.
     #[arg(long, value_delimiter = ',', default_values = ["exclusive", "normal"])]
     pub locking_modes: Vec<LockingModeArg>,
-    /// Section settings: journal modes.
-    #[arg(long, value_delimiter = ',',
-          default_values = ["delete", "truncate", "persist", "memory", "off", "wal"])]
-    pub sweep_journal_modes: Vec<JournalModeArg>,
     /// Section settings: every combination instead of one thing at a time.
     #[arg(long)]
     pub product: bool,
-}
-
-impl SweepArgs {
-    /// The journal modes of the sweep.
-    pub fn journal_modes(&self) -> Vec<JournalMode> {
-        self.sweep_journal_modes.iter().map(|mode| (*mode).into()).collect()
-    }
 }
 
 /// What cycles are paid for and cost.

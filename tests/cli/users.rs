@@ -42,7 +42,6 @@ const EVERY_SECTION: &[&str] = &[
     "--page-sizes=512,4096",
     "--cache-sizes=0,500000",
     "--synchronous=off",
-    "--sweep-journal-modes=persist,wal",
     "--per-operation",
     "--no-wall-time",
     "--format=json",

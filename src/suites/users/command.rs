@@ -41,7 +41,6 @@ pub fn command(args: &UsersArgs) -> String {
             command.values("--cache-sizes", &sweep.cache_sizes);
             command.values("--synchronous", sweep.synchronous.iter().map(typed));
             command.values("--locking-modes", sweep.locking_modes.iter().map(typed));
-            command.values("--sweep-journal-modes", sweep.sweep_journal_modes.iter().map(typed));
             if sweep.product {
                 command.flag("--product");
             }

@@ -265,7 +265,7 @@ fn settings(args: &UsersArgs) -> Vec<Planned> {
 /// The settings of a sweep: the product of all values, or each value by itself around
 /// the library's defaults.
 fn swept(args: &UsersArgs) -> Vec<Setting> {
-    let modes = args.sweep.journal_modes();
+    let modes: Vec<JournalMode> = args.journal_modes.iter().map(|mode| (*mode).into()).collect();
     let levels: Vec<Synchronous> = args.sweep.synchronous.iter().map(|it| (*it).into()).collect();
     let locks: Vec<LockingMode> = args.sweep.locking_modes.iter().map(|it| (*it).into()).collect();
     let (pages, caches) = (&args.sweep.page_sizes, &args.sweep.cache_sizes);
@@ -294,7 +294,7 @@ fn swept(args: &UsersArgs) -> Vec<Setting> {
         }
     } else {
         let journal = |mode| of(SqliteConfig { journal_mode: Some(mode), ..base });
-        settings.extend(modes.into_iter().map(journal));
+        settings.extend(modes.iter().copied().map(journal));
         let vary = |change: SqliteConfig| of(without_defaults(change));
         settings
             .extend(pages.iter().map(|size| vary(SqliteConfig { page_size: Some(*size), ..base })));
@@ -307,9 +307,7 @@ fn swept(args: &UsersArgs) -> Vec<Setting> {
         settings.extend(
             locks.iter().map(|mode| vary(SqliteConfig { locking_mode: Some(*mode), ..base })),
         );
-        if args.sweep.journal_modes().contains(&JournalMode::Wal)
-            && locks.contains(&LockingMode::Normal)
-        {
+        if modes.contains(&JournalMode::Wal) && locks.contains(&LockingMode::Normal) {
             settings.push(of(SqliteConfig {
                 journal_mode: Some(JournalMode::Wal),
                 locking_mode: Some(LockingMode::Normal),
