@@ -18,8 +18,10 @@ test *arguments:
 test-pocket-ic *arguments:
     cargo test --release --features pocket-ic --test pocket_ic -- {{arguments}}
 
-# Run the tests and take what they print as the new snapshots. Review the diff.
+# Measure the reference run anew (half an hour), and take what tests print as the new
+# snapshots. Review the diff.
 bless:
+    scripts/renew-results
     INSTA_UPDATE=always cargo test --release
 
 # Hold the embedded replica against every recorded case.
