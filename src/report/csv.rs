@@ -2,21 +2,32 @@
 
 use anyhow::Result;
 
-use super::Export;
+use super::{Export, price};
 use crate::replica::{Inside, StableCalls};
-use crate::results::{Capacity, Case, Detail, Measured, Outcome, Results, Spread};
+use crate::results::{Capacity, Case, Detail, Measured, Outcome, Prices, Results, Spread};
 
 pub struct Csv;
 
 impl Export for Csv {
     fn export(&self, results: &Results) -> Result<String> {
         let mut lines = csv::Writer::from_writer(Vec::new());
-        lines.write_record(FIELDS.iter().map(|(name, _)| name))?;
+        lines.write_record(FIELDS.iter().map(|(name, _)| *name).chain(PRICED))?;
         for case in &results.cases {
-            lines.write_record(FIELDS.iter().map(|(_, value)| value(case).unwrap_or_default()))?;
+            let raw = FIELDS.iter().map(|(_, value)| value(case));
+            let values = raw.chain(priced(case, &results.prices));
+            lines.write_record(values.map(Option::unwrap_or_default))?;
         }
         Ok(String::from_utf8(lines.into_inner()?)?)
     }
+}
+
+/// What follows from cycles and the prices of the results.
+const PRICED: [&str; 2] = ["priced_cycles", "usd"];
+
+fn priced(case: &Case, prices: &Prices) -> [Option<String>; 2] {
+    let detail = case.measured().and_then(|measured| measured.detail.as_ref());
+    let cycles = detail.map(|detail| price::cycles(detail.cost.cycles, prices));
+    [cycles.and_then(text), cycles.map(|cycles| format!("{:.9}", price::usd(cycles, 1.0, prices)))]
 }
 
 /// A value's name, and the value of a case.

@@ -4,6 +4,7 @@ mod advice;
 pub mod comparison;
 mod csv;
 pub mod number;
+mod price;
 mod table;
 
 use anyhow::Result;

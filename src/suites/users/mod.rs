@@ -11,6 +11,7 @@ mod command;
 pub mod content;
 mod section;
 mod setting;
+mod sweep;
 pub mod task;
 
 use anyhow::Result;

@@ -1,19 +1,17 @@
 //! The tables of the suite, and the cases that each is made of.
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
-use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
+use stablebench_protocol::Engine;
 
 use super::setting::Setting;
 use super::task::{Access, Task, Verb, Work};
-use super::{CasePlan, unique};
+use super::{CasePlan, sweep, unique};
 use crate::cli::{Place, UsersArgs};
 use crate::report::number::Grouped;
 use crate::results::State;
 
 /// A table of the suite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Section {
     /// New rows in the middle and at the end, in batches.
     Insert,
@@ -239,7 +237,7 @@ fn curve(args: &UsersArgs) -> Vec<Planned> {
 
 fn settings(args: &UsersArgs) -> Vec<Planned> {
     let mut planned = Vec::new();
-    for setting in swept(args) {
+    for setting in sweep::swept(args) {
         let many = args.operations.min(args.rows / 4).max(1);
         for (verb, access, operations, state) in [
             (Verb::Insert, Access::End, 1, State::Warm),
@@ -260,73 +258,6 @@ fn settings(args: &UsersArgs) -> Vec<Planned> {
         }
     }
     planned
-}
-
-/// The settings of a sweep: the product of all values, or each value by itself around
-/// the library's defaults.
-fn swept(args: &UsersArgs) -> Vec<Setting> {
-    let modes: Vec<JournalMode> = args.journal_modes.iter().map(|mode| (*mode).into()).collect();
-    let levels: Vec<Synchronous> = args.sweep.synchronous.iter().map(|it| (*it).into()).collect();
-    let locks: Vec<LockingMode> = args.sweep.locking_modes.iter().map(|it| (*it).into()).collect();
-    let (pages, caches) = (&args.sweep.page_sizes, &args.sweep.cache_sizes);
-    let of = |sqlite: SqliteConfig| Setting { engine: Engine::Sqlite, sqlite };
-    let base = SqliteConfig { journal_mode: Some(JournalMode::Persist), ..SqliteConfig::default() };
-    let mut settings = vec![of(base)];
-    if args.sweep.product {
-        settings.clear();
-        for mode in modes {
-            for page_size in pages {
-                for cache_size in caches {
-                    for synchronous in &levels {
-                        for locking_mode in &locks {
-                            settings.push(of(without_defaults(SqliteConfig {
-                                journal_mode: Some(mode),
-                                page_size: Some(*page_size),
-                                cache_size: Some(*cache_size),
-                                synchronous: Some(*synchronous),
-                                locking_mode: Some(*locking_mode),
-                                temp_store: None,
-                            })));
-                        }
-                    }
-                }
-            }
-        }
-    } else {
-        let journal = |mode| of(SqliteConfig { journal_mode: Some(mode), ..base });
-        settings.extend(modes.iter().copied().map(journal));
-        let vary = |change: SqliteConfig| of(without_defaults(change));
-        settings
-            .extend(pages.iter().map(|size| vary(SqliteConfig { page_size: Some(*size), ..base })));
-        settings.extend(
-            caches.iter().map(|size| vary(SqliteConfig { cache_size: Some(*size), ..base })),
-        );
-        settings.extend(
-            levels.iter().map(|level| vary(SqliteConfig { synchronous: Some(*level), ..base })),
-        );
-        settings.extend(
-            locks.iter().map(|mode| vary(SqliteConfig { locking_mode: Some(*mode), ..base })),
-        );
-        if modes.contains(&JournalMode::Wal) && locks.contains(&LockingMode::Normal) {
-            settings.push(of(SqliteConfig {
-                journal_mode: Some(JournalMode::Wal),
-                locking_mode: Some(LockingMode::Normal),
-                ..base
-            }));
-        }
-    }
-    unique(settings)
-}
-
-/// Leaves out what `ic-rusqlite` chooses anyway, so that each setting has one name.
-fn without_defaults(config: SqliteConfig) -> SqliteConfig {
-    SqliteConfig {
-        page_size: config.page_size.filter(|size| *size != 4096),
-        cache_size: config.cache_size.filter(|size| *size != 500_000),
-        synchronous: config.synchronous.filter(|level| *level != Synchronous::Off),
-        locking_mode: config.locking_mode.filter(|mode| *mode != LockingMode::Exclusive),
-        ..config
-    }
 }
 
 fn capacity(args: &UsersArgs) -> Vec<CasePlan> {
@@ -368,23 +299,5 @@ mod tests {
             assert!(seen.insert(identity.clone()), "twice: {identity:?}");
         }
         assert!(seen.len() > 500, "{}", seen.len());
-    }
-
-    /// Six journal modes, eight page sizes, four caches, four levels, two locks; the
-    /// defaults are the same in all; and WAL in the locking mode where it cannot work.
-    #[test]
-    fn a_sweep_varies_one_thing_at_a_time() {
-        let settings = swept(&args(&[]));
-        assert_eq!(settings.len(), 1 + 5 + 7 + 3 + 3 + 1 + 1);
-        let last = settings.last().unwrap().key();
-        assert_eq!(last, "sqlite/wal,locking_mode=normal");
-    }
-
-    #[test]
-    fn a_full_product_has_every_combination() {
-        let settings = swept(&args(&["--product"]));
-        assert_eq!(settings.len(), 6 * 8 * 4 * 4 * 2);
-        let few = args(&["--product", "--page-sizes=512", "--cache-sizes=0,100"]);
-        assert_eq!(swept(&few).len(), 6 * 2 * 4 * 2);
     }
 }

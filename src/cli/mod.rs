@@ -1,0 +1,186 @@
+//! What can be typed. What it means is decided in `commands` and `suites`.
+
+mod users;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use users::UsersArgs;
+pub use values::{EngineArg, Format, JournalModeArg, Place};
+
+/// What storing and reading data costs in a canister of the Internet Computer.
+///
+/// Without a command: runs the users suite on 1 000 000 rows.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub users: UsersArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a suite.
+    Run {
+        #[command(subcommand)]
+        suite: Option<Suite>,
+    },
+    /// List the suites.
+    List,
+    /// Compare two runs, or two columns: ratios of instructions, ceilings, every value.
+    ///
+    /// Prints new / base of the instructions of each case that both have, and the means of each
+    /// section and of all. Where a case says how many operations fit into a message, base / new
+    /// of those: more than 1 is always worse.
+    ///
+    /// Ends with exit code 1 if a ceiling or the threshold is exceeded, or if a case or store
+    /// that the base has is missing from the new results, has failed there, or cannot be measured
+    /// there any more. What only the new results have is noted.
+    Compare(CompareArgs),
+    /// Print saved results once more.
+    Report(ReportArgs),
+    /// Call a method of a canister on the embedded replica.
+    Call(CallArgs),
+    /// Build a canister, ready to be installed.
+    Build(BuildArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Suite {
+    /// Insert into the middle and at the end of many rows.
+    Users(Box<UsersArgs>),
+}
+
+/// Where a suite runs.
+#[derive(Clone, Debug, Args)]
+pub struct TargetArgs {
+    /// What the canisters run on.
+    #[arg(long, value_enum, default_value_t = ReplicaKind::Embedded)]
+    pub replica: ReplicaKind,
+    /// Kind of subnet of a PocketIC server; the embedded replica is an application subnet.
+    #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
+    pub subnet: SubnetKind,
+    /// Send every message to the embedded replica too, and end at the first difference.
+    #[arg(long)]
+    pub verify_embedded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplicaKind {
+    /// In this process; nothing to install.
+    Embedded,
+    /// The server that POCKET_IC_BIN names, else one that is downloaded.
+    PocketIc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SubnetKind {
+    /// Production limits and prices of 13 nodes.
+    Application,
+    /// Production limits; nothing is paid for.
+    System,
+    /// Very high instruction limits.
+    Benchmarking,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The results to compare with: a file, or published:users for published figures.
+    pub base: PathBuf,
+    /// The results that are compared: likewise. With --columns, the base where left out.
+    #[arg(required_unless_present = "columns")]
+    pub new: Option<PathBuf>,
+    /// Compare column A of the base with column B of the new results, case by case: ratios
+    /// and ceilings alone, because other engines hold other values.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "threshold")]
+    pub columns: Option<Vec<String>>,
+    /// The largest ratio that a case may have, as 1.05.
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_ratio: Option<f64>,
+    /// The largest arithmetic average that the ratios of a section may have; each section is
+    /// looked at by itself.
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_average: Option<f64>,
+    /// How far every value that both hold may be from the base's, up or down: counters, pages,
+    /// charges, cycles. Digests must be equal. [default: 0%, or none where --max-ratio,
+    /// --max-average or --columns is given]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub threshold: Option<f64>,
+    /// How the comparison is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Saved results, or published:users for published figures.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only these sections.
+    #[arg(long, value_delimiter = ',', value_name = "SECTION")]
+    pub sections: Vec<String>,
+    /// How they are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Save what would be printed to this file.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// `2%`, or `2`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a threshold is a percentage, as 2% or 0.5%".to_owned()),
+    }
+}
+
+/// `1.05`, or `1.05x`.
+fn ceiling(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches(['x', '×']).parse::<f64>() {
+        Ok(ratio) if ratio.is_finite() && ratio > 0.0 => Ok(ratio),
+        _ => Err("a ceiling is a ratio, as 1.05 for five percent more".to_owned()),
+    }
+}
+
+/// The embedded replica.
+#[derive(Clone, Debug, Args)]
+pub struct ReplicaArgs {
+    /// Where compiled modules are kept [default: $XDG_CACHE_HOME/stablebench].
+    #[arg(long)]
+    pub cache_dir: Option<PathBuf>,
+    /// Keep no compiled modules.
+    #[arg(long)]
+    pub no_cache: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// `bench`, or the path of a wasm file.
+    pub canister: String,
+    /// The method.
+    pub method: String,
+    /// The arguments as Candid text.
+    #[arg(default_value = "()")]
+    pub arguments: String,
+    /// Begin with the canister saved in this file.
+    #[arg(long)]
+    pub state: Option<PathBuf>,
+    /// Save the canister to this file afterwards.
+    #[arg(long)]
+    pub save: Option<PathBuf>,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// The canister.
+    #[arg(default_value = "bench", value_parser = ["bench"])]
+    pub canister: String,
+}
