@@ -38,7 +38,9 @@ pub fn users(args: &UsersArgs) -> Result<()> {
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format)?)?;
     }
-    let saved = format!("{} cases saved to {}", results.cases.len(), args.out.display());
+    // What the disk holds, which may have refused the last.
+    let cases = Results::read(&args.out).map_or(0, |saved| saved.cases.len());
+    let saved = format!("{} cases saved to {}", Grouped(cases as u64), args.out.display());
     match ran {
         Err(error) if error.is::<Interrupted>() => {
             Err(error.context(format!("the run is not complete; {saved}; add --resume to go on")))

@@ -112,5 +112,9 @@ fn new_file(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         _ => Path::new("."),
     };
     fs::create_dir_all(directory)?;
-    tempfile::NamedTempFile::new_in(directory)
+    let mut builder = tempfile::Builder::new();
+    // Readable for whom the user lets read files, not for the user alone.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory)
 }
