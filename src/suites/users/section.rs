@@ -102,6 +102,19 @@ fn warm(section: Section, name: String, work: Work) -> CasePlan {
     case(section, name, State::Warm, Task::One(work))
 }
 
+/// `read 1 000 uniform`, `100 ranges of 100 Zipf`, `scan`.
+fn what(verb: Verb, access: Access, operations: u64) -> String {
+    let count = Grouped(operations);
+    match (verb, access) {
+        (_, Access::All) => verb.to_string(),
+        (Verb::Range(rows), _) => {
+            let plural = if operations == 1 { "" } else { "s" };
+            format!("{count} range{plural} of {} {access}", Grouped(rows))
+        }
+        _ => format!("{verb} {count} {access}"),
+    }
+}
+
 fn inserts(args: &UsersArgs) -> Vec<CasePlan> {
     let mut batches = args.batches.clone();
     batches.sort_unstable();
@@ -145,10 +158,7 @@ fn work(args: &UsersArgs, setting: &Setting) -> Vec<CasePlan> {
     let mut cases = Vec::new();
     let mut add = |verb: Verb, access: Access, operations: u64, states: &[State]| {
         for state in states {
-            let what = match access {
-                Access::All => verb.to_string(),
-                _ => format!("{verb} {} {access}", Grouped(operations)),
-            };
+            let what = what(verb, access, operations);
             let work = Work::new(verb, access, operations);
             cases.push(case(Section::Work, format!("{what}, {state}"), *state, Task::One(work)));
         }
@@ -248,10 +258,7 @@ fn settings(args: &UsersArgs) -> Vec<Planned> {
             (Verb::Read, Access::Uniform, 1, State::Upgraded),
             (Verb::Scan, Access::All, args.rows, State::Warm),
         ] {
-            let what = match access {
-                Access::All => verb.to_string(),
-                _ => format!("{verb} {} {access}", Grouped(operations)),
-            };
+            let what = what(verb, access, operations);
             let work = Work::new(verb, access, operations);
             let case = case(Section::Settings, format!("{what}, {state}"), state, Task::One(work));
             planned.push((setting, args.rows, args.payload, case));
