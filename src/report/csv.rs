@@ -146,13 +146,28 @@ mod tests {
         let line = lines.records().next().unwrap().unwrap();
         let mut found = BTreeSet::new();
         numbers(&serde_json::to_value(&results.cases[0]).unwrap(), &mut found);
+        let raw = line.iter().take(FIELDS.len());
         let shown: BTreeSet<String> =
-            line.iter().filter(|one| one.parse::<i64>().is_ok()).map(str::to_owned).collect();
+            raw.filter(|one| one.parse::<i64>().is_ok()).map(str::to_owned).collect();
         assert_eq!(found, shown);
-        assert_eq!(line.len(), FIELDS.len());
+        assert_eq!(line.len(), FIELDS.len() + PRICED.len());
         assert!(
             line.iter().zip(FIELDS).all(|(one, (name, _))| one.is_empty() == (*name == "reason"))
         );
+    }
+
+    #[test]
+    fn prices_follow_from_the_cycles() {
+        let mut results = sample::full();
+        results.prices = Prices { nodes: 26, usd_per_trillion_cycles: 2.0 };
+        if let Outcome::Measured(measured) = &mut results.cases[0].outcome
+            && let Some(detail) = &mut measured.detail
+        {
+            detail.cost.cycles = 3_000_000_000;
+        }
+        let text = Csv.export(&results).unwrap();
+        let line = text.lines().nth(1).unwrap();
+        assert!(line.ends_with(",6000000000,0.012000000"), "{line}");
     }
 
     #[test]

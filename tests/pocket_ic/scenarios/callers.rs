@@ -7,7 +7,8 @@ use candid::{CandidType, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, DigestPart, Engine, Error, Measurement, SqliteConfig, SqliteSettings,
+    Description, DigestPart, Engine, Error, Measurement, Operation, Selection, SqliteConfig,
+    SqliteSettings, Work, Worked,
 };
 
 use crate::bench::Bench;
@@ -95,6 +96,18 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
     let btree: DigestPart = calls.query("digest", (BTREE, None::<DigestPart>, 100_u64));
     let sqlite: DigestPart = calls.query("digest", (SQLITE, None::<DigestPart>, 100_u64));
     assert_eq!(btree.digest, sqlite.digest, "both did the same");
+    for engine in [BTREE, SQLITE] {
+        let read = |ids: &[u64]| Work {
+            engine,
+            operation: Operation::Read(Selection::List(ids.to_vec())),
+            transaction: None,
+            each: true,
+        };
+        let worked: Worked = calls.update("work", (read(&[30, 7, 30]),));
+        assert_eq!((worked.measurement.rows, worked.each.len()), (2, 3), "{engine}");
+        let looked: Worked = calls.query("look", (read(&[7, 30]),));
+        assert_eq!((looked.measurement.rows, looked.each.len()), (1, 2), "{engine}");
+    }
     calls.update::<()>("close_connection", ());
     calls.work("vacuum", (), 0);
     let settings: SqliteSettings = calls.query("sqlite_settings", ());
@@ -134,6 +147,8 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     calls.refused::<SqliteSettings>("configure_sqlite", (SqliteConfig::default(),));
     calls.refused::<()>("close_connection", ());
     calls.refused::<Measurement>("vacuum", ());
+    let work = Work { engine: SQLITE, operation: Operation::Count, transaction: None, each: false };
+    calls.refused::<Worked>("work", (work.clone(),));
     assert_eq!(calls.called, methods(false));
 
     let Calls { mut bench, .. } = calls;
@@ -145,5 +160,8 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     assert_eq!(bench.query_as(STRANGER, "sqlite_settings", ()), Ok(settings));
     let description: Description = bench.query("describe", ());
     assert_eq!(bench.query_as(STRANGER, "describe", ()), Ok(description));
-    assert_eq!(methods(true), ["describe", "digest", "sqlite_settings"].map(str::to_owned).into());
+    let looked: Worked = bench.query_as(STRANGER, "look", (work,)).unwrap();
+    assert_eq!(looked.measurement.rows, digest.rows);
+    let queries = ["describe", "digest", "look", "sqlite_settings"];
+    assert_eq!(methods(true), queries.map(str::to_owned).into());
 }

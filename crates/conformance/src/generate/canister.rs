@@ -16,8 +16,8 @@ use std::path::Path;
 
 use candid::utils::ArgumentEncoder;
 use stablebench_protocol::{
-    DigestPart, Engine, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, SqliteConfig, Synchronous,
-    TempStore,
+    DigestPart, Engine, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, Operation, Selection,
+    SqliteConfig, Synchronous, TempStore, Work,
 };
 use stablebench_workload::{Rng, ids::STEP};
 
@@ -90,7 +90,7 @@ impl<'a> Sequence<'a> {
     fn next(&mut self, place: usize) -> Result<(), candid::Error> {
         let (engine, end) = (self.engines[place], self.ends[place]);
         let few = 1 + self.rng.below(20);
-        match self.rng.below(20) {
+        match self.rng.below(26) {
             0 | 1 => self.add(place),
             2 | 3 => self.update("insert_middle", (engine, few)),
             4 | 5 => {
@@ -126,6 +126,15 @@ impl<'a> Sequence<'a> {
                 self.ends[place] = 0;
                 self.update("reset", (engine,))
             }
+            19..=22 => {
+                let work = self.work(engine, end);
+                self.update("work", (work,))
+            }
+            23 | 24 => {
+                // What writes is refused.
+                let work = self.work(engine, end);
+                self.query("look", (work,))
+            }
             _ => self.refused(engine),
         }
     }
@@ -142,6 +151,29 @@ impl<'a> Sequence<'a> {
         let first = self.rng.below(there);
         let rows = 1 + self.rng.below(TOUCHED.min(there - first.min(there)));
         self.update(method, (engine, first * STEP, STEP, rows))
+    }
+
+    /// Any work on any rows, some of which may be there.
+    fn work(&mut self, engine: Engine, end: u64) -> Work {
+        let rows = 1 + self.rng.below(40);
+        let list = |rng: &mut Rng, apart: u64| {
+            let id = |_| rng.below(end / apart + 5) * apart;
+            Selection::List((0..rows).map(id).collect())
+        };
+        let step = Selection::Step { first: 5, step: STEP, rows };
+        let operation = match self.rng.below(9) {
+            0 => Operation::Insert(step),
+            1 => Operation::Insert(list(self.rng, STEP / 2)),
+            2 => Operation::Overwrite(list(self.rng, STEP / 2)),
+            3 => Operation::Update(list(self.rng, STEP)),
+            4 => Operation::Delete(Selection::Step { first: 0, step: STEP, rows }),
+            5 => Operation::Read(list(self.rng, STEP / 2)),
+            6 => Operation::Range { from: list(self.rng, STEP / 2), rows: 7 },
+            7 => Operation::Scan(rows),
+            _ => Operation::Count,
+        };
+        let transaction = some(self.rng, &[1, 3, 100]);
+        Work { engine, operation, transaction, each: self.rng.below(2) == 0 }
     }
 
     /// Something with the connection to SQLite.
