@@ -273,15 +273,15 @@ fn capacity(args: &UsersArgs) -> Vec<CasePlan> {
         |name: &str, task: Task| case(Section::Capacity, name.to_owned(), State::Warm, task);
     vec![
         planned(
-            "rows inserted at the end by one update",
+            "rows inserted at the end in one update",
             Task::UpdateCapacity(Work::new(Verb::Insert, Access::End, u64::MAX)),
         ),
         planned(
-            "rows read one by one by one query",
+            "rows looked up one by one in one query",
             Task::QueryCapacity(Work::new(Verb::Read, Access::Spread, rows)),
         ),
         planned(
-            "rows scanned by one query",
+            "rows scanned in one query",
             Task::QueryCapacity(Work::new(Verb::Scan, Access::All, rows)),
         ),
     ]
