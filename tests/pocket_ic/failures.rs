@@ -168,10 +168,10 @@ fn dies_in_the_middle(version: &str) -> Result<(), Failed> {
     says(&message, &["the run failed", "ended during", "exit status: 101", "told to die"]);
     let saved = fs::read_to_string(directory.path().join("results.json"))?;
     let results: serde_json::Value = serde_json::from_str(&saved)?;
-    let settings: Vec<_> =
-        results["cases"].as_array().unwrap().iter().map(|case| &case["setting"]).collect();
+    let columns: Vec<_> =
+        results["cases"].as_array().unwrap().iter().map(|case| &case["column"]).collect();
     // In the middle and at the end.
-    assert_eq!(settings, ["btree", "btree"]);
+    assert_eq!(columns, ["btree", "btree"]);
     says(&message, &["2 cases saved to results.json"]);
     assert!(stdout(&output).contains("btree"), "what was measured is shown");
     Ok(())
