@@ -76,22 +76,31 @@ impl Runner<'_> {
         step.at(store.plan.rows, "random deletes and inserts");
         let churn = store.content.churn(self.plan.seed);
         if let Err(error) = self.churn(store.canister, engine, &churn) {
-            let outcome = refused(error)?;
-            for case in churned.iter().chain(&vacuumed) {
-                self.keep_case(measured(store.plan, case, outcome.clone()))?;
-            }
-            return Ok(());
+            return self.keep_refused_cases(store.plan, &[churned, vacuumed].concat(), error);
         }
         store.content = store.content.churned(&churn);
         store.digest = store.content.digest(store.plan.payload);
         self.check(store.canister, engine, store.digest)?;
         self.measure_all(store, &churned, step)?;
         if !vacuumed.is_empty() {
-            update::<Measurement>(store.canister, "vacuum", ())?;
+            if let Err(error) = update::<Measurement>(store.canister, "vacuum", ()) {
+                return self.keep_refused_cases(store.plan, &vacuumed, error);
+            }
             self.check(store.canister, engine, store.digest)?;
             self.measure_all(store, &vacuumed, step)?;
         }
         Ok(())
+    }
+
+    /// A state that cannot be reached refuses its cases, not the run.
+    fn keep_refused_cases(
+        &self,
+        plan: &StorePlan,
+        cases: &[&CasePlan],
+        error: anyhow::Error,
+    ) -> Result<()> {
+        let outcome = refused(error)?;
+        cases.iter().try_for_each(|case| self.keep_case(measured(plan, case, outcome.clone())))
     }
 
     fn measure_all(
