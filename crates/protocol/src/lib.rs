@@ -6,20 +6,30 @@
 //! Names on the wire are those of the Candid file: enumerations without fields
 //! are lower-case (`btree`, `exclusive`), errors are capitalised (`IdExists`).
 
+mod cuckoo;
+mod db_bench;
 mod describe;
 mod digest;
 mod engine;
 mod error;
+mod job;
+mod keys;
 mod measurement;
 mod sqlite;
+mod sysbench;
 mod work;
 
+pub use cuckoo::Cuckoo;
+pub use db_bench::DbBench;
 pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use digest::{Digest, DigestPart};
 pub use engine::Engine;
 pub use error::{Error, Result};
+pub use job::{Inspected, Job, Part, Performed, StoredObject};
+pub use keys::Keys;
 pub use measurement::Measurement;
 pub use sqlite::{JournalMode, LockingMode, SqliteConfig, SqliteSettings, Synchronous, TempStore};
+pub use sysbench::Sysbench;
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.

@@ -1,0 +1,150 @@
+//! Work in SQL, made ready before it is measured: statements, and what they are
+//! executed with.
+//!
+//! ```text
+//!   Script ─┬─ statements   "SELECT c FROM t WHERE id = ?", …   prepared once a message
+//!           └─ operations   each a few calls: which statement, which parameters
+//! ```
+
+use crate::ContentDigest;
+
+/// A value that a statement is given.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    /// `NULL`
+    Null,
+    /// `INTEGER`
+    Integer(i64),
+    /// `TEXT`
+    Text(String),
+    /// `BLOB`
+    Blob(Vec<u8>),
+}
+
+/// A value that a statement answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ValueRef<'a> {
+    /// `NULL`
+    Null,
+    /// `INTEGER`
+    Integer(i64),
+    /// `TEXT`
+    Text(&'a [u8]),
+    /// `BLOB`
+    Blob(&'a [u8]),
+}
+
+/// One execution of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which of the script's statements.
+    pub statement: usize,
+    /// What its parameters are.
+    pub parameters: Vec<Value>,
+}
+
+/// Operations in SQL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// The text of each statement, with `?` for parameters.
+    pub statements: Vec<String>,
+    /// The calls of each operation.
+    pub operations: Vec<Vec<Call>>,
+    /// Which operations are in one transaction.
+    pub transaction: Transaction,
+    /// Whether rows are changed.
+    pub writes: bool,
+}
+
+/// Which operations are in one transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transaction {
+    /// All of a message.
+    #[default]
+    Message,
+    /// So many.
+    Operations(u64),
+    /// None: each statement is a transaction of its own.
+    Statement,
+}
+
+impl Value {
+    /// The value, borrowed.
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+        }
+    }
+}
+
+impl ValueRef<'_> {
+    /// How much a reader copies: the bytes of texts and blobs, 8 of an integer.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Null => 0,
+            Self::Integer(_) => 8,
+            Self::Text(bytes) | Self::Blob(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// A tag, the length, and the bytes: no two rows of values have the same encoding.
+    fn encode(self, row: &mut Vec<u8>) {
+        let (tag, bytes) = match self {
+            Self::Null => (0, &[][..]),
+            Self::Integer(number) => {
+                row.push(1);
+                row.extend(number.to_le_bytes());
+                return;
+            }
+            Self::Text(bytes) => (2, bytes),
+            Self::Blob(bytes) => (3, bytes),
+        };
+        row.push(tag);
+        row.extend((bytes.len() as u64).to_le_bytes());
+        row.extend(bytes);
+    }
+}
+
+/// Adds a row to a digest. For content in no order the place is 0; for results in an
+/// order it is the row's number.
+pub fn add_row<'a>(
+    digest: &mut ContentDigest,
+    place: u64,
+    columns: impl IntoIterator<Item = ValueRef<'a>>,
+) {
+    let mut row = Vec::new();
+    columns.into_iter().for_each(|value| value.encode(&mut row));
+    digest.add(place, &row);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_look_alike_differ() {
+        let digest = |place, values: &[Value]| {
+            let mut digest = ContentDigest::default();
+            add_row(&mut digest, place, values.iter().map(Value::as_ref));
+            digest.value()
+        };
+        let text = |text: &str| Value::Text(text.to_owned());
+        let rows = [
+            digest(0, &[]),
+            digest(0, &[Value::Null]),
+            digest(0, &[Value::Integer(0)]),
+            digest(0, &[text("")]),
+            digest(0, &[text(""), text("")]),
+            digest(0, &[text("ab"), text("c")]),
+            digest(0, &[text("a"), text("bc")]),
+            digest(0, &[Value::Blob(b"a".to_vec()), text("bc")]),
+            digest(1, &[text("a"), text("bc")]),
+        ];
+        for (index, row) in rows.iter().enumerate() {
+            assert!(rows[index + 1..].iter().all(|other| row.low != other.low), "{index}");
+        }
+    }
+}
