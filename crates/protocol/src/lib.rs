@@ -20,7 +20,7 @@ mod sysbench;
 mod work;
 
 pub use cuckoo::Cuckoo;
-pub use db_bench::DbBench;
+pub use db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use digest::{Digest, DigestPart};
 pub use engine::Engine;

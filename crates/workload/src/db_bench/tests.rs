@@ -1,0 +1,162 @@
+//! The model and the script against each other: a table that knows nothing but the
+//! script's statements holds and answers what the model says.
+
+use super::operation::key;
+use super::{Model, script};
+use crate::sql::{Value, ValueRef, add_row};
+use crate::{ContentDigest, Expected, Rng, Tables};
+use stablebench_protocol::{DbBench, DbBenchTask, DbBenchWrite, Digest, Engine, Job, Part};
+use std::collections::BTreeMap;
+
+/// Rows as they were written.
+#[derive(Default)]
+struct Table(BTreeMap<Vec<u8>, Vec<u8>>);
+
+impl Table {
+    fn perform(&mut self, part: &Part) -> Expected {
+        let Job::DbBench(job) = &part.job else { panic!("another suite") };
+        let script = script(job, part);
+        let (mut rows, mut bytes, mut digest) = (0, 0, ContentDigest::default());
+        for call in script.operations.iter().flatten() {
+            let parameters: Vec<&[u8]> = call.parameters.iter().map(blob).collect();
+            let statement = script.statements[call.statement].split(' ').collect::<Vec<_>>();
+            let found: Vec<(&Vec<u8>, &Vec<u8>)> = match (statement[0], &parameters[..]) {
+                ("PRAGMA" | "VACUUM" | "CREATE", []) => continue,
+                ("DROP", []) => {
+                    self.0.clear();
+                    continue;
+                }
+                ("REPLACE", [key, value]) => {
+                    assert_eq!(key.len(), 16);
+                    self.0.insert(key.to_vec(), value.to_vec());
+                    rows += 1;
+                    bytes += (key.len() + value.len()) as u64;
+                    continue;
+                }
+                ("SELECT", [key]) => self.0.get_key_value(*key).into_iter().collect(),
+                ("SELECT", [from, to]) => self.0.range(from.to_vec()..to.to_vec()).collect(),
+                (other, _) => panic!("{other} is no statement of the suite"),
+            };
+            for (key, value) in found {
+                add_row(&mut digest, rows, [ValueRef::Blob(key), ValueRef::Blob(value)]);
+                rows += 1;
+                bytes += (key.len() + value.len()) as u64;
+            }
+        }
+        Expected { rows, bytes, results: (!script.writes).then(|| digest.value()) }
+    }
+
+    fn content(&self) -> Digest {
+        let mut digest = ContentDigest::default();
+        for (key, value) in &self.0 {
+            add_row(&mut digest, 0, [ValueRef::Blob(key), ValueRef::Blob(value)]);
+        }
+        digest.value()
+    }
+}
+
+fn blob(value: &Value) -> &[u8] {
+    match value {
+        Value::Blob(bytes) => bytes,
+        other => panic!("{other:?} is no key and no value"),
+    }
+}
+
+fn part(task: DbBenchTask, seed: u64, from: u64, count: u64) -> Part {
+    let job = Job::DbBench(DbBench { engine: Engine::Sqlite, rowids: false, task });
+    Part { job, seed, from, count, each: false }
+}
+
+fn ready(fresh: bool) -> DbBenchTask {
+    DbBenchTask::Ready { fresh, sync: false }
+}
+
+/// Tasks as they could come, with so many operations each.
+fn tasks(seed: u64) -> Vec<(DbBenchTask, u64)> {
+    let mut rng = Rng::new(seed);
+    let mut tasks = vec![(ready(true), 1)];
+    for stream in 0..30 {
+        let count = 1 + rng.below(60);
+        tasks.push(match rng.below(8) {
+            0 => (ready(rng.below(2) == 0), 1),
+            1 | 2 => (DbBenchTask::ReadRandom { keys: count, stream }, count),
+            3 => (DbBenchTask::ReadSequential, count),
+            _ => {
+                let (random, value_bytes) = (rng.below(2) == 0, rng.below(300) as u32);
+                let batch = 1 + rng.below(20);
+                let write =
+                    DbBenchWrite { random, keys: 1 + rng.below(60), value_bytes, batch, stream };
+                (DbBenchTask::Write(write), count)
+            }
+        });
+    }
+    tasks
+}
+
+#[test]
+fn the_model_is_the_table() {
+    for seed in 0..100 {
+        let (mut table, mut model) = (Table::default(), Model::default());
+        for (task, count) in tasks(seed) {
+            let part = part(task, seed, 0, count);
+            assert_eq!(model.perform(&part), table.perform(&part), "{seed}: {task:?}");
+            assert_eq!(model.content(), table.content(), "{seed}: {task:?}");
+        }
+    }
+}
+
+#[test]
+fn how_operations_are_cut_into_messages_does_not_matter() {
+    for seed in 0..50 {
+        let (mut whole, mut cut) = (Model::default(), Model::default());
+        for (task, count) in tasks(seed) {
+            let expected = whole.perform(&part(task, seed, 0, count));
+            let size = 1 + seed % 7;
+            let (mut rows, mut bytes) = (0, 0);
+            for from in (0..count).step_by(size as usize) {
+                let found = cut.perform(&part(task, seed, from, size.min(count - from)));
+                rows += found.rows;
+                bytes += found.bytes;
+            }
+            assert_eq!((rows, bytes), (expected.rows, expected.bytes), "{seed}: {task:?}");
+            assert_eq!(whole.content(), cut.content(), "{seed}: {task:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fork_goes_its_own_way() {
+    let mut model = Model::default();
+    let write = DbBenchWrite { random: false, keys: 9, value_bytes: 9, batch: 1, stream: 0 };
+    let write = part(DbBenchTask::Write(write), 1, 0, 9);
+    assert_eq!(model.perform(&write), Expected { rows: 9, bytes: 9 * 25, results: None });
+    let mut fork = model.fork();
+    assert_eq!(fork.content(), model.content());
+    fork.perform(&part(ready(true), 1, 0, 1));
+    assert_eq!(fork.content(), Digest::default());
+    assert_eq!(model.content().rows, 9);
+    let read = part(DbBenchTask::ReadSequential, 1, 3, 4);
+    assert_eq!((model.perform(&read).rows, fork.perform(&read).rows), (4, 0));
+}
+
+#[test]
+fn scripts_are_what_db_bench_executes() {
+    let of = |task, count| {
+        let part = part(task, 1, 0, count);
+        let Job::DbBench(job) = &part.job else { panic!("another suite") };
+        script(job, &part)
+    };
+    let create = |rowids| {
+        let task = DbBenchTask::Ready { fresh: true, sync: true };
+        let job = DbBench { engine: Engine::Sqlite, rowids, task };
+        script(&job, &part(task, 1, 0, 1)).statements
+    };
+    let table = "CREATE TABLE test (key blob, value blob, PRIMARY KEY(key))";
+    assert_eq!(create(true)[3], table);
+    assert_eq!(create(false)[3], format!("{table} WITHOUT ROWID"));
+    assert_eq!(create(false)[0], "PRAGMA synchronous = FULL");
+    assert_eq!(of(ready(false), 1).statements, ["PRAGMA synchronous = OFF"]);
+    let range = of(DbBenchTask::ReadSequential, 12);
+    let bounds: Vec<&[u8]> = range.operations[0][0].parameters.iter().map(blob).collect();
+    assert_eq!(bounds, [key(0), key(12)]);
+}
