@@ -13,6 +13,7 @@
 //! Nothing but the work is inside a measurement. Checks come first, so that a call
 //! that is refused has changed nothing.
 
+mod by_id;
 mod canister;
 mod endpoints;
 pub mod floor;
@@ -21,14 +22,17 @@ mod key_value;
 mod measure;
 mod pragmas;
 mod presence;
+mod records;
 mod state;
 mod system;
 
+pub use by_id::ById;
 pub use canister::{Canister, Database};
 pub use endpoints::require_controller;
 pub use host::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
 pub use key_value::KeyValue;
 pub use measure::measure;
 pub use pragmas::{Keyword, Pragmas};
+pub use records::{Records, VisitRecord};
 pub use state::State;
 pub use system::{heap_pages, instructions, stable_pages, trap};

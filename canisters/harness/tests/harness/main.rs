@@ -7,8 +7,10 @@
 
 mod heap;
 mod heap_map;
+mod heap_records;
 mod host;
 mod model;
+mod records;
 mod work;
 
 use candid_parser::utils::{CandidSource, service_equal};
