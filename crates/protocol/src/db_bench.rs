@@ -35,10 +35,12 @@ pub enum DbBenchTask {
         /// Which benchmark of the run it is: what is chosen follows from this and the seed.
         stream: u64,
     },
-    /// Reads rows in the order of keys. Operation i is about the key i, and reads it if it
-    /// is there.
+    /// Reads rows in the order of keys, from the first.
     #[serde(rename = "read_sequential")]
-    ReadSequential,
+    ReadSequential {
+        /// How many rows there are.
+        rows: u64,
+    },
 }
 
 /// How values are written.

@@ -12,7 +12,7 @@
 //! * [`operation`]: what operation i writes or looks up;
 //! * [`script`]: the same in SQL;
 //! * [`model`]: what must be there afterwards, and what must be read;
-//! * [`keys`]: which keys are there.
+//! * [`keys`]: how many keys are there.
 
 pub mod keys;
 pub mod model;
@@ -24,4 +24,4 @@ mod tests;
 pub use keys::Keys;
 pub use model::Model;
 pub use operation::{KEY_BYTES, Key, Source, key, number, random_key, write};
-pub use script::script;
+pub use script::{ready, script};

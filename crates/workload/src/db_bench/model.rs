@@ -35,8 +35,10 @@ impl Model {
                 let numbers = operations.map(|index| random_key(part.seed, *keys, *stream, index));
                 read(numbers.filter_map(|number| Some((number, self.rows.get(&number)?))))
             }
-            DbBenchTask::ReadSequential => {
-                read(self.rows.range(operations).map(|(number, row)| (*number, row)))
+            DbBenchTask::ReadSequential { .. } => {
+                let place = |number| usize::try_from(number).unwrap_or(usize::MAX);
+                let rows = self.rows.iter().skip(place(part.from)).take(place(part.count));
+                read(rows.map(|(number, row)| (*number, row)))
             }
         }
     }

@@ -4,14 +4,12 @@ use super::operation::{key, random_key, write};
 use crate::sql::{Call, Script, Transaction, Value};
 use stablebench_protocol::{DbBench, DbBenchTask, Part};
 
-/// All rows, in no order.
-pub const CONTENT: &str = "SELECT key, value FROM test";
-
 /// Of a part of a job.
 pub fn script(job: &DbBench, part: &Part) -> Script {
     let operations = part.from..part.from.saturating_add(part.count);
     match &job.task {
-        DbBenchTask::Ready { fresh, sync } => ready(job.rowids, *fresh, *sync),
+        // Its statements cannot be prepared before those in front of them are executed.
+        DbBenchTask::Ready { .. } => Script { writes: true, ..Script::default() },
         DbBenchTask::Write(benchmark) => {
             let write = |index| {
                 let (number, source) = write(part.seed, benchmark, index);
@@ -33,30 +31,28 @@ pub fn script(job: &DbBench, part: &Part) -> Script {
             let read = |index| vec![call(vec![blob(random_key(part.seed, *keys, *stream, index))])];
             reads("SELECT * FROM test WHERE key = ?", operations.map(read).collect())
         }
-        DbBenchTask::ReadSequential => {
-            let range = vec![call(vec![blob(operations.start), blob(operations.end)])];
-            let select = "SELECT * FROM test WHERE key >= ? AND key < ? ORDER BY key";
-            reads(select, vec![range])
+        DbBenchTask::ReadSequential { rows } => {
+            let select = "SELECT * FROM test ORDER BY key";
+            let whole = part.from == 0 && part.count >= *rows;
+            if whole {
+                return reads(select, vec![vec![call(Vec::new())]]);
+            }
+            let bounds = [part.count, part.from].map(|number| Value::Integer(number as i64));
+            reads(&format!("{select} LIMIT ? OFFSET ?"), vec![vec![call(bounds.to_vec())]])
         }
     }
 }
 
-/// Without pages that a table left behind, the database is as a new one.
-fn ready(rowids: bool, fresh: bool, sync: bool) -> Script {
-    let level = if sync { "FULL" } else { "OFF" };
-    let mut statements = vec![format!("PRAGMA synchronous = {level}")];
+/// What makes the database ready: statements one after the other, none in a transaction.
+pub fn ready(rowids: bool, fresh: bool, sync: bool) -> String {
+    let mut statements = format!("PRAGMA synchronous = {}", if sync { "FULL" } else { "OFF" });
     if fresh {
-        let kind = if rowids { "" } else { " WITHOUT ROWID" };
-        let create = format!("CREATE TABLE test (key blob, value blob, PRIMARY KEY(key)){kind}");
-        statements.extend(["DROP TABLE IF EXISTS test".to_owned(), "VACUUM".to_owned(), create]);
+        // Without pages that a table left behind, the database is as a new one.
+        statements += ";DROP TABLE IF EXISTS test;VACUUM;";
+        statements += "CREATE TABLE test (key blob, value blob, PRIMARY KEY(key))";
+        statements += if rowids { "" } else { " WITHOUT ROWID" };
     }
-    let call = |statement| Call { statement, parameters: Vec::new() };
-    Script {
-        operations: vec![(0..statements.len()).map(call).collect()],
-        statements,
-        transaction: Transaction::Statement,
-        writes: true,
-    }
+    statements
 }
 
 fn reads(statement: &str, operations: Vec<Vec<Call>>) -> Script {

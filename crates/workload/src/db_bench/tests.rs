@@ -1,8 +1,7 @@
 //! The model and the script against each other: a table that knows nothing but the
 //! script's statements holds and answers what the model says.
 
-use super::operation::key;
-use super::{Model, script};
+use super::{Model, ready as statements, script};
 use crate::sql::{Value, ValueRef, add_row};
 use crate::{ContentDigest, Expected, Rng, Tables};
 use stablebench_protocol::{DbBench, DbBenchTask, DbBenchWrite, Digest, Engine, Job, Part};
@@ -15,27 +14,36 @@ struct Table(BTreeMap<Vec<u8>, Vec<u8>>);
 impl Table {
     fn perform(&mut self, part: &Part) -> Expected {
         let Job::DbBench(job) = &part.job else { panic!("another suite") };
+        if let DbBenchTask::Ready { fresh, sync } = job.task {
+            if statements(job.rowids, fresh, sync).contains("DROP TABLE") {
+                self.0.clear();
+            }
+            return Expected::default();
+        }
         let script = script(job, part);
         let (mut rows, mut bytes, mut digest) = (0, 0, ContentDigest::default());
         for call in script.operations.iter().flatten() {
-            let parameters: Vec<&[u8]> = call.parameters.iter().map(blob).collect();
-            let statement = script.statements[call.statement].split(' ').collect::<Vec<_>>();
-            let found: Vec<(&Vec<u8>, &Vec<u8>)> = match (statement[0], &parameters[..]) {
-                ("PRAGMA" | "VACUUM" | "CREATE", []) => continue,
-                ("DROP", []) => {
-                    self.0.clear();
-                    continue;
-                }
-                ("REPLACE", [key, value]) => {
+            let statement = script.statements[call.statement].as_str();
+            let found: Vec<(&Vec<u8>, &Vec<u8>)> = match (statement, &call.parameters[..]) {
+                (
+                    "REPLACE INTO test (key, value) VALUES (?, ?)",
+                    [Value::Blob(key), Value::Blob(value)],
+                ) => {
                     assert_eq!(key.len(), 16);
-                    self.0.insert(key.to_vec(), value.to_vec());
+                    self.0.insert(key.clone(), value.clone());
                     rows += 1;
                     bytes += (key.len() + value.len()) as u64;
                     continue;
                 }
-                ("SELECT", [key]) => self.0.get_key_value(*key).into_iter().collect(),
-                ("SELECT", [from, to]) => self.0.range(from.to_vec()..to.to_vec()).collect(),
-                (other, _) => panic!("{other} is no statement of the suite"),
+                ("SELECT * FROM test WHERE key = ?", [Value::Blob(key)]) => {
+                    self.0.get_key_value(key).into_iter().collect()
+                }
+                ("SELECT * FROM test ORDER BY key", []) => self.0.iter().collect(),
+                (
+                    "SELECT * FROM test ORDER BY key LIMIT ? OFFSET ?",
+                    [Value::Integer(limit), Value::Integer(offset)],
+                ) => self.0.iter().skip(*offset as usize).take(*limit as usize).collect(),
+                other => panic!("{other:?} is no statement of the suite"),
             };
             for (key, value) in found {
                 add_row(&mut digest, rows, [ValueRef::Blob(key), ValueRef::Blob(value)]);
@@ -52,13 +60,6 @@ impl Table {
             add_row(&mut digest, 0, [ValueRef::Blob(key), ValueRef::Blob(value)]);
         }
         digest.value()
-    }
-}
-
-fn blob(value: &Value) -> &[u8] {
-    match value {
-        Value::Blob(bytes) => bytes,
-        other => panic!("{other:?} is no key and no value"),
     }
 }
 
@@ -80,7 +81,8 @@ fn tasks(seed: u64) -> Vec<(DbBenchTask, u64)> {
         tasks.push(match rng.below(8) {
             0 => (ready(rng.below(2) == 0), 1),
             1 | 2 => (DbBenchTask::ReadRandom { keys: count, stream }, count),
-            3 => (DbBenchTask::ReadSequential, count),
+            // All of them, or fewer.
+            3 => (DbBenchTask::ReadSequential { rows: 60 }, 60.min(count * 2)),
             _ => {
                 let (random, value_bytes) = (rng.below(2) == 0, rng.below(300) as u32);
                 let batch = 1 + rng.below(20);
@@ -135,28 +137,15 @@ fn a_fork_goes_its_own_way() {
     fork.perform(&part(ready(true), 1, 0, 1));
     assert_eq!(fork.content(), Digest::default());
     assert_eq!(model.content().rows, 9);
-    let read = part(DbBenchTask::ReadSequential, 1, 3, 4);
+    let read = part(DbBenchTask::ReadSequential { rows: 9 }, 1, 3, 4);
     assert_eq!((model.perform(&read).rows, fork.perform(&read).rows), (4, 0));
 }
 
 #[test]
-fn scripts_are_what_db_bench_executes() {
-    let of = |task, count| {
-        let part = part(task, 1, 0, count);
-        let Job::DbBench(job) = &part.job else { panic!("another suite") };
-        script(job, &part)
-    };
-    let create = |rowids| {
-        let task = DbBenchTask::Ready { fresh: true, sync: true };
-        let job = DbBench { engine: Engine::Sqlite, rowids, task };
-        script(&job, &part(task, 1, 0, 1)).statements
-    };
+fn a_store_is_made_ready() {
     let table = "CREATE TABLE test (key blob, value blob, PRIMARY KEY(key))";
-    assert_eq!(create(true)[3], table);
-    assert_eq!(create(false)[3], format!("{table} WITHOUT ROWID"));
-    assert_eq!(create(false)[0], "PRAGMA synchronous = FULL");
-    assert_eq!(of(ready(false), 1).statements, ["PRAGMA synchronous = OFF"]);
-    let range = of(DbBenchTask::ReadSequential, 12);
-    let bounds: Vec<&[u8]> = range.operations[0][0].parameters.iter().map(blob).collect();
-    assert_eq!(bounds, [key(0), key(12)]);
+    let fresh = format!("PRAGMA synchronous = OFF;DROP TABLE IF EXISTS test;VACUUM;{table}");
+    assert_eq!(statements(true, true, false), fresh);
+    assert_eq!(statements(false, true, false), fresh + " WITHOUT ROWID");
+    assert_eq!(statements(false, false, true), "PRAGMA synchronous = FULL");
 }
