@@ -5,7 +5,8 @@
 //! ```text
 //! ic_rusqlite::MEMORY_MANAGER, the only MemoryManager          or the floor
 //!   memory   0         StableBTreeMap                          (page 0: header,
-//!   memory 100         settings, written before an upgrade      then its rows)
+//!   memory  10         StableBTreeMap, keys of 16 bytes         then its rows)
+//!   memory 100         settings, written before an upgrade
 //!   memory 101 … 118   ic-rusqlite's file system
 //!   memory 120         the database
 //! ```
@@ -18,14 +19,16 @@ mod btree;
 mod crates;
 mod library;
 mod manager;
+mod records;
 mod sqlite;
 
 use btree::Btree;
 use manager::SettingsMemory;
+use records::BtreeRecords;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, State};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription};
+use stablebench_harness::{Canister, Database, KeyValue, Records, Sql, State};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
 
@@ -37,6 +40,7 @@ static CANDID: [u8; include_bytes!("../bench.did").len()] = *include_bytes!("../
 #[derive(Default)]
 struct Bench {
     btree: Option<Btree>,
+    records: Option<BtreeRecords>,
     sqlite: Sqlite,
     floor: Floor<StableMemory>,
     managed: bool,
@@ -78,6 +82,24 @@ impl Canister for Bench {
     fn database(&mut self) -> Result<&mut dyn Database> {
         self.manage()?;
         Ok(&mut self.sqlite)
+    }
+
+    fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
+        self.manage()?;
+        self.sqlite.database(storage)
+    }
+
+    fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
+        match engine {
+            Engine::Btree => {
+                self.manage()?;
+                Ok(self.records.get_or_insert_default())
+            }
+            Engine::Append | Engine::Array if self.managed => {
+                Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
+            }
+            Engine::Sqlite | Engine::Append | Engine::Array => self.floor.records(engine),
+        }
     }
 
     fn occupant(&self) -> Occupant {

@@ -23,7 +23,9 @@ mod measure;
 mod pragmas;
 mod presence;
 mod records;
+pub mod sql;
 mod state;
+mod suites;
 mod system;
 
 pub use by_id::ById;
@@ -34,5 +36,6 @@ pub use key_value::KeyValue;
 pub use measure::measure;
 pub use pragmas::{Keyword, Pragmas};
 pub use records::{Records, VisitRecord};
+pub use sql::Sql;
 pub use state::State;
 pub use system::{heap_pages, instructions, stable_pages, trap};

@@ -1,3 +1,5 @@
+//! What an engine of keys and values implements to get every key-value workload.
+
 use stablebench_protocol::{Error, Result};
 use std::ops::ControlFlow;
 

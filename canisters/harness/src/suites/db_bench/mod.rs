@@ -40,9 +40,9 @@ pub fn inspect<C: Canister>(canister: &mut C, job: &DbBench) -> Result<Inspected
     let mut inspected = sql::inspect(canister.sql(Storage::Stable)?)?;
     // The canister has another table, which is not this suite's.
     let schema = |name: &str| matches!(name, "sqlite_schema" | "sqlite_master");
-    let others = inspected.objects.extract_if(.., |object| {
-        object.table != TABLE.name && !schema(&object.name)
-    });
+    let others = inspected
+        .objects
+        .extract_if(.., |object| object.table != TABLE.name && !schema(&object.name));
     let others: u64 = others.map(|object| object.bytes).sum();
     inspected.stored_bytes = inspected.stored_bytes.saturating_sub(others);
     Ok(inspected)

@@ -15,8 +15,12 @@ pub fn perform(records: &mut dyn Records, task: &DbBenchTask, part: &Part) -> Re
     records.prepare()?;
     match task {
         DbBenchTask::Ready { fresh, .. } => {
-            let clear = || if *fresh { records.clear() } else { Ok(()) };
-            let measurement = measure(|| clear().map(|()| Amount::default()))?;
+            let measurement = measure(|| {
+                if *fresh {
+                    records.clear()?;
+                }
+                Ok(Amount::default())
+            })?;
             Ok(Performed { measurement, each: Vec::new(), results: None })
         }
         DbBenchTask::Write(benchmark) => write(records, benchmark, part),
@@ -103,10 +107,7 @@ fn put_each(
 type Visit<'a> = dyn FnMut(&[u8], Option<&[u8]>) + 'a;
 
 /// Measures what reads, and does it once more for the digest of what it finds.
-fn read(
-    part: &Part,
-    mut work: impl FnMut(&mut Visit<'_>) -> Result<()>,
-) -> Result<Performed> {
+fn read(part: &Part, mut work: impl FnMut(&mut Visit<'_>) -> Result<()>) -> Result<Performed> {
     let mut each = room(part);
     let measurement = measure(|| {
         let mut found = Amount::default();
