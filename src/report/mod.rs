@@ -42,7 +42,7 @@ pub fn heading(key: &str) -> String {
     match key.split_once('/') {
         Some(("sqlite", setting)) => match setting.split_once(',') {
             Some((mode, rest)) => format!("SQLite {} {rest}", mode.to_uppercase()),
-            None => format!("SQLite {}", setting.to_uppercase()),
+            None => format!("SQLite {}", setting.to_uppercase().replace('-', " ")),
         },
         _ => match key {
             "btree" => "StableBTreeMap".to_owned(),
