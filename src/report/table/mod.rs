@@ -4,6 +4,7 @@
 mod cuckoo;
 mod db_bench;
 mod grid;
+mod histogram;
 mod keep;
 mod keys;
 mod price;
@@ -50,7 +51,10 @@ impl Export for Table {
         grids.extend(spread::grid(results));
         grids.extend(keep::writes(results));
         if !results.stores.is_empty() {
-            grids.push(keep::stores(results));
+            // Stores of db-bench are emptied again and again; it has a table of its own.
+            if results.suite != suites::db_bench::NAME {
+                grids.push(keep::stores(results));
+            }
             grids.extend(settings(results));
         }
         let mut text = String::new();

@@ -43,7 +43,6 @@ pub fn describe(section: &str) -> Option<String> {
 /// Where they ask for the impossible.
 pub fn plan(args: &DbBenchArgs) -> Result<Plan> {
     let mut outline = Outline::new(NAME, command(args), &args.run);
-    outline.published = Some(NAME.to_owned());
     outline.each = args.histogram;
     Ok(Plan::new(outline, lanes::lanes(args)?))
 }

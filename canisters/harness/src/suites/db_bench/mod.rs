@@ -7,6 +7,7 @@ use crate::sql::{self, Table};
 use crate::{Canister, MAX_MESSAGE_BYTES, Sql, measure};
 use stablebench_protocol::{
     DbBench, DbBenchTask, DigestPart, Engine, Error, Inspected, Part, Performed, Result, Storage,
+    Synchronous,
 };
 use stablebench_workload::Amount;
 use stablebench_workload::db_bench::{KEY_BYTES, ready, script};
@@ -65,10 +66,27 @@ fn in_sql(sql: &mut dyn Sql, job: &DbBench, part: &Part) -> Result<Performed> {
         DbBenchTask::Ready { fresh, sync } => {
             let statements = ready(job.rowids, fresh, sync);
             let measurement = measure(|| sql.batch(&statements).map(|()| Amount::default()))?;
+            check_synchronous(sql, sync)?;
             Ok(Performed { measurement, each: Vec::new(), results: None })
         }
         // The rows of one statement are the operations.
         DbBenchTask::ReadSequential { .. } if part.each => rows::each(sql, &script(job, part)),
         _ => sql::perform(sql, &script(job, part), part.each),
     }
+}
+
+/// SQLite must have taken what it was told.
+fn check_synchronous(sql: &mut dyn Sql, sync: bool) -> Result<()> {
+    let asked = if sync { Synchronous::Full } else { Synchronous::Off };
+    let got = sql.settings()?.synchronous;
+    if got == asked {
+        return Ok(());
+    }
+    let text = |level: Synchronous| format!("{level:?}").to_lowercase();
+    Err(Error::SettingNotTaken {
+        setting: "synchronous".to_owned(),
+        asked: text(asked),
+        got: text(got),
+        reason: None,
+    })
 }

@@ -1,6 +1,7 @@
 use crate::{Sql, instructions, sql};
 use stablebench_protocol::{OperationCost, Performed, Result};
 use stablebench_workload::sql::Script;
+use std::ops::ControlFlow;
 
 /// Measures a script of one statement that reads, and once more each row that it answers.
 pub fn each(sql: &mut dyn Sql, script: &Script) -> Result<Performed> {
@@ -16,7 +17,7 @@ pub fn each(sql: &mut dyn Sql, script: &Script) -> Result<Performed> {
                 let after = instructions();
                 each.push(OperationCost { instructions: after - before, allocated: 0 });
                 before = instructions();
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
         }
         Ok(())
