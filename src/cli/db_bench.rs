@@ -15,7 +15,7 @@ pub struct DbBenchArgs {
     pub benchmarks: Vec<Benchmark>,
     /// Keys: so many are written, a hundredth of them by …sync, a thousandth by …100K. The
     /// published figures are of 1000000.
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub num: u64,
     /// Reads: so many by readrandom, at most so many by readseq, a thousandth of them by
     /// readrand100K [default: as many as --num].
