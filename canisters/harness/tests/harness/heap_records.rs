@@ -91,6 +91,13 @@ impl Canister for RecordsCanister {
         Ok(&mut self.0)
     }
 
+    fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
+        match engine {
+            Engine::Btree => Ok(&mut self.0.0),
+            _ => Err(Error::EngineUnavailable { engine }),
+        }
+    }
+
     fn occupant(&self) -> Occupant {
         Occupant::Manager
     }

@@ -5,6 +5,7 @@
 
 #![allow(missing_docs)]
 
+mod db_bench;
 mod heap;
 mod heap_map;
 mod heap_records;
