@@ -28,8 +28,10 @@ pub use error::{Error, Result};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
 pub use keys::Keys;
 pub use measurement::Measurement;
-pub use sqlite::{JournalMode, LockingMode, SqliteConfig, SqliteSettings, Synchronous, TempStore};
-pub use sysbench::Sysbench;
+pub use sqlite::{
+    JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,
+};
+pub use sysbench::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.
