@@ -18,8 +18,7 @@ pub fn name(table: Table) -> &'static str {
     }
 }
 
-/// All columns as the model has them. The sum of a REAL and its thousandths is exact only
-/// in thousandths.
+/// All columns as the model has them: of a REAL, its thousandths.
 pub fn content_columns(shape: KeyShape, table: Table) -> String {
     let key = columns(of_table(shape, table), "");
     match table {

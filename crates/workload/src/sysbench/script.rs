@@ -8,7 +8,6 @@ use super::schema::name;
 use super::shape::{between, columns, is, key, of_table, one_of, parameters};
 use super::workload;
 use crate::sql::{Call, Script, Transaction, Value};
-use stablebench_protocol::SysbenchTask;
 
 /// Of a part of a job; of one that creates the tables, nothing.
 pub fn script(job: &Sysbench, part: &Part) -> Script {
@@ -17,10 +16,7 @@ pub fn script(job: &Sysbench, part: &Part) -> Script {
             true => Transaction::Statement,
             false => Transaction::Message,
         },
-        writes: match job.task {
-            SysbenchTask::Create | SysbenchTask::Populate => true,
-            SysbenchTask::Workload(of) => workload::writes(of),
-        },
+        writes: workload::changes_rows(job.task),
         ..Script::default()
     };
     for index in part.from..part.from.saturating_add(part.count) {
@@ -43,9 +39,8 @@ pub fn script(job: &Sysbench, part: &Part) -> Script {
 fn call(shape: KeyShape, action: &Action) -> (String, Vec<Value>) {
     let main = name(Table::Main);
     let second = name(Table::Second);
-    let range = |first: u64, length: u64| {
-        [key(shape, first), key(shape, first + length - 1)].concat()
-    };
+    let range =
+        |first: u64, length: u64| [key(shape, first), key(shape, first + length - 1)].concat();
     let ranged = |select: &str, rest: &str, first, length| {
         let between = between(shape, "");
         (format!("SELECT {select} FROM {main} WHERE {between}{rest}"), range(first, length))

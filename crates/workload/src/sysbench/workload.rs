@@ -1,5 +1,6 @@
 //! The 23 workloads, by their published names.
 
+use stablebench_protocol::SysbenchTask;
 use stablebench_protocol::SysbenchWorkload::{self, *};
 
 use super::few;
@@ -60,6 +61,14 @@ pub fn writes(workload: SysbenchWorkload) -> bool {
             | TypesDeleteInsert
             | ReadWrite
     )
+}
+
+/// Whether a task changes rows.
+pub fn changes_rows(task: SysbenchTask) -> bool {
+    match task {
+        SysbenchTask::Create | SysbenchTask::Populate => true,
+        SysbenchTask::Workload(workload) => writes(workload),
+    }
 }
 
 /// Rows that populating puts in.

@@ -24,10 +24,7 @@ pub fn actions(workload: SysbenchWorkload, rows: u64, index: u64, mut rng: Rng) 
         TypesDeleteInsert => {
             let row = row(rng, few(rows));
             let record = Record::types(rng);
-            vec![
-                Action::Delete(Table::Types, row),
-                Action::Replace(Table::Types, row, record),
-            ]
+            vec![Action::Delete(Table::Types, row), Action::Replace(Table::Types, row, record)]
         }
         ReadWrite => {
             let mut actions = points(rng, rows);
@@ -37,8 +34,8 @@ pub fn actions(workload: SysbenchWorkload, rows: u64, index: u64, mut rng: Rng) 
             actions
         }
         PointSelect | RangeSelect | SumRange | OrderRange | DistinctRange | IndexScan
-        | SelectRandomPoints | SelectRandomRanges | CoveringIndexScan | GroupbyScan
-        | IndexJoin | IndexJoinScan | TypesTableScan | TableScan | ReadOnly => Vec::new(),
+        | SelectRandomPoints | SelectRandomRanges | CoveringIndexScan | GroupbyScan | IndexJoin
+        | IndexJoinScan | TypesTableScan | TableScan | ReadOnly => Vec::new(),
     }
 }
 
