@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod call;
+mod ceilings;
 mod compare;
 mod replica;
 mod report;
