@@ -31,7 +31,7 @@ pub use measurement::Measurement;
 pub use sqlite::{
     JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,
 };
-pub use sysbench::Sysbench;
+pub use sysbench::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.
