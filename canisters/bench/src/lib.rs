@@ -5,6 +5,7 @@
 //! ```text
 //! ic_rusqlite::MEMORY_MANAGER, the only MemoryManager          or the floor
 //!   memory   0         StableBTreeMap                          (page 0: header,
+//!   memory  30 … 32    stores of the suite cuckoo
 //!   memory 100         settings, written before an upgrade      then its rows)
 //!   memory 101 … 118   ic-rusqlite's file system
 //!   memory 120         the database
@@ -18,14 +19,16 @@ mod btree;
 mod crates;
 mod library;
 mod manager;
+mod points;
 mod sqlite;
 
 use btree::Btree;
 use manager::SettingsMemory;
+use points::Stores;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, Sql, State};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_harness::{Canister, Database, KeyValue, Points, Sql, State};
+use stablebench_protocol::{CrateVersion, Cuckoo, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
 
@@ -38,6 +41,7 @@ static CANDID: [u8; include_bytes!("../bench.did").len()] = *include_bytes!("../
 struct Bench {
     btree: Option<Btree>,
     sqlite: Sqlite,
+    points: Option<Stores>,
     floor: Floor<StableMemory>,
     managed: bool,
 }
@@ -72,6 +76,7 @@ impl Canister for Bench {
                 Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
             }
             Engine::Append | Engine::Array => self.floor.engine(engine),
+            Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
         }
     }
 
@@ -83,6 +88,11 @@ impl Canister for Bench {
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
         self.manage()?;
         self.sqlite.database(storage)
+    }
+
+    fn points(&mut self, job: &Cuckoo, seed: u64) -> Result<&mut dyn Points> {
+        self.manage()?;
+        self.points.get_or_insert_default().store(job, seed)
     }
 
     fn occupant(&self) -> Occupant {
