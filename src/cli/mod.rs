@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use all::{AllArgs, defaults};
-pub use cuckoo::CuckooArgs;
+pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::KeysArgs;
 pub use run::RunArgs;

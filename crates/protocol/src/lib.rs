@@ -19,7 +19,7 @@ mod sqlite;
 mod sysbench;
 mod work;
 
-pub use cuckoo::Cuckoo;
+pub use cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups, PointStore};
 pub use db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use digest::{Digest, DigestPart};
