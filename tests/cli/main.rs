@@ -20,6 +20,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+mod cuckoo;
+mod sysbench;
 mod users;
 
 #[test]

@@ -6,6 +6,7 @@
 //! ic_rusqlite::MEMORY_MANAGER, the only MemoryManager          or the floor
 //!   memory   0         StableBTreeMap                          (page 0: header,
 //!   memory  10         StableBTreeMap, keys of 16 bytes         then its rows)
+//!   memory  30 … 32    stores of the suite cuckoo
 //!   memory 100         settings, written before an upgrade
 //!   memory 101 … 118   ic-rusqlite's file system
 //!   memory 120         the database
@@ -19,16 +20,18 @@ mod btree;
 mod crates;
 mod library;
 mod manager;
+mod points;
 mod records;
 mod sqlite;
 
 use btree::Btree;
 use manager::SettingsMemory;
+use points::Stores;
 use records::BtreeRecords;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, Records, Sql, State};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_harness::{Canister, Database, KeyValue, Points, Records, Sql, State};
+use stablebench_protocol::{CrateVersion, Cuckoo, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
 
@@ -42,6 +45,7 @@ struct Bench {
     btree: Option<Btree>,
     records: Option<BtreeRecords>,
     sqlite: Sqlite,
+    points: Option<Stores>,
     floor: Floor<StableMemory>,
     managed: bool,
 }
@@ -76,6 +80,7 @@ impl Canister for Bench {
                 Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
             }
             Engine::Append | Engine::Array => self.floor.engine(engine),
+            Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
         }
     }
 
@@ -100,6 +105,11 @@ impl Canister for Bench {
             }
             Engine::Sqlite | Engine::Append | Engine::Array => self.floor.records(engine),
         }
+    }
+
+    fn points(&mut self, job: &Cuckoo, seed: u64) -> Result<&mut dyn Points> {
+        self.manage()?;
+        self.points.get_or_insert_default().store(job, seed)
     }
 
     fn occupant(&self) -> Occupant {

@@ -44,7 +44,10 @@ pub fn stores(results: &Results) -> Grid {
 
 fn row(store: &Store) -> Vec<Cell> {
     let mut cells = vec![
-        Cell::text(heading(&store.column)),
+        match store.name.as_str() {
+            "" => Cell::text(heading(&store.column)),
+            name => Cell::Text(format!("{}, {name}", heading(&store.column))),
+        },
         Cell::text(Grouped(store.rows)),
         Cell::text(Grouped(store.payload.into())),
     ];

@@ -71,7 +71,9 @@ impl<M: RawMemory + Clone> Floor<M> {
         match engine {
             Engine::Append => Ok(&mut self.append),
             Engine::Array => Ok(&mut self.array),
-            Engine::Btree | Engine::Sqlite => Err(Error::EngineUnavailable { engine }),
+            Engine::Btree | Engine::Sqlite | Engine::Cuckoo => {
+                Err(Error::EngineUnavailable { engine })
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 use super::{Row, Sql, Statements};
 use crate::{instructions, measure, trap};
 use stablebench_protocol::{OperationCost, Performed, Result};
-use stablebench_workload::sql::{Call, Script, Transaction, ValueRef, add_row};
+use stablebench_workload::sql::{Call, Script, Transaction, ValueRef, add_row, is_ordered};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -123,7 +123,7 @@ pub(crate) fn copy(row: &dyn Row) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The digest of all rows that a script reads, in their order.
+/// The digest of all rows that a script reads, in their order where they have one.
 fn results(
     sql: &mut dyn Sql,
     texts: &[&str],
@@ -132,8 +132,10 @@ fn results(
     let mut digest = ContentDigest::default();
     sql.prepared(texts, &mut |statements| {
         for call in script.operations.iter().flatten() {
+            let before = digest.value().rows;
+            let ordered = is_ordered(texts[call.statement]);
             statements.run(call.statement, &call.parameters, &mut |row| {
-                let place = digest.value().rows;
+                let place = if ordered { digest.value().rows } else { before };
                 let mut columns = Vec::with_capacity(row.columns());
                 for column in 0..row.columns() {
                     columns.push(row.get(column)?);
