@@ -21,6 +21,7 @@ fn stderr(output: &Output) -> String {
 }
 
 mod cuckoo;
+mod db_bench;
 mod sysbench;
 mod users;
 
