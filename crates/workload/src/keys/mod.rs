@@ -1,11 +1,11 @@
 //! The work of the suite: watch lists, whose rows are identified in different ways.
 //!
 //! ```text
-//!   users (id, name)      movies (id, title, year)
-//!      └──────── witch_watch ───────┘     a row for each movie on a user's list
+//!   witches (id, name)      movies (id, title, year)
+//!      └──────── witch_watch ────────┘     a row for each movie on a user's list
 //! ```
 //!
-//! A job is one step: creating the tables, adding users, adding movies, adding links (one
+//! Users are called witches, as where this was published. A job is one step: creating the tables, adding users, adding movies, adding links (one
 //! user's list an operation), and the two questions. Which rows there are and which are asked
 //! for follows from the seed alone; the schema and the kind of key decide how the same rows
 //! are stored.

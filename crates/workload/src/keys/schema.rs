@@ -29,7 +29,7 @@ pub fn create(job: &Keys) -> String {
         KeyKind::Ulid | KeyKind::UuidV4 | KeyKind::UuidV7 => "BLOB",
     };
     let statements = [
-        format!("CREATE TABLE users (id {key} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"),
+        format!("CREATE TABLE witches (id {key} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"),
         format!(
             "CREATE TABLE movies (id {key} NOT NULL PRIMARY KEY, title TEXT NOT NULL, \
              year INTEGER NOT NULL)"
@@ -75,7 +75,7 @@ fn links(schema: LinkSchema, key: &str) -> String {
     };
     format!(
         "CREATE TABLE {LINKS} ({id}\
-         {user} {key} NOT NULL REFERENCES users (id), watch {key} NOT NULL REFERENCES movies (id), \
+         {user} {key} NOT NULL REFERENCES witches (id), watch {key} NOT NULL REFERENCES movies (id), \
          priority INTEGER, public INTEGER NOT NULL, watched INTEGER NOT NULL, \
          when_watched INTEGER, created_at INTEGER NOT NULL, last_updated INTEGER NOT NULL\
          {pair}){without}"
@@ -89,7 +89,7 @@ pub fn add_movie() -> String {
 
 /// Adds a user: id, name.
 pub fn add_user() -> String {
-    "INSERT INTO users (id, name) VALUES (?, ?)".to_owned()
+    "INSERT INTO witches (id, name) VALUES (?, ?)".to_owned()
 }
 
 /// Adds a link: the id where there is one, user, movie, and the rest.
@@ -111,7 +111,7 @@ pub fn wants(schema: LinkSchema) -> String {
 /// The names of users who have a movie on their lists and have not watched it yet.
 pub fn watchers(schema: LinkSchema) -> String {
     format!(
-        "SELECT users.name FROM {LINKS} JOIN users ON users.id = {LINKS}.{} \
+        "SELECT witches.name FROM {LINKS} JOIN witches ON witches.id = {LINKS}.{} \
          WHERE {LINKS}.watch = ? AND NOT {LINKS}.watched",
         user(schema)
     )
@@ -147,11 +147,11 @@ mod tests {
         let create = |schema, key| create(&job(schema, key, KeysTask::Create));
         assert_eq!(
             create(LinkSchema::IdWithoutRowid, KeyKind::Integer),
-            "CREATE TABLE users (id INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL);\n\
+            "CREATE TABLE witches (id INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL);\n\
              CREATE TABLE movies (id INTEGER NOT NULL PRIMARY KEY, title TEXT NOT NULL, \
              year INTEGER NOT NULL);\n\
              CREATE TABLE witch_watch (id INTEGER NOT NULL PRIMARY KEY, \
-             witch INTEGER NOT NULL REFERENCES users (id), \
+             witch INTEGER NOT NULL REFERENCES witches (id), \
              watch INTEGER NOT NULL REFERENCES movies (id), \
              priority INTEGER, public INTEGER NOT NULL, watched INTEGER NOT NULL, \
              when_watched INTEGER, created_at INTEGER NOT NULL, last_updated INTEGER NOT NULL) \
@@ -167,7 +167,7 @@ mod tests {
         );
         assert_eq!(
             watchers(LinkSchema::Rowid),
-            "SELECT users.name FROM witch_watch JOIN users ON users.id = witch_watch.user \
+            "SELECT witches.name FROM witch_watch JOIN witches ON witches.id = witch_watch.user \
              WHERE witch_watch.watch = ? AND NOT witch_watch.watched"
         );
     }
