@@ -1,5 +1,10 @@
 //! What can be typed. What it means is decided in `commands` and `suites`.
 
+mod cuckoo;
+mod db_bench;
+mod keys;
+mod run;
+mod sysbench;
 mod users;
 mod values;
 
@@ -7,6 +12,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use cuckoo::CuckooArgs;
+pub use db_bench::DbBenchArgs;
+pub use keys::KeysArgs;
+pub use run::RunArgs;
+pub use sysbench::SysbenchArgs;
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place};
 
@@ -53,6 +63,14 @@ pub enum Command {
 pub enum Suite {
     /// Insert into the middle and at the end of many rows.
     Users(Box<UsersArgs>),
+    /// LevelDB's db_bench for SQLite, with and without rowid, and for a map.
+    DbBench(Box<DbBenchArgs>),
+    /// Integers, ULIDs and UUIDs as keys of a link table, with and without rowid.
+    Keys(Box<KeysArgs>),
+    /// Statements as sysbench has them, for two engines or settings side by side.
+    Sysbench(Box<SysbenchArgs>),
+    /// Point reads of a cuckoo hash table beside those of a map and of SQLite.
+    Cuckoo(Box<CuckooArgs>),
 }
 
 /// Where a suite runs.

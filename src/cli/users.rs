@@ -1,11 +1,9 @@
 //! What can be typed for the users suite.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::values::{EngineArg, Format, JournalModeArg, LockingModeArg, Place, SynchronousArg};
-use super::{ReplicaArgs, TargetArgs};
+use super::RunArgs;
+use super::values::{EngineArg, JournalModeArg, LockingModeArg, Place, SynchronousArg};
 use crate::suites::users::Section;
 
 #[derive(Clone, Debug, Args)]
@@ -57,37 +55,12 @@ pub struct UsersArgs {
     /// p99, max and the worst.
     #[arg(long)]
     pub per_operation: bool,
-    /// What random rows are chosen from.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// Repeat the forum post's run, which counted spans of ids for rows, and
     /// print its figures beside ours.
     #[arg(long, conflicts_with_all = ["sections", "rows", "batches", "journal_modes", "at", "payload", "engines"])]
     pub as_published: bool,
     #[command(flatten)]
-    pub prices: PriceArgs,
-    /// Where the results are saved.
-    #[arg(long, default_value = "results.json")]
-    pub out: PathBuf,
-    /// Go on with the run that was saved there and did not end.
-    #[arg(long)]
-    pub resume: bool,
-    /// Leave out of the results how long things took here.
-    #[arg(long)]
-    pub no_wall_time: bool,
-    /// How the results are printed.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-    /// List what would be measured, and measure nothing.
-    #[arg(long)]
-    pub list: bool,
-    #[command(flatten)]
-    pub target: TargetArgs,
-    /// Settings that are populated side by side.
-    #[arg(long, default_value_t = default_jobs(), value_parser = clap::value_parser!(u64).range(1..=256))]
-    pub jobs: u64,
-    #[command(flatten)]
-    pub replica: ReplicaArgs,
+    pub run: RunArgs,
 }
 
 /// Section settings: what SQLite's settings are varied over.
@@ -110,26 +83,4 @@ pub struct SweepArgs {
     /// Section settings: every combination instead of one thing at a time.
     #[arg(long)]
     pub product: bool,
-}
-
-/// What cycles are paid for and cost.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct PriceArgs {
-    /// Nodes of the subnet that prices are shown for; cycles scale with them from 13.
-    #[arg(long, default_value_t = 13, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub nodes: u32,
-    /// US dollars for a trillion cycles, which is one XDR.
-    #[arg(long, default_value_t = 1.36, value_parser = price)]
-    pub usd_per_trillion_cycles: f64,
-}
-
-fn price(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(price) if price.is_finite() && price >= 0.0 => Ok(price),
-        _ => Err("a price is a number of US dollars, as 1.36".to_owned()),
-    }
-}
-
-fn default_jobs() -> u64 {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }

@@ -21,9 +21,8 @@ use crate::suites::SUITES;
 pub fn execute(cli: Cli) -> Result<ExitCode> {
     let done = |done: Result<()>| done.map(|()| ExitCode::SUCCESS);
     match cli.command {
-        None => done(run::users(&cli.users)),
-        Some(Command::Run { suite: None }) => done(run::users(&cli.users)),
-        Some(Command::Run { suite: Some(Suite::Users(users)) }) => done(run::users(&users)),
+        None | Some(Command::Run { suite: None }) => run::suite(&Suite::Users(Box::new(cli.users))),
+        Some(Command::Run { suite: Some(suite) }) => run::suite(&suite),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Report(args)) => done(report::run(&args)),
         Some(Command::List) => {

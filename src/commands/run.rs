@@ -1,13 +1,15 @@
-//! `stablebench run users`, and what runs without a command.
+//! `stablebench run`: a suite from what was typed to what is printed.
 
 use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 
 use super::replica::target;
 use crate::canisters::{self, BENCH, Built};
-use crate::cli::UsersArgs;
+use crate::cli::{RunArgs, Suite};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
 use crate::replica::Replica;
@@ -15,32 +17,73 @@ use crate::report;
 use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, FORMAT, Outcome, Results};
 use crate::runner::Runner;
-use crate::suites::users::{Plan, Setting};
+use crate::suites::outline::Outline;
+use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users};
 
-/// Runs the users suite and prints what it found.
-pub fn users(args: &UsersArgs) -> Result<()> {
-    let plan = Plan::new(args)?;
+/// Runs a suite and prints what it found.
+pub fn suite(suite: &Suite) -> Result<ExitCode> {
+    let (args, planned) = match suite {
+        Suite::Users(args) => (&args.run, Planned::Users(users::Plan::new(args)?)),
+        Suite::DbBench(args) => (&args.run, Planned::Lanes(db_bench::plan(args)?)),
+        Suite::Keys(args) => (&args.run, Planned::Lanes(keys::plan(args)?)),
+        Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
+        Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
+    };
     if args.list {
-        return list(&plan);
+        print(&planned.list())?;
+        return Ok(ExitCode::SUCCESS);
     }
-    Results::check_writable(&args.out)?;
+    run(args, &planned)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a suite is going to measure.
+enum Planned {
+    Users(users::Plan),
+    Lanes(lane::Plan),
+}
+
+impl Planned {
+    fn outline(&self) -> &Outline {
+        match self {
+            Self::Users(plan) => &plan.outline,
+            Self::Lanes(plan) => &plan.outline,
+        }
+    }
+
+    fn list(&self) -> String {
+        match self {
+            Self::Users(plan) => list_stores(plan),
+            Self::Lanes(plan) => list_lanes(plan),
+        }
+    }
+}
+
+fn run(args: &RunArgs, planned: &Planned) -> Result<Results> {
+    let outline = planned.outline();
+    let out = args.out(outline.suite);
+    Results::check_writable(&out)?;
     interrupt::listen()?;
     let progress = Progress::new();
-    let replica = target(&args.target, &args.replica, &args.out, &progress)?;
+    let replica = target(&args.target, &args.replica, &out, &progress)?;
     let built = canisters::build(BENCH, &progress)?;
-    let mut results = empty(&plan, &*replica, &built);
+    let mut results = empty(outline, &*replica, &built);
     if args.resume {
-        results = resumed(args, results, &progress)?;
+        results = resumed(&out, results, &progress)?;
     }
-    let runner = Runner::new(&*replica, &built.wasm, &plan, &progress, &args.out, results)?;
-    let ran = runner.run(usize::try_from(args.jobs).unwrap_or(1));
+    let runner = Runner::new(&*replica, &built.wasm, outline, &progress, &out, results)?;
+    let jobs = usize::try_from(args.jobs).unwrap_or(1);
+    let ran = match planned {
+        Planned::Users(plan) => runner.run(jobs, &plan.stores, Runner::store),
+        Planned::Lanes(plan) => runner.run(jobs, &plan.lanes, Runner::lane),
+    };
     let results = runner.results();
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format)?)?;
     }
     // What the disk holds, which may have refused the last.
-    let cases = Results::read(&args.out).map_or(0, |saved| saved.cases.len());
-    let saved = format!("{} cases saved to {}", Grouped(cases as u64), args.out.display());
+    let cases = Results::read(&out).map_or(0, |saved| saved.cases.len());
+    let saved = format!("{} cases saved to {}", Grouped(cases as u64), out.display());
     match ran {
         Err(error) if error.is::<Interrupted>() => {
             Err(error.context(format!("the run is not complete; {saved}; add --resume to go on")))
@@ -48,22 +91,23 @@ pub fn users(args: &UsersArgs) -> Result<()> {
         Err(error) => Err(error.context(format!("the run failed; {saved}; add --resume to go on"))),
         Ok(()) => {
             progress.note(&saved);
-            failures(&results)
+            failures(&results)?;
+            Ok(results)
         }
     }
 }
 
 /// Results without cases.
-fn empty(plan: &Plan, replica: &dyn Replica, built: &Built) -> Results {
+fn empty(outline: &Outline, replica: &dyn Replica, built: &Built) -> Results {
     Results {
         format: FORMAT,
         stablebench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: revision(),
-        suite: "users".to_owned(),
-        command: plan.command.clone(),
-        published: plan.published.clone(),
-        seed: plan.seed,
-        prices: plan.prices,
+        suite: outline.suite.to_owned(),
+        command: outline.command.clone(),
+        published: outline.published.clone(),
+        seed: outline.seed,
+        prices: outline.prices,
         replica: replica.identity(),
         canister: CanisterInfo {
             name: built.name.clone(),
@@ -72,18 +116,18 @@ fn empty(plan: &Plan, replica: &dyn Replica, built: &Built) -> Results {
             crates: Vec::new(),
             sqlite: None,
         },
-        columns: plan.settings().iter().map(Setting::column).collect(),
+        columns: outline.columns.clone(),
         stores: Vec::new(),
         cases: Vec::new(),
     }
 }
 
 /// What the saved run found, if it was the same run.
-fn resumed(args: &UsersArgs, new: Results, progress: &Progress) -> Result<Results> {
-    let old = match Results::read(&args.out) {
+fn resumed(out: &Path, new: Results, progress: &Progress) -> Result<Results> {
+    let old = match Results::read(out) {
         Ok(old) => old,
-        Err(_) if !args.out.exists() => {
-            progress.note(&format!("there is no run at {} yet; it begins", args.out.display()));
+        Err(_) if !out.exists() => {
+            progress.note(&format!("there is no run at {} yet; it begins", out.display()));
             return Ok(new);
         }
         Err(error) => return Err(error),
@@ -98,7 +142,7 @@ fn resumed(args: &UsersArgs, new: Results, progress: &Progress) -> Result<Result
             bail!(
                 "the run saved at {} cannot go on, its {what} was another one:\n  saved: {saved}\n  \
                  now:   {now}\nrepeat it without --resume, or choose another --out",
-                args.out.display()
+                out.display()
             );
         }
     }
@@ -128,7 +172,7 @@ pub fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-fn list(plan: &Plan) -> Result<()> {
+fn list_stores(plan: &users::Plan) -> String {
     let mut text = String::new();
     for store in &plan.stores {
         text += &format!(
@@ -141,7 +185,22 @@ fn list(plan: &Plan) -> Result<()> {
             text += &format!("  {:<12} {}\n", case.section.name(), case.name);
         }
     }
-    print(&text)
+    text
+}
+
+fn list_lanes(plan: &lane::Plan) -> String {
+    let mut text = String::new();
+    for lane in &plan.lanes {
+        text += &format!("{}, {} rows of {} bytes", lane.column.key, lane.rows, lane.payload);
+        if !lane.name.is_empty() {
+            text += &format!(", {}", lane.name);
+        }
+        text += "\n";
+        for (section, name) in lane.steps.iter().filter_map(|step| step.case.as_ref()) {
+            text += &format!("  {section}: {name}\n");
+        }
+    }
+    text
 }
 
 /// The revision that the sources are at, where git can tell.

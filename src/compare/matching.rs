@@ -37,7 +37,7 @@ impl Matchable for Store {
     }
 
     fn same(&self, other: &Self) -> bool {
-        self.rows == other.rows && self.payload == other.payload
+        (&self.name, self.rows, self.payload) == (&other.name, other.rows, other.payload)
     }
 }
 

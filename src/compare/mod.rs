@@ -148,7 +148,11 @@ pub fn compare(
 }
 
 fn store_name(store: &Store) -> String {
-    format!("populated {} rows of {} bytes, {}", store.rows, store.payload, store.column)
+    let name = match store.name.as_str() {
+        "" => String::new(),
+        name => format!(", {name}"),
+    };
+    format!("populated {} rows of {} bytes, {}{name}", store.rows, store.payload, store.column)
 }
 
 impl Comparison {

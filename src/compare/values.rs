@@ -7,7 +7,7 @@ use stablebench_protocol::Digest;
 
 use crate::replica::{Inside, StableCalls};
 use crate::report::number::Grouped;
-use crate::results::{Capacity, Detail, Held, Measured, Spread};
+use crate::results::{Capacity, Detail, Held, Measured, Spread, Stored};
 
 /// A value and what it is.
 pub type Named = (&'static str, Value);
@@ -118,6 +118,17 @@ fn detail(values: &mut Vec<Named>, detail: Option<&Detail>, cycles: bool) {
         ("stable writes", number(|calls| calls.writes)),
         ("stable bytes written", number(|calls| calls.bytes_written)),
         ("digest", digest(detail.and_then(|detail| detail.digest.as_ref()))),
+    ]);
+    let stored = detail.and_then(|detail| detail.stored.as_ref());
+    let number = |value: fn(&Stored) -> u64| told(stored.map(value));
+    values.extend([
+        ("stored bytes", number(|stored| stored.bytes)),
+        ("virtual bytes", number(|stored| stored.virtual_bytes)),
+        ("cache bytes", number(|stored| stored.cache_bytes)),
+        (
+            "tables and indexes",
+            stored.map_or(Value::Untold, |stored| Value::Text(format!("{:?}", stored.objects))),
+        ),
     ]);
 }
 

@@ -19,7 +19,7 @@ use std::fmt;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use stablebench_protocol::{
-    CrateVersion, Digest, Engine, SqliteConfig, SqliteDescription, SqliteSettings,
+    CrateVersion, Digest, Engine, SqliteConfig, SqliteDescription, SqliteSettings, StoredObject,
 };
 
 pub use file::save_text;
@@ -27,7 +27,7 @@ pub use file::save_text;
 use crate::replica::{Cost, Identity};
 
 /// Version of the file's format. Older ones are read, see `older.rs`.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// Everything that a run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +96,9 @@ pub struct Column {
 #[serde(deny_unknown_fields)]
 pub struct Store {
     pub column: String,
+    /// What tells it from other stores of the column; empty in the users suite.
+    #[serde(default)]
+    pub name: String,
     pub rows: u64,
     /// Bytes of each row's text.
     pub payload: u32,
@@ -245,6 +248,22 @@ pub struct Detail {
     pub cost: Cost,
     /// Content afterwards, equal to the model's; nothing where nothing was written.
     pub digest: Option<Digest>,
+    /// What the tables take afterwards, where that was asked for; not in older results.
+    pub stored: Option<Stored>,
+}
+
+/// What tables take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    /// Bytes of pages, nodes or slots, free space inside them included.
+    pub bytes: u64,
+    /// Bytes of the virtual memories that those are in; 0 on the heap.
+    pub virtual_bytes: u64,
+    /// Bytes of heap in SQLite's page cache.
+    pub cache_bytes: u64,
+    /// Tables and indexes, as SQLite's `dbstat` tells of them.
+    pub objects: Vec<StoredObject>,
 }
 
 /// Single operations, in instructions without the beginning and end of transactions.
@@ -314,6 +333,7 @@ impl Results {
         Ok(self)
     }
 
+    #[cfg(test)]
     /// What that column holds when populated with so many rows of so many bytes.
     pub fn held(&self, column: &str, rows: u64, payload: u32) -> Option<&Held> {
         self.stores
@@ -364,6 +384,17 @@ impl Populate {
         self.messages += 1;
         self.instructions += instructions;
         self.cycles += cost.cycles;
+    }
+
+    /// Counts other messages in.
+    pub fn join(&mut self, other: Self) {
+        self.charge = match self.messages {
+            0 => other.charge,
+            _ => self.charge.zip(other.charge).map(|(sum, more)| sum + more),
+        };
+        self.messages += other.messages;
+        self.instructions += other.instructions;
+        self.cycles += other.cycles;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Formats 1 and 2, read as format 3.
+//! Formats 1 and 2, read as the newest.
 //!
 //! They knew the users suite alone: rows added to one populated table, at one place, in
 //! one message. Each of their settings becomes a column and a store, each insertion a
@@ -201,7 +201,13 @@ impl<P: Into<Populate>> OldSetting<P> {
             digest: self.digest,
             wall_milliseconds: Some(self.wall_milliseconds),
         };
-        Store { column: self.key, rows, payload, outcome: Outcome::Measured(held) }
+        Store {
+            column: self.key,
+            name: String::new(),
+            rows,
+            payload,
+            outcome: Outcome::Measured(held),
+        }
     }
 }
 
@@ -224,6 +230,7 @@ impl<M: Into<Cost>> OldCase<M> {
             stable_pages_after: old.stable_pages_after,
             cost: self.message.into(),
             digest: Some(self.digest),
+            stored: None,
         };
         Case {
             section: "insert".to_owned(),

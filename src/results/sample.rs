@@ -133,6 +133,7 @@ pub fn store(column: &str) -> Store {
     };
     Store {
         column: column.to_owned(),
+        name: String::new(),
         rows: 1_000_000,
         payload: 100,
         outcome: Outcome::Measured(held),
@@ -167,5 +168,24 @@ fn detail(digest: Digest) -> Detail {
             }),
         },
         digest: Some(digest),
+        stored: Some(Stored {
+            bytes: 61,
+            virtual_bytes: 62,
+            cache_bytes: 63,
+            objects: vec![StoredObject {
+                name: "sbtest1_k".to_owned(),
+                table: "sbtest1".to_owned(),
+                index: true,
+                bytes: 64,
+                pages: 65,
+                internal_pages: 66,
+                overflow_pages: 67,
+                children: 68,
+                leaf_entries: 69,
+                payload_bytes: 70,
+                unused_bytes: 73,
+                depth: 74,
+            }],
+        }),
     }
 }

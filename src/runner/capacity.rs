@@ -100,7 +100,7 @@ impl Runner<'_> {
     ) -> Result<Option<Fit>> {
         let engine: Engine = store.plan.setting.engine;
         let work = Work { operations, ..*work };
-        let operation: Operation = work.operation(&store.content, self.plan.seed)?;
+        let operation: Operation = work.operation(&store.content, self.outline.seed)?;
         let mut fork = store.canister.fork()?;
         match send(&mut *fork, sent, engine, operation, None, false) {
             Ok((worked, cost)) => Ok(Some(Fit {
@@ -115,7 +115,7 @@ impl Runner<'_> {
 }
 
 /// Whether a message came to one of its limits.
-fn is_too_much(error: &anyhow::Error) -> bool {
+pub(super) fn is_too_much(error: &anyhow::Error) -> bool {
     let limit = |reject: &Reject| {
         matches!(
             reject.code.as_str(),

@@ -30,7 +30,7 @@ impl Runner<'_> {
             Task::QueryCapacity(work) => self.capacity(store, &work, Sent::Query)?,
         };
         let one_by_one = matches!(case.section, Section::Insert | Section::Work);
-        if let (true, true, Task::One(work)) = (self.plan.each, one_by_one, case.task) {
+        if let (true, true, Task::One(work)) = (self.outline.each, one_by_one, case.task) {
             measured.each = self.each(store, case.state, &work)?;
         }
         Ok(measured)
@@ -46,7 +46,7 @@ impl Runner<'_> {
     ) -> Result<Measured> {
         let Populated { canister, plan, content, digest } = store;
         let engine = plan.setting.engine;
-        let operation = work.operation(content, self.plan.seed)?;
+        let operation = work.operation(content, self.outline.seed)?;
         let mut fork = canister.fork()?;
         prepare(&mut *fork, state)?;
         let mut sum: Option<Detail> = None;
@@ -91,7 +91,7 @@ impl Runner<'_> {
         state: State,
         work: &task::Work,
     ) -> Result<Option<crate::results::Spread>> {
-        let operation = work.operation(&store.content, self.plan.seed)?;
+        let operation = work.operation(&store.content, self.outline.seed)?;
         let Some(rows) = selection(&operation) else {
             return Ok(None);
         };
@@ -173,6 +173,7 @@ pub(super) fn add(sum: Option<Detail>, measured: &Measurement, cost: Cost) -> De
         stable_pages_after: measured.stable_pages_after,
         cost,
         digest: None,
+        stored: None,
     };
     let Some(sum) = sum else {
         return message;

@@ -1,16 +1,20 @@
 //! Runs a plan: populates canisters, forks them, measures and checks.
 //!
 //! ```text
-//!   Runner ── keeps results, hands stores to threads
-//!     └─ store.rs      one canister: populate, then its cases
-//!         ├─ case.rs       one fork: state, work, check
-//!         ├─ capacity.rs   forks until a message is full
-//!         └─ content.rs    filling, churning, and reading back
+//!   Runner ── keeps results, hands canisters to threads
+//!     ├─ store.rs      one canister of the users suite: populate, then its cases
+//!     │   ├─ case.rs       one fork: state, work, check
+//!     │   ├─ capacity.rs   forks until a message is full
+//!     │   └─ content.rs    filling, churning, and reading back
+//!     └─ lane.rs       one canister of another suite: its steps in order
+//!         └─ job.rs        one step: messages, and what they must find
 //! ```
 
 mod capacity;
 mod case;
 mod content;
+mod job;
+mod lane;
 mod spread;
 mod store;
 
@@ -19,24 +23,24 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use stablebench_protocol::{Description, Error};
 
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, query};
-use crate::results::{CanisterInfo, Case, Outcome, Results, Store};
-use crate::suites::users::{Plan, StorePlan};
+use crate::results::{CanisterInfo, Case, Held, Outcome, Results, Store};
+use crate::suites::outline::{Outline, StoreKey};
 
 /// Stack of a thread that runs canisters.
 const STACK: usize = 32 << 20;
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 
-/// What every store's run shares.
+/// What every canister's run shares.
 pub struct Runner<'a> {
     replica: &'a dyn Replica,
     wasm: &'a [u8],
-    plan: &'a Plan,
+    outline: &'a Outline,
     progress: &'a Progress,
     out: &'a Path,
     found: Mutex<Found>,
@@ -57,7 +61,7 @@ impl<'a> Runner<'a> {
     pub fn new(
         replica: &'a dyn Replica,
         wasm: &'a [u8],
-        plan: &'a Plan,
+        outline: &'a Outline,
         progress: &'a Progress,
         out: &'a Path,
         mut results: Results,
@@ -72,11 +76,11 @@ impl<'a> Runner<'a> {
         Ok(Self {
             replica,
             wasm,
-            plan,
+            outline,
             progress,
             out,
             found: Mutex::new(Found { results, saved: None }),
-            order: order(plan),
+            order: order(outline),
             max_rows: description.max_rows,
         })
     }
@@ -86,19 +90,24 @@ impl<'a> Runner<'a> {
         lock(&self.found).results.clone()
     }
 
-    /// Measures what is not measured yet, `jobs` stores side by side. What was
-    /// measured is saved, whatever happens.
-    pub fn run(&self, jobs: usize) -> Result<()> {
-        let waiting: Mutex<VecDeque<&StorePlan>> = Mutex::new(self.plan.stores.iter().collect());
+    /// Measures all of `canisters`, `jobs` of them side by side. What was measured is saved,
+    /// whatever happens.
+    pub fn run<T: Sync>(
+        &self,
+        jobs: usize,
+        canisters: &[T],
+        measure: impl Fn(&Self, &T) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let waiting: Mutex<VecDeque<&T>> = Mutex::new(canisters.iter().collect());
         let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
         let spawned = std::thread::scope(|scope| -> Result<()> {
-            for _ in 0..jobs.min(self.plan.stores.len()) {
+            for _ in 0..jobs.min(canisters.len()) {
                 std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
                     while lock(&failed).is_none() {
-                        let Some(store) = lock(&waiting).pop_front() else {
+                        let Some(canister) = lock(&waiting).pop_front() else {
                             break;
                         };
-                        if let Err(error) = self.store(store).context(store.setting.key()) {
+                        if let Err(error) = measure(self, canister) {
                             lock(&failed).get_or_insert(error);
                         }
                     }
@@ -111,21 +120,33 @@ impl<'a> Runner<'a> {
         lock(&failed).take().map_or(saved, Err)
     }
 
-    /// Adds to the results, in the plan's order, or replaces what was found before.
+    /// Whether an earlier run has measured it; what failed then is tried again.
+    fn is_measured(&self, section: &str, name: &str, column: &str) -> bool {
+        let found = lock(&self.found);
+        let known = found.results.case(section, name, column);
+        known.is_some_and(|case| !matches!(case.outcome, Outcome::Failed { .. }))
+    }
+
+    /// What an earlier run has found in a store.
+    fn known(&self, store: &StoreKey) -> Option<Held> {
+        let found = lock(&self.found);
+        let known = found.results.stores.iter().find(|known| store.is_of(known));
+        known.and_then(|known| known.outcome.measured()).cloned()
+    }
+
+    fn wall_milliseconds(&self, began: Instant) -> Option<u64> {
+        let milliseconds = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.outline.wall_time.then(milliseconds)
+    }
+
+    /// Adds to the results, in the outline's order, or replaces what was found before.
     fn keep_store(&self, store: Store) -> Result<()> {
         self.keep(|results| {
-            let same = |other: &Store| {
-                (&other.column, other.rows, other.payload)
-                    == (&store.column, store.rows, store.payload)
-            };
-            results.stores.retain(|other| !same(other));
+            let place = |of: &Store| self.outline.stores.iter().position(|key| key.is_of(of));
+            let at = place(&store);
+            results.stores.retain(|other| place(other) != at);
             results.stores.push(store);
-            results.stores.sort_by_key(|store| {
-                self.plan.stores.iter().position(|planned| {
-                    planned.setting.key() == store.column
-                        && (planned.rows, planned.payload) == (store.rows, store.payload)
-                })
-            });
+            results.stores.sort_by_key(place);
         })
     }
 
@@ -158,14 +179,13 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Where each case stands: row by row, in the settings' order.
-fn order(plan: &Plan) -> BTreeMap<[String; 3], usize> {
-    let settings = plan.settings();
+/// Where each case stands: row by row, in the columns' order.
+fn order(outline: &Outline) -> BTreeMap<[String; 3], usize> {
     let mut places = BTreeMap::new();
-    for (section, name) in &plan.rows {
-        for setting in &settings {
+    for (section, name) in &outline.rows {
+        for column in &outline.columns {
             let place = places.len();
-            places.insert([section.name(), name.clone(), setting.key()], place);
+            places.insert([section.clone(), name.clone(), column.key.clone()], place);
         }
     }
     places

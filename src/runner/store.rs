@@ -6,12 +6,13 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSettings};
 use stablebench_workload::{Ids, ids::STEP};
 
-use super::{Runner, lock, refused};
+use super::{Runner, refused};
 use crate::interrupt;
 use crate::progress::Step;
 use crate::replica::{Canister, Messages, query, update};
 use crate::report::number::Grouped;
 use crate::results::{Case, Held, Measured, Outcome, State, Store};
+use crate::suites::outline::StoreKey;
 use crate::suites::users::content::Content;
 use crate::suites::users::{CasePlan, StorePlan};
 
@@ -25,10 +26,17 @@ pub(super) struct Populated<'a> {
 
 impl Runner<'_> {
     /// Measures what is not measured yet of a store.
-    pub(super) fn store(&self, plan: &StorePlan) -> Result<()> {
-        let todo: Vec<&CasePlan> =
-            plan.cases.iter().filter(|case| !self.is_measured(plan, case)).collect();
-        let known = self.known(plan);
+    pub fn store(&self, plan: &StorePlan) -> Result<()> {
+        self.populated(plan).with_context(|| plan.setting.key())
+    }
+
+    fn populated(&self, plan: &StorePlan) -> Result<()> {
+        let todo: Vec<&CasePlan> = plan
+            .cases
+            .iter()
+            .filter(|case| !self.is_measured(&case.section.name(), &case.name, &plan.setting.key()))
+            .collect();
+        let known = self.known(&plan.key());
         if todo.is_empty() && known.is_some() {
             return Ok(());
         }
@@ -74,7 +82,7 @@ impl Runner<'_> {
         }
         let engine = store.plan.setting.engine;
         step.at(store.plan.rows, "random deletes and inserts");
-        let churn = store.content.churn(self.plan.seed);
+        let churn = store.content.churn(self.outline.seed);
         if let Err(error) = self.churn(store.canister, engine, &churn) {
             return self.keep_refused_cases(store.plan, &[churned, vacuumed].concat(), error);
         }
@@ -155,23 +163,8 @@ impl Runner<'_> {
             heap_pages: description.heap_pages,
             stable_pages: description.stable_pages,
             digest,
-            wall_milliseconds: self
-                .plan
-                .wall_time
-                .then(|| u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            wall_milliseconds: self.wall_milliseconds(began),
         })
-    }
-
-    /// Whether an earlier run has measured it; what failed then is tried again.
-    fn is_measured(&self, store: &StorePlan, case: &CasePlan) -> bool {
-        let found = lock(&self.found);
-        let known = found.results.case(&case.section.name(), &case.name, &store.setting.key());
-        known.is_some_and(|case| !matches!(case.outcome, Outcome::Failed { .. }))
-    }
-
-    fn known(&self, plan: &StorePlan) -> Option<Held> {
-        let found = lock(&self.found);
-        found.results.held(&plan.setting.key(), plan.rows, plan.payload).cloned()
     }
 
     /// What refuses to be populated refuses all cases.
@@ -198,7 +191,8 @@ impl Runner<'_> {
 }
 
 fn stored(plan: &StorePlan, outcome: Outcome<Held>) -> Store {
-    Store { column: plan.setting.key(), rows: plan.rows, payload: plan.payload, outcome }
+    let StoreKey { column, name, rows, payload } = plan.key();
+    Store { column, name, rows, payload, outcome }
 }
 
 fn measured(store: &StorePlan, case: &CasePlan, outcome: Outcome<Measured>) -> Case {

@@ -24,8 +24,8 @@ use btree::Btree;
 use manager::SettingsMemory;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, State};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription};
+use stablebench_harness::{Canister, Database, KeyValue, Sql, State};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
 
@@ -78,6 +78,11 @@ impl Canister for Bench {
     fn database(&mut self) -> Result<&mut dyn Database> {
         self.manage()?;
         Ok(&mut self.sqlite)
+    }
+
+    fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
+        self.manage()?;
+        self.sqlite.database(storage)
     }
 
     fn occupant(&self) -> Occupant {

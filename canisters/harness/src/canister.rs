@@ -1,6 +1,6 @@
-use crate::{KeyValue, Pragmas};
+use crate::{KeyValue, Pragmas, Records, Sql};
 use stablebench_protocol::{
-    CrateVersion, Engine, Error, Occupant, Result, SqliteDescription, SqliteSettings,
+    CrateVersion, Engine, Error, Occupant, Result, SqliteDescription, SqliteSettings, Storage,
 };
 
 /// A canister: which engines it has, and where its state goes at an upgrade.
@@ -22,6 +22,24 @@ pub trait Canister {
     /// Where the canister has none, or another engine owns the stable memory.
     fn database(&mut self) -> Result<&mut dyn Database> {
         Err(Error::EngineUnavailable { engine: Engine::Sqlite })
+    }
+
+    /// The SQL database in stable memory or on the heap, for suites with tables of their own.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has none, or another engine owns the stable memory.
+    fn sql(&mut self, _: Storage) -> Result<&mut dyn Sql> {
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite })
+    }
+
+    /// The engine that is named, as a store of byte keys.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has none, or another engine owns the stable memory.
+    fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
+        Err(Error::EngineUnavailable { engine })
     }
 
     /// Who owns the stable memory.

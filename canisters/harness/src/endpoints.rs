@@ -22,8 +22,8 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty) => {
         use stablebench_protocol::{
-            Description, DigestPart, Engine, Measurement, Result, SqliteConfig, SqliteSettings, Work,
-            Worked,
+            Description, DigestPart, Engine, Inspected, Job, Measurement, Part, Performed, Result,
+            SqliteConfig, SqliteSettings, Work, Worked,
         };
 
         thread_local! {
@@ -45,6 +45,21 @@ macro_rules! canister {
         #[ic_cdk::query]
         fn look(work: Work) -> Result<Worked> {
             HOST.with_borrow_mut(|host| host.look(&work))
+        }
+
+        #[ic_cdk::update]
+        fn perform(part: Part) -> Result<Performed> {
+            controlled(|host| host.perform(&part))
+        }
+
+        #[ic_cdk::query]
+        fn content(job: Job, part: Option<DigestPart>, limit: u64) -> Result<DigestPart> {
+            HOST.with_borrow_mut(|host| host.content(&job, part, limit))
+        }
+
+        #[ic_cdk::query]
+        fn inspect(job: Job) -> Result<Inspected> {
+            HOST.with_borrow_mut(|host| host.inspect(&job))
         }
 
         #[ic_cdk::update]

@@ -21,7 +21,10 @@ mod key_value;
 mod measure;
 mod pragmas;
 mod presence;
+mod records;
+pub mod sql;
 mod state;
+mod suites;
 mod system;
 
 pub use canister::{Canister, Database};
@@ -30,5 +33,7 @@ pub use host::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
 pub use key_value::KeyValue;
 pub use measure::measure;
 pub use pragmas::{Keyword, Pragmas};
+pub use records::Records;
+pub use sql::Sql;
 pub use state::State;
 pub use system::{heap_pages, instructions, stable_pages, trap};

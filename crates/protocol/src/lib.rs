@@ -28,7 +28,9 @@ pub use error::{Error, Result};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
 pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
 pub use measurement::Measurement;
-pub use sqlite::{JournalMode, LockingMode, SqliteConfig, SqliteSettings, Synchronous, TempStore};
+pub use sqlite::{
+    JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,
+};
 pub use sysbench::Sysbench;
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 

@@ -24,6 +24,17 @@ pub enum JournalMode {
     Off,
 }
 
+/// Where a database is.
+#[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Storage {
+    /// In stable memory.
+    #[serde(rename = "stable")]
+    Stable,
+    /// On the heap, as `:memory:`; an upgrade ends it.
+    #[serde(rename = "heap")]
+    Heap,
+}
+
 /// `PRAGMA synchronous`.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Synchronous {

@@ -1,12 +1,16 @@
 //! Tables for people: section by section, then what the settings hold, what follows
 //! from it all, and where the figures come from.
 
+mod cuckoo;
+mod db_bench;
 mod grid;
 mod keep;
+mod keys;
 mod price;
 mod published;
 mod section;
 mod spread;
+mod sysbench;
 
 use std::fmt::Write;
 
@@ -17,6 +21,7 @@ use grid::{BEST, Grid, Style};
 use super::number::Grouped;
 use super::{Export, advice, heading};
 use crate::results::Results;
+use crate::suites;
 
 pub struct Table {
     pub markdown: bool,
@@ -41,6 +46,7 @@ impl Export for Table {
                 grids.extend(price::grid(results, style));
             }
         }
+        grids.extend(of_suite(results, style)?);
         grids.extend(spread::grid(results));
         grids.extend(keep::writes(results));
         if !results.stores.is_empty() {
@@ -60,6 +66,17 @@ impl Export for Table {
         }
         text.push_str(&notes(results, style)?);
         Ok(text)
+    }
+}
+
+/// Tables that one suite alone has.
+fn of_suite(results: &Results, style: Style) -> Result<Vec<Grid>> {
+    match results.suite.as_str() {
+        suites::db_bench::NAME => db_bench::grids(results, style),
+        suites::keys::NAME => keys::grids(results, style),
+        suites::sysbench::NAME => sysbench::grids(results, style),
+        suites::cuckoo::NAME => cuckoo::grids(results, style),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -114,10 +131,15 @@ fn notes(results: &Results, style: Style) -> Result<String> {
     let mut text = String::new();
     let detail = results.cases.iter().find_map(|case| case.measured()?.detail.as_ref());
     if let Some(detail) = detail {
+        if results.suite == suites::users::NAME {
+            writeln!(
+                text,
+                "× is against StableBTreeMap. The floors store the same bytes on bare stable memory."
+            )?;
+        }
         writeln!(
             text,
-            "{} is the cheapest of a row; × is against StableBTreeMap. The floors store the same \
-             bytes on bare stable memory.\nInstructions are read from performance_counter(0) \
+            "{} is the cheapest of a row.\nInstructions are read from performance_counter(0) \
              inside of the canister; reading it twice costs {}, not subtracted.\nWhat the counter \
              does not see, changed heap pages, is in the whole charge.",
             if style.markdown { "Bold" } else { BEST },

@@ -6,7 +6,7 @@
 use super::grid::{Cell, Grid, Style};
 use crate::report::{heading, is_floor};
 use crate::results::{Case, Measured, Outcome, Results};
-use crate::suites::users;
+use crate::suites;
 
 /// The setting that others are compared with.
 pub const BASE: &str = "btree";
@@ -56,7 +56,7 @@ pub fn columns<'a>(results: &'a Results, section: &str) -> Vec<&'a str> {
 }
 
 fn title(results: &Results, section: &str, table: &str) -> String {
-    let what = users::describe(section).unwrap_or(section);
+    let what = suites::describe(&results.suite, section).unwrap_or_else(|| section.to_owned());
     let unit = match section {
         "capacity" => "",
         "insert" => ": instructions of the message",

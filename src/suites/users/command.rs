@@ -1,13 +1,12 @@
 //! The command that repeats a run: everything that decides what is measured.
 
-use clap::ValueEnum;
-
 use super::Section;
-use crate::cli::{ReplicaKind, UsersArgs};
+use crate::cli::UsersArgs;
+use crate::suites::command::{Command, typed};
 
 /// The command, without what only says where results go.
 pub fn command(args: &UsersArgs) -> String {
-    let mut command = Command("stablebench run users".to_owned());
+    let mut command = Command::new("users");
     let sections = args.sections();
     let any = |wanted: &[Section]| sections.iter().any(|section| wanted.contains(section));
     if args.as_published {
@@ -49,38 +48,7 @@ pub fn command(args: &UsersArgs) -> String {
     if args.per_operation {
         command.flag("--per-operation");
     }
-    command.value("--seed", args.seed);
-    command.value("--nodes", args.prices.nodes);
-    command.value("--usd-per-trillion-cycles", args.prices.usd_per_trillion_cycles);
-    if args.target.replica != ReplicaKind::Embedded {
-        command.value("--replica", typed(&args.target.replica));
-        command.value("--subnet", typed(&args.target.subnet));
-    }
-    command.0
-}
-
-struct Command(String);
-
-impl Command {
-    fn flag(&mut self, name: &str) {
-        self.0 += " ";
-        self.0 += name;
-    }
-
-    fn value(&mut self, name: &str, value: impl ToString) {
-        self.flag(name);
-        self.flag(&value.to_string());
-    }
-
-    fn values<T: ToString>(&mut self, name: &str, values: impl IntoIterator<Item = T>) {
-        let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
-        self.value(name, values.join(","));
-    }
-}
-
-/// As it is typed.
-fn typed(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    command.run(&args.run)
 }
 
 #[cfg(test)]
@@ -104,12 +72,12 @@ mod tests {
             &["--as-published", "--seed=3"],
         ] {
             let first = plan(typed);
-            let words: Vec<&str> = first.command.split(' ').collect();
+            let words: Vec<&str> = first.outline.command.split(' ').collect();
             let again = crate::cli::Cli::parse_from(words);
             let Some(crate::cli::Command::Run { suite: Some(crate::cli::Suite::Users(args)) }) =
                 again.command
             else {
-                panic!("{}", first.command);
+                panic!("{}", first.outline.command);
             };
             let second = Plan::new(&args).unwrap();
             assert_eq!(format!("{first:?}"), format!("{second:?}"));

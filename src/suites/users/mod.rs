@@ -18,33 +18,23 @@ use anyhow::Result;
 use stablebench_protocol::{Engine, JournalMode};
 
 use crate::cli::{EngineArg, JournalModeArg, Place, UsersArgs};
-use crate::results::{Prices, State};
+use crate::results::State;
+use crate::suites::outline::{Outline, StoreKey};
 use crate::suites::published;
 
 pub use section::{Section, describe};
 pub use setting::Setting;
 use task::Task;
 
-/// The published figures of this suite.
-const PUBLISHED: &str = "users";
+/// The name in results, and of the published figures.
+pub const NAME: &str = "users";
 
 /// What one run of the suite measures.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    pub outline: Outline,
     /// What is populated, each in a canister of its own.
     pub stores: Vec<StorePlan>,
-    /// Rows of the tables, in their order.
-    pub rows: Vec<(Section, String)>,
-    pub seed: u64,
-    pub prices: Prices,
-    /// Whether each operation is measured by itself as well.
-    pub each: bool,
-    /// Whether results hold how long it took.
-    pub wall_time: bool,
-    /// The command that repeats the run.
-    pub command: String,
-    /// Published figures that stand beside ours.
-    pub published: Option<String>,
 }
 
 /// A setting with rows in it.
@@ -73,21 +63,11 @@ impl Plan {
     ///
     /// Where rows would have to be added that do not fit.
     pub fn new(args: &UsersArgs) -> Result<Self> {
-        let mut plan = Self {
-            stores: Vec::new(),
-            rows: Vec::new(),
-            seed: args.seed,
-            prices: Prices {
-                nodes: args.prices.nodes,
-                usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
-            },
-            each: args.per_operation,
-            wall_time: !args.no_wall_time,
-            command: command::command(args),
-            published: None,
-        };
+        let mut outline = Outline::new(NAME, command::command(args), &args.run);
+        outline.each = args.per_operation;
+        let mut plan = Self { outline, stores: Vec::new() };
         if args.as_published {
-            plan.published = Some(PUBLISHED.to_owned());
+            plan.outline.published = Some(NAME.to_owned());
             plan.add(Section::Insert, &as_published(args)?);
         } else {
             for section in unique(args.sections()) {
@@ -95,24 +75,27 @@ impl Plan {
             }
         }
         plan.check()?;
+        plan.outline.columns = plan.settings().iter().map(Setting::column).collect();
+        plan.outline.stores = plan.stores.iter().map(StorePlan::key).collect();
         Ok(plan)
     }
 
     /// Adds a section's cases to the stores that they need.
     fn add(&mut self, section: Section, args: &UsersArgs) {
         let mut column = String::new();
-        let mut after = self.rows.len();
+        let rows_of_tables = &mut self.outline.rows;
+        let mut after = rows_of_tables.len();
         for (setting, rows, payload, case) in section::cases(section, args) {
             if column != setting.key() {
                 column = setting.key();
-                after = self.rows.iter().take_while(|row| row.0 != section).count();
+                after = rows_of_tables.iter().take_while(|row| row.0 != section.name()).count();
             }
             // A row that other settings do not have stands below the one before it.
-            let row = (section, case.name.clone());
-            after = match self.rows.iter().position(|other| *other == row) {
+            let row = (section.name(), case.name.clone());
+            after = match rows_of_tables.iter().position(|other| *other == row) {
                 Some(place) => place + 1,
                 None => {
-                    self.rows.insert(after, row);
+                    rows_of_tables.insert(after, row);
                     after + 1
                 }
             };
@@ -158,7 +141,7 @@ impl Plan {
 
 /// The post's run: its spans of ids, with step 10, were a tenth as many rows.
 fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
-    let published = published::get(PUBLISHED)?;
+    let published = published::get(NAME)?;
     let mut batches = published::USERS_SPANS.map(published::rows_of_span).to_vec();
     batches.dedup();
     Ok(UsersArgs {
@@ -169,6 +152,18 @@ fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
         journal_modes: vec![JournalModeArg::Delete, JournalModeArg::Memory, JournalModeArg::Off],
         ..args.clone()
     })
+}
+
+impl StorePlan {
+    /// How results call it.
+    pub fn key(&self) -> StoreKey {
+        StoreKey {
+            column: self.setting.key(),
+            name: String::new(),
+            rows: self.rows,
+            payload: self.payload,
+        }
+    }
 }
 
 impl UsersArgs {

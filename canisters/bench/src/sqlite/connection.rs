@@ -84,6 +84,6 @@ impl Connection {
 }
 
 /// SQLite's error in the protocol's words.
-fn sqlite_error(error: ic_rusqlite::Error) -> Error {
+pub fn sqlite_error(error: ic_rusqlite::Error) -> Error {
     Error::Sqlite { message: error.to_string() }
 }

@@ -42,6 +42,7 @@ impl Sqlite {
     /// Opens the connection with other pragmas, creates the table, and reads back.
     fn reopen(&mut self, pragmas: Pragmas) -> Result<SqliteSettings> {
         self.connection.replace_pragmas(pragmas);
+        self.heap = None;
         self.connection.with(|connection| connection.execute(CREATE, ()))?;
         self.created = true;
         let mut settings = self.settings()?;

@@ -4,11 +4,13 @@ mod connection;
 mod database;
 mod key_value;
 mod settings;
+mod sql;
 mod storage;
 
 use connection::Connection;
-use stablebench_harness::{Pragmas, State};
-use stablebench_protocol::Result;
+use sql::Heap;
+use stablebench_harness::{Pragmas, Sql, State};
+use stablebench_protocol::{Result, Storage};
 use stablebench_workload::{Amount, Selected};
 use std::hint::black_box;
 
@@ -23,6 +25,8 @@ pub struct Sqlite {
     created: bool,
     /// Whether checks opened a connection that the message found closed.
     opened_for_checks: bool,
+    /// The database on the heap, once it is used.
+    heap: Option<Heap>,
 }
 
 impl Sqlite {
@@ -32,6 +36,7 @@ impl Sqlite {
             connection: Connection::new(Pragmas::new(state.sqlite_config)),
             created: state.sqlite_created,
             opened_for_checks: false,
+            heap: None,
         }
     }
 
@@ -46,6 +51,18 @@ impl Sqlite {
     /// Closes the connection.
     pub fn close(&mut self) {
         self.connection.close();
+    }
+
+    /// The database that is there, or on the heap.
+    pub fn database(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
+        if storage == Storage::Stable {
+            return Ok(self);
+        }
+        let heap = match self.heap.take() {
+            Some(heap) => heap,
+            None => Heap::open(&self.pragmas())?,
+        };
+        Ok(self.heap.insert(heap))
     }
 
     /// For checks: notes whether the connection was closed before.

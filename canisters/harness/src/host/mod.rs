@@ -27,7 +27,7 @@ pub const MAX_EACH: u64 = 100_000;
 
 /// The endpoints' logic: checks first, then the work, measured.
 pub struct Host<C> {
-    canister: C,
+    pub(crate) canister: C,
     payload_bytes: u32,
 }
 

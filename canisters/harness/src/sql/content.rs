@@ -1,0 +1,86 @@
+use super::Sql;
+use crate::instructions;
+use stablebench_protocol::{DigestPart, Error, Result};
+use stablebench_workload::ContentDigest;
+use stablebench_workload::sql::{Value, add_row};
+
+/// A table whose rows are read back.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its columns, in the order in which the model has them.
+    pub columns: &'a str,
+    /// What its rows are ordered by, so that they can be read in parts.
+    pub order: &'a str,
+}
+
+/// Begins the digest of the tables' rows, or carries one on, by at most `limit` rows. A
+/// row's place in the digest is the number of its table.
+///
+/// # Errors
+///
+/// The engine's; where the digest is done already.
+pub fn content(
+    sql: &mut dyn Sql,
+    tables: &[Table<'_>],
+    part: Option<DigestPart>,
+    limit: u64,
+) -> Result<DigestPart> {
+    let part = part.unwrap_or_default();
+    if part.done {
+        return Err(Error::DigestDone);
+    }
+    if limit == 0 {
+        return Err(Error::NoRows);
+    }
+    let mut digest = ContentDigest::from(part.digest);
+    // The position is the number of rows seen.
+    let (mut skip, mut left) = (part.position, limit);
+    for (place, table) in (0..).zip(tables) {
+        let rows = count(sql, table)?;
+        let first = skip.min(rows);
+        skip -= first;
+        let taken = left.min(rows - first);
+        if taken == 0 {
+            continue;
+        }
+        left -= taken;
+        let select = format!(
+            "SELECT {} FROM {} ORDER BY {} LIMIT ? OFFSET ?",
+            table.columns, table.name, table.order
+        );
+        let parameters = [Value::Integer(taken as i64), Value::Integer(first as i64)];
+        sql.prepared(&[&select], &mut |statements| {
+            statements.run(0, &parameters, &mut |row| {
+                let mut columns = Vec::with_capacity(row.columns());
+                for column in 0..row.columns() {
+                    columns.push(row.get(column)?);
+                }
+                add_row(&mut digest, place, columns);
+                Ok(())
+            })?;
+            Ok(())
+        })?;
+    }
+    Ok(DigestPart {
+        digest: digest.value(),
+        position: digest.value().rows,
+        done: left > 0,
+        message_instructions: instructions(),
+    })
+}
+
+fn count(sql: &mut dyn Sql, table: &Table<'_>) -> Result<u64> {
+    let mut rows = 0;
+    sql.prepared(&[&format!("SELECT count(*) FROM {}", table.name)], &mut |statements| {
+        statements.run(0, &[], &mut |row| {
+            if let stablebench_workload::sql::ValueRef::Integer(count) = row.get(0)? {
+                rows = count as u64;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    })?;
+    Ok(rows)
+}

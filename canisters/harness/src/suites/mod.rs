@@ -1,0 +1,74 @@
+//! Suites that have tables of their own: what a part of a job is in the canister.
+
+mod cuckoo;
+mod db_bench;
+mod keys;
+mod sysbench;
+
+use crate::{Canister, Host, MAX_EACH};
+use stablebench_protocol::{DigestPart, Error, Inspected, Job, Part, Performed, Result};
+
+impl<C: Canister> Host<C> {
+    /// Does a part of a job, measured.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister cannot do it, or the engine fails before anything has changed.
+    pub fn perform(&mut self, part: &Part) -> Result<Performed> {
+        if part.count == 0 {
+            return Err(Error::NoRows);
+        }
+        if part.each && part.count > MAX_EACH {
+            return Err(Error::TooManyEach { limit: MAX_EACH });
+        }
+        let canister = &mut self.canister;
+        match &part.job {
+            Job::DbBench(job) => db_bench::perform(canister, job, part),
+            Job::Keys(job) => keys::perform(canister, job, part),
+            Job::Sysbench(job) => sysbench::perform(canister, job, part),
+            Job::Cuckoo(job) => cuckoo::perform(canister, job, part),
+        }
+    }
+
+    /// Begins the digest of all rows of a job's tables, or carries one on, by at most
+    /// `limit` rows.
+    ///
+    /// # Errors
+    ///
+    /// Where the digest is done, or the tables are not there.
+    pub fn content(
+        &mut self,
+        job: &Job,
+        part: Option<DigestPart>,
+        limit: u64,
+    ) -> Result<DigestPart> {
+        if limit == 0 {
+            return Err(Error::NoRows);
+        }
+        if part.is_some_and(|part| part.done) {
+            return Err(Error::DigestDone);
+        }
+        let canister = &mut self.canister;
+        match job {
+            Job::DbBench(job) => db_bench::content(canister, job, part, limit),
+            Job::Keys(job) => keys::content(canister, job, part, limit),
+            Job::Sysbench(job) => sysbench::content(canister, job, part, limit),
+            Job::Cuckoo(job) => cuckoo::content(canister, job, part, limit),
+        }
+    }
+
+    /// What the tables of a job take.
+    ///
+    /// # Errors
+    ///
+    /// Where they are not there.
+    pub fn inspect(&mut self, job: &Job) -> Result<Inspected> {
+        let canister = &mut self.canister;
+        match job {
+            Job::DbBench(job) => db_bench::inspect(canister, job),
+            Job::Keys(job) => keys::inspect(canister, job),
+            Job::Sysbench(job) => sysbench::inspect(canister, job),
+            Job::Cuckoo(job) => cuckoo::inspect(canister, job),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! One step of a lane: its messages, and what they must find and leave.
+
+use anyhow::{Result, bail};
+use stablebench_protocol::{Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed};
+use stablebench_workload::{Expected, Tables};
+
+use super::Runner;
+use super::capacity::is_too_much;
+use super::case::add;
+use super::spread::spread;
+use crate::interrupt;
+use crate::replica::{Canister, Cost, Messages, query, update};
+use crate::results::{Detail, Measured, Populate, Spread, Stored};
+use crate::suites::lane::Step;
+
+/// Rows of the first query that reads content back.
+const FIRST_ROWS: u64 = 10_000;
+/// Instructions that such a query should stay below.
+const QUERY_INSTRUCTIONS: u64 = 2_000_000_000;
+
+impl Runner<'_> {
+    /// Does a step, checks it, and tells what it cost.
+    pub(super) fn step(
+        &self,
+        step: &Step,
+        canister: &mut dyn Messages,
+        tables: &mut dyn Tables,
+    ) -> Result<(Measured, Populate)> {
+        if step.upgraded {
+            canister.upgrade()?;
+        }
+        let mut sum: Option<Detail> = None;
+        let mut populate = Populate::default();
+        let (mut instructions, mut wrote) = (0, false);
+        self.messages(step, canister, false, |part, performed, cost| {
+            let expected = tables.perform(part);
+            check(&performed, &expected)?;
+            wrote |= expected.results.is_none();
+            instructions += performed.measurement.instructions;
+            populate.add(performed.measurement.message_instructions, &cost);
+            sum = Some(add(sum.take(), &performed.measurement, cost));
+            Ok(())
+        })?;
+        let Some(mut detail) = sum else {
+            bail!("there is no work to do");
+        };
+        if wrote {
+            detail.digest = Some(self.content(canister, &step.job, tables.content())?);
+        }
+        if step.inspected {
+            let found: Inspected = query(canister, "inspect", (&step.job,))?;
+            detail.stored = Some(Stored {
+                bytes: found.stored_bytes,
+                virtual_bytes: found.virtual_bytes,
+                cache_bytes: found.cache_bytes,
+                objects: found.objects,
+            });
+        }
+        let measured = Measured {
+            instructions,
+            operations: step.operations,
+            capacity: None,
+            detail: Some(detail),
+            each: None,
+        };
+        Ok((measured, populate))
+    }
+
+    /// The same step operation by operation, in a fork, where that is wanted.
+    pub(super) fn each_of(
+        &self,
+        step: &Step,
+        canister: &mut dyn Canister,
+        tables: &dyn Tables,
+    ) -> Result<Option<Spread>> {
+        if !self.outline.each || step.operations < 2 {
+            return Ok(None);
+        }
+        let mut fork = canister.fork()?;
+        let mut tables = tables.fork();
+        if step.upgraded {
+            fork.upgrade()?;
+        }
+        let mut costs: Vec<OperationCost> = Vec::new();
+        self.messages(step, &mut *fork, true, |part, performed, _| {
+            check(&performed, &tables.perform(part))?;
+            costs.extend(&performed.each);
+            Ok(())
+        })?;
+        spread(&costs, 0..step.operations).map(Some)
+    }
+
+    /// Sends a step's messages, each with as many operations as the step says; half as many
+    /// from where one comes to a limit.
+    fn messages(
+        &self,
+        step: &Step,
+        canister: &mut dyn Messages,
+        each: bool,
+        mut done: impl FnMut(&Part, Performed, Cost) -> Result<()>,
+    ) -> Result<()> {
+        let (mut from, mut most) = (0, step.message_operations.max(1));
+        while from < step.operations {
+            interrupt::check()?;
+            let count = most.min(step.operations - from);
+            let (job, seed) = (step.job.clone(), self.outline.seed);
+            let part = Part { job, seed, from, count, each };
+            match update::<Performed>(canister, "perform", (&part,)) {
+                Ok((performed, cost)) => {
+                    done(&part, performed, cost)?;
+                    from += count;
+                }
+                // Nothing has happened.
+                Err(error) if count > 1 && is_too_much(&error) => most = count / 2,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all rows of a job's tables back and compares them with what must be there.
+    fn content(&self, canister: &mut dyn Messages, job: &Job, expected: Digest) -> Result<Digest> {
+        let mut part: Option<DigestPart> = None;
+        let mut rows = FIRST_ROWS;
+        loop {
+            interrupt::check()?;
+            let next: DigestPart = match query(canister, "content", (job, part, rows)) {
+                Ok(next) => next,
+                Err(error) if rows > 1 && is_too_much(&error) => {
+                    rows /= 2;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if next.done {
+                if next.digest != expected {
+                    bail!("the content is wrong: {:?}, but it must be {expected:?}", next.digest);
+                }
+                return Ok(next.digest);
+            }
+            let seen = next.digest.rows - part.map_or(0, |part| part.digest.rows);
+            let each = (next.message_instructions / seen.max(1)).max(1);
+            rows = (QUERY_INSTRUCTIONS / each).max(1);
+            part = Some(next);
+        }
+    }
+}
+
+/// What the canister says that it did must be what had to be done.
+fn check(performed: &Performed, expected: &Expected) -> Result<()> {
+    let measurement = &performed.measurement;
+    let found =
+        Expected { rows: measurement.rows, bytes: measurement.bytes, results: performed.results };
+    if found != *expected {
+        bail!("the canister says that it did {found:?}, but it must be {expected:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! One canister of a suite with tables of its own: its steps, in order.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use stablebench_protocol::{Description, Engine, Inspected, SqliteSettings};
+use stablebench_workload::Tables;
+
+use super::{Runner, refused};
+use crate::interrupt;
+use crate::progress;
+use crate::replica::{Canister, query, update};
+use crate::results::{Case, Held, Measured, Outcome, Populate, State, Store};
+use crate::suites::lane::{Lane, Step};
+use crate::suites::outline::StoreKey;
+
+impl Runner<'_> {
+    /// Measures what is not measured yet of a lane.
+    pub fn lane(&self, lane: &Lane) -> Result<()> {
+        let known = self.known(&lane.store());
+        if known.is_some() && lane.steps.iter().all(|step| self.is_done(lane, step)) {
+            return Ok(());
+        }
+        let label = match lane.name.as_str() {
+            "" => lane.column.key.clone(),
+            name => format!("{}, {name}", lane.column.key),
+        };
+        let progress = self.progress.step(&label, lane.steps.len() as u64);
+        let began = Instant::now();
+        self.steps(lane, known, &progress, began).context(label)?;
+        progress.done(&format!("{:.1} s", began.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// An earlier run has measured what the step measures.
+    fn is_done(&self, lane: &Lane, step: &Step) -> bool {
+        step.case
+            .as_ref()
+            .is_none_or(|(section, name)| self.is_measured(section, name, &lane.column.key))
+    }
+
+    fn steps(
+        &self,
+        lane: &Lane,
+        known: Option<Held>,
+        progress: &progress::Step,
+        began: Instant,
+    ) -> Result<()> {
+        let mut canister = self.replica.install(self.wasm)?;
+        if let Some(config) = lane.column.sqlite {
+            // The canister reads the settings back and refuses what was not taken.
+            if let Err(error) =
+                update::<SqliteSettings>(&mut *canister, "configure_sqlite", (config,))
+            {
+                return self.keep_refused_lane(lane, 0, error);
+            }
+        }
+        let mut tables = (lane.tables)(lane);
+        let mut populate = Populate::default();
+        let steps = || lane.steps.iter().enumerate();
+        for (done, step) in steps() {
+            interrupt::check()?;
+            if done == lane.populated {
+                self.keep_held(lane, &mut *canister, &*tables, populate, known.as_ref(), began)?;
+            }
+            let name = step.case.as_ref().map_or("", |(_, name)| name);
+            progress.at(done as u64, name.to_owned());
+            if step.forked {
+                self.forked(lane, step, &mut *canister, &*tables)?;
+                continue;
+            }
+            match self.kept(step, &mut *canister, &mut *tables) {
+                Ok((measured, cost)) => {
+                    if done < lane.populated {
+                        populate.join(cost);
+                    }
+                    self.keep_step(lane, step, Outcome::Measured(measured))?;
+                }
+                Err(error) => return self.keep_refused_lane(lane, done, error),
+            }
+        }
+        if lane.populated >= lane.steps.len() {
+            self.keep_held(lane, &mut *canister, &*tables, populate, known.as_ref(), began)?;
+        }
+        Ok(())
+    }
+
+    /// A step in a fork of its own, unless it is measured already.
+    fn forked(
+        &self,
+        lane: &Lane,
+        step: &Step,
+        canister: &mut dyn Canister,
+        tables: &dyn Tables,
+    ) -> Result<()> {
+        if self.is_done(lane, step) {
+            return Ok(());
+        }
+        let mut measured = || -> Result<Measured> {
+            let each = self.each_of(step, canister, tables)?;
+            let mut fork = canister.fork()?;
+            let (measured, _) = self.step(step, &mut *fork, &mut *tables.fork())?;
+            Ok(Measured { each, ..measured })
+        };
+        let outcome = match measured() {
+            Ok(measured) => Outcome::Measured(measured),
+            Err(error) => refused(error).with_context(|| format!("{:?}", step.case))?,
+        };
+        self.keep_step(lane, step, outcome)
+    }
+
+    /// A step whose work stays.
+    fn kept(
+        &self,
+        step: &Step,
+        canister: &mut dyn Canister,
+        tables: &mut dyn Tables,
+    ) -> Result<(Measured, Populate)> {
+        let each = match step.case {
+            Some(_) => self.each_of(step, canister, tables)?,
+            None => None,
+        };
+        let (measured, populate) = self.step(step, canister, tables)?;
+        Ok((Measured { each, ..measured }, populate))
+    }
+
+    /// What the canister holds, which must be what the run to go on with says.
+    fn keep_held(
+        &self,
+        lane: &Lane,
+        canister: &mut dyn Canister,
+        tables: &dyn Tables,
+        populate: Populate,
+        known: Option<&Held>,
+        began: Instant,
+    ) -> Result<()> {
+        let Some(step) = lane.steps.get(lane.populated.saturating_sub(1)) else {
+            bail!("the lane has no steps");
+        };
+        let inspected: Inspected = query(canister, "inspect", (&step.job,))?;
+        let description: Description = query(canister, "describe", ())?;
+        let held = Held {
+            sqlite: inspected.sqlite.filter(|_| lane.column.engine == Engine::Sqlite),
+            populate,
+            stored_bytes: inspected.stored_bytes,
+            virtual_bytes: Some(inspected.virtual_bytes),
+            cache_bytes: Some(inspected.cache_bytes),
+            heap_pages: description.heap_pages,
+            stable_pages: description.stable_pages,
+            digest: tables.content(),
+            wall_milliseconds: self.wall_milliseconds(began),
+        };
+        match known {
+            None => self.keep_store(stored(lane, Outcome::Measured(held))),
+            Some(known)
+                if *known == Held { wall_milliseconds: known.wall_milliseconds, ..held } =>
+            {
+                Ok(())
+            }
+            Some(_) => bail!(
+                "it does not hold what the run to go on with says; begin anew, without --resume"
+            ),
+        }
+    }
+
+    fn keep_step(&self, lane: &Lane, step: &Step, outcome: Outcome<Measured>) -> Result<()> {
+        match &step.case {
+            Some(name) => self.keep_case(measured(lane, name, outcome)),
+            None => Ok(()),
+        }
+    }
+
+    /// A step that is refused refuses those after it, whose tables are not there.
+    fn keep_refused_lane(&self, lane: &Lane, from: usize, error: anyhow::Error) -> Result<()> {
+        let outcome: Outcome<Measured> = refused(error)?;
+        let (reason, not_applicable) = match outcome {
+            Outcome::NotApplicable { reason } => (reason, true),
+            Outcome::Measured(_) => return Ok(()),
+            Outcome::Failed { reason } => (reason, false),
+        };
+        self.progress.note(&format!("{} {}: {reason}", lane.column.key, lane.name));
+        for step in &lane.steps[from..] {
+            let outcome = match not_applicable {
+                true => Outcome::NotApplicable { reason: reason.clone() },
+                false => Outcome::Failed { reason: reason.clone() },
+            };
+            self.keep_step(lane, step, outcome)?;
+        }
+        if from > lane.populated {
+            return Ok(());
+        }
+        self.keep_store(stored(
+            lane,
+            match not_applicable {
+                true => Outcome::NotApplicable { reason },
+                false => Outcome::Failed { reason },
+            },
+        ))
+    }
+}
+
+fn stored(lane: &Lane, outcome: Outcome<Held>) -> Store {
+    let StoreKey { column, name, rows, payload } = lane.store();
+    Store { column, name, rows, payload, outcome }
+}
+
+fn measured(lane: &Lane, name: &(String, String), outcome: Outcome<Measured>) -> Case {
+    Case {
+        section: name.0.clone(),
+        name: name.1.clone(),
+        column: lane.column.key.clone(),
+        rows: lane.rows,
+        payload: lane.payload,
+        state: State::Warm,
+        outcome,
+    }
+}
