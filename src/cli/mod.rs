@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use cuckoo::CuckooArgs;
 pub use db_bench::DbBenchArgs;
-pub use keys::KeysArgs;
+pub use keys::{KeysArgs, SwitchArg};
 pub use run::RunArgs;
 pub use sysbench::SysbenchArgs;
 pub use users::UsersArgs;

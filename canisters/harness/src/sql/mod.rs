@@ -14,7 +14,7 @@ use stablebench_protocol::{Inspected, Result, SqliteSettings};
 use stablebench_workload::sql::{Value, ValueRef};
 
 pub use content::{Table, content};
-pub use perform::perform;
+pub use perform::{perform, perform_unordered};
 
 /// A connection to a database.
 pub trait Sql {

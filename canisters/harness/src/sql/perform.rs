@@ -19,6 +19,29 @@ use std::hint::black_box;
 ///
 /// The engine's, where nothing can have changed.
 pub fn perform(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Performed> {
+    perform_with(sql, script, each, Place::Row)
+}
+
+/// The same for calls that answer rows in whichever order the engine finds them: a row's
+/// place in the digest of the results is that of its call.
+///
+/// # Errors
+///
+/// Those of [`perform`].
+pub fn perform_unordered(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Performed> {
+    perform_with(sql, script, each, Place::Call)
+}
+
+/// What tells rows apart that look alike.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The number of the row.
+    Row,
+    /// The number of the call that answered it.
+    Call,
+}
+
+fn perform_with(sql: &mut dyn Sql, script: &Script, each: bool, place: Place) -> Result<Performed> {
     let mut texts: Vec<&str> = script.statements.iter().map(String::as_str).collect();
     let begin = texts.len();
     if script.transaction != Transaction::Statement {
@@ -55,7 +78,7 @@ pub fn perform(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Perform
         .sum::<u64>();
     let results = match script.writes {
         true => None,
-        false => Some(results(sql, &texts[..begin], script)?),
+        false => Some(results(sql, &texts[..begin], script, place)?),
     };
     Ok(Performed { measurement, each: costs, results })
 }
@@ -122,17 +145,21 @@ fn copy(row: &dyn Row) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The digest of all rows that a script reads, in their order.
+/// The digest of all rows that a script reads.
 fn results(
     sql: &mut dyn Sql,
     texts: &[&str],
     script: &Script,
+    place: Place,
 ) -> Result<stablebench_protocol::Digest> {
     let mut digest = ContentDigest::default();
     sql.prepared(texts, &mut |statements| {
-        for call in script.operations.iter().flatten() {
+        for (number, call) in (0..).zip(script.operations.iter().flatten()) {
             statements.run(call.statement, &call.parameters, &mut |row| {
-                let place = digest.value().rows;
+                let place = match place {
+                    Place::Row => digest.value().rows,
+                    Place::Call => number,
+                };
                 let mut columns = Vec::with_capacity(row.columns());
                 for column in 0..row.columns() {
                     columns.push(row.get(column)?);

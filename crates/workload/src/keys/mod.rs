@@ -5,10 +5,10 @@
 //!      └──────── witch_watch ────────┘     a row for each movie on a user's list
 //! ```
 //!
-//! Users are called witches, as where this was published. A job is one step: creating the tables, adding users, adding movies, adding links (one
-//! user's list an operation), and the two questions. Which rows there are and which are asked
-//! for follows from the seed alone; the schema and the kind of key decide how the same rows
-//! are stored.
+//! Users are called witches, as where this was published. A job is one step: creating the
+//! tables, adding users, adding movies, adding links (one user's list an operation), and the
+//! two questions. Which rows there are and which are asked for follows from the seed alone;
+//! the schema and the kind of key decide how the same rows are stored.
 
 mod id;
 mod model;
@@ -21,7 +21,7 @@ use crate::sql::{Call, Script, Transaction, Value};
 
 pub use id::ROWS_A_MILLISECOND;
 pub use model::Model;
-pub use schema::{LINKS, USER_INDEX, WATCH_INDEX, create, link_columns, link_order};
+pub use schema::{LINKS, TABLES, USER_INDEX, WATCH_INDEX, create, link_columns, link_order};
 
 use id::Identity;
 use row::Rows;

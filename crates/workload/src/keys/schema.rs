@@ -15,6 +15,8 @@
 
 use stablebench_protocol::{KeyKind, Keys, LinkSchema};
 
+/// All tables.
+pub const TABLES: [&str; 3] = ["witches", "movies", LINKS];
 /// The link table.
 pub const LINKS: &str = "witch_watch";
 /// Its index on the user.
