@@ -25,6 +25,9 @@ pub struct KeysArgs {
     /// What identifies users, movies and, in the schemas a and b, links.
     #[arg(long, value_delimiter = ',', default_values = ["integer", "ulid", "uuidv4", "uuidv7"])]
     pub keys: Vec<KeyArg>,
+    /// Rows that come into being in a millisecond: among those, ULIDs and UUIDv7s are in no order.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rows_a_millisecond: u64,
     /// Whether SQLite looks for the user and the movie of each link that is added.
     #[arg(long, value_enum, default_value_t = SwitchArg::On)]
     pub foreign_keys: SwitchArg,

@@ -14,6 +14,9 @@ pub struct Keys {
     pub movies: u64,
     /// How many movies each user has on the list; all that there are where those are fewer.
     pub watches: u64,
+    /// How many rows come into being in a millisecond; ids with a time are in no order among
+    /// those. Not 0.
+    pub rows_a_millisecond: u64,
     /// Whether SQLite looks for the user and the movie of a link that is added.
     pub foreign_keys: bool,
     /// What is done.

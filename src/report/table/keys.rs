@@ -53,20 +53,12 @@ fn links(results: &Results) -> Grid {
         };
         [Cell::text(schema)].into_iter().chain(values.iter().map(cell)).collect()
     };
-    let mut notes = Vec::new();
-    if let Some(first) = results.columns.first() {
-        notes.push(format!("×: beside {}.", first.key));
-    }
-    notes.push(
-        "The ids of a millisecond (of 16 rows) are in no order: ULIDs and UUIDv7s are made one by \
-         one."
-            .to_owned(),
-    );
+    let notes = results.columns.first().map(|first| format!("×: beside {}.", first.key));
     Grid {
         title: "Adding a link: instructions a row of a list".to_owned(),
         header: header("schema", results),
         rows: schemas(results).into_iter().map(row).collect(),
-        notes,
+        notes: notes.into_iter().collect(),
         lines: true,
     }
 }

@@ -82,6 +82,7 @@ pub fn plan(args: &KeysArgs) -> Result<Plan> {
                 users: args.rows / args.watches,
                 movies,
                 watches: args.watches,
+                rows_a_millisecond: args.rows_a_millisecond,
                 foreign_keys: args.foreign_keys == SwitchArg::On,
                 task: KeysTask::Create,
             };
@@ -177,6 +178,7 @@ fn command(args: &KeysArgs) -> String {
     command.value("--questions", args.questions);
     command.values("--schemas", args.schemas.iter().map(typed));
     command.values("--keys", args.keys.iter().map(typed));
+    command.value("--rows-a-millisecond", args.rows_a_millisecond);
     command.value("--foreign-keys", typed(&args.foreign_keys));
     command.run(&args.run)
 }

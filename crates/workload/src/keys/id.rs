@@ -7,18 +7,14 @@
 //!   UUIDv4    48 random │ version │ 12 random │ variant │ 62 random                16 bytes
 //! ```
 //!
-//! The clock is seeded. It goes on by a millisecond every [`ROWS_A_MILLISECOND`] rows, which
-//! is about what the published run did, and for a moment longer between two lists. Ids of
-//! one millisecond are in no order, since ULIDs and UUIDs are made one by one and none looks
-//! at the one before.
+//! The clock is seeded. It goes on by a millisecond every so many rows, as the job says, and
+//! for a moment longer between two lists. Ids of one millisecond are in no order, since ULIDs
+//! and UUIDs are made one by one and none looks at the one before.
 
 use stablebench_protocol::{KeyKind, Keys};
 
 use crate::Rng;
 use crate::sql::Value;
-
-/// Rows that come into being in a millisecond.
-pub const ROWS_A_MILLISECOND: u64 = 16;
 
 /// 2023-07-15, in milliseconds since 1970.
 const BEGINNING: u64 = 1_689_379_200_000;
@@ -65,15 +61,16 @@ impl Identity {
     /// When the row came into being, in milliseconds since 1970.
     pub fn milliseconds(self, job: &Keys, seed: u64) -> u64 {
         let start = BEGINNING + random(seed, PURPOSE_CLOCK, 0).below(24 * HOUR);
+        let a_millisecond = job.rows_a_millisecond.max(1);
         match self {
-            Self::Movie(number) => start + number / ROWS_A_MILLISECOND,
+            Self::Movie(number) => start + number / a_millisecond,
             // Later than the last movie, whatever their number.
-            Self::User(number) => start + HOUR + (job.movies + number) / ROWS_A_MILLISECOND,
+            Self::User(number) => start + HOUR + (job.movies + number) / a_millisecond,
             Self::Link { user, place } => {
-                let a_list = job.watches / ROWS_A_MILLISECOND + PAUSE + 1;
+                let a_list = job.watches / a_millisecond + PAUSE + 1;
                 let pause = random(seed, PURPOSE_CLOCK, user + 1).below(PAUSE);
-                let before = (job.movies + job.users) / ROWS_A_MILLISECOND + user * a_list;
-                start + 2 * HOUR + before + pause + place / ROWS_A_MILLISECOND
+                let before = (job.movies + job.users) / a_millisecond + user * a_list;
+                start + 2 * HOUR + before + pause + place / a_millisecond
             }
         }
     }
@@ -154,12 +151,16 @@ mod tests {
 
     #[test]
     fn the_clock_never_goes_back() {
-        let job = keys(KeyKind::Ulid);
-        for seed in 0..20 {
-            let times: Vec<u64> =
-                identities(&job).iter().map(|row| row.milliseconds(&job, seed)).collect();
-            assert!(times.is_sorted(), "seed {seed}");
-            assert!(times[0] >= BEGINNING);
+        for rows_a_millisecond in [0, 1, 3, 16, 1_000] {
+            let job = Keys { rows_a_millisecond, ..keys(KeyKind::Ulid) };
+            for seed in 0..20 {
+                let times: Vec<u64> =
+                    identities(&job).iter().map(|row| row.milliseconds(&job, seed)).collect();
+                assert!(times.is_sorted(), "seed {seed}");
+                assert!(times[0] >= BEGINNING);
+                let once = times.windows(2).all(|two| two[0] < two[1]);
+                assert_eq!(once, rows_a_millisecond < 2, "a time of its own for each row");
+            }
         }
     }
 

@@ -19,7 +19,6 @@ use stablebench_protocol::{Keys, KeysTask};
 
 use crate::sql::{Call, Script, Transaction, Value};
 
-pub use id::ROWS_A_MILLISECOND;
 pub use model::Model;
 pub use schema::{LINKS, TABLES, USER_INDEX, WATCH_INDEX, create, link_columns, link_order};
 

@@ -127,7 +127,16 @@ pub mod tests {
 
     /// A job of 12 users with 20 of 40 movies each.
     pub fn job(schema: LinkSchema, key: KeyKind, task: KeysTask) -> Keys {
-        Keys { schema, key, users: 12, movies: 40, watches: 20, foreign_keys: true, task }
+        Keys {
+            schema,
+            key,
+            users: 12,
+            movies: 40,
+            watches: 20,
+            rows_a_millisecond: 16,
+            foreign_keys: true,
+            task,
+        }
     }
 
     const SCHEMAS: [LinkSchema; 5] = [
