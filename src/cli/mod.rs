@@ -1,5 +1,6 @@
 //! What can be typed. What it means is decided in `commands` and `suites`.
 
+mod all;
 mod cuckoo;
 mod db_bench;
 mod keys;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use all::{AllArgs, defaults};
 pub use cuckoo::CuckooArgs;
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
@@ -71,6 +73,8 @@ pub enum Suite {
     Sysbench(Box<SysbenchArgs>),
     /// Point reads of a cuckoo hash table beside those of a map and of SQLite.
     Cuckoo(Box<CuckooArgs>),
+    /// Every suite with its defaults, each into a file of its own.
+    All(Box<AllArgs>),
 }
 
 /// Where a suite runs.

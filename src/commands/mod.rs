@@ -1,5 +1,6 @@
 //! What the commands do.
 
+mod all;
 mod call;
 mod compare;
 mod replica;
@@ -28,7 +29,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::List) => {
             let mut out = std::io::stdout().lock();
             for (name, question) in SUITES {
-                writeln!(out, "{name:<8} {question}")?;
+                writeln!(out, "{name:<9} {question}")?;
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -28,6 +28,7 @@ pub fn suite(suite: &Suite) -> Result<ExitCode> {
         Suite::Keys(args) => (&args.run, Planned::Lanes(keys::plan(args)?)),
         Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
         Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
+        Suite::All(args) => return super::all::all(args),
     };
     if args.list {
         print(&planned.list())?;

@@ -61,23 +61,42 @@ pub fn is_floor(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suites::SUITES;
 
     fn committed(name: &str) -> String {
         std::fs::read_to_string(crate::canisters::root().join(name)).unwrap()
     }
 
-    /// What is shown is the committed run, as this build prints it.
+    /// What is shown are the committed runs, as this build prints them.
     #[test]
     fn the_committed_results_are_shown_as_this_build_prints_them() {
-        let saved = committed("results/users.json");
-        let results = Results::parse(&saved).unwrap();
-        assert!(results.to_json().unwrap() == saved, "nothing is lost in reading");
-        let all = render(&results, Format::Markdown).unwrap();
-        assert!(committed("results/users.md") == all, "renew it: scripts/renew-results");
+        for (suite, _) in SUITES {
+            let saved = committed(&format!("results/{suite}.json"));
+            let results = Results::parse(&saved).unwrap();
+            assert!(results.to_json().unwrap() == saved, "nothing of {suite} is lost in reading");
+            let all = render(&results, Format::Markdown).unwrap();
+            let shown = committed(&format!("results/{suite}.md"));
+            assert!(shown == all, "renew it: scripts/renew-results {suite}");
+        }
+    }
+
+    #[test]
+    fn the_newest_table_is_of_the_committed_run() {
+        let results = Results::parse(&committed("results/users.json")).unwrap();
         let insert = render(&results.only(&["insert".to_owned()]).unwrap(), Format::Markdown);
         let readme = committed("README.md");
         let (_, rest) = readme.split_once("<!-- table -->\n").unwrap();
         let (shown, _) = rest.split_once("<!-- end of table -->").unwrap();
         assert!(shown.trim() == insert.unwrap().trim(), "renew it: scripts/renew-results");
+    }
+
+    /// All were measured by one canister.
+    #[test]
+    fn the_committed_results_are_of_one_module() {
+        let module = |suite: &str| {
+            let saved = committed(&format!("results/{suite}.json"));
+            Results::parse(&saved).unwrap().canister.sha256
+        };
+        assert!(SUITES.iter().all(|(suite, _)| module(suite) == module("users")));
     }
 }

@@ -33,6 +33,7 @@ fn updates_are_for_controllers() {
     // Each would be done for a controller.
     let tried = BTreeSet::from([
         refused::<Worked>(one, "work", (count_all(),)),
+        refused::<Performed>(one, "perform", (setup(),)),
         refused::<Measurement>(one, "add_users", rows(btree, 5, 10, 1)),
         refused::<Measurement>(one, "add_users_btree", range),
         refused::<Measurement>(one, "add_users_sqlite", range),

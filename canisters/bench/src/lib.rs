@@ -66,7 +66,7 @@ impl Canister for Bench {
             }
             Engine::Sqlite => {
                 self.manage()?;
-                Ok(&mut self.sqlite)
+                Ok(self.sqlite.users())
             }
             Engine::Append | Engine::Array if self.managed => {
                 Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
@@ -82,7 +82,7 @@ impl Canister for Bench {
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
         self.manage()?;
-        self.sqlite.database(storage)
+        Ok(self.sqlite.sql(storage))
     }
 
     fn occupant(&self) -> Occupant {
@@ -102,11 +102,7 @@ impl Canister for Bench {
     }
 
     fn save(&mut self, payload_bytes: u32) -> Result<()> {
-        let state = State {
-            payload_bytes,
-            sqlite_config: self.sqlite.pragmas().config(),
-            sqlite_created: self.sqlite.is_created(),
-        };
+        let state = self.sqlite.state(payload_bytes);
         if self.managed {
             self.sqlite.close();
             SettingsMemory::open().save(&state)

@@ -99,6 +99,12 @@ pub struct Pragmas {
     pub cache_size: i32,
 }
 
+impl Default for Pragmas {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
 impl Pragmas {
     /// What `ic-rusqlite` 0.5 opens its connection with.
     pub const DEFAULT: Self = Self {

@@ -1,4 +1,4 @@
-//! A whole suite through the tool, on both replicas, compared by the tool.
+//! Whole suites through the tool, on both replicas, compared by the tool.
 
 use std::path::Path;
 
@@ -6,20 +6,32 @@ use crate::canister::Replica;
 use crate::embedded::Embedded;
 use crate::tool::{stablebench, stderr, stdout};
 
+// Each suite, small.
+pub const USERS: &[&str] =
+    &["users", "--rows=600", "--batches=1,20", "--journal-modes=persist,wal"];
+pub const DB_BENCH: &[&str] = &["db-bench", "--num=400"];
+pub const KEYS: &[&str] = &["keys", "--rows=300", "--questions=5"];
+pub const SYSBENCH: &[&str] = &["sysbench", "--rows=300"];
+pub const CUCKOO: &[&str] = &["cuckoo", "--num=600"];
+
 /// Runs a small users suite and saves it under that name.
 pub fn run(replica: &dyn Replica, directory: &Path, name: &str) {
+    measure(USERS, replica, directory, name);
+}
+
+fn measure(suite: &[&str], replica: &dyn Replica, directory: &Path, name: &str) {
     let mut command = stablebench(directory);
-    command.args(["run", "users", "--rows=600", "--batches=1,20"]);
-    command.args(["--journal-modes=persist,wal", "--out", name]);
+    command.arg("run").args(suite).args(["--out", name]);
     replica.choose(&mut command);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-pub fn suite(replica: &dyn Replica) {
+/// A suite costs the same on both replicas.
+pub fn suite(replica: &dyn Replica, suite: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
-    run(&Embedded, directory.path(), "embedded.json");
-    run(replica, directory.path(), "tested.json");
+    measure(suite, &Embedded, directory.path(), "embedded.json");
+    measure(suite, replica, directory.path(), "tested.json");
     equal(directory.path(), "embedded.json", "tested.json");
 }
 

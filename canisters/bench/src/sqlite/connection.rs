@@ -1,24 +1,22 @@
-//! The one connection, opened with the pragmas in one order.
+//! The one connection to the database in stable memory, opened with the pragmas in one
+//! order.
 //!
 //! `ic-rusqlite` keeps the pragmas for a connection in a `HashMap`, whose order is
 //! not fixed, and opens the connection when it is first used. Here it is given no
 //! pragmas, and they are issued on the fresh connection.
 
+use super::statements::{CACHED, Prepared};
 use super::storage;
 use ic_rusqlite::{ConnectionConfig, with_connection};
-use stablebench_harness::Pragmas;
+use stablebench_harness::sql::Statements;
+use stablebench_harness::{Pragmas, Sql};
 use stablebench_protocol::{Error, Result};
 
 /// The connection, open or not.
+#[derive(Default)]
 pub struct Connection {
     pragmas: Pragmas,
     open: bool,
-}
-
-impl Default for Connection {
-    fn default() -> Self {
-        Self::new(Pragmas::DEFAULT)
-    }
 }
 
 impl Connection {
@@ -27,35 +25,44 @@ impl Connection {
         Self { pragmas, open: false }
     }
 
-    /// What the connection is opened with.
-    pub fn pragmas(&self) -> Pragmas {
+    /// Runs `work` on the connection, which is opened where it is closed.
+    fn with<T>(&mut self, work: impl FnOnce(&ic_rusqlite::Connection) -> Result<T>) -> Result<T> {
+        self.open()?;
+        with_connection(|connection| work(&connection))
+    }
+}
+
+impl Sql for Connection {
+    fn pragmas(&self) -> Pragmas {
         self.pragmas
     }
 
-    /// Whether the connection is open.
-    pub fn is_open(&self) -> bool {
+    fn replace_pragmas(&mut self, pragmas: Pragmas) {
+        self.close();
+        self.pragmas = pragmas;
+    }
+
+    fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Runs `work` on the connection, which is opened where it is closed.
-    pub fn with<T>(
-        &mut self,
-        work: impl FnOnce(&mut ic_rusqlite::Connection) -> ic_rusqlite::Result<T>,
-    ) -> Result<T> {
-        if !self.open {
-            self.open()?;
+    fn open(&mut self) -> Result<()> {
+        if self.open {
+            return Ok(());
         }
-        with_connection(|mut connection| work(&mut connection)).map_err(sqlite_error)
+        let mut config = ConnectionConfig::new();
+        config.pragma_settings.clear();
+        ic_rusqlite::set_connection_config(config);
+        self.open = true;
+        let statements = self.pragmas.statements();
+        let outcome = with_connection(|connection| {
+            connection.set_prepared_statement_cache_capacity(CACHED);
+            execute(&connection, &statements)
+        });
+        outcome.inspect_err(|_| self.close())
     }
 
-    /// Bytes of heap of the page cache; none where the connection is closed.
-    pub fn cache_bytes(&self) -> u64 {
-        // Asking a connection that is closed would open it.
-        if self.open { with_connection(|connection| storage::cache_bytes(&connection)) } else { 0 }
-    }
-
-    /// Closes the connection.
-    pub fn close(&mut self) {
+    fn close(&mut self) {
         // Closing one that was never open would open it first.
         if self.open {
             ic_rusqlite::close_connection();
@@ -63,24 +70,37 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, and opens the next one with other pragmas.
-    pub fn replace_pragmas(&mut self, pragmas: Pragmas) {
-        self.close();
-        self.pragmas = pragmas;
+    fn is_autocommit(&mut self) -> bool {
+        !self.open || with_connection(|connection| connection.is_autocommit())
     }
 
-    fn open(&mut self) -> Result<()> {
-        let mut config = ConnectionConfig::new();
-        config.pragma_settings.clear();
-        ic_rusqlite::set_connection_config(config);
-        self.open = true;
-        let statements = self.pragmas.statements();
-        let outcome = with_connection(|connection| connection.execute_batch(&statements));
-        outcome.map_err(|error| {
-            self.close();
-            sqlite_error(error)
+    fn batch(&mut self, statements: &str) -> Result<()> {
+        self.with(|connection| execute(connection, statements))
+    }
+
+    fn prepared(
+        &mut self,
+        statements: &[&str],
+        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
+    ) -> Result<()> {
+        self.with(|connection| {
+            work(&mut Prepared::new(connection, statements).map_err(sqlite_error)?)
         })
     }
+
+    fn virtual_bytes(&self) -> u64 {
+        storage::virtual_bytes()
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        // Asking a connection that is closed would open it.
+        if self.open { with_connection(|connection| storage::cache_bytes(&connection)) } else { 0 }
+    }
+}
+
+/// Executes statements, whatever rows they answer.
+pub fn execute(connection: &ic_rusqlite::Connection, statements: &str) -> Result<()> {
+    connection.execute_batch(statements).map_err(sqlite_error)
 }
 
 /// SQLite's error in the protocol's words.

@@ -1,109 +1,72 @@
-//! SQLite through `ic-rusqlite`: a table with an integer primary key.
+//! SQLite through `ic-rusqlite`: a database in stable memory, and one on the heap.
 
 mod connection;
-mod database;
-mod key_value;
-mod settings;
-mod sql;
+mod heap;
+mod statements;
 mod storage;
 
 use connection::Connection;
-use sql::Heap;
-use stablebench_harness::{Pragmas, Sql, State};
-use stablebench_protocol::{Result, Storage};
-use stablebench_workload::{Amount, Selected};
-use std::hint::black_box;
-
-const CREATE: &str = "CREATE TABLE IF NOT EXISTS users (\
-                      id INTEGER PRIMARY KEY AUTOINCREMENT, username TEXT NOT NULL)";
+use heap::Heap;
+use stablebench_harness::sql::Users;
+use stablebench_harness::{Database, KeyValue, Pragmas, Sql, State};
+use stablebench_protocol::{Result, SqliteSettings, Storage};
 
 /// The engine.
 #[derive(Default)]
 pub struct Sqlite {
-    connection: Connection,
-    /// Whether the table was created.
-    created: bool,
-    /// Whether checks opened a connection that the message found closed.
-    opened_for_checks: bool,
-    /// The database on the heap, once it is used.
-    heap: Option<Heap>,
+    users: Users<Connection>,
+    heap: Heap,
 }
 
 impl Sqlite {
-    /// As it was before an upgrade.
+    /// As it was before an upgrade, which the database on the heap does not survive.
     pub fn restore(state: &State) -> Self {
-        Self {
-            connection: Connection::new(Pragmas::new(state.sqlite_config)),
-            created: state.sqlite_created,
-            opened_for_checks: false,
-            heap: None,
+        let pragmas = Pragmas::new(state.sqlite_config);
+        let users = Users::restore(Connection::new(pragmas), state);
+        let mut heap = Heap::default();
+        heap.replace_pragmas(pragmas);
+        Self { users, heap }
+    }
+
+    /// What an upgrade must keep.
+    pub fn state(&self, payload_bytes: u32) -> State {
+        self.users.state(payload_bytes)
+    }
+
+    /// Rows of the users suite.
+    pub fn users(&mut self) -> &mut dyn KeyValue {
+        &mut self.users
+    }
+
+    /// The database that is there.
+    pub fn sql(&mut self, storage: Storage) -> &mut dyn Sql {
+        match storage {
+            Storage::Stable => self.users.sql(),
+            Storage::Heap => &mut self.heap,
         }
-    }
-
-    pub fn pragmas(&self) -> Pragmas {
-        self.connection.pragmas()
-    }
-
-    pub fn is_created(&self) -> bool {
-        self.created
-    }
-
-    /// Closes the connection.
-    pub fn close(&mut self) {
-        self.connection.close();
-    }
-
-    /// The database that is there, or on the heap.
-    pub fn database(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
-        if storage == Storage::Stable {
-            return Ok(self);
-        }
-        let heap = match self.heap.take() {
-            Some(heap) => heap,
-            None => Heap::open(&self.pragmas())?,
-        };
-        Ok(self.heap.insert(heap))
-    }
-
-    /// For checks: notes whether the connection was closed before.
-    fn check<T>(
-        &mut self,
-        check: impl FnOnce(&mut ic_rusqlite::Connection) -> ic_rusqlite::Result<T>,
-    ) -> Result<T> {
-        self.opened_for_checks |= !self.connection.is_open();
-        self.connection.with(check)
-    }
-
-    /// For work: one prepared statement, executed for each row.
-    fn execute(
-        &mut self,
-        sql: &str,
-        rows: Selected<'_>,
-        execute: impl Fn(&mut ic_rusqlite::CachedStatement<'_>, i64) -> ic_rusqlite::Result<usize>,
-    ) -> Result<()> {
-        self.connection.with(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            rows.try_each(|id| execute(&mut statement, id as i64).map(drop))
-        })
-    }
-
-    /// For work: rows of ids and texts, which a prepared statement answers for each value.
-    fn query(
-        &mut self,
-        sql: &str,
-        query: impl FnOnce(&mut ic_rusqlite::CachedStatement<'_>) -> ic_rusqlite::Result<Amount>,
-    ) -> Result<Amount> {
-        self.connection.with(|connection| query(&mut connection.prepare_cached(sql)?))
     }
 }
 
-/// Copies ids and texts.
-fn copy_rows(mut rows: ic_rusqlite::Rows<'_>) -> ic_rusqlite::Result<Amount> {
-    let mut read = Amount::default();
-    while let Some(row) = rows.next()? {
-        let (id, username) = (row.get::<_, i64>(0)?, row.get::<_, String>(1)?);
-        read += Amount { rows: 1, bytes: username.len() as u64 };
-        black_box((id, username));
+impl Database for Sqlite {
+    fn configure(&mut self, pragmas: Pragmas) -> Result<SqliteSettings> {
+        let settings = self.users.configure(pragmas)?;
+        self.heap.replace_pragmas(pragmas);
+        Ok(settings)
     }
-    Ok(read)
+
+    fn settings(&mut self) -> Result<SqliteSettings> {
+        self.users.settings()
+    }
+
+    fn close(&mut self) {
+        self.users.close();
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.users.open()
+    }
+
+    fn vacuum(&mut self) -> Result<()> {
+        self.users.vacuum()
+    }
 }

@@ -1,7 +1,7 @@
-//! Where SQLite's pages are and how many.
+//! Where SQLite's pages are.
 
 use crate::manager;
-use ic_rusqlite::{Connection, Result, ffi};
+use ic_rusqlite::{Connection, ffi};
 
 /// The file system, which has the journal, and the database.
 const FILE_SYSTEM: std::ops::RangeInclusive<u8> = 101..=118;
@@ -10,14 +10,6 @@ const DATABASE: u8 = 120;
 /// Bytes of the memories of the file system and the database.
 pub fn virtual_bytes() -> u64 {
     FILE_SYSTEM.map(manager::memory_bytes).sum::<u64>() + manager::memory_bytes(DATABASE)
-}
-
-/// Pages of the database that hold something.
-pub fn pages_in_use(connection: &Connection) -> Result<u64> {
-    let number = |pragma| -> Result<i64> {
-        connection.prepare_cached(pragma)?.query_row((), |row| row.get(0))
-    };
-    Ok((number("PRAGMA page_count")? - number("PRAGMA freelist_count")?) as u64)
 }
 
 /// Bytes of heap of the connection's page cache.

@@ -1,8 +1,9 @@
-use super::Sql;
+use super::{Sql, first_number};
 use crate::instructions;
 use stablebench_protocol::{DigestPart, Error, Result};
 use stablebench_workload::ContentDigest;
 use stablebench_workload::sql::{Value, add_row};
+use std::ops::ControlFlow;
 
 /// A table whose rows are read back.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,8 @@ pub fn content(
     // The position is the number of rows seen.
     let (mut skip, mut left) = (part.position, limit);
     for (place, table) in (0..).zip(tables) {
-        let rows = count(sql, table)?;
+        let count = format!("SELECT count(*) FROM {}", table.name);
+        let rows = first_number(sql, &count, &[])?.unwrap_or(0) as u64;
         let first = skip.min(rows);
         skip -= first;
         let taken = left.min(rows - first);
@@ -58,7 +60,7 @@ pub fn content(
                     columns.push(row.get(column)?);
                 }
                 add_row(&mut digest, place, columns);
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
             Ok(())
         })?;
@@ -69,18 +71,4 @@ pub fn content(
         done: left > 0,
         message_instructions: instructions(),
     })
-}
-
-fn count(sql: &mut dyn Sql, table: &Table<'_>) -> Result<u64> {
-    let mut rows = 0;
-    sql.prepared(&[&format!("SELECT count(*) FROM {}", table.name)], &mut |statements| {
-        statements.run(0, &[], &mut |row| {
-            if let stablebench_workload::sql::ValueRef::Integer(count) = row.get(0)? {
-                rows = count as u64;
-            }
-            Ok(())
-        })?;
-        Ok(())
-    })?;
-    Ok(rows)
 }

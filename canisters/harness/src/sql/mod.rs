@@ -9,15 +9,43 @@
 mod content;
 mod objects;
 mod perform;
+mod settings;
+mod users;
 
+use crate::Pragmas;
 use stablebench_protocol::{Inspected, Result, SqliteSettings};
 use stablebench_workload::sql::{Value, ValueRef};
+use std::ops::ControlFlow;
 
 pub use content::{Table, content};
 pub use perform::{perform, perform_unordered};
+pub use settings::number;
+pub use users::Users;
 
-/// A connection to a database.
+/// A connection to a database, which is opened by whatever needs it.
 pub trait Sql {
+    /// What the connection is opened with.
+    fn pragmas(&self) -> Pragmas;
+
+    /// Closes the connection, and opens the next one with other pragmas.
+    fn replace_pragmas(&mut self, pragmas: Pragmas);
+
+    /// Whether the connection is open.
+    fn is_open(&self) -> bool;
+
+    /// Opens the connection where it is closed, and issues the pragmas in their order.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; then it is closed.
+    fn open(&mut self) -> Result<()>;
+
+    /// Closes the connection.
+    fn close(&mut self);
+
+    /// Whether no transaction is open. Opens nothing.
+    fn is_autocommit(&mut self) -> bool;
+
     /// Executes statements that have no parameters and whose rows nobody wants.
     ///
     /// # Errors
@@ -41,7 +69,9 @@ pub trait Sql {
     /// # Errors
     ///
     /// The engine's.
-    fn settings(&mut self) -> Result<SqliteSettings>;
+    fn settings(&mut self) -> Result<SqliteSettings> {
+        settings::settings(self)
+    }
 
     /// Bytes of the virtual memories that the database is in; 0 where it is on the heap.
     fn virtual_bytes(&self) -> u64;
@@ -55,8 +85,8 @@ pub trait Statements {
     /// Whether the statement changes rows and answers none.
     fn writes(&self, statement: usize) -> bool;
 
-    /// Work: executes a statement, shows the rows that it answers, and tells how many rows
-    /// it changed.
+    /// Work: executes a statement, shows the rows that it answers until told to stop, and
+    /// tells how many rows it changed.
     ///
     /// # Errors
     ///
@@ -65,7 +95,7 @@ pub trait Statements {
         &mut self,
         statement: usize,
         parameters: &[Value],
-        row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+        row: &mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>>,
     ) -> Result<u64>;
 }
 
@@ -80,6 +110,29 @@ pub trait Row {
     ///
     /// Where there is no such column.
     fn get(&self, column: usize) -> Result<ValueRef<'_>>;
+}
+
+/// The number in the first column of the first row that a statement answers.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn first_number(
+    sql: &mut (impl Sql + ?Sized),
+    statement: &str,
+    parameters: &[Value],
+) -> Result<Option<i64>> {
+    let mut first = None;
+    sql.prepared(&[statement], &mut |statements| {
+        statements.run(0, parameters, &mut |row| {
+            if let ValueRef::Integer(number) = row.get(0)? {
+                first = Some(number);
+            }
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(())
+    })?;
+    Ok(first)
 }
 
 /// What the whole database takes.

@@ -7,9 +7,10 @@
 //! ncell     entries; an internal page has one child more
 //! ```
 
-use super::Sql;
+use super::{Sql, first_number};
 use stablebench_protocol::{Result, StoredObject};
 use stablebench_workload::sql::ValueRef;
+use std::ops::ControlFlow;
 
 const TREES: &str = "\
     SELECT dbstat.name, coalesce(sqlite_schema.tbl_name, dbstat.name), \
@@ -24,18 +25,8 @@ const TREES: &str = "\
 
 /// The b-trees; none where the engine was built without `dbstat`.
 pub fn objects(sql: &mut dyn Sql) -> Result<Vec<StoredObject>> {
-    let mut objects = Vec::new();
-    let answered = sql.prepared(
-        &["SELECT 1 FROM pragma_module_list WHERE name = 'dbstat'"],
-        &mut |statements| {
-            statements.run(0, &[], &mut |_| {
-                objects.push(());
-                Ok(())
-            })?;
-            Ok(())
-        },
-    );
-    if answered.is_err() || objects.is_empty() {
+    const KNOWN: &str = "SELECT 1 FROM pragma_module_list WHERE name = 'dbstat'";
+    if first_number(sql, KNOWN, &[]).ok().flatten().is_none() {
         return Ok(Vec::new());
     }
     let mut objects = Vec::new();
@@ -67,7 +58,7 @@ pub fn objects(sql: &mut dyn Sql) -> Result<Vec<StoredObject>> {
                 unused_bytes: number(10)?,
                 depth: number(11)?,
             });
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(())
     })?;

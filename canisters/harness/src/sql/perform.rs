@@ -4,6 +4,7 @@ use stablebench_protocol::{OperationCost, Performed, Result};
 use stablebench_workload::sql::{Call, Script, Transaction, ValueRef, add_row};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
+use std::ops::ControlFlow;
 
 /// Measures a script: preparing its statements, its operations, and its transactions.
 ///
@@ -98,7 +99,7 @@ fn transactions(
     let mut done = Amount::default();
     for transaction in script.operations.chunks(size) {
         if bounded {
-            statements.run(begin, &[], &mut |_| Ok(()))?;
+            statements.run(begin, &[], &mut |_| Ok(ControlFlow::Continue(())))?;
         }
         for operation in transaction {
             let Some(costs) = &mut costs else {
@@ -111,7 +112,7 @@ fn transactions(
             costs.push(OperationCost { instructions: after - before, allocated: 0 });
         }
         if bounded {
-            statements.run(begin + 1, &[], &mut |_| Ok(()))?;
+            statements.run(begin + 1, &[], &mut |_| Ok(ControlFlow::Continue(())))?;
         }
     }
     Ok(done)
@@ -123,7 +124,7 @@ fn calls(statements: &mut dyn Statements, calls: &[Call], done: &mut Amount) -> 
         let mut found = Amount::default();
         let changed = statements.run(call.statement, &call.parameters, &mut |row| {
             found += Amount { rows: 1, bytes: copy(row)? };
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         *done += found;
         *done += Amount { rows: changed, bytes: 0 };
@@ -165,7 +166,7 @@ fn results(
                     columns.push(row.get(column)?);
                 }
                 add_row(&mut digest, place, columns);
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
         }
         Ok(())

@@ -5,7 +5,6 @@ use crate::{Canister, measure, trap};
 use stablebench_protocol::{
     DigestPart, Error, Inspected, Keys, KeysTask, Part, Performed, Result, Storage,
 };
-use stablebench_workload::sql::ValueRef;
 use stablebench_workload::{Amount, keys};
 
 pub fn perform<C: Canister>(canister: &mut C, job: &Keys, part: &Part) -> Result<Performed> {
@@ -44,23 +43,14 @@ pub fn inspect<C: Canister>(canister: &mut C, _: &Keys) -> Result<Inspected> {
 
 /// Creates the tables, on a connection that checks foreign keys or does not.
 fn create(sql: &mut dyn Sql, job: &Keys) -> Result<Performed> {
-    let asked = if job.foreign_keys { 1 } else { 0 };
+    let asked: i64 = if job.foreign_keys { 1 } else { 0 };
     sql.batch(&format!("PRAGMA foreign_keys = {asked}"))?;
-    let mut got = None;
-    sql.prepared(&["PRAGMA foreign_keys"], &mut |statements| {
-        statements.run(0, &[], &mut |row| {
-            if let ValueRef::Integer(value) = row.get(0)? {
-                got = Some(value);
-            }
-            Ok(())
-        })?;
-        Ok(())
-    })?;
-    if got != Some(asked) {
+    let got: i64 = sql::number(sql, "foreign_keys")?;
+    if got != asked {
         return Err(Error::SettingNotTaken {
             setting: "foreign_keys".to_owned(),
             asked: asked.to_string(),
-            got: got.map_or_else(String::new, |got| got.to_string()),
+            got: got.to_string(),
             reason: None,
         });
     }

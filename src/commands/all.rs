@@ -1,0 +1,87 @@
+//! `stablebench run all`: every suite with its defaults.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use super::run;
+use crate::cli::{AllArgs, RunArgs, Suite, defaults};
+use crate::interrupt::Interrupted;
+
+/// Where the files go, unless that is said.
+const FOLDER: &str = "stablebench-results";
+
+/// Runs one suite after the other. One that fails does not keep the others from running,
+/// an interruption does.
+pub fn all(args: &AllArgs) -> Result<ExitCode> {
+    let folder = args.run.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
+    let mut worst = ExitCode::SUCCESS;
+    let mut failed = Vec::new();
+    for suite in suites(&args.run, &folder)? {
+        match run::suite(&suite) {
+            Ok(code) if code == ExitCode::SUCCESS => {}
+            Ok(code) => worst = code,
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    if !failed.is_empty() {
+        bail!("{} suites failed:\n{}", failed.len(), failed.join("\n"));
+    }
+    Ok(worst)
+}
+
+/// Every suite, told what all are told.
+fn suites(run: &RunArgs, folder: &Path) -> Result<Vec<Suite>> {
+    let mut suites = vec![
+        Suite::Users(defaults()?),
+        Suite::DbBench(defaults()?),
+        Suite::Keys(defaults()?),
+        Suite::Sysbench(defaults()?),
+        Suite::Cuckoo(defaults()?),
+    ];
+    for suite in &mut suites {
+        let (name, args) = match suite {
+            Suite::Users(args) => ("users", &mut args.run),
+            Suite::DbBench(args) => ("db-bench", &mut args.run),
+            Suite::Keys(args) => ("keys", &mut args.run),
+            Suite::Sysbench(args) => ("sysbench", &mut args.run),
+            Suite::Cuckoo(args) => ("cuckoo", &mut args.run),
+            Suite::All(_) => continue,
+        };
+        *args = RunArgs { out: Some(folder.join(name).with_extension("json")), ..run.clone() };
+    }
+    Ok(suites)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suites::SUITES;
+    use clap::Parser;
+
+    /// None is forgotten, and each has the name that it is run by.
+    #[test]
+    fn all_suites_are_run() {
+        let args: AllArgs = defaults().unwrap();
+        let suites = suites(&args.run, Path::new("folder")).unwrap();
+        let files: Vec<PathBuf> = suites
+            .iter()
+            .map(|suite| match suite {
+                Suite::Users(args) => args.run.out("users"),
+                Suite::DbBench(args) => args.run.out("db-bench"),
+                Suite::Keys(args) => args.run.out("keys"),
+                Suite::Sysbench(args) => args.run.out("sysbench"),
+                Suite::Cuckoo(args) => args.run.out("cuckoo"),
+                Suite::All(args) => args.run.out("all"),
+            })
+            .collect();
+        let names: Vec<PathBuf> =
+            SUITES.iter().map(|(name, _)| PathBuf::from(format!("folder/{name}.json"))).collect();
+        assert_eq!(files, names);
+        for (name, _) in SUITES {
+            assert!(crate::cli::Cli::try_parse_from(["stablebench", "run", name]).is_ok());
+        }
+    }
+}
