@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use all::{AllArgs, defaults};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
-pub use keys::KeysArgs;
+pub use keys::{KeysArgs, SwitchArg};
 pub use run::RunArgs;
 pub use sysbench::{KeyArg, SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;

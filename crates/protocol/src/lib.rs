@@ -26,7 +26,7 @@ pub use digest::{Digest, DigestPart};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
-pub use keys::Keys;
+pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
 pub use measurement::Measurement;
 pub use sqlite::{
     JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,

@@ -86,9 +86,12 @@ fn of_suite(results: &Results, style: Style) -> Result<Vec<Grid>> {
     }
 }
 
-/// `1 000 000 rows of 100 bytes`.
+/// `1 000 000 rows of 100 bytes`; without the bytes where rows have no such text.
 fn store_title(rows: u64, payload: u32) -> String {
-    format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into()))
+    match payload {
+        0 => format!("{} rows", Grouped(rows)),
+        payload => format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into())),
+    }
 }
 
 /// What SQLite runs with, as it was read back.
