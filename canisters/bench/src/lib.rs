@@ -30,7 +30,7 @@ use points::Stores;
 use records::BtreeRecords;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, Points, Records, Sql, State};
+use stablebench_harness::{Canister, Database, KeyValue, Points, Records, Sql};
 use stablebench_protocol::{CrateVersion, Cuckoo, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
@@ -103,7 +103,8 @@ impl Canister for Bench {
             Engine::Append | Engine::Array if self.managed => {
                 Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
             }
-            Engine::Sqlite | Engine::Append | Engine::Array => self.floor.records(engine),
+            Engine::Append | Engine::Array => self.floor.records(engine),
+            Engine::Sqlite | Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
         }
     }
 
