@@ -10,12 +10,12 @@ use super::{Setting, journal_mode, locking_mode, synchronous};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     #[error(
-        "no setting is called so; a setting is an engine ({}) or sqlite/JOURNAL_MODE, after which \
+        "no setting is called so; a setting is an engine ({engines}) or sqlite/JOURNAL_MODE, after which \
          may stand ,page_size=…  ,cache_size=…  ,synchronous=…  ,locking_mode=…",
-        engines()
+        engines = engines()
     )]
     Setting,
-    #[error("{0} is no journal mode; there are: {}", names(&JOURNAL_MODES, journal_mode))]
+    #[error("{0} is no journal mode; there are: {known}", known = names(&JOURNAL_MODES, journal_mode))]
     JournalMode(String),
     #[error("{0} is no value of {1}; {2}")]
     Value(String, &'static str, String),
