@@ -6,6 +6,7 @@ mod canister;
 mod cold;
 mod contents;
 mod cuckoo;
+mod db_bench;
 mod floors;
 mod life;
 mod measurements;
