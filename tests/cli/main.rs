@@ -20,6 +20,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+mod keys;
 mod users;
 
 #[test]

@@ -159,8 +159,8 @@ fn claims(results: &Results) -> Result<Option<Grid>> {
                 "Published: {}, {}, with {} links.",
                 published.source, published.url, Grouped(published.rows)
             ),
-            "There in seconds, here in instructions. Fan-out grows with the tables until they have \
-             three levels."
+            "There in seconds, here in instructions. The fan-out is that of a few pages, and varies \
+             with the size."
                 .to_owned(),
         ],
         lines: false,
