@@ -14,11 +14,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use all::{AllArgs, defaults};
-pub use cuckoo::CuckooArgs;
+pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
 pub use run::RunArgs;
-pub use sysbench::SysbenchArgs;
+pub use sysbench::{KeyArg, SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place};
 

@@ -2,6 +2,7 @@
 
 mod all;
 mod call;
+mod ceilings;
 mod compare;
 mod replica;
 mod report;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 
+use super::ceilings::ceilings;
 use super::replica::target;
 use crate::canisters::{self, BENCH, Built};
 use crate::cli::{RunArgs, Suite};
@@ -34,8 +35,11 @@ pub fn suite(suite: &Suite) -> Result<ExitCode> {
         print(&planned.list())?;
         return Ok(ExitCode::SUCCESS);
     }
-    run(args, &planned)?;
-    Ok(ExitCode::SUCCESS)
+    let results = run(args, &planned)?;
+    match suite {
+        Suite::Sysbench(args) => ceilings(args, &results),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// What a suite is going to measure.

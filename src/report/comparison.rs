@@ -20,6 +20,13 @@ pub fn render(found: &Comparison, format: Format) -> Result<String> {
     }
 }
 
+/// What makes a comparison fail, and how much was compared, without the ratios.
+pub fn verdict(found: &Comparison, markdown: bool) -> String {
+    let text = Text { markdown };
+    let failures = [Kind::Missing, Kind::Ratio, Kind::Average, Kind::Value];
+    failures.map(|kind| text.failures(found, kind)).concat() + &summary(found) + "\n"
+}
+
 struct Text {
     markdown: bool,
 }

@@ -5,6 +5,7 @@ mod callers;
 mod canister;
 mod cold;
 mod contents;
+mod cuckoo;
 mod floors;
 mod life;
 mod measurements;

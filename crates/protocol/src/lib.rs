@@ -19,8 +19,8 @@ mod sqlite;
 mod sysbench;
 mod work;
 
-pub use cuckoo::Cuckoo;
-pub use db_bench::DbBench;
+pub use cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups, PointStore};
+pub use db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use digest::{Digest, DigestPart};
 pub use engine::Engine;
@@ -31,7 +31,7 @@ pub use measurement::Measurement;
 pub use sqlite::{
     JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,
 };
-pub use sysbench::Sysbench;
+pub use sysbench::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.

@@ -108,8 +108,14 @@ impl ValueRef<'_> {
     }
 }
 
+/// Whether a statement's rows have an order; without one, SQL promises none.
+pub fn is_ordered(statement: &str) -> bool {
+    statement.contains("ORDER BY")
+}
+
 /// Adds a row to a digest. For content in no order the place is 0; for results in an
-/// order it is the row's number.
+/// order it is the row's number, and for results of a statement in none the number of the
+/// first of them.
 pub fn add_row<'a>(
     digest: &mut ContentDigest,
     place: u64,

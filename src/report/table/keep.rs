@@ -43,12 +43,11 @@ pub fn stores(results: &Results) -> Grid {
 }
 
 fn row(store: &Store) -> Vec<Cell> {
-    let label = match store.name.as_str() {
-        "" => heading(&store.column),
-        name => format!("{name}: {}", heading(&store.column)),
-    };
     let mut cells = vec![
-        Cell::text(label),
+        match store.name.as_str() {
+            "" => Cell::text(heading(&store.column)),
+            name => Cell::Text(format!("{}, {name}", heading(&store.column))),
+        },
         Cell::text(Grouped(store.rows)),
         Cell::text(Grouped(store.payload.into())),
     ];

@@ -4,6 +4,7 @@
 mod cuckoo;
 mod db_bench;
 mod grid;
+mod histogram;
 mod keep;
 mod keys;
 mod price;
@@ -37,6 +38,8 @@ impl Export for Table {
             }
         }
         let mut grids: Vec<Grid> = Vec::new();
+        // Its sections have a layout of their own.
+        sections.retain(|_| results.suite != suites::sysbench::NAME);
         for section in sections {
             grids.extend(section::grids(results, section, style));
             if section == "insert" {
@@ -50,7 +53,10 @@ impl Export for Table {
         grids.extend(spread::grid(results));
         grids.extend(keep::writes(results));
         if !results.stores.is_empty() {
-            grids.push(keep::stores(results));
+            // Stores of db-bench are emptied again and again; it has a table of its own.
+            if results.suite != suites::db_bench::NAME {
+                grids.push(keep::stores(results));
+            }
             grids.extend(settings(results));
         }
         let mut text = String::new();
@@ -91,19 +97,23 @@ fn store_title(rows: u64, payload: u32) -> String {
 /// What SQLite runs with, as it was read back.
 fn settings(results: &Results) -> Option<Grid> {
     let mut rows: Vec<Vec<grid::Cell>> = Vec::new();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Vec<(&str, bool)> = Vec::new();
     for store in &results.stores {
         let Some(sqlite) = store.outcome.measured().and_then(|held| held.sqlite.as_ref()) else {
             continue;
         };
-        if seen.contains(&store.column.as_str()) {
+        // A database on the heap may run with others than one in stable memory.
+        let held = store.outcome.measured();
+        let memory = held.is_some_and(|held| held.virtual_bytes == Some(0));
+        let known = (store.column.as_str(), memory);
+        if seen.contains(&known) {
             continue;
         }
-        seen.push(&store.column);
+        seen.push(known);
         let word =
             |value: &dyn std::fmt::Debug| grid::Cell::text(format!("{value:?}").to_lowercase());
         rows.push(vec![
-            grid::Cell::text(heading(&store.column)),
+            grid::Cell::Text(heading(&store.column) + if memory { ", in memory" } else { "" }),
             word(&sqlite.journal_mode),
             word(&sqlite.synchronous),
             word(&sqlite.locking_mode),

@@ -1,10 +1,189 @@
-//! Tables of the suite sysbench alone.
+//! Tables of the suite sysbench: a workload a row, the two sides and the multiplier, and the
+//! averages beside the published ones.
 
 use anyhow::Result;
 
-use super::grid::{Grid, Style};
-use crate::results::Results;
+use super::grid::{Cell, Grid, Style};
+use crate::cli::SysbenchPlace;
+use crate::compare::{Comparison, Gates, Means, compare};
+use crate::report::heading;
+use crate::report::number::{Factor, Grouped};
+use crate::results::{Case, Outcome, Results};
+use crate::suites::sysbench::Section;
+use crate::suites::sysbench::published::Published;
 
-pub fn grids(_results: &Results, _style: Style) -> Result<Vec<Grid>> {
-    Ok(Vec::new())
+/// All tables of a run; nothing where a side has no figures at all.
+pub fn grids(results: &Results, style: Style) -> Result<Vec<Grid>> {
+    let [base, other] = &results.columns[..] else { return Ok(Vec::new()) };
+    let sides = [base.key.as_str(), other.key.as_str()];
+    let published = Published::read()?;
+    let found = compare(results, results, Some((sides[0], sides[1])), Gates::default())?;
+    let mut grids: Vec<Grid> = Section::all()
+        .filter(|section| results.section(&section.name()).next().is_some())
+        .map(|section| multipliers(results, sides, section, &found, &published, style))
+        .collect();
+    grids.push(averages(sides, &found, &published));
+    grids.extend(places(results, sides));
+    Ok(grids)
+}
+
+/// A section in the published layout.
+fn multipliers(
+    results: &Results,
+    sides: [&str; 2],
+    section: Section,
+    found: &Comparison,
+    published: &Published,
+    style: Style,
+) -> Grid {
+    let section_name = section.name();
+    let mut names: Vec<&str> = Vec::new();
+    for case in results.section(&section_name) {
+        if !names.contains(&case.name.as_str()) {
+            names.push(&case.name);
+        }
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for name in names {
+        let cases = sides.map(|side| results.case(&section_name, name, side));
+        let operations = cases.iter().flatten().find_map(|case| case.measured());
+        let ratio = found.rows.iter().find(|row| row.section == section_name && row.name == name);
+        rows.push(vec![
+            Cell::text(name),
+            operations.map_or(Cell::Absent, |of| Cell::text(Grouped(of.operations))),
+            instructions(cases[0]),
+            instructions(cases[1]),
+            factor(ratio.map(|row| row.ratio)),
+            factor(published.ratio(&section_name, name)),
+        ]);
+        for (side, case) in sides.iter().zip(cases) {
+            reasons.extend(reason(side, case));
+        }
+    }
+    let average = mean(found, &section_name).map(|means| means.arithmetic);
+    rows.push(vec![
+        Cell::text("average"),
+        Cell::text(""),
+        Cell::text(""),
+        Cell::text(""),
+        factor(average),
+        factor(published.average(&section_name)),
+    ]);
+    reasons.sort_unstable();
+    reasons.dedup();
+    let mut header = vec!["workload".to_owned(), "operations".to_owned()];
+    header.extend(sides.map(|side| style.narrow(&heading(side))));
+    header.extend(["multiplier".to_owned(), "published".to_owned()]);
+    let sizes = results.section(&section_name).map(|case| case.rows).max().unwrap_or(0);
+    Grid {
+        title: format!("{}: instructions, {} rows", section.title(), Grouped(sizes)),
+        header,
+        rows,
+        notes: reasons,
+        lines: false,
+    }
+}
+
+fn instructions(case: Option<&Case>) -> Cell {
+    let Some(case) = case else { return Cell::Absent };
+    match case.measured() {
+        Some(measured) => Cell::Number { value: measured.instructions, base: None, best: false },
+        None => Cell::missing(&case.outcome),
+    }
+}
+
+fn reason(side: &str, case: Option<&Case>) -> Option<String> {
+    let (mark, reason) = match &case?.outcome {
+        Outcome::Measured(_) => return None,
+        Outcome::NotApplicable { reason } => ("n/a", reason),
+        Outcome::Failed { reason } => ("failed", reason),
+    };
+    Some(format!("{mark}: {}: {reason}", heading(side)))
+}
+
+/// Every section's average and largest multiplier, and the published average.
+fn averages(sides: [&str; 2], found: &Comparison, published: &Published) -> Grid {
+    let mut rows = Vec::new();
+    for section in Section::all() {
+        let name = section.name();
+        let Some(means) = mean(found, &name) else { continue };
+        let of_section = found.rows.iter().filter(|row| row.section == name);
+        let largest = of_section.max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+        rows.push(vec![
+            Cell::text(section.title()),
+            factor(Some(means.arithmetic)),
+            largest.map_or(Cell::Absent, |row| {
+                Cell::Text(format!("{} {}", row.name, Factor(row.ratio)))
+            }),
+            factor(published.average(&name)),
+        ]);
+    }
+    let header = ["section", "average", "largest", "published"];
+    Grid {
+        title: format!("Averages of multipliers: {} / {}", heading(sides[1]), heading(sides[0])),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+        notes: vec![format!(
+            "Published: {}, {} rows: {} / {}, wall time, median of {} runs. Those are other sides \
+             than ours and another unit; what can be compared is the layout, and which section is \
+             the dearest. Published ceilings: {} for a workload, {} for an average.",
+            published.source,
+            Grouped(published.rows),
+            published.other,
+            published.base,
+            published.runs,
+            published.ceilings.ratio,
+            published.ceilings.average,
+        )],
+        lines: false,
+    }
+}
+
+/// What stable memory costs each side: against the same workload in memory.
+fn places(results: &Results, sides: [&str; 2]) -> Option<Grid> {
+    let mut rows = Vec::new();
+    for memory in Section::all().filter(|of| of.place == SysbenchPlace::Memory) {
+        let mut row = vec![Cell::Text(memory.title().replace(", in memory,", ","))];
+        for side in sides {
+            for place in [SysbenchPlace::Stable, SysbenchPlace::Autocommit] {
+                row.push(factor(against(results, side, memory, Section { place, ..memory })));
+            }
+        }
+        if row.iter().skip(1).any(|cell| *cell != Cell::Absent) {
+            rows.push(row);
+        }
+    }
+    let mut header = vec!["workloads".to_owned()];
+    for side in sides {
+        let side = heading(side);
+        header.extend([side.clone(), format!("{side}, each statement a transaction")]);
+    }
+    (!rows.is_empty()).then(|| Grid {
+        title: "What stable memory costs: averages against the same workload in memory".to_owned(),
+        header,
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    })
+}
+
+/// The average of what a section's workloads cost in the one against the other.
+fn against(results: &Results, side: &str, base: Section, other: Section) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0_u32);
+    for case in results.section(&base.name()).filter(|case| case.column == side) {
+        let base = case.measured()?.instructions;
+        let other = results.case(&other.name(), &case.name, side)?.measured()?.instructions;
+        sum += other as f64 / base.max(1) as f64;
+        count += 1;
+    }
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+fn mean<'a>(found: &'a Comparison, section: &str) -> Option<&'a Means> {
+    found.sections.iter().find(|means| means.section.as_deref() == Some(section))
+}
+
+fn factor(ratio: Option<f64>) -> Cell {
+    ratio.map_or(Cell::Absent, |ratio| Cell::text(Factor(ratio)))
 }

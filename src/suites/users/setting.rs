@@ -1,5 +1,7 @@
 //! An engine and how it is set: a column of the tables.
 
+mod parse;
+
 use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
 
 use crate::results::Column;

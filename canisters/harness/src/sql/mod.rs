@@ -18,7 +18,8 @@ use stablebench_workload::sql::{Value, ValueRef};
 use std::ops::ControlFlow;
 
 pub use content::{Table, content};
-pub use perform::{perform, perform_unordered};
+pub(crate) use perform::copy;
+pub use perform::perform;
 pub use settings::number;
 pub use users::Users;
 

@@ -1,7 +1,7 @@
 use super::{Row, Sql, Statements};
 use crate::{instructions, measure, trap};
 use stablebench_protocol::{OperationCost, Performed, Result};
-use stablebench_workload::sql::{Call, Script, Transaction, ValueRef, add_row};
+use stablebench_workload::sql::{Call, Script, Transaction, ValueRef, add_row, is_ordered};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -20,29 +20,6 @@ use std::ops::ControlFlow;
 ///
 /// The engine's, where nothing can have changed.
 pub fn perform(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Performed> {
-    perform_with(sql, script, each, Place::Row)
-}
-
-/// The same for calls that answer rows in whichever order the engine finds them: a row's
-/// place in the digest of the results is that of its call.
-///
-/// # Errors
-///
-/// Those of [`perform`].
-pub fn perform_unordered(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Performed> {
-    perform_with(sql, script, each, Place::Call)
-}
-
-/// What tells rows apart that look alike.
-#[derive(Clone, Copy)]
-enum Place {
-    /// The number of the row.
-    Row,
-    /// The number of the call that answered it.
-    Call,
-}
-
-fn perform_with(sql: &mut dyn Sql, script: &Script, each: bool, place: Place) -> Result<Performed> {
     let mut texts: Vec<&str> = script.statements.iter().map(String::as_str).collect();
     let begin = texts.len();
     if script.transaction != Transaction::Statement {
@@ -79,7 +56,7 @@ fn perform_with(sql: &mut dyn Sql, script: &Script, each: bool, place: Place) ->
         .sum::<u64>();
     let results = match script.writes {
         true => None,
-        false => Some(results(sql, &texts[..begin], script, place)?),
+        false => Some(results(sql, &texts[..begin], script)?),
     };
     Ok(Performed { measurement, each: costs, results })
 }
@@ -133,7 +110,7 @@ fn calls(statements: &mut dyn Statements, calls: &[Call], done: &mut Amount) -> 
 }
 
 /// Copies the columns of a row, as who reads them would.
-fn copy(row: &dyn Row) -> Result<u64> {
+pub(crate) fn copy(row: &dyn Row) -> Result<u64> {
     let mut bytes = 0;
     for column in 0..row.columns() {
         let value = row.get(column)?;
@@ -146,21 +123,19 @@ fn copy(row: &dyn Row) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The digest of all rows that a script reads.
+/// The digest of all rows that a script reads, in their order where they have one.
 fn results(
     sql: &mut dyn Sql,
     texts: &[&str],
     script: &Script,
-    place: Place,
 ) -> Result<stablebench_protocol::Digest> {
     let mut digest = ContentDigest::default();
     sql.prepared(texts, &mut |statements| {
-        for (number, call) in (0..).zip(script.operations.iter().flatten()) {
+        for call in script.operations.iter().flatten() {
+            let before = digest.value().rows;
+            let ordered = is_ordered(texts[call.statement]);
             statements.run(call.statement, &call.parameters, &mut |row| {
-                let place = match place {
-                    Place::Row => digest.value().rows,
-                    Place::Call => number,
-                };
+                let place = if ordered { digest.value().rows } else { before };
                 let mut columns = Vec::with_capacity(row.columns());
                 for column in 0..row.columns() {
                     columns.push(row.get(column)?);

@@ -17,7 +17,7 @@ pub fn perform<C: Canister>(canister: &mut C, job: &Keys, part: &Part) -> Result
         | KeysTask::Wants
         | KeysTask::Watchers => {
             let script = keys::script(job, part.seed, part.from, part.count);
-            sql::perform_unordered(sql, &script, part.each)
+            sql::perform(sql, &script, part.each)
         }
     }
 }

@@ -62,20 +62,22 @@ impl Model {
             }
             KeysTask::Wants => {
                 let mut found = Found::default();
-                for (question, number) in numbers.enumerate() {
+                for number in numbers {
+                    let before = found.rows();
                     let user = rows.asked_user(number);
                     for link in self.wanted().filter(|link| link.user == user) {
-                        found.add(question, rows.title(link.movie));
+                        found.add(before, rows.title(link.movie));
                     }
                 }
                 found.into()
             }
             KeysTask::Watchers => {
                 let mut found = Found::default();
-                for (question, number) in numbers.enumerate() {
+                for number in numbers {
+                    let before = found.rows();
                     let movie = rows.asked_movie(number);
                     for link in self.wanted().filter(|link| link.movie == movie) {
-                        found.add(question, rows.name(link.user));
+                        found.add(before, rows.name(link.user));
                     }
                 }
                 found.into()
@@ -106,9 +108,14 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, question: usize, value: Value) {
+    fn rows(&self) -> u64 {
+        self.digest.value().rows
+    }
+
+    /// `before` rows were found by the questions before this one.
+    fn add(&mut self, before: u64, value: Value) {
         self.bytes += value.as_ref().bytes();
-        add_row(&mut self.digest, question as u64, [value.as_ref()]);
+        add_row(&mut self.digest, before, [value.as_ref()]);
     }
 }
 

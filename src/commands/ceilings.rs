@@ -1,0 +1,32 @@
+//! What the other side of a run may cost at most against the base.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use super::run::print;
+use crate::cli::{Format, SysbenchArgs};
+use crate::compare::{Gates, compare};
+use crate::report::comparison;
+use crate::results::Results;
+
+/// Names what is above a ceiling; exit code 1 if anything is. Without ceilings, nothing.
+///
+/// What is printed for a program to read is left alone: then it goes to stderr.
+pub fn ceilings(args: &SysbenchArgs, results: &Results) -> Result<ExitCode> {
+    let SysbenchArgs { max_ratio, max_average, .. } = *args;
+    if max_ratio.is_none() && max_average.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (base, other) = (args.base.key(), args.other.key());
+    let gates = Gates { threshold: None, max_ratio, max_average };
+    let found = compare(results, results, Some((&base, &other)), gates)?;
+    match args.run.format {
+        Format::Table | Format::Markdown => {
+            let markdown = args.run.format == Format::Markdown;
+            print(&format!("\n{}", comparison::verdict(&found, markdown)))?;
+        }
+        Format::Csv | Format::Json => eprint!("{}", comparison::verdict(&found, false)),
+    }
+    Ok(if found.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,92 @@
+//! The tables of the suite: a shape of key, a place, and whether rows are changed.
+
+use stablebench_protocol::{KeyShape, Storage, SysbenchWorkload};
+use stablebench_workload::sysbench::shape::SHAPES;
+use stablebench_workload::sysbench::workload::writes;
+
+use crate::cli::SysbenchPlace;
+
+const PLACES: [SysbenchPlace; 3] =
+    [SysbenchPlace::Memory, SysbenchPlace::Stable, SysbenchPlace::Autocommit];
+
+/// A table of the published layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    pub shape: KeyShape,
+    pub place: SysbenchPlace,
+    pub writes: bool,
+}
+
+impl Section {
+    /// All 24, in the published order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        SHAPES.into_iter().flat_map(|shape| {
+            PLACES.into_iter().flat_map(move |place| {
+                [false, true].into_iter().map(move |writes| Self { shape, place, writes })
+            })
+        })
+    }
+
+    /// That of a workload.
+    pub fn of(shape: KeyShape, place: SysbenchPlace, workload: SysbenchWorkload) -> Self {
+        Self { shape, place, writes: writes(workload) }
+    }
+
+    /// The name in results: `integer memory reads`, …
+    pub fn name(self) -> String {
+        let place = match self.place {
+            SysbenchPlace::Memory => "memory",
+            SysbenchPlace::Stable => "stable",
+            SysbenchPlace::Autocommit => "autocommit",
+        };
+        format!("{} {place} {}", shape_name(self.shape), self.kind())
+    }
+
+    /// What its workloads do.
+    pub fn kind(self) -> &'static str {
+        if self.writes { "writes" } else { "reads" }
+    }
+
+    /// What readers are told.
+    pub fn title(self) -> String {
+        let shape = match self.shape {
+            KeyShape::Integer => "INTEGER keys",
+            KeyShape::Composite => "composite keys (a, b) WITHOUT ROWID",
+            KeyShape::Blob => "BLOB keys of 16 bytes",
+            KeyShape::Text => "TEXT keys of 32 digits",
+        };
+        format!("{shape}, {}, {}", self.place_title(), self.kind())
+    }
+
+    /// Where its tables are.
+    pub fn place_title(self) -> &'static str {
+        match self.place {
+            SysbenchPlace::Memory => "in memory",
+            SysbenchPlace::Stable => "on stable memory",
+            SysbenchPlace::Autocommit => "on stable memory, each statement a transaction",
+        }
+    }
+}
+
+/// What a section is about, from its name in results.
+pub fn describe(name: &str) -> Option<String> {
+    Section::all().find(|section| section.name() == name).map(Section::title)
+}
+
+/// One word for a shape.
+pub fn shape_name(shape: KeyShape) -> &'static str {
+    match shape {
+        KeyShape::Integer => "integer",
+        KeyShape::Composite => "composite",
+        KeyShape::Blob => "blob",
+        KeyShape::Text => "text",
+    }
+}
+
+/// Where a database is.
+pub fn storage_name(storage: Storage) -> &'static str {
+    match storage {
+        Storage::Heap => "in memory",
+        Storage::Stable => "on stable memory",
+    }
+}

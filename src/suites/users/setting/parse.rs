@@ -1,0 +1,180 @@
+//! A setting from its name: the other way round of [`Setting::key`].
+
+use std::str::FromStr;
+
+use stablebench_protocol::{Engine, JournalMode, LockingMode, Synchronous};
+
+use super::{Setting, journal_mode, locking_mode, synchronous};
+
+/// What is no setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    #[error(
+        "no setting is called so; a setting is an engine ({engines}) or sqlite/JOURNAL_MODE, after which \
+         may stand ,page_size=…  ,cache_size=…  ,synchronous=…  ,locking_mode=…",
+        engines = engines()
+    )]
+    Setting,
+    #[error("{0} is no journal mode; there are: {known}", known = names(&JOURNAL_MODES, journal_mode))]
+    JournalMode(String),
+    #[error("{0} is no value of {1}; {2}")]
+    Value(String, &'static str, String),
+    #[error(
+        "{0} is no setting of SQLite here; there are: page_size, cache_size, synchronous, locking_mode"
+    )]
+    Pragma(String),
+    #[error("{0} is set twice")]
+    Twice(String),
+}
+
+const JOURNAL_MODES: [JournalMode; 6] = [
+    JournalMode::Delete,
+    JournalMode::Truncate,
+    JournalMode::Persist,
+    JournalMode::Memory,
+    JournalMode::Wal,
+    JournalMode::Off,
+];
+
+const LEVELS: [Synchronous; 4] =
+    [Synchronous::Off, Synchronous::Normal, Synchronous::Full, Synchronous::Extra];
+
+const LOCKING_MODES: [LockingMode; 2] = [LockingMode::Normal, LockingMode::Exclusive];
+
+impl FromStr for Setting {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let Some(chosen) = text.strip_prefix("sqlite/") else {
+            let engine = Engine::ALL.into_iter().find(|engine| engine.name() == text);
+            return match engine {
+                Some(engine) if engine != Engine::Sqlite => Ok(Self::of(engine)),
+                _ => Err(Unknown::Setting),
+            };
+        };
+        let mut parts = chosen.split(',');
+        let mode = parts.next().unwrap_or_default();
+        let mode = named(&JOURNAL_MODES, journal_mode, mode)
+            .ok_or_else(|| Unknown::JournalMode(mode.to_owned()))?;
+        let mut setting = Self::sqlite(mode);
+        let mut seen: Vec<&str> = Vec::new();
+        for part in parts {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| Unknown::Pragma(part.to_owned()))?;
+            if seen.contains(&name) {
+                return Err(Unknown::Twice(name.to_owned()));
+            }
+            seen.push(name);
+            setting.set(name, value)?;
+        }
+        Ok(setting)
+    }
+}
+
+impl Setting {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Unknown> {
+        let unknown = |name, hint: String| move || Unknown::Value(value.to_owned(), name, hint);
+        let config = &mut self.sqlite;
+        match name {
+            "page_size" => {
+                let size = value
+                    .parse()
+                    .ok()
+                    .filter(|size: &u32| (512..=65_536).contains(size) && size.is_power_of_two());
+                let hint = "it is a power of two from 512 to 65536".to_owned();
+                config.page_size = Some(size.ok_or_else(unknown("page_size", hint))?);
+            }
+            "cache_size" => {
+                let hint = "it is a number of pages or, where negative, of KiB".to_owned();
+                let size = value.parse().ok();
+                config.cache_size = Some(size.ok_or_else(unknown("cache_size", hint))?);
+            }
+            "synchronous" => {
+                let hint = format!("there are: {}", names(&LEVELS, synchronous));
+                let level = named(&LEVELS, synchronous, value);
+                config.synchronous = Some(level.ok_or_else(unknown("synchronous", hint))?);
+            }
+            "locking_mode" => {
+                let hint = format!("there are: {}", names(&LOCKING_MODES, locking_mode));
+                let mode = named(&LOCKING_MODES, locking_mode, value);
+                config.locking_mode = Some(mode.ok_or_else(unknown("locking_mode", hint))?);
+            }
+            _ => return Err(Unknown::Pragma(name.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Option<T> {
+    all.iter().copied().find(|one| name(*one) == text)
+}
+
+fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
+}
+
+fn engines() -> String {
+    let others = Engine::ALL.into_iter().filter(|engine| *engine != Engine::Sqlite);
+    others.map(Engine::name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every combination of what may be chosen or left out.
+    #[test]
+    fn a_key_is_parsed_to_what_it_names() {
+        for engine in [Engine::Btree, Engine::Append, Engine::Array] {
+            assert_eq!(Setting::of(engine).key().parse(), Ok(Setting::of(engine)));
+        }
+        let or_none = |all: &[u32]| [None].into_iter().chain(all.iter().copied().map(Some));
+        let mut parsed = 0;
+        for mode in JOURNAL_MODES {
+            for page_size in or_none(&[512, 4_096, 65_536]) {
+                for cache_size in [None, Some(0), Some(-2_000), Some(i32::MIN), Some(i32::MAX)] {
+                    for synchronous in [None].into_iter().chain(LEVELS.map(Some)) {
+                        for locking_mode in [None].into_iter().chain(LOCKING_MODES.map(Some)) {
+                            let mut setting = Setting::sqlite(mode);
+                            setting.sqlite.page_size = page_size;
+                            setting.sqlite.cache_size = cache_size;
+                            setting.sqlite.synchronous = synchronous;
+                            setting.sqlite.locking_mode = locking_mode;
+                            assert_eq!(setting.key().parse(), Ok(setting), "{}", setting.key());
+                            parsed += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(parsed, 6 * 4 * 5 * 5 * 3);
+    }
+
+    #[test]
+    fn the_order_of_pragmas_does_not_matter() {
+        let one: Setting = "sqlite/off,locking_mode=normal,page_size=512".parse().unwrap();
+        assert_eq!(one.key(), "sqlite/off,page_size=512,locking_mode=normal");
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_in_one_line() {
+        for (text, part) in [
+            ("", "no setting is called so"),
+            ("sqlite", "sqlite/JOURNAL_MODE"),
+            ("btree/off", "an engine (btree, append, array)"),
+            ("sqlite/none", "none is no journal mode; there are: delete, truncate, persist"),
+            ("sqlite/off,pages=1", "pages is no setting of SQLite here"),
+            ("sqlite/off,page_size", "page_size is no setting"),
+            ("sqlite/off,", " is no setting"),
+            ("sqlite/off,page_size=1000", "a power of two from 512 to 65536"),
+            ("sqlite/off,page_size=256", "a power of two"),
+            ("sqlite/off,cache_size=many", "many is no value of cache_size"),
+            ("sqlite/off,synchronous=on", "there are: off, normal, full, extra"),
+            ("sqlite/off,locking_mode=Normal", "there are: normal, exclusive"),
+            ("sqlite/off,page_size=512,page_size=512", "page_size is set twice"),
+        ] {
+            let error = text.parse::<Setting>().unwrap_err().to_string();
+            assert!(error.contains(part) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+}

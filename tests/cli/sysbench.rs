@@ -1,0 +1,117 @@
+//! Runs of the suite sysbench: every workload, shape and place, the ceilings, and sides that
+//! are none.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{stablebench, stderr, stdout};
+
+/// Few rows, but more than one page of each table.
+const SMALL: &[&str] = &["run", "sysbench", "--rows=300", "--no-wall-time", "--format=json"];
+
+fn run(options: &[&str], directory: &Path) -> String {
+    let output = stablebench(&[SMALL, options].concat(), directory);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let saved = std::fs::read_to_string(directory.join("sysbench.json")).unwrap();
+    assert!(stdout(&output) == saved, "what is printed is what is saved");
+    saved
+}
+
+#[test]
+fn everything_is_measured_and_two_runs_are_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = run(&["--jobs=1"], directory.path());
+    let other = run(&["--jobs=3"], directory.path());
+    assert!(one == other, "two runs differ");
+    let results: Value = serde_json::from_str(&one).unwrap();
+    let cases = results["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2 * 23 * 3 * 4);
+    for case in cases {
+        // Its content and what it reads are those of the model, or it would have failed.
+        let measured = &case["outcome"]["measured"];
+        assert!(measured["instructions"].as_u64().is_some_and(|count| count > 0), "{case}");
+        let writes = case["section"].as_str().unwrap().ends_with("writes");
+        assert_eq!(measured["detail"]["digest"].is_object(), writes, "{case}");
+        assert_eq!(measured["detail"]["messages"], 1, "{case}");
+    }
+    let instructions = |section: &str, name: &str, column: &str| {
+        let case = cases.iter().find(|case| {
+            (&case["section"], &case["name"], &case["column"])
+                == (&section.into(), &name.into(), &column.into())
+        });
+        case.unwrap()["outcome"]["measured"]["instructions"].as_u64().unwrap()
+    };
+    let (base, other) = ("sqlite/persist", "sqlite/delete,locking_mode=normal");
+    // In memory both have their journal on the heap, and nothing is locked.
+    let in_memory = |column| instructions("text memory writes", "update_index", column);
+    let difference = in_memory(base).abs_diff(in_memory(other));
+    assert!(difference * 100 < in_memory(base), "{difference}");
+    let writes = |place: &str, column| {
+        instructions(&format!("integer {place} writes"), "update_non_index", column)
+    };
+    assert!(writes("memory", base) < writes("stable", base));
+    assert!(writes("stable", base) < writes("autocommit", base));
+    assert!(writes("autocommit", base) < writes("autocommit", other), "who locks anew pays");
+    // What SQLite runs with is read back in each place.
+    for store in results["stores"].as_array().unwrap() {
+        let held = &store["outcome"]["measured"];
+        let memory = store["name"].as_str().unwrap().ends_with("in memory");
+        let mode = match (memory, store["column"] == base) {
+            (true, _) => "memory",
+            (false, true) => "persist",
+            (false, false) => "delete",
+        };
+        assert_eq!(held["sqlite"]["journal_mode"], mode, "{store}");
+        assert_eq!(held["virtual_bytes"] == 0, memory, "{store}");
+    }
+}
+
+#[test]
+fn ceilings_end_with_exit_code_1_and_name_who_is_above() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |options: &[&str]| {
+        let of = ["run", "sysbench", "--rows=300", "--keys=integer", "--places=autocommit"];
+        let output = stablebench(&[&of, options].concat(), directory.path());
+        assert!(output.status.code().is_some_and(|code| code < 2), "{}", stderr(&output));
+        (output.status.code(), stdout(&output), stderr(&output))
+    };
+    let (code, table, _) = run(&[]);
+    assert_eq!(code, Some(0), "without ceilings nothing is too much: {table}");
+    assert!(table.contains("INTEGER keys, on stable memory, each statement a transaction, writes"));
+    for text in ["average", "multiplier", "published", "4.090×", "4.510×", "point_select"] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+    // Found again: nothing is measured a second time.
+    let (code, table, _) = run(&["--resume", "--max-ratio=1000", "--max-average=1000"]);
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.contains("0 above 1000×, 0 above 1000×"), "{table}");
+    let (code, table, _) = run(&["--resume", "--max-ratio=1.05", "--max-average=1.05"]);
+    assert_eq!(code, Some(1), "{table}");
+    let (_, verdict) = table.split_once("Above the largest ratio, 1.050×").unwrap();
+    assert!(verdict.contains("integer autocommit writes: update_non_index"), "{verdict}");
+    let (_, averages) = verdict.split_once("Sections above the largest average").unwrap();
+    assert!(averages.contains("integer autocommit writes "), "{averages}");
+    // For a program, results alone are on stdout.
+    let (code, json, told) = run(&["--resume", "--max-average=1.05", "--format=json"]);
+    assert_eq!(code, Some(1));
+    assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
+    assert!(told.contains("Sections above the largest average"), "{told}");
+}
+
+#[test]
+fn sides_that_are_none_are_told_in_one_message() {
+    let directory = tempfile::tempdir().unwrap();
+    for (option, told) in [
+        ("--base=sqlite/none", "none is no journal mode; there are: delete, truncate"),
+        ("--other=doltlite", "no setting is called so"),
+        ("--base=btree", "--base btree: it has no SQL"),
+        ("--other=sqlite/persist", "both sides are sqlite/persist"),
+        ("--max-ratio=0", "a ceiling is a ratio"),
+    ] {
+        let output = stablebench(&["run", "sysbench", option], directory.path());
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert_eq!(stdout(&output), "", "{option}");
+        assert!(stderr(&output).contains(told), "{option}: {}", stderr(&output));
+    }
+}
