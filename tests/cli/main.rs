@@ -22,6 +22,7 @@ fn stderr(output: &Output) -> String {
 
 mod cuckoo;
 mod db_bench;
+mod keys;
 mod sysbench;
 mod users;
 

@@ -116,8 +116,11 @@ fn sizes(results: &Results, schema: &str, style: Style) -> Option<Grid> {
     })
 }
 
+/// Whether a b-tree is the one that is meant.
+type Is = fn(&StoredObject) -> bool;
+
 /// The b-trees of the link table.
-const TREES: [(&str, fn(&StoredObject) -> bool); 4] = [
+const TREES: [(&str, Is); 4] = [
     ("table", |tree| is_of_links(tree) && !tree.index),
     ("index of the key", |tree| {
         is_of_links(tree) && tree.index && ![USER_INDEX, WATCH_INDEX].contains(&tree.name.as_str())
@@ -159,8 +162,8 @@ fn claims(results: &Results) -> Result<Option<Grid>> {
                 "Published: {}, {}, with {} links.",
                 published.source, published.url, Grouped(published.rows)
             ),
-            "There in seconds, here in instructions. Fan-out grows with the tables until they have \
-             three levels."
+            "There in seconds, here in instructions. The fan-out is that of a few pages, and varies \
+             with the size."
                 .to_owned(),
         ],
         lines: false,

@@ -182,3 +182,50 @@ fn command(args: &KeysArgs) -> String {
     command.value("--foreign-keys", typed(&args.foreign_keys));
     command.run(&args.run)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn args(typed: &str) -> KeysArgs {
+        let words = typed.split(' ').filter(|word| !word.is_empty());
+        match crate::cli::Cli::parse_from(words).command {
+            Some(crate::cli::Command::Run { suite: Some(crate::cli::Suite::Keys(args)) }) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Whatever was typed, the command that is printed measures the same.
+    #[test]
+    fn the_command_repeats_the_run() {
+        for typed in [
+            "",
+            "--rows 400000 --watches 200 --movies 10000 --seed 7",
+            "--schemas d,c-rowid --keys uuidv7,integer --foreign-keys off",
+            "--rows-a-millisecond 1 --questions 3 --nodes 34",
+        ] {
+            let first = plan(&args(&format!("stablebench run keys {typed}"))).unwrap();
+            let again = plan(&args(&first.outline.command)).unwrap();
+            assert_eq!(format!("{first:?}"), format!("{again:?}"));
+        }
+    }
+
+    /// A tenth as many movies as links, and each schema under each kind of key.
+    #[test]
+    fn the_published_size() {
+        let plan = plan(&args("stablebench run keys --rows 100000")).unwrap();
+        assert_eq!(plan.lanes.len(), 5 * 4);
+        for lane in &plan.lanes {
+            let operations: Vec<u64> = lane.steps.iter().map(|step| step.operations).collect();
+            assert_eq!(operations, [1, 10_000, 1_000, 1_000, 200, 200]);
+            assert_eq!(lane.rows, 100_000);
+        }
+    }
+
+    #[test]
+    fn a_combination_that_is_named_twice_is_measured_once() {
+        let plan = plan(&args("stablebench run keys --schemas a,a --keys ulid,ulid")).unwrap();
+        assert_eq!(plan.lanes.len(), 1);
+    }
+}

@@ -66,3 +66,48 @@ pub fn is_of_links(object: &StoredObject) -> bool {
 fn quotient(of: u64, to: u64) -> Option<f64> {
     (to > 0).then(|| of as f64 / to as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(table: &str, index: bool, bytes: u64, children: u64, internal: u64) -> StoredObject {
+        StoredObject {
+            name: String::new(),
+            table: table.to_owned(),
+            index,
+            bytes,
+            pages: bytes / 4_096,
+            internal_pages: internal,
+            overflow_pages: 0,
+            children,
+            leaf_entries: 0,
+            payload_bytes: 0,
+            unused_bytes: 0,
+            depth: 2,
+        }
+    }
+
+    #[test]
+    fn sums_leave_out_what_is_not_the_suites() {
+        let mut measured = crate::results::sample::full().cases.remove(0).measured().cloned();
+        let measured = measured.as_mut().unwrap();
+        let trees = vec![
+            tree("sqlite_schema", false, 4_096, 0, 0),
+            tree("users", false, 8_192, 7, 1),
+            tree("witch_watch", false, 40_960, 9, 1),
+            tree("witch_watch", true, 20_480, 104, 1),
+            tree("witch_watch", true, 12_288, 96, 1),
+            tree("movies", false, 4_096, 0, 0),
+        ];
+        measured.detail.as_mut().unwrap().stored.as_mut().unwrap().objects = trees;
+        let size = Size::of(measured).unwrap();
+        assert_eq!((size.bytes, size.index_bytes), (77_824, 32_768));
+        assert_eq!(size.index_share().map(f64::round), Some(42.0));
+        assert_eq!(size.index_fan_out(), Some(100.0));
+        assert_eq!(Size::default().index_fan_out(), None);
+        assert_eq!(Size::default().index_share(), None);
+        measured.detail.as_mut().unwrap().stored.as_mut().unwrap().objects.clear();
+        assert_eq!(Size::of(measured), None, "an engine without dbstat");
+    }
+}
