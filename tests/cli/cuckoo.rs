@@ -45,7 +45,7 @@ fn every_row_is_measured_and_two_runs_are_the_same() {
             cases.iter().filter(|case| case["section"] == "hit" && case["column"] == column);
         of.next().unwrap()["outcome"]["measured"]["instructions"].as_u64().unwrap() / 100
     };
-    assert!(each("cuckoo/murmur") * 5 < each("sqlite/delete"));
+    assert!(each("cuckoo/murmur") * 5 < each("sqlite/persist"));
     assert!(each("cuckoo/identity") * 5 < each("btree"));
 
     // Nothing is left to do.

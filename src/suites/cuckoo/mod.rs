@@ -195,7 +195,7 @@ fn column(store: StoreArg) -> Column {
         StoreArg::Murmur => table("murmur"),
         StoreArg::Identity => table("identity"),
         StoreArg::Btree => Setting::of(Engine::Btree).column(),
-        StoreArg::Sqlite => Setting::sqlite(JournalMode::Delete).column(),
+        StoreArg::Sqlite => Setting::sqlite(JournalMode::Persist).column(),
         StoreArg::Array => Setting::of(Engine::Array).column(),
     }
 }
