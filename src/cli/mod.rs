@@ -18,7 +18,7 @@ pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
 pub use run::RunArgs;
-pub use sysbench::{KeyArg, SysbenchArgs, SysbenchPlace};
+pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place};
 
