@@ -18,7 +18,7 @@ pub use cuckoo::CuckooArgs;
 pub use db_bench::DbBenchArgs;
 pub use keys::KeysArgs;
 pub use run::RunArgs;
-pub use sysbench::{KeyArg, SysbenchArgs, SysbenchPlace};
+pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place};
 
