@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use all::{AllArgs, defaults};
-pub use cuckoo::CuckooArgs;
+pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
-pub use keys::KeysArgs;
+pub use keys::{KeysArgs, SwitchArg};
 pub use run::RunArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;

@@ -136,6 +136,8 @@ fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
     let number = |value: fn(&Spread) -> u64| told(each.map(value));
     let allocated =
         each.map_or(Value::Untold, |each| Value::Text(each.worst.allocated.to_string()));
+    let buckets = each.filter(|each| !each.buckets.is_empty());
+    let buckets = buckets.map_or(Value::Untold, |each| Value::Text(format!("{:?}", each.buckets)));
     values.extend([
         ("least of an operation", number(|each| each.min)),
         ("p50 of an operation", number(|each| each.p50)),
@@ -148,6 +150,7 @@ fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
         ("allocated by the dearest", allocated),
         ("operations that allocate", number(|each| each.allocating)),
         ("sum of those", number(|each| each.allocating_sum)),
+        ("spread of operations", buckets),
     ]);
 }
 

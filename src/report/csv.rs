@@ -86,6 +86,7 @@ const FIELDS: &[Field] = &[
     ("each_worst_allocated", |case| each(case, |of| text(of.worst.allocated))),
     ("each_allocating", |case| each(case, |of| text(of.allocating))),
     ("each_allocating_sum", |case| each(case, |of| text(of.allocating_sum))),
+    ("each_buckets", |case| each(case, |of| serde_json::to_string(&of.buckets).ok())),
 ];
 
 fn text(value: impl ToString) -> Option<String> {
@@ -158,9 +159,11 @@ mod tests {
         let raw = line.iter().take(FIELDS.len());
         let mut shown: BTreeSet<String> =
             raw.filter(|one| one.parse::<i64>().is_ok()).map(str::to_owned).collect();
-        // Tables and indexes are one field, as in the file.
-        let objects = FIELDS.iter().position(|(name, _)| *name == "stored_objects").unwrap();
-        numbers(&serde_json::from_str(&line[objects]).unwrap(), &mut shown);
+        // Tables and indexes are one field, as in the file; so is how costs are spread.
+        for list in ["stored_objects", "each_buckets"] {
+            let list = FIELDS.iter().position(|(name, _)| *name == list).unwrap();
+            numbers(&serde_json::from_str(&line[list]).unwrap(), &mut shown);
+        }
         assert_eq!(found, shown);
         assert_eq!(line.len(), FIELDS.len() + PRICED.len());
         assert!(

@@ -39,6 +39,16 @@ impl fmt::Display for Short {
     }
 }
 
+/// A number with so many decimals: `0.36`.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed(pub f64, pub usize);
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:.*}", self.1, self.0))
+    }
+}
+
 /// How many times one number is the other: `0.36×`.
 #[derive(Clone, Copy, Debug)]
 pub struct Ratio(pub u64, pub u64);

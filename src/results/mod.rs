@@ -281,6 +281,22 @@ pub struct Spread {
     /// Operations that took or gave back units of storage, and their sum.
     pub allocating: u64,
     pub allocating_sum: u64,
+    /// How many operations cost how much, the cheapest first, without those that are empty;
+    /// not in older results.
+    #[serde(default)]
+    pub buckets: Vec<Bucket>,
+}
+
+/// Operations that cost about the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bucket {
+    /// Instructions: the least that an operation here can cost.
+    pub from: u64,
+    /// What it costs less than.
+    pub below: u64,
+    /// Operations.
+    pub count: u64,
 }
 
 /// The dearest operation.

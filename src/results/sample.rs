@@ -67,6 +67,7 @@ pub fn full() -> Results {
                     worst: Worst { index: 56, id: 57, allocated: -58 },
                     allocating: 59,
                     allocating_sum: 60,
+                    buckets: vec![Bucket { from: 97, below: 98, count: 99 }],
                 }),
             }),
         }],
@@ -140,7 +141,8 @@ pub fn store(column: &str) -> Store {
     }
 }
 
-fn detail(digest: Digest) -> Detail {
+/// What else is known of a measurement that left that content.
+pub fn detail(digest: Digest) -> Detail {
     Detail {
         messages: 30,
         counter_overhead: 31,

@@ -123,7 +123,10 @@ pub(super) fn is_too_much(error: &anyhow::Error) -> bool {
         )
     };
     error.downcast_ref::<Reject>().is_some_and(limit)
-        || matches!(error.downcast_ref::<Error>(), Some(Error::TooManyRows { .. }))
+        || matches!(
+            error.downcast_ref::<Error>(),
+            Some(Error::TooManyRows { .. } | Error::TooManyEach { .. })
+        )
 }
 
 /// Instructions of one more operation between two tries.

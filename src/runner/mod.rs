@@ -10,6 +10,7 @@
 //!         └─ job.rs        one step: messages, and what they must find
 //! ```
 
+mod buckets;
 mod capacity;
 mod case;
 mod content;

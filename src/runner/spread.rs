@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use stablebench_protocol::OperationCost;
 
+use super::buckets::buckets;
 use crate::results::{Spread, Worst};
 
 /// Percentiles by nearest rank: the smallest cost that at least so many percent of the
@@ -32,6 +33,7 @@ pub(super) fn spread(each: &[OperationCost], ids: impl Iterator<Item = u64>) -> 
         worst: Worst { index: worst as u64, id: ids[worst], allocated: each[worst].allocated },
         allocating: allocating.clone().count() as u64,
         allocating_sum: allocating.map(|cost| cost.instructions).sum(),
+        buckets: buckets(&costs),
     })
 }
 

@@ -5,6 +5,8 @@ mod callers;
 mod canister;
 mod cold;
 mod contents;
+mod cuckoo;
+mod db_bench;
 mod floors;
 mod life;
 mod measurements;

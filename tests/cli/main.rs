@@ -20,6 +20,9 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+mod cuckoo;
+mod db_bench;
+mod keys;
 mod sysbench;
 mod users;
 

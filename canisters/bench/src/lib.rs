@@ -5,7 +5,9 @@
 //! ```text
 //! ic_rusqlite::MEMORY_MANAGER, the only MemoryManager          or the floor
 //!   memory   0         StableBTreeMap                          (page 0: header,
-//!   memory 100         settings, written before an upgrade      then its rows)
+//!   memory  10         StableBTreeMap, keys of 16 bytes         then its rows)
+//!   memory  30 … 32    stores of the suite cuckoo
+//!   memory 100         settings, written before an upgrade
 //!   memory 101 … 118   ic-rusqlite's file system
 //!   memory 120         the database
 //! ```
@@ -18,14 +20,18 @@ mod btree;
 mod crates;
 mod library;
 mod manager;
+mod points;
+mod records;
 mod sqlite;
 
 use btree::Btree;
 use manager::SettingsMemory;
+use points::Stores;
+use records::BtreeRecords;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, Sql, State};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_harness::{Canister, Database, KeyValue, Points, Records, Sql};
+use stablebench_protocol::{CrateVersion, Cuckoo, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
 
@@ -37,7 +43,9 @@ static CANDID: [u8; include_bytes!("../bench.did").len()] = *include_bytes!("../
 #[derive(Default)]
 struct Bench {
     btree: Option<Btree>,
+    records: Option<BtreeRecords>,
     sqlite: Sqlite,
+    points: Option<Stores>,
     floor: Floor<StableMemory>,
     managed: bool,
 }
@@ -72,6 +80,7 @@ impl Canister for Bench {
                 Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
             }
             Engine::Append | Engine::Array => self.floor.engine(engine),
+            Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
         }
     }
 
@@ -83,6 +92,25 @@ impl Canister for Bench {
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
         self.manage()?;
         Ok(self.sqlite.sql(storage))
+    }
+
+    fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
+        match engine {
+            Engine::Btree => {
+                self.manage()?;
+                Ok(self.records.get_or_insert_default())
+            }
+            Engine::Append | Engine::Array if self.managed => {
+                Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
+            }
+            Engine::Append | Engine::Array => self.floor.records(engine),
+            Engine::Sqlite | Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
+        }
+    }
+
+    fn points(&mut self, job: &Cuckoo, seed: u64) -> Result<&mut dyn Points> {
+        self.manage()?;
+        self.points.get_or_insert_default().store(job, seed)
     }
 
     fn occupant(&self) -> Occupant {

@@ -1,6 +1,7 @@
-use crate::{KeyValue, Pragmas, Records, Sql};
+use crate::{KeyValue, Points, Pragmas, Records, Sql};
 use stablebench_protocol::{
-    CrateVersion, Engine, Error, Occupant, Result, SqliteDescription, SqliteSettings, Storage,
+    CrateVersion, Cuckoo, Engine, Error, Occupant, Result, SqliteDescription, SqliteSettings,
+    Storage,
 };
 
 /// A canister: which engines it has, and where its state goes at an upgrade.
@@ -40,6 +41,15 @@ pub trait Canister {
     /// Where the canister has none, or another engine owns the stable memory.
     fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
         Err(Error::EngineUnavailable { engine })
+    }
+
+    /// The store of a job of the suite cuckoo; not SQLite.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has none, or another engine owns the stable memory.
+    fn points(&mut self, _: &Cuckoo, _seed: u64) -> Result<&mut dyn Points> {
+        Err(Error::EngineUnavailable { engine: Engine::Cuckoo })
     }
 
     /// Who owns the stable memory.

@@ -13,12 +13,14 @@
 //! Nothing but the work is inside a measurement. Checks come first, so that a call
 //! that is refused has changed nothing.
 
+mod by_id;
 mod canister;
 mod endpoints;
 pub mod floor;
 mod host;
 mod key_value;
 mod measure;
+pub mod points;
 mod pragmas;
 mod presence;
 mod records;
@@ -27,13 +29,15 @@ mod state;
 mod suites;
 mod system;
 
+pub use by_id::ById;
 pub use canister::{Canister, Database};
 pub use endpoints::require_controller;
 pub use host::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
 pub use key_value::KeyValue;
 pub use measure::measure;
+pub use points::Points;
 pub use pragmas::{Keyword, Pragmas};
-pub use records::Records;
+pub use records::{Records, VisitRecord};
 pub use sql::Sql;
 pub use state::State;
 pub use system::{heap_pages, instructions, stable_pages, trap};

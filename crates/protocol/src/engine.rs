@@ -19,10 +19,13 @@ pub enum Engine {
     /// The floor: an array of slots on bare stable memory, indexed by id.
     #[serde(rename = "array")]
     Array,
+    /// A cuckoo hash table, built once. Only the suite cuckoo has it.
+    #[serde(rename = "cuckoo")]
+    Cuckoo,
 }
 
 impl Engine {
-    /// Every engine, in the order they are shown.
+    /// Every engine of the users suite, in the order they are shown.
     pub const ALL: [Self; 4] = [Self::Btree, Self::Sqlite, Self::Append, Self::Array];
 
     /// The name on the wire.
@@ -32,6 +35,7 @@ impl Engine {
             Self::Sqlite => "sqlite",
             Self::Append => "append",
             Self::Array => "array",
+            Self::Cuckoo => "cuckoo",
         }
     }
 }

@@ -19,14 +19,14 @@ mod sqlite;
 mod sysbench;
 mod work;
 
-pub use cuckoo::Cuckoo;
-pub use db_bench::DbBench;
+pub use cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups, PointStore};
+pub use db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 pub use describe::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use digest::{Digest, DigestPart};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
-pub use keys::Keys;
+pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
 pub use measurement::Measurement;
 pub use sqlite::{
     JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,

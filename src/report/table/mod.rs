@@ -4,6 +4,7 @@
 mod cuckoo;
 mod db_bench;
 mod grid;
+mod histogram;
 mod keep;
 mod keys;
 mod price;
@@ -52,7 +53,10 @@ impl Export for Table {
         grids.extend(spread::grid(results));
         grids.extend(keep::writes(results));
         if !results.stores.is_empty() {
-            grids.push(keep::stores(results));
+            // Stores of db-bench are emptied again and again; it has a table of its own.
+            if results.suite != suites::db_bench::NAME {
+                grids.push(keep::stores(results));
+            }
             grids.extend(settings(results));
         }
         let mut text = String::new();
@@ -82,9 +86,12 @@ fn of_suite(results: &Results, style: Style) -> Result<Vec<Grid>> {
     }
 }
 
-/// `1 000 000 rows of 100 bytes`.
+/// `1 000 000 rows of 100 bytes`; without the bytes where rows have no such text.
 fn store_title(rows: u64, payload: u32) -> String {
-    format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into()))
+    match payload {
+        0 => format!("{} rows", Grouped(rows)),
+        payload => format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into())),
+    }
 }
 
 /// What SQLite runs with, as it was read back.

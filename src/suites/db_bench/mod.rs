@@ -1,17 +1,39 @@
-//! The suite db-bench.
+//! The suite db-bench: LevelDB's benchmarks of SQLite, on stable memory.
+//!
+//! ```text
+//!   for each column:   install → configure → an empty store
+//!     for each benchmark, in the order typed:
+//!       make ready (empty the store, set synchronous)   → work, measured → check
+//! ```
+//!
+//! A benchmark works on what the one before it left.
+
+mod benchmark;
+mod lanes;
+pub mod published;
 
 use anyhow::Result;
 
+use super::command::{Command, typed};
 use super::lane::Plan;
 use super::outline::Outline;
 use crate::cli::DbBenchArgs;
 
+pub use benchmark::{BATCH, Benchmark};
+
 /// The name in results.
 pub const NAME: &str = "db-bench";
 
+/// The only section.
+pub const SECTION: &str = "benchmarks";
+
+/// SQLite's columns, of which `--use-rowids` chooses one.
+pub const WITH_ROWID: &str = "sqlite/with-rowid";
+pub const WITHOUT_ROWID: &str = "sqlite/without-rowid";
+
 /// What a section is about, from its name in results.
-pub fn describe(_section: &str) -> Option<String> {
-    None
+pub fn describe(section: &str) -> Option<String> {
+    (section == SECTION).then(|| "The benchmarks of db_bench, in its order".to_owned())
 }
 
 /// What the arguments mean.
@@ -20,6 +42,28 @@ pub fn describe(_section: &str) -> Option<String> {
 ///
 /// Where they ask for the impossible.
 pub fn plan(args: &DbBenchArgs) -> Result<Plan> {
-    let outline = Outline::new(NAME, format!("stablebench run {NAME}"), &args.run);
-    Ok(Plan { outline, lanes: Vec::new() })
+    let mut outline = Outline::new(NAME, command(args), &args.run);
+    outline.each = args.histogram;
+    Ok(Plan::new(outline, lanes::lanes(args)?))
 }
+
+fn command(args: &DbBenchArgs) -> String {
+    let mut command = Command::new(NAME);
+    command.values("--benchmarks", args.benchmarks.iter().map(typed));
+    command.value("--num", args.num);
+    if let Some(reads) = args.reads {
+        command.value("--reads", reads);
+    }
+    command.value("--value-size", args.value_size);
+    if let Some(rowids) = args.use_rowids {
+        command.value("--use-rowids", rowids);
+    }
+    command.value("--page-size", args.page_size);
+    if args.histogram {
+        command.flag("--histogram");
+    }
+    command.run(&args.run)
+}
+
+#[cfg(test)]
+mod tests;

@@ -182,7 +182,7 @@ impl UsersArgs {
     }
 }
 
-fn unique<T: PartialEq>(items: Vec<T>) -> Vec<T> {
+pub(super) fn unique<T: PartialEq>(items: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {
         if !seen.contains(&item) {

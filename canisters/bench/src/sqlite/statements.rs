@@ -87,7 +87,7 @@ impl Row for Answered<'_, '_> {
         Ok(match self.0.get_ref(column).map_err(sqlite_error)? {
             Got::Null => ValueRef::Null,
             Got::Integer(number) => ValueRef::Integer(number),
-            // No suite has such columns; its bits are a number as well.
+            // Its bits say which number it is.
             Got::Real(number) => ValueRef::Integer(number.to_bits() as i64),
             Got::Text(text) => ValueRef::Text(text),
             Got::Blob(bytes) => ValueRef::Blob(bytes),

@@ -20,10 +20,10 @@ use std::ops::ControlFlow;
 /// What ids must be multiples of.
 pub const ID_MULTIPLE: u64 = 5;
 
-const SLOT_HEADER_BYTES: u64 = 4;
+pub(super) const SLOT_HEADER_BYTES: u64 = 4;
 
 /// More than any canister has: offsets below cannot overflow.
-const MAX_BYTES: u64 = 1 << 40;
+pub(super) const MAX_BYTES: u64 = 1 << 40;
 
 /// The engine.
 #[derive(Clone, Debug, Default)]
@@ -32,11 +32,13 @@ pub struct Array<M> {
     rows: u64,
     slots: u64,
     slot_payload_bytes: Option<u32>,
+    /// A slot that is written or read by itself, kept so that none is allocated for each.
+    pub(super) buffer: Vec<u8>,
 }
 
 impl<M: RawMemory> Array<M> {
     pub(super) fn new(memory: M) -> Self {
-        Self { memory, rows: 0, slots: 0, slot_payload_bytes: None }
+        Self { memory, rows: 0, slots: 0, slot_payload_bytes: None, buffer: Vec::new() }
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -60,7 +62,7 @@ impl<M: RawMemory> Array<M> {
     }
 
     fn slot_bytes(&self) -> u64 {
-        SLOT_HEADER_BYTES + u64::from(self.slot_payload_bytes.unwrap_or(0))
+        SLOT_HEADER_BYTES + u64::from(self.slot_payload_bytes())
     }
 
     fn offset(&self, slot: u64) -> u64 {
@@ -73,10 +75,40 @@ impl<M: RawMemory> Array<M> {
         header != [0; SLOT_HEADER_BYTES as usize]
     }
 
-    /// Makes slots for ids, and decides how long they are where there are none.
-    fn make_slots(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        let bytes = *self.slot_payload_bytes.get_or_insert(payload.len() as u32);
-        let slots = self.slots.max(rows.largest() / ID_MULTIPLE + 1);
+    /// How many slots there are, free ones included.
+    pub(super) fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// Bytes of the longest payload that a slot holds.
+    pub(super) fn slot_payload_bytes(&self) -> u32 {
+        self.slot_payload_bytes.unwrap_or(0)
+    }
+
+    /// Writes to a slot that there is; `row` is what the slot begins with.
+    pub(super) fn overwrite_slot(&mut self, slot: u64, row: &[u8]) {
+        // One more stable read a row than an insert: rows are counted.
+        self.rows += u64::from(!self.is_filled(slot));
+        self.memory.write(self.offset(slot), row);
+    }
+
+    /// Frees a slot that there is.
+    pub(super) fn free_slot(&mut self, slot: u64) {
+        self.rows -= u64::from(self.is_filled(slot));
+        self.memory.write(self.offset(slot), &[0; SLOT_HEADER_BYTES as usize]);
+    }
+
+    /// Reads the whole of a slot that there is.
+    pub(super) fn read_slot(&self, slot: u64, bytes: &mut Vec<u8>) {
+        bytes.resize(self.slot_bytes() as usize, 0);
+        self.memory.read(self.offset(slot), bytes);
+    }
+
+    /// Makes slots up to the last that is needed, and decides how long they are where
+    /// there are none.
+    pub(super) fn make_slots(&mut self, last: u64, payload_bytes: u32) -> Result<()> {
+        let bytes = *self.slot_payload_bytes.get_or_insert(payload_bytes);
+        let slots = self.slots.max(last + 1);
         let end = DATA + slots * (SLOT_HEADER_BYTES + u64::from(bytes));
         if let Err(error) = grow_to(&mut self.memory, end) {
             // The array is not used before its first row is written.
@@ -108,7 +140,7 @@ impl<M: RawMemory> Array<M> {
 
     /// Shows the rows from a slot on until told to stop, read in chunks of at most
     /// `limit` slots.
-    fn read_slots(
+    pub(super) fn read_slots(
         &self,
         from: u64,
         limit: u64,
@@ -142,7 +174,7 @@ fn row_of(payload: &str) -> Vec<u8> {
 }
 
 /// The payload in a slot, where it is filled.
-fn payload_of(slot: &[u8]) -> Option<&[u8]> {
+pub(super) fn payload_of(slot: &[u8]) -> Option<&[u8]> {
     let (header, rest) = slot.split_first_chunk::<4>()?;
     let length = u32::from_le_bytes(*header).checked_sub(1)?;
     rest.get(..length as usize)
@@ -200,21 +232,16 @@ impl<M: RawMemory> KeyValue for Array<M> {
     }
 
     fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.make_slots(rows, payload)?;
+        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
         self.write_rows(rows, payload);
         self.rows += rows.rows();
         Ok(())
     }
 
     fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.make_slots(rows, payload)?;
+        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
         let row = row_of(payload);
-        rows.each(|id| {
-            // One more stable read a row than an insert: rows are counted.
-            let slot = id / ID_MULTIPLE;
-            self.rows += u64::from(!self.is_filled(slot));
-            self.memory.write(self.offset(slot), &row);
-        });
+        rows.each(|id| self.overwrite_slot(id / ID_MULTIPLE, &row));
         Ok(())
     }
 

@@ -14,12 +14,13 @@ mod append;
 mod array;
 mod header;
 mod memory;
+mod records;
 
 pub use append::Append;
 pub use array::{Array, ID_MULTIPLE};
 pub use memory::{RawMemory, StableMemory};
 
-use crate::{KeyValue, State};
+use crate::{KeyValue, Records, State};
 use header::Header;
 use stablebench_protocol::{Engine, Error, Occupant, Result};
 
@@ -70,7 +71,24 @@ impl<M: RawMemory + Clone> Floor<M> {
         match engine {
             Engine::Append => Ok(&mut self.append),
             Engine::Array => Ok(&mut self.array),
-            Engine::Btree | Engine::Sqlite => Err(Error::EngineUnavailable { engine }),
+            Engine::Btree | Engine::Sqlite | Engine::Cuckoo => {
+                Err(Error::EngineUnavailable { engine })
+            }
+        }
+    }
+
+    /// The array as an engine of keys and values.
+    ///
+    /// # Errors
+    ///
+    /// Where the log of rows owns the memory, or the engine is another.
+    pub fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
+        match self.owner() {
+            Some(owner) if owner != Engine::Array => {
+                Err(Error::StableMemoryTaken { occupant: Occupant::Floor(owner) })
+            }
+            _ if engine == Engine::Array => Ok(&mut self.array),
+            _ => Err(Error::EngineUnavailable { engine }),
         }
     }
 

@@ -18,6 +18,7 @@ use stablebench_workload::sql::{Value, ValueRef};
 use std::ops::ControlFlow;
 
 pub use content::{Table, content};
+pub(crate) use perform::copy;
 pub use perform::perform;
 pub use settings::number;
 pub use users::Users;

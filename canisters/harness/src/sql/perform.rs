@@ -110,7 +110,7 @@ fn calls(statements: &mut dyn Statements, calls: &[Call], done: &mut Amount) -> 
 }
 
 /// Copies the columns of a row, as who reads them would.
-fn copy(row: &dyn Row) -> Result<u64> {
+pub(crate) fn copy(row: &dyn Row) -> Result<u64> {
     let mut bytes = 0;
     for column in 0..row.columns() {
         let value = row.get(column)?;

@@ -18,6 +18,9 @@ impl<C: Canister> Host<C> {
         if part.count == 0 {
             return Err(Error::NoRows);
         }
+        if part.from.checked_add(part.count).is_none() {
+            return Err(Error::IdOverflow { largest: u64::MAX });
+        }
         if part.each && part.count > MAX_EACH {
             return Err(Error::TooManyEach { limit: MAX_EACH });
         }

@@ -2,7 +2,7 @@
 
 use crate::heap_map::HeapMap;
 use stablebench_harness::floor::{Floor, RawMemory};
-use stablebench_harness::{Canister, KeyValue, State};
+use stablebench_harness::{Canister, KeyValue, Records, State};
 use stablebench_protocol::{CrateVersion, Engine, Error, Occupant, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -66,9 +66,13 @@ impl Canister for HeapCanister {
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
         match engine {
             Engine::Btree => Ok(&mut self.map),
-            Engine::Sqlite => Err(Error::EngineUnavailable { engine }),
+            Engine::Sqlite | Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
             Engine::Append | Engine::Array => self.floor.engine(engine),
         }
+    }
+
+    fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
+        self.floor.records(engine)
     }
 
     fn occupant(&self) -> Occupant {

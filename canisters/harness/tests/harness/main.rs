@@ -5,10 +5,13 @@
 
 #![allow(missing_docs)]
 
+mod db_bench;
 mod heap;
 mod heap_map;
+mod heap_records;
 mod host;
 mod model;
+mod records;
 mod work;
 
 use candid_parser::utils::{CandidSource, service_equal};

@@ -1,11 +1,12 @@
 //! Engines against the model, through the host, over seeded streams of operations.
 
 use crate::heap::HeapCanister;
-use stablebench_harness::Host;
+use crate::heap_records::RecordsCanister;
+use stablebench_harness::{Canister, Host};
 use stablebench_protocol::{Digest, DigestPart, Engine, Error, Measurement, Operation, Work};
 use stablebench_workload::{Amount, Ids, Model, Selected, operations};
 
-fn digest(host: &mut Host<HeapCanister>, engine: Engine, limit: u64) -> Digest {
+fn digest<C: Canister>(host: &mut Host<C>, engine: Engine, limit: u64) -> Digest {
     let mut part: Option<DigestPart> = None;
     loop {
         let next = host.digest(engine, part, limit).unwrap();
@@ -31,8 +32,8 @@ fn operations_in(operation: &Operation) -> u64 {
     }
 }
 
-fn check(engine: Engine, seed: u64) {
-    let mut host = Host::new(HeapCanister::default());
+fn check<C: Canister + Default>(engine: Engine, seed: u64) {
+    let mut host = Host::new(C::default());
     let mut model = Model::default();
     // Slots of the array hold what the first batch held: it begins with the longest.
     host.set_payload(200).unwrap();
@@ -71,17 +72,23 @@ fn check(engine: Engine, seed: u64) {
 
 #[test]
 fn a_map_is_the_model() {
-    (0..50).for_each(|seed| check(Engine::Btree, seed));
+    (0..50).for_each(|seed| check::<HeapCanister>(Engine::Btree, seed));
+}
+
+/// An engine that implements `Records` alone is an engine of the users suite.
+#[test]
+fn any_engine_of_keys_and_values_is_the_model() {
+    (0..50).for_each(|seed| check::<RecordsCanister>(Engine::Btree, seed));
 }
 
 #[test]
 fn the_array_is_the_model() {
-    (0..50).for_each(|seed| check(Engine::Array, seed));
+    (0..50).for_each(|seed| check::<HeapCanister>(Engine::Array, seed));
 }
 
 #[test]
 fn the_log_is_the_model() {
-    (0..50).for_each(|seed| check(Engine::Append, seed));
+    (0..50).for_each(|seed| check::<HeapCanister>(Engine::Append, seed));
 }
 
 #[test]

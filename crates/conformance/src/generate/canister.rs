@@ -214,7 +214,9 @@ impl<'a> Sequence<'a> {
             6 => {
                 let other = match engine {
                     Engine::Append => Engine::Btree,
-                    Engine::Btree | Engine::Sqlite | Engine::Array => Engine::Append,
+                    Engine::Btree | Engine::Sqlite | Engine::Array | Engine::Cuckoo => {
+                        Engine::Append
+                    }
                 };
                 self.update("insert_end", (other, 1_u64))
             }

@@ -17,7 +17,7 @@
 //! * [`action`]: what single statements are to do, without any SQL;
 //! * [`reads`], [`writes`]: the actions of each workload's operation i;
 //! * [`record`]: what rows hold;
-//! * [`shape`]: keys;
+//! * [`shape`]: the shapes of keys;
 //! * [`schema`]: the tables in SQL;
 //! * [`script`]: actions in SQL;
 //! * [`model`]: the same actions on maps, without SQL.

@@ -1,0 +1,183 @@
+use crate::buckets::Buckets;
+use crate::builder::lengths;
+use crate::fixed::{Array, Bytes};
+use crate::header::Header;
+use crate::shape::HASHES;
+use crate::{Error, FirstHash, Fixed};
+use ic_stable_structures::Memory;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+/// A finished table.
+pub struct Cuckoo<K, V, M> {
+    header: Header,
+    buckets: Buckets<M>,
+    /// Where blocks are read to, so that no lookup has to allocate or clear it.
+    block: RefCell<Vec<u8>>,
+    types: PhantomData<fn(K) -> V>,
+}
+
+impl<K: Fixed, V: Fixed, M: Memory> Cuckoo<K, V, M> {
+    /// Opens the table in a memory. Reads its header and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unfinished`], or why the memory holds no table of such keys and values.
+    pub fn open(memory: M) -> Result<Self, Error> {
+        let header = Header::read(&memory, lengths::<K, V>())?;
+        if !header.finished {
+            return Err(Error::Unfinished { items: header.items });
+        }
+        let buckets = Buckets::new(memory, &header);
+        Ok(Self::new(header, buckets))
+    }
+
+    pub(crate) fn new(header: Header, buckets: Buckets<M>) -> Self {
+        let block = RefCell::new(buckets.buffer());
+        Self { header, buckets, block, types: PhantomData }
+    }
+
+    /// The value of a key. Reads one block, and a second one where the first is full of
+    /// other keys.
+    #[inline]
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.find(key, &mut self.block.borrow_mut())
+    }
+
+    /// The values of keys, in their order.
+    ///
+    /// There is nothing to fetch ahead in stable memory: this is [`get`](Self::get) in
+    /// a loop.
+    pub fn get_many(&self, keys: &[K]) -> Vec<Option<V>> {
+        let mut block = self.block.borrow_mut();
+        keys.iter().map(|key| self.find(key, &mut block)).collect()
+    }
+
+    /// Whether a key is in the table.
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    #[inline]
+    fn find(&self, key: &K, block: &mut [u8]) -> Option<V> {
+        let key = key.to_bytes();
+        let (key, zero) = (key.as_ref(), K::Bytes::ZERO);
+        if key == zero.as_ref() {
+            return self.header.zero.as_deref().map(value);
+        }
+        for hash in 0..HASHES {
+            self.buckets.read(self.buckets.shape.block_of(hash, key), block);
+            for item in block.chunks_exact(K::Bytes::LENGTH + V::Bytes::LENGTH) {
+                let (found, bytes) = item.split_at(K::Bytes::LENGTH);
+                if found == key {
+                    return Some(value(bytes));
+                }
+                if found == zero.as_ref() {
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> u64 {
+        self.header.items
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.header.items == 0
+    }
+
+    /// The buckets that hashes point to. Items a bucket is the utilisation.
+    pub fn buckets(&self) -> u64 {
+        self.header.shape.buckets
+    }
+
+    /// Buckets of a block.
+    pub fn block(&self) -> u8 {
+        self.header.shape.block
+    }
+
+    /// What the first hash is.
+    pub fn first_hash(&self) -> FirstHash {
+        self.header.shape.first_hash
+    }
+
+    /// Bytes of the memory that the table takes, empty buckets and the header included.
+    pub fn bytes(&self) -> u64 {
+        self.header.bytes().unwrap_or(u64::MAX)
+    }
+
+    /// All items, in no order that means anything, but always the same.
+    pub fn iter(&self) -> Items<'_, K, V, M> {
+        self.iter_from(0)
+    }
+
+    /// The items from a [position](Items::position) on, which is 0 for all of them.
+    pub fn iter_from(&self, position: u64) -> Items<'_, K, V, M> {
+        let item = vec![0; self.header.lengths.bucket() as usize];
+        Items { table: self, position, item }
+    }
+
+    /// Gives the memory back.
+    pub fn into_memory(self) -> M {
+        self.buckets.memory
+    }
+}
+
+/// The items of a table.
+///
+/// ```text
+/// position 0: the key of zeros        position n: bucket n − 1
+/// ```
+pub struct Items<'a, K, V, M> {
+    table: &'a Cuckoo<K, V, M>,
+    position: u64,
+    item: Vec<u8>,
+}
+
+impl<K, V, M> Items<'_, K, V, M> {
+    /// Where the next item is looked for: walks that take several messages go on there.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+impl<K: Fixed, V: Fixed, M: Memory> Iterator for Items<'_, K, V, M> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        let Cuckoo { header, buckets, .. } = self.table;
+        if self.position == 0 {
+            self.position = 1;
+            if let Some(zero) = &header.zero {
+                return Some((K::from_bytes(K::Bytes::ZERO), value(zero)));
+            }
+        }
+        while self.position <= header.shape.all_buckets() {
+            buckets.read(self.position - 1, &mut self.item);
+            self.position += 1;
+            let (key, bytes) = self.item.split_at(K::Bytes::LENGTH);
+            if key != K::Bytes::ZERO.as_ref() {
+                return Some((K::from_bytes(K::Bytes::of(key)), value(bytes)));
+            }
+        }
+        None
+    }
+}
+
+impl<'a, K: Fixed, V: Fixed, M: Memory> IntoIterator for &'a Cuckoo<K, V, M> {
+    type Item = (K, V);
+    type IntoIter = Items<'a, K, V, M>;
+
+    fn into_iter(self) -> Items<'a, K, V, M> {
+        self.iter()
+    }
+}
+
+#[inline]
+fn value<V: Fixed>(bytes: &[u8]) -> V {
+    V::from_bytes(V::Bytes::of(bytes))
+}

@@ -1,0 +1,80 @@
+//! The figures that RocksDB published of its CuckooTable.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+const TEXT: &str = include_str!("../../../results/published/cuckoo.json");
+
+/// Lookups a second, on another machine and with other memory: what they say of one another
+/// can be compared with ours, they themselves cannot.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Who published them, and of what.
+    pub source: String,
+    pub buckets: u64,
+    /// Keys looked up together; 0 is one by one.
+    pub batches: Vec<u32>,
+    pub rows: Vec<Row>,
+}
+
+/// A table, and how it is looked up.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    pub items: u64,
+    /// The first of two hashes.
+    pub hash: String,
+    /// Of each batch.
+    pub million_lookups_a_second: Vec<f64>,
+}
+
+/// All of them.
+///
+/// # Errors
+///
+/// None, as the tests see to.
+pub fn published() -> Result<Published> {
+    serde_json::from_str(TEXT).context("results/published/cuckoo.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BATCHES, UTILISATIONS, utilisation};
+    use super::*;
+
+    #[test]
+    fn the_figures_are_of_the_suites_utilisations_and_batches() {
+        let published = published().unwrap();
+        assert_eq!(published.batches, BATCHES);
+        assert_eq!(published.buckets, 128 << 20);
+        let rows: Vec<(u64, &str)> =
+            published.rows.iter().map(|row| (row.items, &*row.hash)).collect();
+        let expected = UTILISATIONS
+            .into_iter()
+            .flat_map(|of_128| ["murmur", "identity"].map(|hash| (of_128 << 20, hash)));
+        assert_eq!(rows, expected.collect::<Vec<_>>());
+        for row in &published.rows {
+            assert_eq!(row.million_lookups_a_second.len(), BATCHES.len());
+        }
+    }
+
+    /// What the source prints of each table: items, and how full it is.
+    #[test]
+    fn utilisations_are_called_as_published() {
+        assert_eq!(
+            UTILISATIONS.map(utilisation),
+            ["93.75 %", "78.12 %", "62.50 %", "54.69 %"].map(str::to_owned)
+        );
+        assert_eq!(120 << 20, 125_829_120);
+    }
+
+    /// Three figures of the published text, at the corners.
+    #[test]
+    fn the_figures_are_those_published() {
+        let rows = published().unwrap().rows;
+        assert_eq!(rows[0].million_lookups_a_second, [3.7, 7.2, 7.1, 7.0, 6.9]);
+        assert_eq!(rows[1].million_lookups_a_second[0], 4.3);
+        assert_eq!(rows[7].million_lookups_a_second, [4.6, 12.0, 11.7, 11.6, 12.8]);
+    }
+}

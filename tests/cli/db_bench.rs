@@ -1,0 +1,160 @@
+//! Runs of the suite db-bench: every benchmark, what it finds, and what is printed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+use stablebench_workload::db_bench::random_key;
+
+use super::{stablebench, stderr, stdout};
+
+const COLUMNS: [&str; 4] = ["sqlite/with-rowid", "sqlite/without-rowid", "btree", "array"];
+const NUM: u64 = 2_000;
+
+/// Names, operations, and the rows that are there afterwards where it writes.
+fn benchmarks() -> [(&'static str, u64, Option<u64>); 14] {
+    // What is random is drawn from the seed 1 and the place in the run.
+    let drawn = |places: &[u64], keys: u64| {
+        let draws = places
+            .iter()
+            .flat_map(|place| (0..keys).map(move |index| random_key(1, keys, *place, index)));
+        Some(draws.collect::<BTreeSet<u64>>().len() as u64)
+    };
+    let read_in_order = drawn(&[5, 6, 7], NUM).unwrap();
+    [
+        ("fillseq", NUM, Some(NUM)),
+        ("fillseqsync", 20, Some(20)),
+        ("fillseqbatch", NUM, Some(NUM)),
+        ("fillrandom", NUM, drawn(&[3], NUM)),
+        ("fillrandsync", 20, drawn(&[4], 20)),
+        ("fillrandbatch", NUM, drawn(&[5], NUM)),
+        ("overwrite", NUM, drawn(&[5, 6], NUM)),
+        ("overwritebatch", NUM, drawn(&[5, 6, 7], NUM)),
+        ("readrandom", NUM, None),
+        ("readseq", read_in_order, None),
+        ("fillrand100K", 2, drawn(&[10], 2)),
+        ("fillseq100K", 2, Some(2)),
+        ("readseq (100K)", 2, None),
+        ("readrand100K", 2, None),
+    ]
+}
+
+fn run(directory: &Path, more: &[&str]) -> Value {
+    let args = ["run", "db-bench", "--num=2000", "--no-wall-time", "--format=json"];
+    let output = stablebench(&[&args, more].concat(), directory);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let saved = std::fs::read_to_string(directory.join("db-bench.json")).unwrap();
+    assert!(stdout(&output) == saved, "what is printed is what is saved");
+    serde_json::from_str(&saved).unwrap()
+}
+
+fn measured<'a>(results: &'a Value, name: &str, column: &str) -> &'a Value {
+    let cases = results["cases"].as_array().unwrap().iter();
+    let mut found = cases.filter(|case| case["name"] == name && case["column"] == column);
+    let case = found.next().unwrap_or_else(|| panic!("{name}, {column}"));
+    let measured = &case["outcome"]["measured"];
+    assert!(measured.is_object() && found.next().is_none(), "{case}");
+    measured
+}
+
+#[test]
+fn all_fourteen_are_measured_and_hold_what_was_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let results = run(directory.path(), &["--jobs=1"]);
+    let cases = results["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 14 * COLUMNS.len());
+    for (name, operations, rows) in benchmarks() {
+        let digests: Vec<&Value> = COLUMNS
+            .iter()
+            .map(|column| {
+                let measured = measured(&results, name, column);
+                assert_eq!(measured["operations"], operations, "{name}");
+                assert!(measured["instructions"].as_u64().unwrap() > 100 * operations, "{name}");
+                let detail = &measured["detail"];
+                let stored = detail["stored"]["bytes"].as_u64();
+                assert_eq!(stored.is_some_and(|bytes| bytes > 1_000), rows.is_some(), "{name}");
+                &detail["digest"]
+            })
+            .collect();
+        assert_eq!(digests[0]["rows"].as_u64(), rows, "{name}");
+        // Every engine holds the same.
+        assert!(digests.iter().all(|digest| *digest == digests[0]), "{name}: {digests:?}");
+    }
+    // Without rowid there is one b-tree in place of two.
+    let trees = |column: &str| -> Vec<String> {
+        let stored = &measured(&results, "overwritebatch", column)["detail"]["stored"];
+        let objects = stored["objects"].as_array().unwrap().iter();
+        let of_table = objects.filter(|object| object["table"] == "test");
+        of_table.map(|object| object["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(trees(COLUMNS[0]), ["test", "sqlite_autoindex_test_1"]);
+    assert_eq!(trees(COLUMNS[1]), ["test"]);
+
+    let again = tempfile::tempdir().unwrap();
+    assert!(run(again.path(), &["--jobs=3"]) == results, "two runs differ");
+    let other = run(again.path(), &["--seed=2", "--benchmarks=fillrandom", "--use-rowids=false"]);
+    let digest =
+        |results: &Value| measured(results, "fillrandom", COLUMNS[1])["detail"]["digest"].clone();
+    assert_ne!(digest(&other), digest(&results), "another seed is another run");
+    assert_eq!(other["cases"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn each_operation_is_in_a_histogram() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["--histogram", "--benchmarks=fillseqbatch,readrandom,readseq", "--reads=500"];
+    let results = run(directory.path(), &args);
+    for name in ["fillseqbatch", "readrandom", "readseq"] {
+        for column in COLUMNS {
+            let measured = measured(&results, name, column);
+            let each = &measured["each"];
+            let buckets = each["buckets"].as_array().unwrap();
+            let number = |of: &Value, key: &str| of[key].as_u64().unwrap();
+            let counted: u64 = buckets.iter().map(|bucket| number(bucket, "count")).sum();
+            assert_eq!(counted, number(measured, "operations"), "{name}, {column}");
+            let (first, last) = (&buckets[0], &buckets[buckets.len() - 1]);
+            assert!(number(first, "from") <= number(each, "min"));
+            assert!(number(each, "max") < number(last, "below"));
+            // Reading the counter each time costs something as well.
+            let (sum, all) = (number(each, "sum"), number(measured, "instructions"));
+            assert!(
+                all * 8 / 10 < sum && sum < all * 3 + 1_000_000,
+                "{name}, {column}: {sum} {all}"
+            );
+        }
+    }
+    let output = stablebench(&["report", "db-bench.json"], directory.path());
+    let text = stdout(&output);
+    assert!(text.contains("Instructions of each operation: readseq, SQLite WITH ROWID. Count 500"));
+}
+
+#[test]
+fn sync_and_page_size_are_what_sqlite_runs_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["--benchmarks=fillseqsync,fillseq", "--page-size=1024", "--use-rowids=true"];
+    let results = run(directory.path(), &args);
+    let held = &results["stores"][0]["outcome"]["measured"]["sqlite"];
+    assert_eq!((&held["page_size"], &held["synchronous"]), (&1024.into(), &"off".into()));
+    let small = &measured(&results, "fillseq", COLUMNS[0])["detail"]["stored"]["bytes"];
+    assert_eq!(small.as_u64().unwrap() % 1_024, 0);
+}
+
+#[test]
+fn what_would_be_run_is_listed() {
+    let args = ["run", "db-bench", "--list", "--num=10000"];
+    insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
+    let mistakes = [
+        &["--benchmarks=readseq"][..],
+        &["--benchmarks=fillsequence"],
+        &["--num=0"],
+        &["--page-size=1000"],
+        &["--use-rowids=maybe"],
+    ];
+    let mut told = String::new();
+    for mistake in mistakes {
+        let output = stablebench(&[&["run", "db-bench"], mistake].concat(), Path::new("."));
+        assert_eq!(output.status.code(), Some(2), "{mistake:?}");
+        told += &format!("$ stablebench run db-bench {}\n{}\n", mistake[0], stderr(&output));
+    }
+    insta::assert_snapshot!(told);
+}
