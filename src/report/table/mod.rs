@@ -150,12 +150,15 @@ fn notes(results: &Results, style: Style) -> Result<String> {
                 "× is against StableBTreeMap. The floors store the same bytes on bare stable memory."
             )?;
         }
+        if results.suite != suites::sysbench::NAME {
+            let best = if style.markdown { "Bold" } else { BEST };
+            writeln!(text, "{best} is the cheapest of a row.")?;
+        }
         writeln!(
             text,
-            "{} is the cheapest of a row.\nInstructions are read from performance_counter(0) \
-             inside of the canister; reading it twice costs {}, not subtracted.\nWhat the counter \
-             does not see, changed heap pages, is in the whole charge.",
-            if style.markdown { "Bold" } else { BEST },
+            "Instructions are read from performance_counter(0) inside of the canister; reading it \
+             twice costs {}, not subtracted.\nWhat the counter does not see, changed heap pages, \
+             is in the whole charge.",
             detail.counter_overhead
         )?;
     }

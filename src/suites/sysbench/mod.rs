@@ -31,8 +31,10 @@ pub const NAME: &str = "sysbench";
 /// Bytes of the texts of a row.
 const PAYLOAD: u32 = 90;
 
-/// Operations a message that write; more would need much heap to be made ready.
+/// Operations a message; more would need much heap to be made ready.
 const MOST_OPERATIONS: u64 = 100_000;
+/// Operations a message where each statement is a transaction, which can cost 1.5 M.
+const MOST_TRANSACTIONS: u64 = 20_000;
 /// Rows that are looked at one by one in a message: with what is read once more for its
 /// digest, below the limit of a message.
 const MOST_LOOKED_AT: u64 = 5_000_000;
@@ -99,7 +101,7 @@ fn lane(
                 case: Some((section.name(), name(workload).to_owned())),
                 job: Job::Sysbench(job(Workload(workload), *place == SysbenchPlace::Autocommit)),
                 operations: operations(workload, rows),
-                message_operations: message_operations(shape, workload, rows),
+                message_operations: message_operations(workload, *place, rows),
                 forked: true,
                 upgraded: false,
                 inspected: false,
@@ -124,15 +126,13 @@ fn lane(
     }
 }
 
-/// All in one message, but for those that look at every row.
-fn message_operations(shape: KeyShape, workload: SysbenchWorkload, rows: u64) -> u64 {
-    let every_row = match workload {
-        SysbenchWorkload::TableScan => true,
-        // SQLite looks a list of pairs up in every row.
-        SysbenchWorkload::SelectRandomPoints => shape == KeyShape::Composite,
-        _ => false,
-    };
-    if every_row { (MOST_LOOKED_AT / rows.max(1)).max(1) } else { MOST_OPERATIONS }
+/// All in one message, unless it would come to the limit.
+fn message_operations(workload: SysbenchWorkload, place: SysbenchPlace, rows: u64) -> u64 {
+    match workload {
+        SysbenchWorkload::TableScan => (MOST_LOOKED_AT / rows.max(1)).max(1),
+        _ if place == SysbenchPlace::Autocommit => MOST_TRANSACTIONS,
+        _ => MOST_OPERATIONS,
+    }
 }
 
 /// The command, without what only says where results go or what is too much.

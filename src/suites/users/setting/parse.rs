@@ -10,21 +10,22 @@ use super::{Setting, journal_mode, locking_mode, synchronous};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     #[error(
-        "no setting is called so; a setting is an engine ({engines}) or sqlite/JOURNAL_MODE, after which \
-         may stand ,page_size=…  ,cache_size=…  ,synchronous=…  ,locking_mode=…",
-        engines = engines()
+        "no setting is called so; a setting is an engine ({}) or sqlite/JOURNAL_MODE, after which \
+         may stand ,page_size=… ,cache_size=… ,synchronous=… ,locking_mode=…",
+        engines()
     )]
     Setting,
-    #[error("{0} is no journal mode; there are: {known}", known = names(&JOURNAL_MODES, journal_mode))]
-    JournalMode(String),
-    #[error("{0} is no value of {1}; {2}")]
-    Value(String, &'static str, String),
+    #[error("{mode} is no journal mode; there are: {}", names(&JOURNAL_MODES, journal_mode))]
+    JournalMode { mode: String },
+    #[error("{value} is no value of {name}; {hint}")]
+    Value { name: String, value: String, hint: String },
     #[error(
-        "{0} is no setting of SQLite here; there are: page_size, cache_size, synchronous, locking_mode"
+        "{name} is no setting of SQLite here; there are: page_size, cache_size, synchronous, \
+         locking_mode"
     )]
-    Pragma(String),
-    #[error("{0} is set twice")]
-    Twice(String),
+    Pragma { name: String },
+    #[error("{name} is set twice")]
+    Twice { name: String },
 }
 
 const JOURNAL_MODES: [JournalMode; 6] = [
@@ -55,14 +56,13 @@ impl FromStr for Setting {
         let mut parts = chosen.split(',');
         let mode = parts.next().unwrap_or_default();
         let mode = named(&JOURNAL_MODES, journal_mode, mode)
-            .ok_or_else(|| Unknown::JournalMode(mode.to_owned()))?;
+            .ok_or_else(|| Unknown::JournalMode { mode: mode.to_owned() })?;
         let mut setting = Self::sqlite(mode);
         let mut seen: Vec<&str> = Vec::new();
         for part in parts {
-            let (name, value) =
-                part.split_once('=').ok_or_else(|| Unknown::Pragma(part.to_owned()))?;
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
             if seen.contains(&name) {
-                return Err(Unknown::Twice(name.to_owned()));
+                return Err(Unknown::Twice { name: name.to_owned() });
             }
             seen.push(name);
             setting.set(name, value)?;
@@ -73,33 +73,31 @@ impl FromStr for Setting {
 
 impl Setting {
     fn set(&mut self, name: &str, value: &str) -> Result<(), Unknown> {
-        let unknown = |name, hint: String| move || Unknown::Value(value.to_owned(), name, hint);
+        let refused =
+            |hint| Unknown::Value { name: name.to_owned(), value: value.to_owned(), hint };
         let config = &mut self.sqlite;
         match name {
             "page_size" => {
-                let size = value
-                    .parse()
-                    .ok()
-                    .filter(|size: &u32| (512..=65_536).contains(size) && size.is_power_of_two());
-                let hint = "it is a power of two from 512 to 65536".to_owned();
-                config.page_size = Some(size.ok_or_else(unknown("page_size", hint))?);
+                let sound = |size: &u32| (512..=65_536).contains(size) && size.is_power_of_two();
+                let size = value.parse().ok().filter(sound);
+                let hint = || "it is a power of two from 512 to 65536".to_owned();
+                config.page_size = Some(size.ok_or_else(|| refused(hint()))?);
             }
             "cache_size" => {
-                let hint = "it is a number of pages or, where negative, of KiB".to_owned();
-                let size = value.parse().ok();
-                config.cache_size = Some(size.ok_or_else(unknown("cache_size", hint))?);
+                let hint = || "it is a number of pages or, where negative, of KiB".to_owned();
+                config.cache_size = Some(value.parse().map_err(|_| refused(hint()))?);
             }
             "synchronous" => {
-                let hint = format!("there are: {}", names(&LEVELS, synchronous));
+                let hint = || format!("there are: {}", names(&LEVELS, synchronous));
                 let level = named(&LEVELS, synchronous, value);
-                config.synchronous = Some(level.ok_or_else(unknown("synchronous", hint))?);
+                config.synchronous = Some(level.ok_or_else(|| refused(hint()))?);
             }
             "locking_mode" => {
-                let hint = format!("there are: {}", names(&LOCKING_MODES, locking_mode));
+                let hint = || format!("there are: {}", names(&LOCKING_MODES, locking_mode));
                 let mode = named(&LOCKING_MODES, locking_mode, value);
-                config.locking_mode = Some(mode.ok_or_else(unknown("locking_mode", hint))?);
+                config.locking_mode = Some(mode.ok_or_else(|| refused(hint()))?);
             }
-            _ => return Err(Unknown::Pragma(name.to_owned())),
+            _ => return Err(Unknown::Pragma { name: name.to_owned() }),
         }
         Ok(())
     }
@@ -128,10 +126,9 @@ mod tests {
         for engine in [Engine::Btree, Engine::Append, Engine::Array] {
             assert_eq!(Setting::of(engine).key().parse(), Ok(Setting::of(engine)));
         }
-        let or_none = |all: &[u32]| [None].into_iter().chain(all.iter().copied().map(Some));
         let mut parsed = 0;
         for mode in JOURNAL_MODES {
-            for page_size in or_none(&[512, 4_096, 65_536]) {
+            for page_size in [None, Some(512), Some(4_096), Some(65_536)] {
                 for cache_size in [None, Some(0), Some(-2_000), Some(i32::MIN), Some(i32::MAX)] {
                     for synchronous in [None].into_iter().chain(LEVELS.map(Some)) {
                         for locking_mode in [None].into_iter().chain(LOCKING_MODES.map(Some)) {
@@ -164,7 +161,7 @@ mod tests {
             ("btree/off", "an engine (btree, append, array)"),
             ("sqlite/none", "none is no journal mode; there are: delete, truncate, persist"),
             ("sqlite/off,pages=1", "pages is no setting of SQLite here"),
-            ("sqlite/off,page_size", "page_size is no setting"),
+            ("sqlite/off,page_size", " is no value of page_size"),
             ("sqlite/off,", " is no setting"),
             ("sqlite/off,page_size=1000", "a power of two from 512 to 65536"),
             ("sqlite/off,page_size=256", "a power of two"),
