@@ -1,11 +1,12 @@
 //! Who may call what.
 
 use super::canister::{Bench, count, module, rows};
+use super::jobs::create;
 use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, DigestPart, Engine, Error, Measurement, Operation, Result, SqliteConfig,
-    SqliteSettings, Work, Worked,
+    Description, DigestPart, Engine, Error, Inspected, Measurement, Operation, Performed, Result,
+    SqliteConfig, SqliteSettings, Work, Worked,
 };
 use stablebench_replica::MethodKind;
 use std::collections::BTreeSet;
@@ -33,7 +34,7 @@ fn updates_are_for_controllers() {
     // Each would be done for a controller.
     let tried = BTreeSet::from([
         refused::<Worked>(one, "work", (count_all(),)),
-        refused::<Performed>(one, "perform", (setup(),)),
+        refused::<Performed>(one, "perform", (create(),)),
         refused::<Measurement>(one, "add_users", rows(btree, 5, 10, 1)),
         refused::<Measurement>(one, "add_users_btree", range),
         refused::<Measurement>(one, "add_users_sqlite", range),
@@ -75,7 +76,15 @@ fn queries_are_for_everyone() {
     let looked = ask("look", encode_args((count_all(),)).unwrap());
     let looked: Result<Worked> = decode_one(&looked).unwrap();
     assert_eq!(looked.unwrap().measurement.rows, 100);
-    let asked = BTreeSet::from(["describe", "digest", "look", "sqlite_settings"]);
+    let inspected = ask("inspect", encode_args((create().job,)).unwrap());
+    let inspected: Result<Inspected> = decode_one(&inspected).unwrap();
+    assert_eq!(inspected.unwrap().sqlite, Some(bench.settings()));
+    // There is no such table, which is said after the caller was let in.
+    let content = ask("content", encode_args((create().job, None::<DigestPart>, 1_u64)).unwrap());
+    let content: Result<DigestPart> = decode_one(&content).unwrap();
+    assert!(matches!(content, Err(Error::Sqlite { .. })), "{content:?}");
+    let asked =
+        BTreeSet::from(["content", "describe", "digest", "inspect", "look", "sqlite_settings"]);
     assert_eq!(asked, methods(MethodKind::Query));
 }
 

@@ -8,6 +8,7 @@ mod contents;
 mod cuckoo;
 mod db_bench;
 mod floors;
+mod jobs;
 mod life;
 mod measurements;
 mod module;
