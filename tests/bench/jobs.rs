@@ -2,10 +2,12 @@
 
 use super::canister::{Bench, CONTROLLER};
 use candid::encode_args;
-use stablebench_harness::MAX_EACH;
 use stablebench_protocol::{
     DigestPart, Error, Inspected, Job, KeyKind, Keys, KeysTask, LinkSchema, Part, Performed,
 };
+
+/// As many operations as a message can list one by one.
+const MAX_EACH: u64 = 100_000;
 
 /// One user with one movie on the list.
 fn keys(task: KeysTask) -> Job {

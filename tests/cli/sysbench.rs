@@ -85,7 +85,7 @@ fn ceilings_end_with_exit_code_1_and_name_who_is_above() {
     // Found again: nothing is measured a second time.
     let (code, table, _) = run(&["--resume", "--max-ratio=1000", "--max-average=1000"]);
     assert_eq!(code, Some(0), "{table}");
-    assert!(table.contains("0 above 1000×, 0 above 1000×"), "{table}");
+    assert!(table.contains("0 above 1000×, 0 sections above 1000×"), "{table}");
     let (code, table, _) = run(&["--resume", "--max-ratio=1.05", "--max-average=1.05"]);
     assert_eq!(code, Some(1), "{table}");
     let (_, verdict) = table.split_once("Above the largest ratio, 1.050×").unwrap();

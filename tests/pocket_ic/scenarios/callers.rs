@@ -7,8 +7,9 @@ use candid::{CandidType, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, DigestPart, Engine, Error, Measurement, Operation, Selection, SqliteConfig,
-    SqliteSettings, Work, Worked,
+    Cuckoo, CuckooKeys, CuckooTask, Description, DigestPart, Engine, Error, Inspected, Job,
+    Measurement, Operation, Part, Performed, PointStore, Selection, SqliteConfig, SqliteSettings,
+    Work, Worked,
 };
 
 use crate::bench::Bench;
@@ -72,6 +73,13 @@ impl Calls {
     }
 }
 
+/// A job of the suite cuckoo: so many items are put into a map of its own.
+fn build(items: u64) -> Part {
+    let (store, keys) = (PointStore::Btree, CuckooKeys::Sequential);
+    let job = Cuckoo { store, keys, buckets: 128, items, task: CuckooTask::Build };
+    Part { job: Job::Cuckoo(job), seed: 1, from: 0, count: items, each: false }
+}
+
 pub fn controllers_call_every_method(replica: &dyn Replica) {
     let mut calls = Calls::new(replica);
     calls.update::<()>("set_payload", (30_u32,));
@@ -108,6 +116,14 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
         let looked: Worked = calls.query("look", (read(&[7, 30]),));
         assert_eq!((looked.measurement.rows, looked.each.len()), (1, 2), "{engine}");
     }
+    let part = build(7);
+    let built: Performed = calls.update("perform", (part.clone(),));
+    assert_eq!(built.measurement.rows, 7);
+    let content: DigestPart =
+        calls.query("content", (part.job.clone(), None::<DigestPart>, 100_u64));
+    assert_eq!((content.done, content.digest.rows), (true, 7));
+    let inspected: Inspected = calls.query("inspect", (part.job,));
+    assert!(inspected.stored_bytes > 0, "{inspected:?}");
     calls.update::<()>("close_connection", ());
     calls.work("vacuum", (), 0);
     let settings: SqliteSettings = calls.query("sqlite_settings", ());
@@ -149,6 +165,7 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     calls.refused::<Measurement>("vacuum", ());
     let work = Work { engine: SQLITE, operation: Operation::Count, transaction: None, each: false };
     calls.refused::<Worked>("work", (work.clone(),));
+    calls.refused::<Performed>("perform", (build(7),));
     assert_eq!(calls.called, methods(false));
 
     let Calls { mut bench, .. } = calls;
@@ -162,6 +179,12 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     assert_eq!(bench.query_as(STRANGER, "describe", ()), Ok(description));
     let looked: Worked = bench.query_as(STRANGER, "look", (work,)).unwrap();
     assert_eq!(looked.measurement.rows, digest.rows);
-    let queries = ["describe", "digest", "look", "sqlite_settings"];
+    let job = build(7).job;
+    let none: DigestPart =
+        bench.query_as(STRANGER, "content", (job.clone(), None::<DigestPart>, 100_u64)).unwrap();
+    assert_eq!((none.done, none.digest.rows), (true, 0), "nothing was built");
+    let inspected: Inspected = bench.query_as(STRANGER, "inspect", (job,)).unwrap();
+    assert_eq!(inspected.objects, [], "a map has no b-trees of SQLite's");
+    let queries = ["content", "describe", "digest", "inspect", "look", "sqlite_settings"];
     assert_eq!(methods(true), queries.map(str::to_owned).into());
 }

@@ -76,7 +76,7 @@ impl Tables for CuckooModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stablebench_protocol::{CuckooKeys, Lookups, PointStore};
+    use stablebench_protocol::{Cuckoo, CuckooKeys, Lookups, PointStore};
 
     fn part(keys: CuckooKeys, task: CuckooTask, from: u64, count: u64) -> Part {
         let job = Cuckoo { store: PointStore::Btree, keys, buckets: 1 << 10, items: 700, task };
