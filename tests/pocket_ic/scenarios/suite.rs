@@ -14,12 +14,6 @@ pub const KEYS: &[&str] = &["keys", "--rows=300", "--questions=5"];
 pub const SYSBENCH: &[&str] = &["sysbench", "--rows=300"];
 pub const CUCKOO: &[&str] = &["cuckoo", "--num=256"];
 
-/// Runs a small users suite and saves it under that name.
-#[cfg(feature = "pocket-ic")]
-pub fn run(replica: &dyn Replica, directory: &Path, name: &str) {
-    measure(USERS, replica, directory, name);
-}
-
 fn measure(suite: &[&str], replica: &dyn Replica, directory: &Path, name: &str) {
     let mut command = stablebench(directory);
     command.arg("run").args(suite).args(["--out", name]);
