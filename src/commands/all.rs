@@ -18,12 +18,13 @@ pub fn all(args: &AllArgs) -> Result<ExitCode> {
     let folder = args.run.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
     let mut worst = ExitCode::SUCCESS;
     let mut failed = Vec::new();
-    for suite in suites(&args.run, &folder)? {
+    for (name, suite) in suites(&args.run, &folder)? {
+        eprintln!("run {name}");
         match run::suite(&suite) {
             Ok(code) if code == ExitCode::SUCCESS => {}
             Ok(code) => worst = code,
             Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => failed.push(format!("{error:#}")),
+            Err(error) => failed.push(format!("{name}: {error:#}")),
         }
     }
     if !failed.is_empty() {
@@ -32,22 +33,22 @@ pub fn all(args: &AllArgs) -> Result<ExitCode> {
     Ok(worst)
 }
 
-/// Every suite, told what all are told.
-fn suites(run: &RunArgs, folder: &Path) -> Result<Vec<Suite>> {
+/// Every suite by its name, told what all are told.
+fn suites(run: &RunArgs, folder: &Path) -> Result<Vec<(&'static str, Suite)>> {
     let mut suites = vec![
-        Suite::Users(defaults()?),
-        Suite::DbBench(defaults()?),
-        Suite::Keys(defaults()?),
-        Suite::Sysbench(defaults()?),
-        Suite::Cuckoo(defaults()?),
+        ("users", Suite::Users(defaults()?)),
+        ("db-bench", Suite::DbBench(defaults()?)),
+        ("keys", Suite::Keys(defaults()?)),
+        ("sysbench", Suite::Sysbench(defaults()?)),
+        ("cuckoo", Suite::Cuckoo(defaults()?)),
     ];
-    for suite in &mut suites {
-        let (name, args) = match suite {
-            Suite::Users(args) => ("users", &mut args.run),
-            Suite::DbBench(args) => ("db-bench", &mut args.run),
-            Suite::Keys(args) => ("keys", &mut args.run),
-            Suite::Sysbench(args) => ("sysbench", &mut args.run),
-            Suite::Cuckoo(args) => ("cuckoo", &mut args.run),
+    for (name, suite) in &mut suites {
+        let args = match suite {
+            Suite::Users(args) => &mut args.run,
+            Suite::DbBench(args) => &mut args.run,
+            Suite::Keys(args) => &mut args.run,
+            Suite::Sysbench(args) => &mut args.run,
+            Suite::Cuckoo(args) => &mut args.run,
             Suite::All(_) => continue,
         };
         *args = RunArgs { out: Some(folder.join(name).with_extension("json")), ..run.clone() };
@@ -68,7 +69,7 @@ mod tests {
         let suites = suites(&args.run, Path::new("folder")).unwrap();
         let files: Vec<PathBuf> = suites
             .iter()
-            .map(|suite| match suite {
+            .map(|(_, suite)| match suite {
                 Suite::Users(args) => args.run.out("users"),
                 Suite::DbBench(args) => args.run.out("db-bench"),
                 Suite::Keys(args) => args.run.out("keys"),
