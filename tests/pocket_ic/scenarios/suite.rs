@@ -6,13 +6,14 @@ use crate::canister::Replica;
 use crate::embedded::Embedded;
 use crate::tool::{stablebench, stderr, stdout};
 
-// Each suite, small.
+// Each suite, small: a server takes a second for each fork.
 pub const USERS: &[&str] =
     &["users", "--rows=600", "--batches=1,20", "--journal-modes=persist,wal"];
 pub const DB_BENCH: &[&str] = &["db-bench", "--num=400"];
-pub const KEYS: &[&str] = &["keys", "--rows=300", "--questions=5"];
-pub const SYSBENCH: &[&str] = &["sysbench", "--rows=300"];
-pub const CUCKOO: &[&str] = &["cuckoo", "--num=256"];
+pub const KEYS: &[&str] =
+    &["keys", "--rows=300", "--questions=5", "--schemas=b,d", "--keys=integer,uuidv7"];
+pub const SYSBENCH: &[&str] = &["sysbench", "--rows=300", "--keys=composite"];
+pub const CUCKOO: &[&str] = &["cuckoo", "--num=256", "--keys=scattered"];
 
 fn measure(suite: &[&str], replica: &dyn Replica, directory: &Path, name: &str) {
     let mut command = stablebench(directory);
