@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::report;
 use crate::report::number::Grouped;
-use crate::results::{CanisterInfo, FORMAT, Outcome, Results};
+use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Results};
 use crate::runner::Runner;
 use crate::suites::outline::Outline;
 use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users};
@@ -151,7 +151,10 @@ fn resumed(out: &Path, new: Results, progress: &Progress) -> Result<Results> {
             );
         }
     }
-    progress.note(&format!("{} cases are measured already", old.cases.len()));
+    // What has failed is measured again.
+    let failed = |case: &&Case| matches!(case.outcome, Outcome::Failed { .. });
+    let done = old.cases.len() - old.cases.iter().filter(failed).count();
+    progress.note(&format!("{done} cases are measured already"));
     Ok(Results { stores: old.stores, cases: old.cases, ..new })
 }
 

@@ -23,6 +23,7 @@ fn stderr(output: &Output) -> String {
 mod cuckoo;
 mod db_bench;
 mod keys;
+mod suites;
 mod sysbench;
 mod users;
 

@@ -1,19 +1,21 @@
 //! What every benchmark canister shares.
 //!
-//! A canister implements [`KeyValue`] for each of its engines and [`Canister`] once,
-//! and calls [`canister!`] with it. It then has the whole interface of `bench.did`:
+//! A canister implements [`Records`] or [`Sql`] for each of its engines, or [`KeyValue`] and
+//! [`Points`] where it has something special, implements [`Canister`] once, and calls
+//! [`canister!`] with it. It then has the whole interface of `bench.did`:
 //!
 //! ```text
 //! canister!  ── one function an endpoint: who calls?
 //!    └─ Host      are the arguments sound? are the ids there? then measure
 //!         └─ Canister   which engines there are, and what survives an upgrade
-//!              └─ KeyValue   the work itself, row by row
+//!              └─ KeyValue, Records, Sql, Points   the work itself, row by row
 //! ```
 //!
 //! Nothing but the work is inside a measurement. Checks come first, so that a call
 //! that is refused has changed nothing.
 
 mod by_id;
+mod by_key;
 mod canister;
 mod endpoints;
 pub mod floor;
@@ -30,6 +32,7 @@ mod suites;
 mod system;
 
 pub use by_id::ById;
+pub use by_key::ByKey;
 pub use canister::{Canister, Database};
 pub use endpoints::require_controller;
 pub use host::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};

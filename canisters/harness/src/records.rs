@@ -9,8 +9,8 @@ pub type VisitRecord<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 /// An engine: values under keys, both bytes, in the order of the keys.
 ///
 /// This is all that an engine has to do for every key-value workload:
-/// [`ById`](crate::ById) makes rows of an id and a text of it, and the suites `db-bench`
-/// and `users` ask for no more. Writes stand between `begin` and `commit`; only what is
+/// [`ById`](crate::ById) makes rows of an id and a text of it, for the suite `users`,
+/// [`ByKey`](crate::ByKey) items to look up, for `cuckoo`; `db-bench` takes it as it is. Writes stand between `begin` and `commit`; only what is
 /// called *work* is measured.
 pub trait Records {
     /// Makes ready what the work must not pay for, such as opening a database.

@@ -1,7 +1,7 @@
 //! All that a new engine of keys and values has to be: here, a map on the heap.
 
-use stablebench_harness::{ById, Canister, KeyValue, Records, VisitRecord};
-use stablebench_protocol::{CrateVersion, Engine, Error, Occupant, Result};
+use stablebench_harness::{ById, ByKey, Canister, KeyValue, Points, Records, VisitRecord};
+use stablebench_protocol::{CrateVersion, Cuckoo, Engine, Error, Occupant, Result};
 use std::collections::BTreeMap;
 
 /// The engine. A unit of storage is a key.
@@ -78,9 +78,18 @@ impl Records for HeapRecords {
     }
 }
 
-/// A canister with it.
-#[derive(Default)]
-pub struct RecordsCanister(pub ById<HeapRecords>);
+/// A canister with it: rows of users, records as they are, and items in a store of their own.
+pub struct RecordsCanister {
+    rows: ById<HeapRecords>,
+    items: ByKey<HeapRecords>,
+}
+
+impl Default for RecordsCanister {
+    fn default() -> Self {
+        let items = ByKey { engine: Engine::Btree, records: HeapRecords::default() };
+        Self { rows: ById::default(), items }
+    }
+}
 
 impl Canister for RecordsCanister {
     fn engines(&self) -> &'static [Engine] {
@@ -88,14 +97,18 @@ impl Canister for RecordsCanister {
     }
 
     fn engine(&mut self, _: Engine) -> Result<&mut dyn KeyValue> {
-        Ok(&mut self.0)
+        Ok(&mut self.rows)
     }
 
     fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
         match engine {
-            Engine::Btree => Ok(&mut self.0.0),
+            Engine::Btree => Ok(&mut self.rows.0),
             _ => Err(Error::EngineUnavailable { engine }),
         }
+    }
+
+    fn points(&mut self, _: &Cuckoo, _: u64) -> Result<&mut dyn Points> {
+        Ok(&mut self.items)
     }
 
     fn occupant(&self) -> Occupant {

@@ -5,6 +5,7 @@
 
 #![allow(missing_docs)]
 
+mod cuckoo;
 mod db_bench;
 mod heap;
 mod heap_map;

@@ -1,0 +1,73 @@
+//! What holds for every suite with tables of its own: a run is the same each time, and goes on
+//! where it stopped.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{stablebench, stderr};
+
+fn run(suite: &[&str], file: &str, more: &[&str], directory: &Path) -> (String, String) {
+    let out = format!("--out={file}");
+    let args = [&["run"], suite, &["--no-wall-time", "--format=json", &out], more].concat();
+    let output = stablebench(&args, directory);
+    assert!(output.status.success(), "{suite:?}: {}", stderr(&output));
+    (std::fs::read_to_string(directory.join(file)).unwrap(), stderr(&output))
+}
+
+/// As if the run had been killed: half of the cases and a store are not there yet, and a case
+/// has failed. Tells how many are left.
+fn cut_off(results: &mut Value) -> usize {
+    let cases = results["cases"].as_array_mut().unwrap();
+    let mut place = 0;
+    cases.retain(|_| {
+        place += 1;
+        place % 2 == 0
+    });
+    cases[0]["outcome"] = json!({ "failed": { "reason": "for this test" } });
+    let left = cases.len() - 1;
+    results["stores"].as_array_mut().unwrap().remove(0);
+    left
+}
+
+fn check(suite: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let (whole, _) = run(suite, "whole.json", &["--jobs=1"], directory);
+    let (again, _) = run(suite, "again.json", &["--jobs=3"], directory);
+    assert!(again == whole, "two runs of {suite:?} differ");
+
+    let mut part: Value = serde_json::from_str(&whole).unwrap();
+    let left = cut_off(&mut part);
+    std::fs::write(directory.join("part.json"), part.to_string()).unwrap();
+    let (resumed, told) = run(suite, "part.json", &["--resume"], directory);
+    assert!(told.contains(&format!("{left} cases are measured already")), "{suite:?}: {told}");
+    assert!(resumed == whole, "the resumed run of {suite:?} is another one");
+
+    // A run of another seed cannot go on from it.
+    let args = [&["run"], suite, &["--no-wall-time", "--out=part.json", "--resume", "--seed=2"]];
+    let output = stablebench(&args.concat(), directory);
+    assert_eq!(output.status.code(), Some(2), "{suite:?}");
+    assert!(stderr(&output).contains("its command was another one"), "{}", stderr(&output));
+    assert!(std::fs::read_to_string(directory.join("part.json")).unwrap() == whole);
+}
+
+#[test]
+fn db_bench_goes_on() {
+    check(&["db-bench", "--num=1000", "--histogram"]);
+}
+
+#[test]
+fn keys_goes_on() {
+    check(&["keys", "--rows=200", "--watches=20", "--questions=5", "--schemas=a,d"]);
+}
+
+#[test]
+fn sysbench_goes_on() {
+    check(&["sysbench", "--rows=100", "--keys=blob"]);
+}
+
+#[test]
+fn cuckoo_goes_on() {
+    check(&["cuckoo", "--num=128", "--lookups=50", "--keys=scattered"]);
+}
