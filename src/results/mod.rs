@@ -348,15 +348,6 @@ impl Results {
         self.columns.retain(|column| cases.iter().any(|case| case.column == column.key));
         Ok(self)
     }
-
-    #[cfg(test)]
-    /// What that column holds when populated with so many rows of so many bytes.
-    pub fn held(&self, column: &str, rows: u64, payload: u32) -> Option<&Held> {
-        self.stores
-            .iter()
-            .find(|store| store.column == column && store.rows == rows && store.payload == payload)
-            .and_then(|store| store.outcome.measured())
-    }
 }
 
 impl Case {

@@ -21,7 +21,9 @@ fn settings_of_older_formats_are_columns_and_stores() {
         assert_eq!(asked.journal_mode, Some(stablebench_protocol::JournalMode::Delete));
         assert_eq!(results.columns[1].engine, Engine::Sqlite);
 
-        let held = results.held("sqlite/delete", 1_000_000, 100).unwrap();
+        let store = results.stores.iter().find(|store| store.column == "sqlite/delete").unwrap();
+        assert_eq!((store.rows, store.payload), (1_000_000, 100));
+        let held = store.outcome.measured().unwrap();
         assert_eq!(held.stored_bytes, 113_459_200);
         assert_eq!((held.heap_pages, held.stable_pages), (1_856, 2_945));
         assert_eq!(held.sqlite.unwrap().page_count, 27_700);
