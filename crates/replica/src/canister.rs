@@ -10,9 +10,11 @@ use crate::cycles;
 use crate::execution::Execution;
 use crate::fault::Fault;
 use crate::limits;
+use crate::live::Spare;
 use crate::module::Module;
 use crate::reject::{ErrorCode, Reject};
-use crate::run::{Run, State, run};
+use crate::run::{Place, Run, run};
+use crate::state::State;
 use crate::system_api::message::{Answer, Message, Mode};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
@@ -42,6 +44,7 @@ pub struct Canister {
     pub(crate) settings: Arc<Settings>,
     pub(crate) module: Option<Module>,
     pub(crate) state: State,
+    pub(crate) spare: Spare,
     pub(crate) balance: Cycles,
     pub(crate) version: u64,
     pub(crate) time: u64,
@@ -64,6 +67,7 @@ impl Canister {
             settings: Arc::new(settings),
             module: None,
             state: State::empty()?,
+            spare: Spare::default(),
             version: 0,
             time: BEGINNING,
         })
@@ -77,6 +81,7 @@ impl Canister {
             settings: Arc::clone(&self.settings),
             module: self.module.clone(),
             state: self.state.clone(),
+            spare: Spare::default(),
             balance: self.balance,
             version: self.version,
             time: self.time,
@@ -164,9 +169,9 @@ impl Canister {
         let set_aside = induction + cycles::execution(mode.instructions().0, is_64_bit(&module));
         message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(&module, &self.state, message, &export, limits::UPDATE_INSTRUCTIONS)?;
+        let mut ran = run(self.place(&module), message, &export, limits::UPDATE_INSTRUCTIONS)?;
         if let Some(changes) = ran.changes.take() {
-            changes.commit(&mut self.state)?;
+            changes.commit(&mut self.state, &self.spare)?;
             self.version += 1;
         }
         let mut execution = answered(&id, ran, "did not reply to the call");
@@ -206,7 +211,7 @@ impl Canister {
         };
         let message = self.message(mode, caller, argument.to_vec());
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(module, &self.state, message, &export, limits::QUERY_INSTRUCTIONS)?;
+        let ran = run(self.place(module), message, &export, limits::QUERY_INSTRUCTIONS)?;
         let mut execution = answered(&id, ran, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -224,7 +229,7 @@ impl Canister {
         let mut message = self.message(Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(module, &self.state, message, &export, limits::INSPECT_INSTRUCTIONS)?;
+        let ran = run(self.place(module), message, &export, limits::INSPECT_INSTRUCTIONS)?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -236,6 +241,10 @@ impl Canister {
                 ),
             }),
         })
+    }
+
+    fn place<'a>(&'a self, module: &'a Module) -> Place<'a> {
+        Place { module, state: &self.state, spare: &self.spare }
     }
 
     pub(crate) fn message(&self, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {

@@ -8,6 +8,7 @@
 //! Each is a message of its own with a counter of its own. A trap in any of
 //! them undoes all of it.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use ic_principal::Principal;
@@ -17,10 +18,13 @@ use crate::cycles;
 use crate::execution::{Execution, MemoryUse, StableCalls};
 use crate::fault::Fault;
 use crate::limits;
+use crate::live::Spare;
+use crate::memory::pages::push;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::reject::Reject;
-use crate::run::{State, run};
+use crate::run::{Place, run};
+use crate::state::State;
 use crate::system_api::message::{Message, Mode};
 use crate::units::{Cycles, Instructions, WASM_PAGE};
 use crate::validate::EntryPoint;
@@ -91,6 +95,7 @@ impl Canister {
         }
         self.module = Some(module.clone());
         self.state = state;
+        self.spare = Spare::default();
         self.version += 1;
         let cycles = cycles::execution(steps.charge, is_64_bit(module));
         Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
@@ -111,7 +116,7 @@ impl State {
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut mapping = heap.map(size, 0)?;
         mapping.grow(size)?;
-        let mut pages = Vec::new();
+        let mut pages = BTreeSet::new();
         for (address, bytes) in &rewritten.data {
             let outside = || io::Error::new(io::ErrorKind::InvalidData, "data outside the heap");
             let start = usize::try_from(*address).map_err(|_| outside())?;
@@ -119,9 +124,9 @@ impl State {
             mapping.bytes_mut().get_mut(start..end).ok_or_else(outside)?.copy_from_slice(bytes);
             pages.extend(start / PAGE..end.div_ceil(PAGE));
         }
-        pages.sort_unstable();
-        pages.dedup();
-        heap.commit(mapping.bytes(), &pages)?;
+        let mut ranges = Vec::new();
+        pages.into_iter().for_each(|page| push(&mut ranges, page));
+        let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges)?;
         Ok(Self { heap, stable, ..Self::empty()? })
     }
 }
@@ -146,14 +151,16 @@ impl Steps {
         export: &str,
     ) -> Result<Result<(), Fault>, HostError> {
         let left = limits::INSTALL_INSTRUCTIONS.get().saturating_sub(self.charge.get());
-        let mut ran = run(module, state, message, export, Instructions(left))?;
+        let spare = Spare::default();
+        let place = Place { module, state, spare: &spare };
+        let mut ran = run(place, message, export, Instructions(left))?;
         self.instructions += ran.instructions;
         self.charge += ran.charge;
         self.memory = ran.memory;
         self.stable_calls += ran.stable_calls;
         self.printed.append(&mut ran.effects.printed);
         if let Some(changes) = ran.changes.take() {
-            changes.commit(state)?;
+            changes.commit(state, &spare)?;
         }
         Ok(ran.result)
     }

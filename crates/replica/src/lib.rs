@@ -30,7 +30,7 @@
 //! | `instrument` | what operators cost and how the module counts them |
 //! | `system_api` | what canisters can ask of the replica, and what that costs |
 //! | `memory` | heaps and stable memories, copied only where written |
-//! | `run` | one message |
+//! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
 //! | `limits`, `cycles` | limits and prices |
 
@@ -42,12 +42,14 @@ mod fault;
 mod install;
 mod instrument;
 mod limits;
+mod live;
 mod memory;
 mod module;
 mod reject;
 mod replica;
 mod run;
 mod saved;
+mod state;
 mod system_api;
 mod units;
 mod validate;

@@ -5,14 +5,14 @@ use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, InstancePre, Linker};
 
 use crate::fault::Fault;
-use crate::instrument::{self, Instrumented, instrument};
+use crate::instrument::{self, Instrumented, Metering, instrument};
 use crate::reject::ErrorCode;
 use crate::system_api::host::Host;
 use crate::system_api::names::AddressWidth;
@@ -27,6 +27,8 @@ struct Inner {
     info: ModuleInfo,
     rewritten: Instrumented,
     ready: InstancePre<Host>,
+    linker: Linker<Host>,
+    exact: OnceLock<InstancePre<Host>>,
 }
 
 impl fmt::Debug for Module {
@@ -45,17 +47,25 @@ impl Module {
     ) -> Result<Self, Fault> {
         let wasm = decode(uploaded)?;
         let info = validate(&wasm)?;
-        let rewritten = instrument(&wasm).map_err(|error| Fault::Module {
+        let rewritten = instrument(&wasm, Metering::Local).map_err(|error| Fault::Module {
             code: ErrorCode::CanisterInvalidWasm,
             message: format!("Could not instrument wasm module of canister: {error}"),
         })?;
         let compiled = compile(engine, &rewritten.wasm, cache)
             .map_err(|error| Fault::Engine(format!("Failed to compile: {error:#}")))?;
-        let ready = linker(info.address_width)
+        let linker = linker(info.address_width).clone();
+        let ready = linker
             .instantiate_pre(&compiled)
             .map_err(|error| Fault::Engine(format!("Failed to instantiate module: {error:#}")))?;
         let uploaded = uploaded.to_vec();
-        Ok(Self(Arc::new(Inner { uploaded, info, rewritten, ready })))
+        Ok(Self(Arc::new(Inner {
+            uploaded,
+            info,
+            rewritten,
+            ready,
+            linker,
+            exact: OnceLock::new(),
+        })))
     }
 
     /// The module as it was uploaded.
@@ -85,6 +95,18 @@ impl Module {
 
     pub(crate) fn ready(&self) -> &InstancePre<Host> {
         &self.0.ready
+    }
+
+    /// The module in the form that counts in its global; compiled when it is first asked for.
+    pub(crate) fn exact(&self) -> wasmtime::Result<&InstancePre<Host>> {
+        if let Some(exact) = self.0.exact.get() {
+            return Ok(exact);
+        }
+        let rewritten = instrument(&self.wasm(), Metering::Stored)
+            .map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+        let compiled = wasmtime::Module::new(self.0.ready.module().engine(), rewritten.wasm)?;
+        let exact = self.0.linker.instantiate_pre(&compiled)?;
+        Ok(self.0.exact.get_or_init(|| exact))
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {

@@ -23,10 +23,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::canister::{Canister, Settings};
+use crate::live::Spare;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::reject::Reject;
-use crate::run::{GlobalValue, State};
+use crate::state::{GlobalValue, State};
 use crate::units::{Bytes, Cycles};
 
 const MAGIC: [u8; 8] = *b"canister";
@@ -188,6 +189,7 @@ pub(crate) fn load(
         }),
         module: Some(compiled),
         state,
+        spare: Spare::default(),
         balance,
         version: header.version,
         time: header.time,

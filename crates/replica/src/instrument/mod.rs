@@ -1,7 +1,7 @@
 //! Rewrites a canister's module so that it counts instructions as the IC does.
 //!
 //! ```text
-//!   validate → [operator_cost → blocks → rewrite + stable] → compile → execute
+//!   validate → [operator_cost → blocks → body → rewrite + stable] → compile → execute
 //! ```
 //!
 //! What the rewriting adds to a module, and under which names the host finds it:
@@ -21,6 +21,7 @@
 //! once, at install, instead of at every instantiation.
 
 mod blocks;
+mod body;
 pub mod operator_cost;
 mod rewrite;
 mod sections;
@@ -28,6 +29,7 @@ pub mod stable;
 #[cfg(test)]
 mod tests;
 
+pub use body::Metering;
 pub use rewrite::instrument;
 
 use wasmparser::ValType;
@@ -36,7 +38,7 @@ use crate::system_api::names::AddressWidth;
 
 /// Changes with anything that changes the rewritten module, so that compiled
 /// modules of another version are not taken from a cache.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Module name under which the rewritten module imports from the host.
 pub const HOST: &str = "stablebench";
@@ -61,6 +63,8 @@ pub struct Instrumented {
     pub globals: Globals,
     /// Active data: heap address and bytes, in order.
     pub data: Data,
+    /// Whether a function may drop segments, which an instance does not forget.
+    pub drops_segments: bool,
     /// Whether `start` is exported.
     pub has_start: bool,
 }

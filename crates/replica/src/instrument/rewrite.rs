@@ -10,14 +10,14 @@
 
 use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{
-    CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment, DataSegmentMode,
-    ElementSection, EntityType, ExportKind, ExportSection, Function, FunctionSection,
-    GlobalSection, GlobalType, ImportSection, InstructionSink, MemorySection, MemoryType, Module,
+    BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment,
+    DataSegmentMode, ElementSection, EntityType, ExportKind, ExportSection, Function,
+    FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module,
     TableSection, TypeSection, ValType,
 };
-use wasmparser::{ExternalKind, FunctionBody, Operator, TypeRef};
+use wasmparser::{ExternalKind, Operator, TypeRef};
 
-use super::blocks::{ChargeKind, Unpriced, charges};
+use super::body::{Bodies, Metering};
 use super::sections::Sections;
 use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
@@ -45,13 +45,13 @@ const ADDED_GLOBALS: usize = 7;
 /// # Errors
 ///
 /// Fails on an operator without a price, and on what validation refuses.
-pub fn instrument(wasm: &[u8]) -> Result<Instrumented, Error> {
+pub fn instrument(wasm: &[u8], metering: Metering) -> Result<Instrumented, Error> {
     let sections = Sections::parse(wasm)?;
-    Rewriter::new(&sections)?.rewrite()
+    Rewriter::new(&sections, metering)?.rewrite()
 }
 
 /// Maps function indices; everything else keeps its index.
-struct FunctionMap(Vec<u32>);
+pub struct FunctionMap(Vec<u32>);
 
 impl Reencode for FunctionMap {
     type Error = std::convert::Infallible;
@@ -67,6 +67,7 @@ impl Reencode for FunctionMap {
 struct Rewriter<'s, 'a> {
     sections: &'s Sections<'a>,
     address_width: AddressWidth,
+    metering: Metering,
     map: FunctionMap,
     added: Added,
     /// Charges the size operand on top of the stack and leaves it there.
@@ -75,6 +76,8 @@ struct Rewriter<'s, 'a> {
     stable_calls: Vec<&'static str>,
     /// Function types that the module does not have, to be added in order.
     first_added_type: u32,
+    /// Whether a function drops a segment.
+    drops_segments: bool,
 }
 
 /// Function types added, in order; the offsets are those of `first_added_type`.
@@ -90,7 +93,7 @@ fn added_types(size: ValType) -> Vec<(Vec<ValType>, Vec<ValType>)> {
 }
 
 impl<'s, 'a> Rewriter<'s, 'a> {
-    fn new(sections: &'s Sections<'a>) -> Result<Self, Error> {
+    fn new(sections: &'s Sections<'a>, metering: Metering) -> Result<Self, Error> {
         let address_width = match sections.memory {
             Some(memory) if memory.memory64 => AddressWidth::Bits64,
             _ => AddressWidth::Bits32,
@@ -129,6 +132,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         Ok(Self {
             sections,
             address_width,
+            metering,
             map: FunctionMap(map),
             added: Added {
                 heap: 0,
@@ -143,10 +147,12 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 heap_grown: first_host + 1,
                 may_grow_stable: first_host + 2,
                 fail: first_host + 3,
+                metered: metering != Metering::Off,
             },
             charge_size,
             stable_calls,
             first_added_type: sections.params.len() as u32,
+            drops_segments: false,
         })
     }
 
@@ -162,7 +168,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         let (exports, globals) = self.exports()?;
         let (types, imports, functions) = (self.types()?, self.imports()?, self.functions());
         let (memories, heap_pages) = self.memories();
-        let code = self.code()?;
+        let (code, hints) = self.code()?;
 
         let mut module = Module::new();
         module.section(&types).section(&imports).section(&functions);
@@ -180,7 +186,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         if let Some(count) = self.sections.data_count {
             module.section(&DataCountSection { count });
         }
-        module.section(&code);
+        module.section(&hints).section(&code);
         if !self.sections.data.is_empty() {
             module.section(&data_section);
         }
@@ -191,6 +197,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             heap_pages,
             globals,
             data,
+            drops_segments: self.drops_segments,
             has_start: self.sections.start.is_some(),
         })
     }
@@ -353,8 +360,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         Ok((section, active))
     }
 
-    fn code(&mut self) -> Result<CodeSection, Error> {
-        let mut code = CodeSection::new();
+    fn code(&mut self) -> Result<(CodeSection, BranchHints), Error> {
+        let (mut code, mut hints) = (CodeSection::new(), BranchHints::new());
         let imported = self.sections.imports.len() as u32;
         let sections = self.sections;
         for ((index, body), ty) in (imported..).zip(&sections.bodies).zip(&sections.functions) {
@@ -362,7 +369,20 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 .params
                 .get(*ty as usize)
                 .ok_or(Error::Unsupported("a function without a type"))?;
-            code.function(&self.function(index, body, params)?);
+            let number = self.map.function_index(index)?;
+            let body = Bodies {
+                map: &mut self.map,
+                added: &self.added,
+                charge_size: self.charge_size,
+                address_width: self.address_width,
+                metering: self.metering,
+            }
+            .encode(index, body, params)?;
+            code.function(&body.function);
+            self.drops_segments |= body.drops_segments;
+            if !body.hints.is_empty() {
+                hints.function_hints(number, body.hints);
+            }
         }
         code.function(&self.charge_size_function());
         for name in &self.stable_calls {
@@ -374,82 +394,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 _ => stable::copy(&self.added, api, Direction::Write, self.address_width),
             });
         }
-        Ok(code)
-    }
-
-    fn function(
-        &mut self,
-        index: u32,
-        body: &FunctionBody<'_>,
-        params: u32,
-    ) -> Result<Function, Error> {
-        let operators: Vec<Operator<'_>> =
-            body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
-        let charges = charges(&operators, self.address_width).map_err(|Unpriced(position)| {
-            let debug = format!("{:?}", operators[position]);
-            Error::Unpriced {
-                function: index,
-                operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
-            }
-        })?;
-
-        let mut locals = Vec::new();
-        let mut count = params;
-        for local in body.get_locals_reader()? {
-            let (number, ty) = local?;
-            count += number;
-            locals.push((number, self.map.val_type(ty)?));
-        }
-        let grows = operators.iter().any(|op| matches!(op, Operator::MemoryGrow { .. }));
-        let delta = count;
-        if grows {
-            locals.push((1, self.size_type()));
-        }
-
-        let mut function = Function::new(locals);
-        let mut charges = charges.into_iter().peekable();
-        for (position, operator) in operators.into_iter().enumerate() {
-            while let Some(charge) = charges.next_if(|charge| charge.position == position) {
-                self.charge(&mut function.instructions(), charge.kind, &operator);
-            }
-            if matches!(operator, Operator::MemoryGrow { .. }) {
-                function
-                    .instructions()
-                    .local_tee(delta)
-                    .memory_grow(self.added.heap)
-                    .local_get(delta)
-                    .call(self.added.heap_grown);
-            } else {
-                function.instruction(&self.map.instruction(operator)?);
-            }
-        }
-        Ok(function)
-    }
-
-    fn charge(&self, code: &mut InstructionSink<'_>, kind: ChargeKind, operator: &Operator<'_>) {
-        match kind {
-            ChargeKind::Run { cost, check } => {
-                code.global_get(self.added.counter)
-                    .i64_const(cost.cast_signed())
-                    .i64_sub()
-                    .global_set(self.added.counter);
-                if check {
-                    stable::check(code, &self.added);
-                }
-            }
-            ChargeKind::Size => {
-                // The size of `memory.init` is 32 bits wide in a 64-bit module too.
-                let narrow = self.address_width == AddressWidth::Bits64
-                    && matches!(operator, Operator::MemoryInit { .. });
-                if narrow {
-                    code.i64_extend_i32_u();
-                }
-                code.call(self.charge_size);
-                if narrow {
-                    code.i32_wrap_i64();
-                }
-            }
-        }
+        Ok((code, hints))
     }
 
     fn charge_size_function(&self) -> Function {

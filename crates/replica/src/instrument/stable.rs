@@ -52,6 +52,8 @@ pub struct Added {
     pub may_grow_stable: u32,
     /// Host function: ends the message with the error of this code.
     pub fail: u32,
+    /// Whether anything is charged.
+    pub metered: bool,
 }
 
 /// Globals in which copies of one direction are counted.
@@ -86,6 +88,9 @@ const SHORT_COPY: i64 = 64;
 
 /// Charges the i64 in local `amount`, saturating, and checks the counter.
 pub fn charge(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratch: u32) {
+    if !added.metered {
+        return;
+    }
     code.global_get(added.counter)
         .local_get(amount)
         .i64_sub()

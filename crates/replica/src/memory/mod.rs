@@ -9,18 +9,21 @@
 //!   layer 0   ████████████   what both forks share
 //! ```
 //!
-//! Commit moves the written pages into the top layer, or into a new one if the
-//! top layer is shared with a fork. Dropping the mapping undoes the message.
+//! Commit moves the changed pages into the top layer, or into a new one if the top layer
+//! is shared with a fork, and takes them off the mapping, which then shows the layer's. So
+//! the next message finds a mapping of which no page is its own, and need not make one.
+//! Taking off the pages without moving them undoes the message.
 
 mod creator;
 mod file;
 mod image;
 mod mapping;
+pub mod pages;
 mod written;
 
 pub use creator::{Creator, prepare};
-pub use image::Image;
-pub use mapping::Mapping;
+pub use image::{Image, Shown};
+pub use mapping::{Mapping, discard};
 pub use written::written_pages;
 
 use crate::units::OS_PAGE;
