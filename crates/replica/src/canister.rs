@@ -282,7 +282,7 @@ pub(crate) fn exported(name: &str) -> String {
     format!("function {name}")
 }
 
-fn too_large(bytes: usize) -> Reject {
+pub(crate) fn too_large(bytes: usize) -> Reject {
     Reject {
         code: ErrorCode::InvalidManagementPayload,
         message: format!(

@@ -12,7 +12,7 @@ use std::io;
 
 use ic_principal::Principal;
 
-use crate::canister::{Canister, HostError, exported, is_64_bit};
+use crate::canister::{Canister, HostError, exported, is_64_bit, too_large};
 use crate::cycles;
 use crate::execution::{Execution, MemoryUse, StableCalls};
 use crate::fault::Fault;
@@ -39,6 +39,9 @@ impl Canister {
         caller: Principal,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
+        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
+            return Ok(Execution::refused(too_large(argument.len())));
+        }
         let stable = Image::new()?;
         self.code(module, caller, argument, stable, EntryPoint::Init, Steps::default())
     }
@@ -60,6 +63,9 @@ impl Canister {
         let Some(old) = self.module.clone() else {
             return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
         };
+        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
+            return Ok(Execution::refused(too_large(argument.len())));
+        }
         let mut state = self.state.clone();
         if old.has(EntryPoint::PreUpgrade) {
             let name = EntryPoint::PreUpgrade.name();
