@@ -165,9 +165,10 @@ impl Canister {
         message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
         let mut ran = run(&module, &self.state, message, &export, limits::UPDATE_INSTRUCTIONS)?;
+        // A query's too: what it changes is dropped, that it ran is not.
+        self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
             changes.commit(&mut self.state)?;
-            self.version += 1;
         }
         let mut execution = answered(&id, ran, "did not reply to the call");
         execution.cycles =
@@ -294,6 +295,7 @@ pub(crate) fn too_large(bytes: usize) -> Reject {
 
 /// What the caller gets.
 fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
+    let burned = ran.burned();
     let outcome = match ran.result {
         Err(fault) => Err(fault.reject(id)),
         Ok(()) => match ran.effects.answer {
@@ -310,7 +312,7 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
     Execution {
         instructions: ran.instructions,
         charge: ran.charge,
-        cycles: ran.effects.burned,
+        cycles: burned,
         memory: ran.memory,
         stable_calls: ran.stable_calls,
         printed: ran.effects.printed,

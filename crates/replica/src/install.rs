@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Each is a message of its own with a counter of its own. A trap in any of
-//! them undoes all of it.
+//! them undoes all of it. An upgrade keeps stable memory and certified data; the timer
+//! is off after it as after an install.
 
 use std::io;
 
@@ -22,7 +23,7 @@ use crate::module::Module;
 use crate::reject::Reject;
 use crate::run::{State, run};
 use crate::system_api::message::{Message, Mode};
-use crate::units::{Cycles, Instructions, WASM_PAGE};
+use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
 use crate::validate::EntryPoint;
 
 impl Canister {
@@ -42,8 +43,8 @@ impl Canister {
         if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
             return Ok(Execution::refused(too_large(argument.len())));
         }
-        let stable = Image::new()?;
-        self.code(module, caller, argument, stable, EntryPoint::Init, Steps::default())
+        let state = State::of(module, Image::new()?)?;
+        self.code(module, caller, argument, state, EntryPoint::Init, Steps::default())
     }
 
     /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap
@@ -74,7 +75,9 @@ impl Canister {
                 return Ok(self.code_failed(&steps, &fault));
             }
         }
-        self.code(module, caller, argument, state.stable, EntryPoint::PostUpgrade, steps)
+        let state =
+            State { certified_data: state.certified_data, ..State::of(module, state.stable)? };
+        self.code(module, caller, argument, state, EntryPoint::PostUpgrade, steps)
     }
 
     fn code(
@@ -82,15 +85,24 @@ impl Canister {
         module: &Module,
         caller: Principal,
         argument: &[u8],
-        stable: Image,
+        mut state: State,
         entry_point: EntryPoint,
         mut steps: Steps,
     ) -> Result<Execution, HostError> {
-        let mut state = State::of(module, stable)?;
+        let (peak, limit) = (Bytes(state.heap.size() as u64), self.settings.heap_limit);
+        if limit != Bytes(0) && peak > limit {
+            return Ok(self.code_failed(&steps, &Fault::WasmMemoryLimit { peak, limit }));
+        }
         let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
         let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
         for (export, mode) in start.into_iter().chain(entry) {
-            let message = self.message(mode, caller, argument.to_vec());
+            // The module is in place before its functions run: it is of the next version.
+            let message = Message {
+                version: self.version + 1,
+                timer: state.timer,
+                balance: self.balance - steps.burned,
+                ..self.message(mode, caller, argument.to_vec())
+            };
             if let Err(fault) = steps.run(module, &mut state, message, &export)? {
                 return Ok(self.code_failed(&steps, &fault));
             }
@@ -98,7 +110,7 @@ impl Canister {
         self.module = Some(module.clone());
         self.state = state;
         self.version += 1;
-        let cycles = cycles::execution(steps.charge, is_64_bit(module));
+        let cycles = cycles::execution(steps.charge, is_64_bit(module)) + steps.burned;
         Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
     }
 
@@ -140,6 +152,7 @@ struct Steps {
     charge: Instructions,
     memory: MemoryUse,
     stable_calls: StableCalls,
+    burned: Cycles,
     printed: Vec<String>,
 }
 
@@ -157,6 +170,7 @@ impl Steps {
         self.charge += ran.charge;
         self.memory = ran.memory;
         self.stable_calls += ran.stable_calls;
+        self.burned += ran.burned();
         self.printed.append(&mut ran.effects.printed);
         if let Some(changes) = ran.changes.take() {
             changes.commit(state)?;

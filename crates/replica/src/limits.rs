@@ -9,7 +9,7 @@ const GIB: u64 = 1 << 30;
 
 /// Instructions of one update, start, heartbeat or timer message.
 pub const UPDATE_INSTRUCTIONS: Instructions = Instructions(40_000_000_000);
-/// Instructions of one query.
+/// Instructions of one query, also of one called as an update.
 pub const QUERY_INSTRUCTIONS: Instructions = Instructions(5_000_000_000);
 /// Instructions of an install or upgrade, all its functions together.
 pub const INSTALL_INSTRUCTIONS: Instructions = Instructions(300_000_000_000);

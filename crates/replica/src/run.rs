@@ -20,7 +20,7 @@ use crate::system_api::host::{Host, Parts};
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::AddressWidth;
 use crate::system_api::slices::Slices;
-use crate::units::{Bytes, Instructions, OS_PAGE, OsPages, WASM_PAGE, WasmPages};
+use crate::units::{Bytes, Cycles, Instructions, OS_PAGE, OsPages, WASM_PAGE, WasmPages};
 
 /// What a canister keeps between messages.
 #[derive(Clone, Debug)]
@@ -112,6 +112,13 @@ pub struct Run {
     pub stable_calls: StableCalls,
     /// What is to be kept, if the function returned and changes are kept.
     pub changes: Option<Changes>,
+}
+
+impl Run {
+    /// Cycles that are gone: burning them is undone like everything else.
+    pub fn burned(&self) -> Cycles {
+        if self.result.is_ok() { self.effects.burned } else { Cycles(0) }
+    }
 }
 
 /// What a message changed. Dropping it undoes the message.

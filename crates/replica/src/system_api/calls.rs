@@ -174,11 +174,7 @@ impl<'a> Call<'a> {
             C::EnvVarCount => self.unless("ic0_env_var_count", mode == Mode::Start).map(|()| 0),
             C::EnvVarNameSize | C::EnvVarNameCopy => {
                 self.unless(&format!("ic0_{}", call.name()), mode == Mode::Start)?;
-                Err(contract(format!(
-                    "Environment variable index {} is out of bounds. The number of environment \
-                     variables is 0.",
-                    arg(0)
-                )))
+                Err(Fault::EnvironmentIndex(arg(0)))
             }
             C::EnvVarNameExists => {
                 self.environment_variable(call, "heap", arg(0), arg(1)).map(|_| 0)
@@ -186,7 +182,7 @@ impl<'a> Call<'a> {
             C::EnvVarValueSize | C::EnvVarValueCopy => {
                 let part = if call == C::EnvVarValueSize { "heap" } else { "name" };
                 let name = self.environment_variable(call, part, arg(0), arg(1))?;
-                Err(contract(format!("Environment variable {name} not found.")))
+                Err(Fault::EnvironmentName(name.to_owned()))
             }
 
             C::CanisterLiquidCycleBalance128 => {

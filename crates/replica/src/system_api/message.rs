@@ -66,9 +66,8 @@ impl Mode {
             Self::Start | Self::Init | Self::PreUpgrade => {
                 (limits::INSTALL_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
             }
-            Self::Update | Self::ReplicatedQuery => {
-                (limits::UPDATE_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
-            }
+            Self::Update => (limits::UPDATE_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS),
+            Self::ReplicatedQuery => (limits::QUERY_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS),
             Self::Query | Self::CompositeQuery => {
                 (limits::QUERY_INSTRUCTIONS, limits::QUERY_INSTRUCTIONS)
             }

@@ -62,13 +62,14 @@ fn instructions_of_a_query() {
     }
 }
 
+/// In slices, as an update.
 #[test]
-fn a_query_called_as_an_update_may_use_as_much_as_one() {
-    let execution = update(&mut install(&method("canister_query", UPDATE)), "go", &[]);
+fn instructions_of_a_query_called_as_an_update() {
+    let execution = update(&mut install(&method("canister_query", QUERY)), "go", &[]);
     assert_eq!(execution.outcome, Ok(vec![]));
-    assert_eq!(execution.instructions, Instructions(UPDATE));
-    let execution = update(&mut install(&method("canister_query", UPDATE + 1)), "go", &[]);
-    one_too_many(&execution, UPDATE);
+    assert_eq!(execution.instructions, Instructions(QUERY));
+    let execution = update(&mut install(&method("canister_query", QUERY + 1)), "go", &[]);
+    one_too_many(&execution, QUERY);
 }
 
 #[test]
@@ -141,26 +142,32 @@ fn instructions_of_inspecting_a_message() {
     assert_eq!(refused.cycles, Cycles(0), "what is not let in pays nothing");
 }
 
-/// A single charge may overrun its slice, by less than another slice.
+/// A single charge may overrun its slice, by less than another slice. A query has one
+/// slice, unless it is called as an update.
 #[test]
 fn one_charge_and_the_slice() {
-    let filling = |instructions: u64| {
+    let canister = |instructions: u64| {
         let size = instructions - (ONE + 3 * ONE + MEMORY_FILL);
-        let wat = format!(
-            r#"(module (memory 1) (func (export "canister_update go")
+        install(&format!(
+            r#"(module (memory 1)
+            (func (export "canister_update u")
+                (memory.fill (i32.const 0) (i32.const 1) (i32.const {size})))
+            (func (export "canister_query q")
                 (memory.fill (i32.const 0) (i32.const 1) (i32.const {size}))))"#
-        );
-        update(&mut install(&wat), "go", &[])
+        ))
     };
-    let charged = filling(2 * SLICE - 1);
-    // The heap is smaller than that.
-    trapped(&charged, "heap out of bounds");
-    assert_eq!(charged.instructions, Instructions(2 * SLICE - 1));
-    let refused = filling(2 * SLICE);
-    rejected(
-        &refused,
-        ErrorCode::CanisterInstructionLimitExceeded,
-        "Canister attempted to perform a large memory operation that used 4000000000 \
-         instructions and exceeded the slice limit 2000000000",
-    );
+    let (mut most, mut more) = (canister(2 * SLICE - 1), canister(2 * SLICE));
+    for method in ["u", "q"] {
+        let charged = update(&mut most, method, &[]);
+        // The heap is smaller than that.
+        trapped(&charged, "heap out of bounds");
+        assert_eq!(charged.instructions, Instructions(2 * SLICE - 1));
+        rejected(
+            &update(&mut more, method, &[]),
+            ErrorCode::CanisterInstructionLimitExceeded,
+            "Canister attempted to perform a large memory operation that used 4000000000 \
+             instructions and exceeded the slice limit 2000000000",
+        );
+    }
+    trapped(&query(&more, "q", &[]), "heap out of bounds");
 }

@@ -215,8 +215,7 @@ fn names_of_environment_variables() {
     };
     let three = "(i32.const 0) (i32.const 0) (i32.const 0)";
     assert_eq!(asking("env_var_name_exists", "", 100).outcome, Ok(vec![]));
-    let unknown =
-        format!("Canister violated contract: Environment variable {} not found", "a".repeat(100));
+    let unknown = format!("Environment variable {} not found", "a".repeat(100));
     for (call, more) in [("env_var_value_size", ""), ("env_var_value_copy", three)] {
         rejected(&asking(call, more, 100), ErrorCode::CanisterContractViolation, &unknown);
     }

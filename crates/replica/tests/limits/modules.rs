@@ -1,9 +1,9 @@
 //! Sizes of modules. What is at a limit not only passes validation but runs, and in
 //! bounded time; `validate/tests/limits.rs` holds those that are slow to run.
 
-use stablebench_replica::{ErrorCode, Reject, WasmPages};
+use stablebench_replica::{Bytes, Cycles, ErrorCode, Principal, Reject, Settings, WasmPages};
 
-use super::support::{install, numbers, query, update};
+use super::support::{code, install, numbers, query, update};
 use super::*;
 
 fn refusal(wat: &str) -> Reject {
@@ -91,22 +91,41 @@ fn methods() {
     );
 }
 
+/// The canister's limit holds for it, and the largest heap that there can be.
 #[test]
 fn first_size_of_the_heap() {
     let heap = |pages: u64| format!("(module (memory {pages}))");
-    assert_eq!(install(&heap(65_536)).heap_size(), WasmPages(65_536));
+    assert_eq!(install(&heap(49_152)).heap_size(), WasmPages(49_152));
+    let more = try_install(&heap(49_153));
+    assert_eq!(code(&more), ErrorCode::CanisterWasmMemoryLimitExceeded);
+    let most = compile(&heap(65_536));
+    assert_eq!(unlimited().install(&most, CALLER, &[]).unwrap().outcome, Ok(vec![]));
+    let upgraded = install("(module)").upgrade(&most, CALLER, &[]).unwrap();
+    assert_eq!(code(&upgraded), ErrorCode::CanisterWasmMemoryLimitExceeded);
     let reject = refusal(&heap(65_537));
     assert_eq!(reject.code, ErrorCode::CanisterInvalidWasm);
     let expected = "memory size must be at most 0x10000 65536-byte pages";
     assert!(reject.message.contains(expected), "{reject}");
 
     let heap = |pages: u64| format!("(module (memory i64 {pages}))");
-    assert_eq!(install(&heap(98_304)).heap_size(), WasmPages(98_304));
+    let most = compile(&heap(98_304));
+    assert_eq!(unlimited().install(&most, CALLER, &[]).unwrap().outcome, Ok(vec![]));
     refused(
         &heap(98_305),
         "Wasm module declares an initial Wasm64 heap memory size of 98305 pages which exceeds \
          the maximum allowed size of 98304 pages",
     );
+}
+
+/// A canister whose settings have no limit on the heap.
+fn unlimited() -> Canister {
+    Canister::new(Settings {
+        id: Principal::management_canister(),
+        controllers: Vec::new(),
+        balance: Cycles(0),
+        heap_limit: Bytes(0),
+    })
+    .unwrap()
 }
 
 /// To the last byte of the heap's first size.
