@@ -22,9 +22,18 @@ struct Layer {
     file: File,
     /// Where in the file the first page stands.
     offset: u64,
+    /// Bytes of the file from there on that are the memory's: others may follow.
+    length: usize,
     writable: bool,
     /// Pages present, ascending, apart from each other.
     ranges: Vec<Range<usize>>,
+}
+
+impl Layer {
+    /// A layer whose file holds nothing else.
+    fn own(file: File) -> Self {
+        Self { file, offset: 0, length: usize::MAX, writable: true, ranges: Vec::new() }
+    }
 }
 
 /// Committed pages of a memory, shared with the images forked from it.
@@ -41,8 +50,7 @@ impl Image {
     ///
     /// If no file can be made.
     pub fn new() -> io::Result<Self> {
-        let layer =
-            Layer { file: file::anonymous()?, offset: 0, writable: true, ranges: Vec::new() };
+        let layer = Layer::own(file::anonymous()?);
         Ok(Self { layers: vec![Arc::new(layer)], size: 0 })
     }
 
@@ -56,7 +64,7 @@ impl Image {
         if file.metadata()?.len() < offset.saturating_add(size as u64) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is too short"));
         }
-        let layer = Layer { file, offset, writable: false, ranges: Vec::new() };
+        let layer = Layer { file, offset, length: size, writable: false, ranges: Vec::new() };
         Ok(Self { layers: vec![Arc::new(layer)], size })
     }
 
@@ -78,7 +86,8 @@ impl Image {
     fn map_as(&self, access: Access, reserved: usize, guard: usize) -> io::Result<Mapping> {
         let mut mapping = Mapping::reserve(access, reserved, guard)?;
         let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
-        mapping.extend_with(&first.file, first.offset, self.size)?;
+        mapping.extend_with(&first.file, first.offset, self.size.min(first.length))?;
+        mapping.grow(self.size)?;
         for layer in above {
             for range in &layer.ranges {
                 mapping.lay_over(&layer.file, range.start * PAGE..range.end * PAGE)?;
@@ -136,8 +145,7 @@ impl Image {
         if self.layers.len() > MAX_LAYERS || ranges > MAX_RANGES {
             return self.flatten();
         }
-        let layer =
-            Layer { file: file::anonymous()?, offset: 0, writable: true, ranges: Vec::new() };
+        let layer = Layer::own(file::anonymous()?);
         self.layers.push(Arc::new(layer));
         Ok(())
     }
@@ -160,7 +168,7 @@ impl Image {
         let file = file::anonymous()?;
         file.set_len(self.size as u64)?;
         self.copy_into(&file, 0)?;
-        self.layers = vec![Arc::new(Layer { file, offset: 0, writable: true, ranges: Vec::new() })];
+        self.layers = vec![Arc::new(Layer::own(file))];
         Ok(())
     }
 
@@ -190,7 +198,8 @@ impl Image {
     /// system would fill the holes of the files with pages of zeros.
     fn present(&self) -> io::Result<Vec<Range<usize>>> {
         let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
-        let mut pages = file::present(&first.file, first.offset, self.size.div_ceil(PAGE))?;
+        let held = self.size.min(first.length).div_ceil(PAGE);
+        let mut pages = file::present(&first.file, first.offset, held)?;
         for layer in above {
             pages = union(&pages, &layer.ranges);
         }
@@ -321,5 +330,22 @@ mod tests {
         assert_eq!(opened.read().unwrap().bytes()[3 * PAGE], 1);
         assert_eq!(std::fs::read(&path).unwrap()[4 * PAGE], 8, "the file is not written");
         assert!(Image::open(create().unwrap(), PAGE as u64, 17 * PAGE).is_err());
+    }
+
+    /// What follows a memory in its file is not the memory's, however far it grows.
+    #[test]
+    fn growing_beyond_what_was_opened() {
+        let file = file::anonymous().unwrap();
+        file.write_all_at(&[7; 6 * PAGE], 0).unwrap();
+        let mut image = Image::open(file, PAGE as u64, 2 * PAGE).unwrap();
+        commit(&mut image, &[(0, 9)], 5 * PAGE);
+        let fork = image.clone();
+        commit(&mut image, &[(4, 1)], 8 * PAGE);
+        image.flatten().unwrap();
+        for (image, pages) in [(&fork, &[9, 7, 0, 0, 0][..]), (&image, &[9, 7, 0, 0, 1, 0, 0, 0])] {
+            let whole = image.read().unwrap();
+            let found: Vec<u8> = whole.bytes().iter().copied().step_by(PAGE).collect();
+            assert_eq!(found, pages);
+        }
     }
 }
