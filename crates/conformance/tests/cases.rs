@@ -34,6 +34,16 @@ fn edges() {
 }
 
 #[test]
+fn calls() {
+    check("calls.json.gz", 88);
+}
+
+#[test]
+fn limits() {
+    check("limits.json.gz", 90);
+}
+
+#[test]
 fn generated_modules() {
     check("generated-modules.json.gz", 521);
 }

@@ -170,9 +170,10 @@ impl Canister {
         message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
         let mut ran = run(self.place(&module), message, &export, limits::UPDATE_INSTRUCTIONS)?;
+        // A query's too: what it changes is dropped, that it ran is not.
+        self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
             changes.commit(&mut self.state, &self.spare)?;
-            self.version += 1;
         }
         let mut execution = answered(&id, ran, "did not reply to the call");
         execution.cycles =
@@ -291,7 +292,7 @@ pub(crate) fn exported(name: &str) -> String {
     format!("function {name}")
 }
 
-fn too_large(bytes: usize) -> Reject {
+pub(crate) fn too_large(bytes: usize) -> Reject {
     Reject {
         code: ErrorCode::InvalidManagementPayload,
         message: format!(
@@ -303,6 +304,7 @@ fn too_large(bytes: usize) -> Reject {
 
 /// What the caller gets.
 fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
+    let burned = ran.burned();
     let outcome = match ran.result {
         Err(fault) => Err(fault.reject(id)),
         Ok(()) => match ran.effects.answer {
@@ -319,7 +321,7 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
     Execution {
         instructions: ran.instructions,
         charge: ran.charge,
-        cycles: ran.effects.burned,
+        cycles: burned,
         memory: ran.memory,
         stable_calls: ran.stable_calls,
         printed: ran.effects.printed,

@@ -24,7 +24,8 @@ pub struct Execution {
     /// Calls that read and wrote stable memory. Of an install or upgrade, those of
     /// all functions that ran; `canister_inspect_message` is not part of a message.
     pub stable_calls: StableCalls,
-    /// Texts that the canister printed.
+    /// Texts that the canister printed, each cut to 32 KiB: the first 1 000 of a message,
+    /// and no more than 1 MiB of them.
     pub printed: Vec<String>,
     /// How long it took here.
     pub wall: Duration,

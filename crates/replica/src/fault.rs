@@ -79,6 +79,14 @@ pub enum Fault {
         /// The limit.
         limit: Bytes,
     },
+    /// An environment variable that there is not.
+    #[error("Environment variable {0} not found.")]
+    EnvironmentName(String),
+    /// The same, by its index.
+    #[error(
+        "Environment variable index {0} is out of bounds. The number of environment variables is 0."
+    )]
+    EnvironmentIndex(u64),
     /// A blob that is no principal.
     #[error("Canister provided invalid principal id")]
     InvalidPrincipal,
@@ -112,7 +120,10 @@ impl Fault {
         match self {
             Self::Trapped(_) => ErrorCode::CanisterTrapped,
             Self::CalledTrap(_) => ErrorCode::CanisterCalledTrap,
-            Self::Contract(_) | Self::InvalidPrincipal => ErrorCode::CanisterContractViolation,
+            Self::Contract(_)
+            | Self::InvalidPrincipal
+            | Self::EnvironmentName(_)
+            | Self::EnvironmentIndex(_) => ErrorCode::CanisterContractViolation,
             Self::Instructions(_) | Self::Slice { .. } => {
                 ErrorCode::CanisterInstructionLimitExceeded
             }

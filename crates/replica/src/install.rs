@@ -6,14 +6,15 @@
 //! ```
 //!
 //! Each is a message of its own with a counter of its own. A trap in any of
-//! them undoes all of it.
+//! them undoes all of it. An upgrade keeps stable memory and certified data; the timer
+//! is off after it as after an install.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use ic_principal::Principal;
 
-use crate::canister::{Canister, HostError, exported, is_64_bit};
+use crate::canister::{Canister, HostError, exported, is_64_bit, too_large};
 use crate::cycles;
 use crate::execution::{Execution, MemoryUse, StableCalls};
 use crate::fault::Fault;
@@ -26,7 +27,7 @@ use crate::reject::Reject;
 use crate::run::{Place, run};
 use crate::state::State;
 use crate::system_api::message::{Message, Mode};
-use crate::units::{Cycles, Instructions, WASM_PAGE};
+use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
 use crate::validate::EntryPoint;
 
 impl Canister {
@@ -43,8 +44,11 @@ impl Canister {
         caller: Principal,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        let stable = Image::new()?;
-        self.code(module, caller, argument, stable, EntryPoint::Init, Steps::default())
+        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
+            return Ok(Execution::refused(too_large(argument.len())));
+        }
+        let state = State::of(module, Image::new()?)?;
+        self.code(module, caller, argument, state, EntryPoint::Init, Steps::default())
     }
 
     /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap
@@ -64,6 +68,9 @@ impl Canister {
         let Some(old) = self.module.clone() else {
             return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
         };
+        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
+            return Ok(Execution::refused(too_large(argument.len())));
+        }
         let mut state = self.state.clone();
         if old.has(EntryPoint::PreUpgrade) {
             let name = EntryPoint::PreUpgrade.name();
@@ -72,7 +79,9 @@ impl Canister {
                 return Ok(self.code_failed(&steps, &fault));
             }
         }
-        self.code(module, caller, argument, state.stable, EntryPoint::PostUpgrade, steps)
+        let state =
+            State { certified_data: state.certified_data, ..State::of(module, state.stable)? };
+        self.code(module, caller, argument, state, EntryPoint::PostUpgrade, steps)
     }
 
     fn code(
@@ -80,15 +89,24 @@ impl Canister {
         module: &Module,
         caller: Principal,
         argument: &[u8],
-        stable: Image,
+        mut state: State,
         entry_point: EntryPoint,
         mut steps: Steps,
     ) -> Result<Execution, HostError> {
-        let mut state = State::of(module, stable)?;
+        let (peak, limit) = (Bytes(state.heap.size() as u64), self.settings.heap_limit);
+        if limit != Bytes(0) && peak > limit {
+            return Ok(self.code_failed(&steps, &Fault::WasmMemoryLimit { peak, limit }));
+        }
         let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
         let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
         for (export, mode) in start.into_iter().chain(entry) {
-            let message = self.message(mode, caller, argument.to_vec());
+            // The module is in place before its functions run: it is of the next version.
+            let message = Message {
+                version: self.version + 1,
+                timer: state.timer,
+                balance: self.balance - steps.burned,
+                ..self.message(mode, caller, argument.to_vec())
+            };
             if let Err(fault) = steps.run(module, &mut state, message, &export)? {
                 return Ok(self.code_failed(&steps, &fault));
             }
@@ -97,7 +115,7 @@ impl Canister {
         self.state = state;
         self.spare = Spare::default();
         self.version += 1;
-        let cycles = cycles::execution(steps.charge, is_64_bit(module));
+        let cycles = cycles::execution(steps.charge, is_64_bit(module)) + steps.burned;
         Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
     }
 
@@ -139,6 +157,7 @@ struct Steps {
     charge: Instructions,
     memory: MemoryUse,
     stable_calls: StableCalls,
+    burned: Cycles,
     printed: Vec<String>,
 }
 
@@ -158,6 +177,7 @@ impl Steps {
         self.charge += ran.charge;
         self.memory = ran.memory;
         self.stable_calls += ran.stable_calls;
+        self.burned += ran.burned();
         self.printed.append(&mut ran.effects.printed);
         if let Some(changes) = ran.changes.take() {
             changes.commit(state, &spare)?;

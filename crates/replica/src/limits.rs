@@ -9,7 +9,7 @@ const GIB: u64 = 1 << 30;
 
 /// Instructions of one update, start, heartbeat or timer message.
 pub const UPDATE_INSTRUCTIONS: Instructions = Instructions(40_000_000_000);
-/// Instructions of one query.
+/// Instructions of one query, also of one called as an update.
 pub const QUERY_INSTRUCTIONS: Instructions = Instructions(5_000_000_000);
 /// Instructions of an install or upgrade, all its functions together.
 pub const INSTALL_INSTRUCTIONS: Instructions = Instructions(300_000_000_000);
@@ -53,6 +53,13 @@ pub const MAX_LOG: Bytes = Bytes(4_096);
 pub const LOG_RECORD_OVERHEAD: Bytes = Bytes(40);
 /// Longest text that `trap` and `debug_print` take.
 pub const MAX_TEXT: Bytes = Bytes(32 << 10);
+/// Printed texts of one message that are kept, so that a canister that prints without
+/// end costs bounded memory. The IC keeps what fits into the log.
+pub const MAX_PRINTED_TEXTS: usize = 1_000;
+/// Bytes of these texts together.
+pub const MAX_PRINTED: Bytes = Bytes(1 << 20);
+/// Longest name of an environment variable.
+pub const MAX_ENVIRONMENT_NAME: Bytes = Bytes(100);
 /// Longest certified data.
 pub const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
 

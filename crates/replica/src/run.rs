@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::AddressWidth;
 use crate::system_api::slices::Slices;
-use crate::units::{Instructions, OsPages, WASM_PAGE, WasmPages};
+use crate::units::{Cycles, Instructions, OsPages, WASM_PAGE, WasmPages};
 
 /// What a run ended with.
 #[derive(Debug)]
@@ -42,6 +42,13 @@ pub struct Run {
     pub stable_calls: StableCalls,
     /// What is to be kept, if the function returned and changes are kept.
     pub changes: Option<Changes>,
+}
+
+impl Run {
+    /// Cycles that are gone: burning them is undone like everything else.
+    pub fn burned(&self) -> Cycles {
+        if self.result.is_ok() { self.effects.burned } else { Cycles(0) }
+    }
 }
 
 /// What a message changed. Dropping it undoes the message.

@@ -165,7 +165,7 @@ pub(crate) fn load(
     let heap = next_page(PREAMBLE + length + header.module);
     let stable = heap
         .checked_add(header.heap)
-        .map(next_page)
+        .and_then(|end| end.checked_next_multiple_of(PAGE as u64))
         .ok_or(LoadError::Damaged("its lengths are wrong"))?;
     let image = |offset, size| -> Result<Image, LoadError> {
         let size = usize::try_from(size).map_err(|_| LoadError::Damaged("its lengths"))?;

@@ -6,6 +6,8 @@ use stablebench_replica::{Canister, ErrorCode, Execution, Replica, WasmPages};
 
 mod support;
 
+#[cfg(target_os = "linux")]
+use support::held;
 use support::{CALLER, code, compile, install, numbers, query, update};
 
 /// A canister that keeps its 64-bit argument in a global, on the heap and in stable
@@ -175,28 +177,6 @@ fn forks_pay_and_age_by_themselves() {
     assert_eq!(first.instructions, second.instructions);
     assert_eq!((first.charge, first.cycles), (second.charge, second.cycles));
     assert_eq!(one.balance(), two.balance());
-}
-
-/// Bytes that this process holds: resident, and in its anonymous files.
-#[cfg(target_os = "linux")]
-fn held() -> u64 {
-    use std::fs;
-    use std::os::unix::fs::MetadataExt;
-    const PAGE: u64 = 4_096;
-    const BLOCK: u64 = 512;
-    let statm = fs::read_to_string("/proc/self/statm").unwrap();
-    let resident: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    let in_files: u64 = fs::read_dir("/proc/self/fd")
-        .unwrap()
-        .filter_map(|entry| {
-            let path = entry.unwrap().path();
-            let target = fs::read_link(&path).ok()?;
-            let ours = target.to_string_lossy().contains("memfd:");
-            // A file may have been closed since it was listed.
-            ours.then(|| fs::metadata(path).map_or(0, |file| file.blocks() * BLOCK))
-        })
-        .sum();
-    resident * PAGE + in_files
 }
 
 /// Eight gigabytes of stable memory of which little is written cost little, also

@@ -24,14 +24,18 @@ struct Layer {
     file: File,
     /// Where in the file the first page stands.
     offset: u64,
+    /// Bytes of the file from there on that are the memory's: others may follow.
+    length: usize,
     writable: bool,
     /// Pages present, ascending, apart from each other.
     ranges: Vec<Pages>,
 }
 
 impl Layer {
+    /// A layer in a file of its own, empty.
     fn new() -> io::Result<Self> {
-        Ok(Self { file: file::anonymous()?, offset: 0, writable: true, ranges: Vec::new() })
+        let file = file::anonymous()?;
+        Ok(Self { file, offset: 0, length: usize::MAX, writable: true, ranges: Vec::new() })
     }
 }
 
@@ -72,7 +76,7 @@ impl Image {
         if file.metadata()?.len() < offset.saturating_add(size as u64) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is too short"));
         }
-        let layer = Layer { file, offset, writable: false, ranges: Vec::new() };
+        let layer = Layer { file, offset, length: size, writable: false, ranges: Vec::new() };
         Ok(Self { layers: vec![Arc::new(layer)], size })
     }
 
@@ -95,7 +99,8 @@ impl Image {
     pub fn map(&self, reserved: usize, guard: usize) -> io::Result<Mapping> {
         let mut mapping = Mapping::reserve(reserved.max(self.size), guard)?;
         let (first, above) = self.layers();
-        mapping.extend_with(&first.file, first.offset, self.size)?;
+        mapping.extend_with(&first.file, first.offset, self.size.min(first.length))?;
+        mapping.grow(self.size)?;
         for layer in above {
             for range in &layer.ranges {
                 lay_over(mapping.bytes_mut(), range.clone(), &layer.file, 0)?;
@@ -113,7 +118,7 @@ impl Image {
         buffer.clear();
         buffer.resize(pages.len() * PAGE, 0);
         let (first, above) = self.layers();
-        let end = self.size.min(pages.end * PAGE);
+        let end = self.size.min(first.length).min(pages.end * PAGE);
         if let Some(length) = end.checked_sub(pages.start * PAGE) {
             let offset = first.offset + (pages.start * PAGE) as u64;
             read_or_zero(&first.file, &mut buffer[..length], offset)?;
@@ -257,7 +262,8 @@ impl Image {
     /// system would fill the holes of the files with pages of zeros.
     fn present(&self) -> io::Result<Vec<Pages>> {
         let (first, above) = self.layers();
-        let mut pages = file::present(&first.file, first.offset, self.size.div_ceil(PAGE))?;
+        let held = self.size.min(first.length).div_ceil(PAGE);
+        let mut pages = file::present(&first.file, first.offset, held)?;
         for layer in above {
             pages = union(&pages, &layer.ranges);
         }
@@ -442,5 +448,21 @@ mod tests {
         assert_eq!(whole(&opened)[3 * PAGE], 1);
         assert_eq!(std::fs::read(&path).unwrap()[4 * PAGE], 8, "the file is not written");
         assert!(Image::open(create().unwrap(), PAGE as u64, 17 * PAGE).is_err());
+    }
+
+    /// What follows a memory in its file is not the memory's, however far it grows.
+    #[test]
+    fn growing_beyond_what_was_opened() {
+        let file = file::anonymous().unwrap();
+        file.write_all_at(&[7; 6 * PAGE], 0).unwrap();
+        let mut image = Image::open(file, PAGE as u64, 2 * PAGE).unwrap();
+        commit(&mut image, &[(0, 9)], 5 * PAGE);
+        let fork = image.clone();
+        commit(&mut image, &[(4, 1)], 8 * PAGE);
+        image.flatten().unwrap();
+        for (image, pages) in [(&fork, &[9, 7, 0, 0, 0][..]), (&image, &[9, 7, 0, 0, 1, 0, 0, 0])] {
+            let found: Vec<u8> = whole(image).into_iter().step_by(PAGE).collect();
+            assert_eq!(found, pages);
+        }
     }
 }

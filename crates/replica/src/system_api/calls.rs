@@ -10,7 +10,7 @@ use super::message::{Answer, Effects, Message, Mode};
 use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, Trap};
-use crate::limits::{MAX_CERTIFIED_DATA, MAX_TEXT};
+use crate::limits::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
 use crate::units::{Cycles, Instructions};
 
 /// What a call works on.
@@ -172,21 +172,17 @@ impl<'a> Call<'a> {
                 other => Err(contract(format!("Error getting performance counter type {other}"))),
             },
             C::EnvVarCount => self.unless("ic0_env_var_count", mode == Mode::Start).map(|()| 0),
-            C::EnvVarNameSize | C::EnvVarNameCopy => Err(contract(format!(
-                "Environment variable index {} is out of bounds. The number of environment \
-                 variables is 0.",
-                arg(0)
-            ))),
+            C::EnvVarNameSize | C::EnvVarNameCopy => {
+                self.unless(&format!("ic0_{}", call.name()), mode == Mode::Start)?;
+                Err(Fault::EnvironmentIndex(arg(0)))
+            }
             C::EnvVarNameExists => {
-                self.unless("ic0_env_var_name_exists", mode == Mode::Start)?;
-                self.heap("ic0.env_var_name_exists heap", arg(0), arg(1)).map(|_| 0)
+                self.environment_variable(call, "heap", arg(0), arg(1)).map(|_| 0)
             }
             C::EnvVarValueSize | C::EnvVarValueCopy => {
-                let name = self.heap("ic0.env_var_value_size heap", arg(0), arg(1))?;
-                Err(contract(format!(
-                    "Environment variable {} not found.",
-                    String::from_utf8_lossy(name)
-                )))
+                let part = if call == C::EnvVarValueSize { "heap" } else { "name" };
+                let name = self.environment_variable(call, part, arg(0), arg(1))?;
+                Err(Fault::EnvironmentName(name.to_owned()))
             }
 
             C::CanisterLiquidCycleBalance128 => {
@@ -231,13 +227,15 @@ impl<'a> Call<'a> {
             }
 
             C::DebugPrint => {
-                let text = self.text(arg(0), arg(1), "debug message");
                 let logged = match self.heap("", arg(0), arg(1)) {
                     Ok(bytes) => bytes.len() as u64,
                     Err(_) => "(debug_print message out of memory bounds)".len() as u64,
                 };
                 self.effects.log.add(logged);
-                self.effects.print(text);
+                if self.effects.may_print() {
+                    let text = self.text(arg(0), arg(1), "debug message");
+                    self.effects.print(text);
+                }
                 Ok(0)
             }
             C::Trap => Err(Fault::CalledTrap(self.text(arg(0), arg(1), "trap message"))),
@@ -290,6 +288,26 @@ impl<'a> Call<'a> {
         Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
     }
 
+    /// The name of an environment variable. Its length is held against the limit before
+    /// anything is read: a canister could ask for its whole heap, and pays by the call.
+    fn environment_variable(
+        &self,
+        call: SystemCall,
+        part: &str,
+        start: u64,
+        size: u64,
+    ) -> Result<&str, Fault> {
+        let call = call.name();
+        self.unless(&format!("ic0_{call}"), self.message.mode == Mode::Start)?;
+        if size > MAX_ENVIRONMENT_NAME.get() {
+            return Err(contract(format!("ic0.{call}: Variable name is too large.")));
+        }
+        let name = self.heap(&format!("ic0.{call} {part}"), start, size)?;
+        std::str::from_utf8(name).map_err(|_| {
+            contract(format!("ic0.{call}: Variable name is not a valid UTF-8 string."))
+        })
+    }
+
     /// `cost_*(src, size, kind, dst)`: the subnet has no keys to sign with.
     fn cost_of_key(&self, call: &str, args: &[u64], kinds: u64) -> Result<u64, Fault> {
         const UNKNOWN_KIND: u64 = 1;
@@ -299,8 +317,10 @@ impl<'a> Call<'a> {
         };
         let name = self.heap(&format!("{call} heap"), start, size)?;
         if std::str::from_utf8(name).is_err() {
-            let name = String::from_utf8_lossy(name);
-            return Err(contract(format!("Failed to decode key name {name}")));
+            // The replica repeats all of it, which can be as long as the heap.
+            let shown = &name[..name.len().min(MAX_TEXT.get() as usize)];
+            let shown = String::from_utf8_lossy(shown);
+            return Err(contract(format!("Failed to decode key name {shown}")));
         }
         Ok(if kind < kinds { UNKNOWN_KEY } else { UNKNOWN_KIND })
     }

@@ -66,9 +66,8 @@ impl Mode {
             Self::Start | Self::Init | Self::PreUpgrade => {
                 (limits::INSTALL_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
             }
-            Self::Update | Self::ReplicatedQuery => {
-                (limits::UPDATE_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
-            }
+            Self::Update => (limits::UPDATE_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS),
+            Self::ReplicatedQuery => (limits::QUERY_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS),
             Self::Query | Self::CompositeQuery => {
                 (limits::QUERY_INSTRUCTIONS, limits::QUERY_INSTRUCTIONS)
             }
@@ -154,8 +153,10 @@ pub struct Effects {
     pub timer: u64,
     /// Cycles burned.
     pub burned: Cycles,
-    /// Texts printed.
+    /// Texts printed, the first ones.
     pub printed: Vec<String>,
+    /// What is left of the bytes that printed texts may take, until one did not fit.
+    printable: Option<usize>,
     pub(super) log: Log,
 }
 
@@ -169,14 +170,22 @@ impl Effects {
             timer,
             burned: Cycles(0),
             printed: Vec::new(),
+            printable: Some(limits::MAX_PRINTED.get() as usize),
             log: Log::default(),
         }
     }
 
-    /// Keeps a printed text, as long as there are not too many.
+    /// Whether another printed text would be kept, were it short enough.
+    pub(super) fn may_print(&self) -> bool {
+        self.printable.is_some() && self.printed.len() < limits::MAX_PRINTED_TEXTS
+    }
+
+    /// Keeps a printed text, unless it or one before it was too much: what is kept is
+    /// the beginning of what was printed.
     pub(super) fn print(&mut self, text: String) {
-        const MOST: usize = 1_000;
-        if self.printed.len() < MOST {
+        let left = self.printable.and_then(|left| left.checked_sub(text.len()));
+        self.printable = left.filter(|_| self.may_print());
+        if self.printable.is_some() {
             self.printed.push(text);
         }
     }

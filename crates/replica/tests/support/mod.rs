@@ -1,5 +1,7 @@
 //! Canisters written as text, and what they answer.
 
+#![allow(dead_code, reason = "each of the tests takes what it needs")]
+
 use stablebench_replica::{Canister, ErrorCode, Execution, Module, Principal, Replica};
 
 /// The caller of everything, and the controller of every canister.
@@ -37,4 +39,61 @@ pub fn code(execution: &Execution) -> ErrorCode {
 pub fn numbers(execution: Execution) -> Vec<u64> {
     let reply = execution.outcome.expect("a reply");
     reply.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+/// The first line of a reject's message, without `Error from Canister ID: ` in front and
+/// without full stops behind: what has to be as it was recorded.
+pub fn words(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default();
+    let line = match line.strip_prefix("Error from Canister ") {
+        Some(rest) => rest.split_once(": ").expect("an id and a colon").1,
+        None => line,
+    };
+    line.trim_end_matches('.')
+}
+
+#[track_caller]
+pub fn rejected(execution: &Execution, code: ErrorCode, expected: &str) {
+    let reject = execution.outcome.as_ref().expect_err("a reject");
+    assert_eq!((reject.code, words(&reject.message)), (code, expected));
+}
+
+#[track_caller]
+pub fn trapped(execution: &Execution, expected: &str) {
+    rejected(execution, ErrorCode::CanisterTrapped, &format!("Canister trapped: {expected}"));
+}
+
+/// The message ended one instruction past its limit, which is all that it pays for.
+#[track_caller]
+pub fn out_of_instructions(execution: &Execution, limit: u64) {
+    rejected(
+        execution,
+        ErrorCode::CanisterInstructionLimitExceeded,
+        &format!(
+            "Canister exceeded the limit of {limit} instructions for single message execution"
+        ),
+    );
+    assert_eq!(execution.charge.get(), limit);
+}
+
+/// Bytes that this process holds: resident, and in its anonymous files.
+#[cfg(target_os = "linux")]
+pub fn held() -> u64 {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    const PAGE: u64 = 4_096;
+    const BLOCK: u64 = 512;
+    let statm = fs::read_to_string("/proc/self/statm").unwrap();
+    let resident: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    let in_files: u64 = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let target = fs::read_link(&path).ok()?;
+            let ours = target.to_string_lossy().contains("memfd:");
+            // A file may have been closed since it was listed.
+            ours.then(|| fs::metadata(path).map_or(0, |file| file.blocks() * BLOCK))
+        })
+        .sum();
+    resident * PAGE + in_files
 }
