@@ -19,6 +19,7 @@ mod mapping;
 mod written;
 
 pub use creator::{Creator, prepare};
+pub use file::present;
 pub use image::Image;
 pub use mapping::Mapping;
 pub use written::written_pages;
