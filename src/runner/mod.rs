@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use stablebench_protocol::{Description, Error};
 
+use crate::cache::{Cache, Setup, Stored};
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, query};
 use crate::results::{CanisterInfo, Case, Held, Outcome, Results, Store};
@@ -44,6 +45,7 @@ pub struct Runner<'a> {
     outline: &'a Outline,
     progress: &'a Progress,
     out: &'a Path,
+    cache: Option<&'a Cache>,
     found: Mutex<Found>,
     /// Places of cases in the tables: section, name, column.
     order: BTreeMap<[String; 3], usize>,
@@ -80,10 +82,23 @@ impl<'a> Runner<'a> {
             outline,
             progress,
             out,
+            cache: None,
             found: Mutex::new(Found { results, saved: None }),
             order: order(outline),
             max_rows: description.max_rows,
         })
+    }
+
+    /// The same run, with what earlier ones have left.
+    #[must_use]
+    pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
+        Self { cache, ..self }
+    }
+
+    /// What a canister populated with that depends on.
+    fn setup(&self, stored: Stored) -> Setup {
+        let canister = lock(&self.found).results.canister.sha256.clone();
+        Setup::new(self.replica.identity(), canister, stored)
     }
 
     /// What was found so far.
