@@ -22,15 +22,16 @@ pub struct ReplicaArgs {
 pub struct CacheFolderArgs {
     /// Where compiled modules and populated canisters are kept for later runs
     /// [default: $XDG_CACHE_HOME/stablebench].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
     /// What the cache may take on the disk; beyond that, what was not used for the longest
     /// time is dropped [default: $STABLEBENCH_CACHE_LIMIT, else 8].
-    #[arg(long, global = true, value_name = "GIB", value_parser = limit)]
+    #[arg(long, value_name = "GIB", value_parser = limit)]
     pub cache_limit: Option<f64>,
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct CacheArgs {
     #[command(subcommand)]
     pub command: Option<CacheCommand>,
@@ -41,7 +42,7 @@ pub struct CacheArgs {
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
     /// Empty it. Files that are not the cache's stay.
-    Clear,
+    Clear(CacheFolderArgs),
 }
 
 /// `8`, or `0.5`.

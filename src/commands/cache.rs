@@ -14,13 +14,12 @@ use crate::report::number::{Age, Binary, Grouped};
 
 /// Shows the cache, or clears it.
 pub fn cache(args: &CacheArgs) -> Result<()> {
-    let folder = cache_folder(&args.folder)?;
-    let limit = cache_limit(&args.folder)?;
-    match args.command {
-        None => show(&folder, limit),
-        Some(CacheCommand::Clear) => clear(&folder),
-    }
-    .with_context(|| format!("the cache at {}", folder.path().display()))
+    let (folder, clearing) = match &args.command {
+        None => (cache_folder(&args.folder)?, false),
+        Some(CacheCommand::Clear(folder)) => (cache_folder(folder)?, true),
+    };
+    let done = if clearing { clear(&folder) } else { show(&folder, cache_limit(&args.folder)?) };
+    done.with_context(|| format!("the cache at {}", folder.path().display()))
 }
 
 fn clear(folder: &Folder) -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Engine, Inspected, Part, SqliteSettings};
 use stablebench_workload::Tables;
 
-use super::{Runner, refused};
+use super::{EARLIER, Runner, refused};
 use crate::cache::{Setup, Stored};
 use crate::interrupt;
 use crate::progress;
@@ -28,8 +28,8 @@ impl Runner<'_> {
         };
         let progress = self.progress.step(&label, lane.steps.len() as u64);
         let began = Instant::now();
-        self.steps(lane, known, &progress, began).context(label)?;
-        progress.done(&format!("{:.1} s", began.elapsed().as_secs_f64()));
+        let how = self.steps(lane, known, &progress, began).context(label)?;
+        progress.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));
         Ok(())
     }
 
@@ -40,24 +40,25 @@ impl Runner<'_> {
             .is_none_or(|(section, name)| self.is_measured(section, name, &lane.column.key))
     }
 
+    /// Tells how it was populated, where that is worth saying.
     fn steps(
         &self,
         lane: &Lane,
         known: Option<Held>,
         progress: &progress::Step,
         began: Instant,
-    ) -> Result<()> {
+    ) -> Result<&'static str> {
         let mut tables = (lane.tables)(lane);
         let setup = self.cacheable(lane);
         let mut populate = Populate::default();
-        let (mut canister, first) = match self.earlier_lane(lane, setup.as_ref()) {
+        let (mut canister, first, how) = match self.earlier_lane(lane, setup.as_ref()) {
             Some((canister, held, model)) => {
                 (populate, tables) = (held.populate, model);
-                (canister, lane.populated)
+                (canister, lane.populated, EARLIER)
             }
             None => match self.installed(lane)? {
-                Ok(canister) => (canister, 0),
-                Err(error) => return self.keep_refused_lane(lane, 0, error),
+                Ok(canister) => (canister, 0, ""),
+                Err(error) => return self.keep_refused_lane(lane, 0, error).map(|()| ""),
             },
         };
         let held = |canister: &mut dyn Canister, tables: &dyn Tables, populate| -> Result<()> {
@@ -85,13 +86,13 @@ impl Runner<'_> {
                     }
                     self.keep_step(lane, step, Outcome::Measured(measured))?;
                 }
-                Err(error) => return self.keep_refused_lane(lane, done, error),
+                Err(error) => return self.keep_refused_lane(lane, done, error).map(|()| how),
             }
         }
         if lane.populated >= lane.steps.len() {
             held(&mut *canister, &*tables, populate)?;
         }
-        Ok(())
+        Ok(how)
     }
 
     /// A fresh canister with the lane's settings, or why they were refused.

@@ -38,6 +38,9 @@ const STACK: usize = 32 << 20;
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 
+/// What is said of a canister that was taken from the cache.
+const EARLIER: &str = ", populated earlier";
+
 /// What every canister's run shares.
 pub struct Runner<'a> {
     replica: &'a dyn Replica,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSettings};
 use stablebench_workload::{Ids, ids::STEP};
 
-use super::{Runner, refused};
+use super::{EARLIER, Runner, refused};
 use crate::cache::Stored;
 use crate::interrupt;
 use crate::progress::Step;
@@ -48,8 +48,8 @@ impl Runner<'_> {
         let began = Instant::now();
         let content = Content::populated(plan.rows);
         let digest = content.digest(plan.payload);
-        let (mut canister, held, cached) = match self.earlier(plan, digest, began) {
-            Some((canister, held)) => (canister, held, ", populated earlier"),
+        let (mut canister, held, how) = match self.earlier(plan, digest, began) {
+            Some((canister, held)) => (canister, held, EARLIER),
             None => {
                 let mut canister = self.replica.install(self.wasm)?;
                 let held = match self.fill(&mut *canister, plan, digest, &step, began) {
@@ -75,7 +75,7 @@ impl Runner<'_> {
         }
         let mut populated = Populated { canister: &mut *canister, plan, content, digest };
         self.cases(&mut populated, &todo, &step)?;
-        step.done(&format!("{:.1} s{cached}", began.elapsed().as_secs_f64()));
+        step.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));
         Ok(())
     }
 
