@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!   cli → commands → suites → runner → replica
+//!                                ├──→ cache
 //!                                └──→ results → compare → report
 //! ```
 
+mod cache;
 mod canisters;
 mod cli;
 mod commands;

@@ -18,7 +18,7 @@ use crate::report::number::Grouped;
 
 /// Calls a method and prints the reply and what it cost.
 pub fn call(args: &CallArgs) -> Result<()> {
-    let replica = embedded(&args.replica)?;
+    let (replica, _) = embedded(&args.replica, &Progress::new())?;
     let (mut canister, candid) = prepare(args, &replica)?;
     let (env, function) = signature(&candid, &args.method)?;
     let argument = candid_parser::parse_idl_args(&args.arguments)

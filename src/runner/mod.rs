@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use stablebench_protocol::{Description, Error};
 
+use crate::cache::{Cache, Setup, Stored};
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, query};
 use crate::results::{CanisterInfo, Case, Held, Outcome, Results, Store};
@@ -37,6 +38,9 @@ const STACK: usize = 32 << 20;
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 
+/// What is said of a canister that was taken from the cache.
+const EARLIER: &str = ", populated earlier";
+
 /// What every canister's run shares.
 pub struct Runner<'a> {
     replica: &'a dyn Replica,
@@ -44,6 +48,7 @@ pub struct Runner<'a> {
     outline: &'a Outline,
     progress: &'a Progress,
     out: &'a Path,
+    cache: Option<&'a Cache>,
     found: Mutex<Found>,
     /// Places of cases in the tables: section, name, column.
     order: BTreeMap<[String; 3], usize>,
@@ -80,10 +85,23 @@ impl<'a> Runner<'a> {
             outline,
             progress,
             out,
+            cache: None,
             found: Mutex::new(Found { results, saved: None }),
             order: order(outline),
             max_rows: description.max_rows,
         })
+    }
+
+    /// The same run, with what earlier ones have left.
+    #[must_use]
+    pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
+        Self { cache, ..self }
+    }
+
+    /// What a canister populated with that depends on.
+    fn setup(&self, stored: Stored) -> Setup {
+        let canister = lock(&self.found).results.canister.sha256.clone();
+        Setup::new(self.replica.identity(), canister, stored)
     }
 
     /// What was found so far.

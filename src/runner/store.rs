@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSettings};
 use stablebench_workload::{Ids, ids::STEP};
 
-use super::{Runner, refused};
+use super::{EARLIER, Runner, refused};
+use crate::cache::Stored;
 use crate::interrupt;
 use crate::progress::Step;
 use crate::replica::{Canister, Messages, query, update};
@@ -45,12 +46,21 @@ impl Runner<'_> {
             format!("{key}, {} rows of {} bytes", Grouped(plan.rows), Grouped(plan.payload.into()));
         let step = self.progress.step(&label, plan.rows);
         let began = Instant::now();
-        let mut canister = self.replica.install(self.wasm)?;
         let content = Content::populated(plan.rows);
         let digest = content.digest(plan.payload);
-        let held = match self.fill(&mut *canister, plan, digest, &step, began) {
-            Ok(held) => held,
-            Err(error) => return self.keep_refused(plan, error),
+        let (mut canister, held, how) = match self.earlier(plan, digest, began) {
+            Some((canister, held)) => (canister, held, EARLIER),
+            None => {
+                let mut canister = self.replica.install(self.wasm)?;
+                let held = match self.fill(&mut *canister, plan, digest, &step, began) {
+                    Ok(held) => held,
+                    Err(error) => return self.keep_refused(plan, error),
+                };
+                if let Some(cache) = self.cache {
+                    cache.keep(&*canister, self.setup(Stored::users(plan)), &held);
+                }
+                (canister, held, "")
+            }
         };
         if let Some(mut known) = known {
             known.wall_milliseconds = held.wall_milliseconds;
@@ -65,8 +75,21 @@ impl Runner<'_> {
         }
         let mut populated = Populated { canister: &mut *canister, plan, content, digest };
         self.cases(&mut populated, &todo, &step)?;
-        step.done(&format!("{:.1} s", began.elapsed().as_secs_f64()));
+        step.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));
         Ok(())
+    }
+
+    /// The store as an earlier run has populated it.
+    fn earlier(
+        &self,
+        plan: &StorePlan,
+        digest: Digest,
+        began: Instant,
+    ) -> Option<(Box<dyn Canister>, Held)> {
+        let setup = self.setup(Stored::users(plan));
+        let is_it = |held: &Held| held.digest == digest;
+        let (canister, held) = self.cache?.take(self.replica, self.wasm, &setup, is_it)?;
+        Some((canister, Held { wall_milliseconds: self.wall_milliseconds(began), ..held }))
     }
 
     /// Cases of the populated store in forks; then the store itself is changed.

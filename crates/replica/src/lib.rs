@@ -32,8 +32,10 @@
 //! | `memory` | heaps and stable memories, copied only where written |
 //! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
+//! | `cache` | compiled modules, in memory and in files |
 //! | `limits`, `cycles` | limits and prices |
 
+pub mod cache;
 mod canister;
 mod cycles;
 mod engine;
@@ -63,6 +65,6 @@ pub use ic_principal::Principal;
 pub use module::Module;
 pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
-pub use saved::LoadError;
+pub use saved::{LoadError, STATE_STAMP, saved_note};
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

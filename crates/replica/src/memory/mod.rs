@@ -22,6 +22,7 @@ pub mod pages;
 mod written;
 
 pub use creator::{Creator, prepare};
+pub use file::present;
 pub use image::{Image, Shown};
 pub use mapping::{Mapping, discard};
 pub use written::written_pages;
