@@ -420,9 +420,9 @@ mod tests {
         use std::os::unix::fs::MetadataExt;
         let pages = (1 << 30) / PAGE;
         let mut image = Image::new().unwrap();
-        fill(&mut image, &[(pages - 1, 5)], pages * PAGE);
+        let _ = fill(&mut image, &[(pages - 1, 5)], pages * PAGE);
         let fork = image.clone();
-        fill(&mut image, &[(7, 6)], pages * PAGE);
+        let _ = fill(&mut image, &[(7, 6)], pages * PAGE);
         image.flatten().unwrap();
         for image in [&image, &fork] {
             let held = image.layers[0].file.metadata().unwrap().blocks() * 512;
