@@ -7,7 +7,7 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::cycles;
-use crate::execution::Execution;
+use crate::execution::{Execution, all_calls};
 use crate::fault::Fault;
 use crate::limits;
 use crate::live::Spare;
@@ -45,6 +45,7 @@ pub struct Canister {
     pub(crate) module: Option<Module>,
     pub(crate) state: State,
     pub(crate) spare: Spare,
+    pub(crate) reports_calls: bool,
     pub(crate) balance: Cycles,
     pub(crate) version: u64,
     pub(crate) time: u64,
@@ -68,6 +69,7 @@ impl Canister {
             module: None,
             state: State::empty()?,
             spare: Spare::default(),
+            reports_calls: false,
             version: 0,
             time: BEGINNING,
         })
@@ -82,10 +84,18 @@ impl Canister {
             module: self.module.clone(),
             state: self.state.clone(),
             spare: Spare::default(),
+            reports_calls: self.reports_calls,
             balance: self.balance,
             version: self.version,
             time: self.time,
         }
+    }
+
+    /// Whether messages from now on report their calls of the System API by name
+    /// ([`Execution::system_calls`]). They do not unless asked; forks do as the canister that
+    /// they are of.
+    pub fn report_calls(&mut self, report: bool) {
+        self.reports_calls = report;
     }
 
     /// The canister's id.
@@ -262,6 +272,7 @@ impl Canister {
             time: self.time,
             timer: self.state.timer,
             heap_limit: self.settings.heap_limit,
+            reports_calls: self.reports_calls,
         }
     }
 
@@ -323,7 +334,8 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
         charge: ran.charge,
         cycles: burned,
         memory: ran.memory,
-        stable_calls: ran.stable_calls,
+        stable_calls: ran.stable_calls.stable(),
+        system_calls: all_calls(&ran.stable_calls, ran.calls),
         printed: ran.effects.printed,
         ..Execution::of(outcome)
     }

@@ -16,7 +16,7 @@ use ic_principal::Principal;
 
 use crate::canister::{Canister, HostError, exported, is_64_bit, too_large};
 use crate::cycles;
-use crate::execution::{Execution, MemoryUse, StableCalls};
+use crate::execution::{Execution, MemoryUse, SystemCalls, all_calls};
 use crate::fault::Fault;
 use crate::limits;
 use crate::live::Spare;
@@ -156,7 +156,8 @@ struct Steps {
     instructions: Instructions,
     charge: Instructions,
     memory: MemoryUse,
-    stable_calls: StableCalls,
+    stable_calls: SystemCalls,
+    calls: Option<SystemCalls>,
     burned: Cycles,
     printed: Vec<String>,
 }
@@ -176,7 +177,10 @@ impl Steps {
         self.instructions += ran.instructions;
         self.charge += ran.charge;
         self.memory = ran.memory;
-        self.stable_calls += ran.stable_calls;
+        self.stable_calls.add_all(&ran.stable_calls);
+        if let Some(calls) = &ran.calls {
+            self.calls.get_or_insert_default().add_all(calls);
+        }
         self.burned += ran.burned();
         self.printed.append(&mut ran.effects.printed);
         if let Some(changes) = ran.changes.take() {
@@ -190,7 +194,8 @@ impl Steps {
             instructions: self.instructions,
             charge: self.charge,
             memory: self.memory,
-            stable_calls: self.stable_calls,
+            stable_calls: self.stable_calls.stable(),
+            system_calls: all_calls(&self.stable_calls, self.calls.clone()),
             printed: self.printed.clone(),
             cycles,
             ..Execution::of(outcome)

@@ -60,7 +60,7 @@ mod validate;
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (as PocketIC 10.0.0)");
 
 pub use canister::{Canister, HostError, Settings};
-pub use execution::{Execution, MemoryUse, StableCalls};
+pub use execution::{CallCount, Execution, MemoryUse, StableCalls, SystemCalls};
 pub use ic_principal::Principal;
 pub use module::Module;
 pub use reject::{ErrorCode, Reject};

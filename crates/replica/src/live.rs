@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
 
 use crate::engine::{GUARD, RESERVED};
-use crate::execution::StableCalls;
+use crate::execution::{CallCount, SystemCalls};
 use crate::limits;
 use crate::memory::pages::{Pages, push};
 use crate::memory::{Mapping, PAGE, Shown, discard, prepare, written_pages};
@@ -27,7 +27,7 @@ use crate::module::Module;
 use crate::state::{GlobalValue, State};
 use crate::system_api::host::{Host, Parts};
 use crate::system_api::message::{Effects, Message};
-use crate::system_api::names::AddressWidth;
+use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::system_api::slices::Slices;
 use crate::units::{Bytes, OS_PAGE};
 
@@ -59,7 +59,8 @@ pub struct Live {
     store: Store<Host>,
     instance: Instance,
     parts: Parts,
-    counted: Counted,
+    /// What stable calls are counted in: which, how often, how many bytes.
+    counted: Vec<(SystemCall, Global, Global)>,
     /// Stable pages that the message may still access, and write.
     pages_left: [Global; 2],
     /// The canister's mutable globals, in the order of the module.
@@ -72,14 +73,6 @@ impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live").finish_non_exhaustive()
     }
-}
-
-/// Globals that count stable calls.
-struct Counted {
-    reads: Global,
-    bytes_read: Global,
-    writes: Global,
-    bytes_written: Global,
 }
 
 /// Pages that a message touched.
@@ -130,6 +123,7 @@ impl Live {
         let stable_max = Bytes::from(limits::MAX_STABLE).get();
         let host = Host {
             effects: Effects::new(message.timer),
+            calls: message.reports_calls.then(SystemCalls::default),
             message,
             slices,
             has_heap: rewritten.has_heap,
@@ -152,12 +146,13 @@ impl Live {
         let mut global =
             |name: &str| instance.get_global(&mut store, name).ok_or_else(|| missing(name));
         let parts = Parts { counter: global("counter")?, heap, stable, byte_map };
-        let counted = Counted {
-            reads: global("stable reads")?,
-            bytes_read: global("stable bytes read")?,
-            writes: global("stable writes")?,
-            bytes_written: global("stable bytes written")?,
-        };
+        let counted = (0..)
+            .zip(&rewritten.stable_calls)
+            .map(|(number, call): (u32, _)| {
+                let (calls, bytes) = (format!("calls {number}"), format!("bytes {number}"));
+                Ok((*call, global(&calls)?, global(&bytes)?))
+            })
+            .collect::<wasmtime::Result<_>>()?;
         let pages_left = [global("accessible")?, global("writable")?];
         let globals = rewritten
             .globals
@@ -175,6 +170,7 @@ impl Live {
     pub fn begin(&mut self, message: Message, slices: Slices) {
         let host = self.store.data_mut();
         host.effects = Effects::new(message.timer);
+        host.calls = message.reports_calls.then(SystemCalls::default);
         host.message = message;
         host.slices = slices;
     }
@@ -192,9 +188,10 @@ impl Live {
         for global in self.pages_left {
             self.set(global, pages)?;
         }
-        let Counted { reads, bytes_read, writes, bytes_written } = self.counted;
-        for global in [reads, bytes_read, writes, bytes_written] {
-            self.set(global, 0)?;
+        for (_, calls, bytes) in &self.counted {
+            for global in [calls, bytes] {
+                global.set(&mut self.store, Val::I64(0))?;
+            }
         }
         let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
         function.call(&mut self.store, ())
@@ -214,15 +211,15 @@ impl Live {
     }
 
     /// Stable calls of the message.
-    pub fn stable_calls(&mut self) -> StableCalls {
-        let Counted { reads, bytes_read, writes, bytes_written } = self.counted;
-        let mut number = |global| self.number(global).cast_unsigned();
-        StableCalls {
-            reads: number(reads),
-            bytes_read: Bytes(number(bytes_read)),
-            writes: number(writes),
-            bytes_written: Bytes(number(bytes_written)),
+    pub fn stable_calls(&mut self) -> SystemCalls {
+        let store = &mut self.store;
+        let mut counted = SystemCalls::default();
+        for (call, calls, bytes) in &self.counted {
+            let mut number = |global: &Global| global.get(&mut *store).i64().unwrap_or(0);
+            let (calls, bytes) = (number(calls).cast_unsigned(), number(bytes).cast_unsigned());
+            counted.add(*call, CallCount { calls, bytes: Bytes(bytes) });
         }
+        counted
     }
 
     /// The message and what it did beside changing memory.

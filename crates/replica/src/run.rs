@@ -13,7 +13,7 @@
 use std::io;
 
 use crate::engine::STACK;
-use crate::execution::{MemoryUse, StableCalls};
+use crate::execution::{MemoryUse, SystemCalls};
 use crate::fault::{Fault, Trap};
 use crate::limits;
 use crate::live::{Failure, Live, Spare, Touched};
@@ -38,8 +38,10 @@ pub struct Run {
     pub charge: Instructions,
     /// Pages touched.
     pub memory: MemoryUse,
-    /// Calls that read and wrote stable memory.
-    pub stable_calls: StableCalls,
+    /// Calls of stable memory.
+    pub stable_calls: SystemCalls,
+    /// The other calls of the System API, if somebody asked.
+    pub calls: Option<SystemCalls>,
     /// What is to be kept, if the function returned and changes are kept.
     pub changes: Option<Changes>,
 }
@@ -175,7 +177,8 @@ fn not_begun(failure: Failure, message: &Message) -> io::Result<Run> {
         instructions: Instructions(0),
         charge: Instructions(0),
         memory: MemoryUse::default(),
-        stable_calls: StableCalls::default(),
+        stable_calls: SystemCalls::default(),
+        calls: None,
         changes: None,
     })
 }
@@ -192,6 +195,7 @@ fn finish(
     let touched = live.touched();
     let host = live.host();
     let (mode, slices, effects) = (host.message.mode, host.slices, host.effects.clone());
+    let calls = host.calls.clone();
     // What is not kept is not compared and not charged.
     let changed = match mode.keeps_changes() {
         true => state.heap.changed(live.heap(), &touched.heap)?,
@@ -226,6 +230,7 @@ fn finish(
         charge: slices.used_within_limit(counter.saturating_sub_unsigned(for_pages)),
         memory,
         stable_calls,
+        calls,
         changes,
     })
 }

@@ -19,7 +19,7 @@ use wasmtime::Engine;
 use super::{hex, hex_of};
 use crate::instrument::Instrumented;
 use crate::module::Prepared;
-use crate::system_api::names::AddressWidth;
+use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::validate::ModuleInfo;
 
 /// Changes with the layout, and with what the header holds.
@@ -47,6 +47,7 @@ struct Header {
     heap_pages: u64,
     has_start: bool,
     drops_segments: bool,
+    stable_calls: Vec<String>,
     globals: Vec<(u32, Number)>,
     /// Address and length of each segment.
     data: Vec<(u64, u64)>,
@@ -101,6 +102,7 @@ pub fn encode(key: &Key<'_>, prepared: &Prepared) -> io::Result<Vec<u8>> {
         data,
         has_start,
         drops_segments,
+        stable_calls,
     } = &prepared.rewritten;
     let globals = globals
         .iter()
@@ -116,6 +118,7 @@ pub fn encode(key: &Key<'_>, prepared: &Prepared) -> io::Result<Vec<u8>> {
         heap_pages: *heap_pages,
         has_start: *has_start,
         drops_segments: *drops_segments,
+        stable_calls: stable_calls.iter().map(|call| call.name().to_owned()).collect(),
         globals,
         data: data.iter().map(|(address, bytes)| (*address, bytes.len() as u64)).collect(),
     })?;
@@ -171,6 +174,11 @@ pub fn decode(engine: &Engine, key: &Key<'_>, entry: &[u8]) -> Result<Prepared, 
     // version that an engine like this one has serialized them.
     let compiled = unsafe { wasmtime::Module::deserialize(engine, rest) }
         .map_err(|_| "the engine does not take its code")?;
+    let stable_calls = header
+        .stable_calls
+        .iter()
+        .map(|name| SystemCall::from_name(name).ok_or("it names unknown calls"))
+        .collect::<Result<_, _>>()?;
     let globals = header.globals.iter().map(|(index, ty)| (*index, ty.val_type())).collect();
     let rewritten = Instrumented {
         wasm: Vec::new(),
@@ -181,6 +189,7 @@ pub fn decode(engine: &Engine, key: &Key<'_>, entry: &[u8]) -> Result<Prepared, 
         data,
         has_start: header.has_start,
         drops_segments: header.drops_segments,
+        stable_calls,
     };
     Ok(Prepared { info: header.info, rewritten, compiled })
 }

@@ -22,7 +22,7 @@ use wasm_encoder::{BlockType, BranchHint, Function, InstructionSink, ValType};
 use wasmparser::{FunctionBody, Operator};
 
 use super::Error;
-use super::blocks::{ChargeKind, Unpriced, charges};
+use super::blocks::{ChargeKind, Unpriced, charges, ends_run};
 use super::rewrite::FunctionMap;
 use super::stable::Added;
 use crate::system_api::names::AddressWidth;
@@ -109,7 +109,7 @@ impl Bodies<'_> {
             .iter()
             .any(|op| matches!(op, Operator::DataDrop { .. } | Operator::ElemDrop { .. }));
         let function = Function::new(locals);
-        let mut code = Code { function, hints: Vec::new(), left, added: self.added };
+        let mut code = Code { function, hints: Vec::new(), left, stored: false, added: self.added };
         code.load();
         let mut charges = charges.into_iter().peekable();
         let mut depth = 0;
@@ -124,6 +124,10 @@ impl Bodies<'_> {
                 Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => depth += 1,
                 Operator::End => depth -= 1,
                 _ => {}
+            }
+            if ends_run(&operator) {
+                // Others may come here, or go from here, with another value.
+                code.stored = false;
             }
             let calls = matches!(operator, Operator::Call { .. } | Operator::CallIndirect { .. });
             match (&operator, delta) {
@@ -202,6 +206,8 @@ struct Code<'r> {
     hints: Vec<BranchHint>,
     /// The local that holds what is left of the counter, if one does.
     left: Option<u32>,
+    /// Whether the counter is known to hold the same.
+    stored: bool,
     added: &'r Added,
 }
 
@@ -215,18 +221,23 @@ impl Code<'_> {
         if let Some(left) = self.left {
             let counter = self.added.counter;
             self.sink().global_get(counter).local_set(left);
+            self.stored = true;
         }
     }
 
     /// The counter takes the local's value.
     fn store(&mut self) {
-        if let Some(left) = self.left {
+        if let Some(left) = self.left
+            && !self.stored
+        {
             let counter = self.added.counter;
             self.sink().local_get(left).global_set(counter);
+            self.stored = true;
         }
     }
 
     fn subtract(&mut self, cost: u64) {
+        self.stored = false;
         let (cost, counter) = (cost.cast_signed(), self.added.counter);
         match self.left {
             Some(left) => self.sink().local_get(left).i64_const(cost).i64_sub().local_set(left),
@@ -251,5 +262,6 @@ impl Code<'_> {
         self.sink().call(out_of_instructions);
         self.load();
         self.sink().end();
+        self.stored = false;
     }
 }

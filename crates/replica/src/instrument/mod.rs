@@ -10,8 +10,7 @@
 //! |-------------|---------------------------------------------------|
 //! | `counter`   | global: instructions left of the slice            |
 //! | `accessible`, `writable` | globals: stable pages left for the message |
-//! | `stable reads`, `stable bytes read` | globals: calls of the message, bytes |
-//! | `stable writes`, `stable bytes written` | globals: likewise        |
+//! | `calls N`, `bytes N` | globals: those of the stable call of that number |
 //! | `heap`, `stable`, `byte map` | memories                         |
 //! | `global N`  | the canister's own mutable globals, to be kept    |
 //! | `start`     | the start function, called by the host            |
@@ -34,7 +33,7 @@ pub use rewrite::instrument;
 
 use wasmparser::ValType;
 
-use crate::system_api::names::AddressWidth;
+use crate::system_api::names::{AddressWidth, SystemCall};
 
 /// Changes with anything that changes the rewritten module, so that compiled
 /// modules of another version are not taken from a cache.
@@ -65,6 +64,8 @@ pub struct Instrumented {
     pub data: Data,
     /// Whether a function may drop segments, which an instance does not forget.
     pub drops_segments: bool,
+    /// The stable calls, by number.
+    pub stable_calls: Vec<SystemCall>,
     /// Whether `start` is exported.
     pub has_start: bool,
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls
-//!   globals    the module's │ counter │ accessible │ writable │ reads, bytes │ writes, bytes
+//!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ …
 //!   memories   heap │ stable │ byte map
 //! ```
 
@@ -22,7 +22,7 @@ use super::sections::Sections;
 use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
 use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
-use crate::system_api::names::AddressWidth;
+use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};
 
 /// The stable calls that become functions of the module.
@@ -37,8 +37,9 @@ const STABLE_CALLS: [&str; 8] = [
     "stable64_write",
 ];
 
-/// Globals that rewriting adds; each is an i64 that begins at 0.
-const ADDED_GLOBALS: usize = 7;
+/// Globals that rewriting adds, and two more for each stable call; each is an i64 that
+/// begins at 0.
+const ADDED_GLOBALS: u32 = 3;
 
 /// Rewrites `wasm`, which must have passed validation.
 ///
@@ -141,8 +142,6 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 counter: globals,
                 accessible: globals + 1,
                 writable: globals + 2,
-                read: Counted { calls: globals + 3, bytes: globals + 4 },
-                written: Counted { calls: globals + 5, bytes: globals + 6 },
                 out_of_instructions: first_host,
                 heap_grown: first_host + 1,
                 may_grow_stable: first_host + 2,
@@ -154,6 +153,12 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             first_added_type: sections.params.len() as u32,
             drops_segments: false,
         })
+    }
+
+    /// Globals of a stable call, by its number among them.
+    fn counted(&self, number: usize) -> Counted {
+        let calls = self.added.counter + ADDED_GLOBALS + 2 * number as u32;
+        Counted { calls, bytes: calls + 1 }
     }
 
     fn size_type(&self) -> ValType {
@@ -198,6 +203,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             globals,
             data,
             drops_segments: self.drops_segments,
+            stable_calls: self
+                .stable_calls
+                .iter()
+                .filter_map(|name| SystemCall::from_name(name))
+                .collect(),
             has_start: self.sections.start.is_some(),
         })
     }
@@ -291,7 +301,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         for global in &self.sections.globals {
             utils::parse_global(&mut self.map, &mut globals, global.clone())?;
         }
-        for _ in 0..ADDED_GLOBALS {
+        for _ in 0..ADDED_GLOBALS + 2 * self.stable_calls.len() as u32 {
             globals.global(
                 GlobalType { val_type: ValType::I64, mutable: true, shared: false },
                 &ConstExpr::i64_const(0),
@@ -323,12 +333,13 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             ("counter", ExportKind::Global, self.added.counter),
             ("accessible", ExportKind::Global, self.added.accessible),
             ("writable", ExportKind::Global, self.added.writable),
-            ("stable reads", ExportKind::Global, self.added.read.calls),
-            ("stable bytes read", ExportKind::Global, self.added.read.bytes),
-            ("stable writes", ExportKind::Global, self.added.written.calls),
-            ("stable bytes written", ExportKind::Global, self.added.written.bytes),
         ] {
             exports.export(name, kind, index);
+        }
+        for number in 0..self.stable_calls.len() {
+            let Counted { calls, bytes } = self.counted(number);
+            exports.export(&format!("calls {number}"), ExportKind::Global, calls);
+            exports.export(&format!("bytes {number}"), ExportKind::Global, bytes);
         }
         if let Some(start) = self.sections.start {
             exports.export("start", ExportKind::Func, self.map.function_index(start)?);
@@ -385,13 +396,14 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             }
         }
         code.function(&self.charge_size_function());
-        for name in &self.stable_calls {
+        for (number, name) in self.stable_calls.iter().enumerate() {
+            let (added, counted, heap) = (&self.added, self.counted(number), self.address_width);
             let (api, rest) = stable_call(name);
             code.function(&match rest {
-                "size" => stable::size(&self.added, api),
-                "grow" => stable::grow(&self.added, api),
-                "read" => stable::copy(&self.added, api, Direction::Read, self.address_width),
-                _ => stable::copy(&self.added, api, Direction::Write, self.address_width),
+                "size" => stable::size(added, counted, api),
+                "grow" => stable::grow(added, counted, api),
+                "read" => stable::copy(added, counted, api, Direction::Read, heap),
+                _ => stable::copy(added, counted, api, Direction::Write, heap),
             });
         }
         Ok((code, hints))

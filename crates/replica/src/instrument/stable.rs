@@ -17,8 +17,8 @@
 //!              → 1 000 a page written for the first time → mark → copy
 //! ```
 //!
-//! Beside that each copy counts itself in globals: the call as it begins, its bytes once
-//! they are copied. Nothing of that is metered.
+//! Beside that each function counts its calls in a global as they begin, and one that copies
+//! its bytes once they are copied. Nothing of that is metered.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
@@ -40,10 +40,6 @@ pub struct Added {
     pub accessible: u32,
     /// Global: stable pages that this message may still write.
     pub writable: u32,
-    /// Globals: calls that read stable memory, and bytes.
-    pub read: Counted,
-    /// Globals: calls that write stable memory, and bytes.
-    pub written: Counted,
     /// Host function: the slice is used up.
     pub out_of_instructions: u32,
     /// Host function: a heap has grown.
@@ -56,13 +52,20 @@ pub struct Added {
     pub metered: bool,
 }
 
-/// Globals in which copies of one direction are counted.
+/// Globals in which the calls of one function are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
     /// Global: calls.
     pub calls: u32,
     /// Global: bytes that they copied.
     pub bytes: u32,
+}
+
+impl Counted {
+    /// Counts a call that begins.
+    fn count(self, code: &mut InstructionSink<'_>) {
+        code.global_get(self.calls).i64_const(1).i64_add().global_set(self.calls);
+    }
 }
 
 /// Errors that these functions report to the host, as codes.
@@ -146,9 +149,10 @@ impl Api {
 }
 
 /// `stable_size() → pages`.
-pub fn size(added: &Added, api: Api) -> Function {
+pub fn size(added: &Added, counted: Counted, api: Api) -> Function {
     let mut function = Function::new([]);
     let mut code = function.instructions();
+    counted.count(&mut code);
     if api == Api::Stable32 {
         fail_if_too_big(&mut code, added);
     }
@@ -161,10 +165,11 @@ pub fn size(added: &Added, api: Api) -> Function {
 }
 
 /// `stable_grow(pages) → pages before, or −1`.
-pub fn grow(added: &Added, api: Api) -> Function {
+pub fn grow(added: &Added, counted: Counted, api: Api) -> Function {
     const PAGES: u32 = 0;
     let mut function = Function::new([]);
     let mut code = function.instructions();
+    counted.count(&mut code);
     let pages = |code: &mut InstructionSink<'_>| {
         code.local_get(PAGES);
         if api == Api::Stable32 {
@@ -204,7 +209,13 @@ const SECOND: u32 = 1;
 const LENGTH: u32 = 2;
 
 /// `stable_read` or `stable_write`.
-pub fn copy(added: &Added, api: Api, direction: Direction, heap: AddressWidth) -> Function {
+pub fn copy(
+    added: &Added,
+    counted: Counted,
+    api: Api,
+    direction: Direction,
+    heap: AddressWidth,
+) -> Function {
     let mut function = Function::new([(6, ValType::I64), (5, ValType::I32)]);
     let locals = CopyLocals {
         to: 3,
@@ -220,7 +231,7 @@ pub fn copy(added: &Added, api: Api, direction: Direction, heap: AddressWidth) -
         flags: 13,
     };
     let mut code = function.instructions();
-    CopyBody { added, api, direction, heap, locals }.emit(&mut code);
+    CopyBody { added, counted, api, direction, heap, locals }.emit(&mut code);
     code.end();
     function
 }
@@ -241,6 +252,7 @@ struct CopyLocals {
 
 struct CopyBody<'a> {
     added: &'a Added,
+    counted: Counted,
     api: Api,
     direction: Direction,
     heap: AddressWidth,
@@ -250,11 +262,7 @@ struct CopyBody<'a> {
 impl CopyBody<'_> {
     fn emit(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
-        let counted = match self.direction {
-            Direction::Read => self.added.read,
-            Direction::Write => self.added.written,
-        };
-        code.global_get(counted.calls).i64_const(1).i64_add().global_set(counted.calls);
+        self.counted.count(code);
         for (parameter, local) in [(FIRST, l.to), (SECOND, l.from), (LENGTH, l.length)] {
             self.wide(code, parameter);
             code.local_set(local);
@@ -276,9 +284,9 @@ impl CopyBody<'_> {
         self.count_pages(code);
         self.copy_bytes(code);
         // The local counts down while words are copied; the parameter still has the length.
-        code.global_get(counted.bytes);
+        code.global_get(self.counted.bytes);
         self.wide(code, LENGTH);
-        code.i64_add().global_set(counted.bytes);
+        code.i64_add().global_set(self.counted.bytes);
     }
 
     /// A parameter, as the 64-bit functions have it.

@@ -199,6 +199,7 @@ fn open(
         module: Some(module),
         state,
         spare: Spare::default(),
+        reports_calls: false,
         balance,
         version: header.version,
         time: header.time,
