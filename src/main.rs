@@ -5,6 +5,8 @@
 //!                                └──→ results → compare → report
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod canisters;
 mod cli;
 mod commands;

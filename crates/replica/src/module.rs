@@ -99,6 +99,7 @@ impl Module {
 
 /// Compiles `wasm`, or takes it from the cache. A cache that cannot be read or
 /// written only costs time.
+#[expect(unsafe_code, reason = "compiled modules are machine code, which the engine runs")]
 fn compile(
     engine: &Engine,
     wasm: &[u8],

@@ -67,6 +67,7 @@ impl Mapping {
     }
 
     fn at(&self, offset: usize) -> *mut c_void {
+        debug_assert!(offset <= self.reserved);
         // SAFETY: callers pass offsets within the reserved range.
         unsafe { self.base.as_ptr().add(offset).cast() }
     }
@@ -144,6 +145,11 @@ impl Mapping {
     /// Bytes up to which the mapping can grow.
     pub fn reserved(&self) -> usize {
         self.reserved
+    }
+
+    /// Bytes behind `reserved` that are never usable.
+    pub fn guard(&self) -> usize {
+        self.whole - self.reserved
     }
 
     /// Address of the first byte.

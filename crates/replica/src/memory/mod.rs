@@ -12,10 +12,14 @@
 //! Commit moves the written pages into the top layer, or into a new one if the
 //! top layer is shared with a fork. Dropping the mapping undoes the message.
 
+#[expect(unsafe_code, reason = "the engine takes memories on trust")]
 mod creator;
 mod file;
 mod image;
+#[expect(unsafe_code, reason = "address space is mapped, and lent out as slices")]
 mod mapping;
+#[cfg(test)]
+mod tests;
 mod written;
 
 pub use creator::{Creator, prepare};
