@@ -23,11 +23,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::canister::{Canister, Settings};
+use crate::limits;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::reject::Reject;
 use crate::run::{GlobalValue, State};
-use crate::units::{Bytes, Cycles};
+use crate::system_api::names::AddressWidth;
+use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 const MAGIC: [u8; 8] = *b"canister";
 const FORMAT: u32 = 1;
@@ -69,6 +71,31 @@ struct Header {
     heap: u64,
     stable: u64,
     globals: Vec<GlobalValue>,
+}
+
+impl Header {
+    /// What a canister with that module can have come to keep: messages take it as given.
+    fn fits(&self, module: &Module) -> Result<(), LoadError> {
+        let rewritten = module.rewritten();
+        let largest = match rewritten.address_width {
+            AddressWidth::Bits32 => limits::MAX_HEAP,
+            AddressWidth::Bits64 => limits::MAX_HEAP64,
+        };
+        for (bytes, largest) in [(self.heap, largest), (self.stable, limits::MAX_STABLE)] {
+            if !bytes.is_multiple_of(WASM_PAGE) || bytes > Bytes::from(largest).get() {
+                return Err(LoadError::Damaged("its sizes"));
+            }
+        }
+        // Before the first message there are none.
+        let types = rewritten.globals.iter().map(|(_, ty)| *ty);
+        if !self.globals.is_empty() && !types.eq(self.globals.iter().map(|value| value.ty())) {
+            return Err(LoadError::Damaged("its globals"));
+        }
+        if self.heap < rewritten.heap_pages * WASM_PAGE {
+            return Err(LoadError::Damaged("its sizes"));
+        }
+        Ok(())
+    }
 }
 
 fn next_page(offset: u64) -> u64 {
@@ -161,6 +188,7 @@ pub(crate) fn load(
         return Err(LoadError::Damaged("its checksum"));
     }
     let compiled = compile(&module)?;
+    header.fits(&compiled)?;
     let heap = next_page(PREAMBLE + length + header.module);
     let stable = heap
         .checked_add(header.heap)
@@ -276,5 +304,53 @@ mod tests {
             assert!(replica.load(&path).is_err(), "changed at {at}");
         }
         assert!(matches!(replica.load(&directory.path().join("none")), Err(LoadError::Io(_))));
+    }
+
+    /// Files that are whole, and say what cannot be.
+    #[test]
+    fn sizes_and_globals_that_do_not_fit_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("canister");
+        let replica = Replica::new(None).unwrap();
+        let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+        canister.update(Principal::anonymous(), "bump", &[]).unwrap().outcome.unwrap();
+        canister.save(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let length = u64::from_le_bytes(whole[8..16].try_into().unwrap()) as usize;
+        let header: serde_json::Value = serde_json::from_slice(&whole[48..48 + length]).unwrap();
+
+        let load = |field: &str, value: serde_json::Value| {
+            let mut header = header.clone();
+            header[field] = value;
+            let header = serde_json::to_vec(&header).unwrap();
+            let checksum = Sha256::new().chain_update(&header).chain_update(module.uploaded());
+            let mut bytes = MAGIC.to_vec();
+            bytes.extend((header.len() as u64).to_le_bytes());
+            bytes.extend(checksum.finalize());
+            bytes.extend(header);
+            bytes.extend(module.uploaded());
+            std::fs::write(&path, &bytes).unwrap();
+            // As long as it may say, without being so.
+            File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+            replica.load(&path)
+        };
+        let same = load("version", 7.into()).unwrap();
+        assert_eq!(same.heap_size().get(), 2);
+        for (field, value) in [
+            ("heap", 4_096.into()),
+            ("heap", 65_536.into()),
+            ("heap", (5_u64 << 30).into()),
+            ("heap", u64::MAX.into()),
+            ("heap", (u64::MAX - 65_535).into()),
+            ("stable", 4_096.into()),
+            ("stable", ((500_u64 << 30) + 65_536).into()),
+            ("globals", serde_json::json!([{ "I32": 7 }])),
+            ("globals", serde_json::json!([{ "I64": 7 }, { "I64": 7 }])),
+        ] {
+            let shown = format!("{field}: {value}");
+            assert!(matches!(load(field, value), Err(LoadError::Damaged(_))), "{shown}");
+        }
     }
 }
