@@ -304,6 +304,17 @@ fn an_upgrade_keeps_stable_memory_and_drops_the_heap() {
 }
 
 #[test]
+fn certified_data_after_upgrades() {
+    let mut canister = install(KEEPER);
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    let module = compile(KEEPER);
+    canister.upgrade(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    assert_eq!(canister.certified_data(), 7_u64.to_le_bytes());
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    assert_eq!(canister.certified_data(), b"");
+}
+
+#[test]
 fn a_reinstall_empties_stable_memory() {
     let mut canister = install(&diary('a', "", "", "", ""));
     update(&mut canister, "note", &[]).outcome.unwrap();
