@@ -6,6 +6,8 @@
 //!                                └──→ results → compare → report
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod cache;
 mod canisters;
 mod cli;

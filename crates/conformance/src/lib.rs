@@ -25,6 +25,8 @@
 //! The recorded cases themselves are in the folder `cases`, the program is
 //! `conformance`, and `docs/metering.md` says when one uses which command.
 
+#![forbid(unsafe_code)]
+
 mod case;
 mod compare;
 mod embedded;

@@ -1,5 +1,7 @@
 //! `conformance`: runs, records, verifies and generates cases. See `--help`.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

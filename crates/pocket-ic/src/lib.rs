@@ -31,6 +31,8 @@
 //! | `client` | the clients of both generations behind one trait |
 //! | `guard` | panics of the clients as errors |
 
+#![forbid(unsafe_code)]
+
 mod client;
 mod download;
 mod error;

@@ -22,6 +22,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The same as a program: `examples/hello.rs`. What a message may use is limited as on the
+//! IC, so that a canister that never ends does end; what it may cost this process is
+//! bounded beside that (texts that are printed, names that are told back). Modules and saved
+//! files may come from anyone, a directory of compiled modules may not: it holds machine code.
+//!
 //! Where to find what:
 //!
 //! | | |
@@ -34,6 +39,8 @@
 //! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
 //! | `cache` | compiled modules, in memory and in files |
 //! | `limits`, `cycles` | limits and prices |
+
+#![deny(unsafe_code)]
 
 pub mod cache;
 mod canister;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use wasmparser::ValType;
 use wasmtime::Val;
 
 use crate::memory::Image;
@@ -65,6 +66,17 @@ impl GlobalValue {
             Val::V128(bits) => Self::V128(bits.as_u128()),
             _ => return None,
         })
+    }
+
+    /// Its type.
+    pub fn ty(self) -> ValType {
+        match self {
+            Self::I32(_) => ValType::I32,
+            Self::I64(_) => ValType::I64,
+            Self::F32(_) => ValType::F32,
+            Self::F64(_) => ValType::F64,
+            Self::V128(_) => ValType::V128,
+        }
     }
 
     /// The value as the engine has it.

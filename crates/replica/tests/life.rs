@@ -58,6 +58,8 @@ const KEEPER: &str = r#"(module
         (drop (memory.grow (i32.const 3)))
         (drop (call $stable_grow (i64.const 4)))
         (call $show))
+    (func (export "canister_query third page")
+        (call $append (i32.const 0x20000) (i32.const 0x10000)) (call $reply))
     (export "canister_query change" (func $change_and_show))
     (export "canister_composite_query change compositely" (func $change_and_show))
     (export "canister_query show" (func $show)))"#;
@@ -179,6 +181,21 @@ fn forks_pay_and_age_by_themselves() {
     assert_eq!(one.balance(), two.balance());
 }
 
+/// In the file stable memory follows the heap, and is not what a grown heap finds.
+#[test]
+fn a_heap_that_grows_after_loading_is_empty_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let mut canister = install(KEEPER);
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    canister.save(&path).unwrap();
+    let mut loaded = Replica::new(None).unwrap().load(&path).unwrap();
+    for canister in [&mut canister, &mut loaded] {
+        keep(canister, "grow", 8).outcome.unwrap();
+        assert_eq!(numbers(query(canister, "third page", &[])), [0; 8192]);
+    }
+}
+
 /// Eight gigabytes of stable memory of which little is written cost little, also
 /// through many forks.
 #[cfg(target_os = "linux")]
@@ -284,6 +301,17 @@ fn an_upgrade_keeps_stable_memory_and_drops_the_heap() {
     assert_eq!(canister.module().unwrap().hash(), module.hash());
     update(&mut canister, "note", &[]).outcome.unwrap();
     reads(&canister, "3siA<s>B");
+}
+
+#[test]
+fn certified_data_after_upgrades() {
+    let mut canister = install(KEEPER);
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    let module = compile(KEEPER);
+    canister.upgrade(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    assert_eq!(canister.certified_data(), 7_u64.to_le_bytes());
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    assert_eq!(canister.certified_data(), b"");
 }
 
 #[test]

@@ -143,6 +143,7 @@ pub fn encode(key: &Key<'_>, prepared: &Prepared) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// What is wrong with them.
+#[expect(unsafe_code, reason = "compiled modules are machine code, which the engine runs")]
 pub fn decode(engine: &Engine, key: &Key<'_>, entry: &[u8]) -> Result<Prepared, &'static str> {
     let (preamble, rest) = entry.split_at_checked(PREAMBLE).ok_or("it is too short")?;
     let (magic, preamble) = preamble.split_at(8);

@@ -34,12 +34,15 @@ unsafe impl MemoryCreator for Creator {
         minimum: usize,
         _maximum: Option<usize>,
         reserved: Option<usize>,
-        _guard: usize,
+        guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let mapping = PREPARED
             .with_borrow_mut(VecDeque::pop_front)
             .ok_or("a memory was created that was not prepared")?;
-        if mapping.size() < minimum || mapping.reserved() < reserved.unwrap_or(0) {
+        if mapping.size() < minimum
+            || mapping.reserved() < reserved.unwrap_or(0)
+            || mapping.guard() < guard
+        {
             return Err("the prepared memory is too small".to_owned());
         }
         Ok(Box::new(mapping))

@@ -102,6 +102,11 @@ impl Mapping {
         self.reserved
     }
 
+    /// Bytes behind `reserved` that are never usable.
+    pub fn guard(&self) -> usize {
+        self.whole - self.reserved
+    }
+
     /// Address of the first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.base.as_ptr()

@@ -14,11 +14,15 @@
 //! the next message finds a mapping of which no page is its own, and need not make one.
 //! Taking off the pages without moving them undoes the message.
 
+#[expect(unsafe_code, reason = "the engine takes memories on trust")]
 mod creator;
 mod file;
 mod image;
+#[expect(unsafe_code, reason = "address space is mapped, and lent out as slices")]
 mod mapping;
 pub mod pages;
+#[cfg(test)]
+mod tests;
 mod written;
 
 pub use creator::{Creator, prepare};

@@ -75,6 +75,7 @@ fn read(file: &File, memory: &[u8]) -> io::Result<Vec<Pages>> {
 /// Asks the kernel for ranges of such pages; Linux can since 6.7. It skips what was never
 /// touched, so the time depends on the pages in use, not on the size.
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the kernel is given the address of where to answer")]
 mod scan {
     use std::ffi::c_void;
     use std::fs::File;

@@ -10,8 +10,12 @@ use sha2::{Digest, Sha256};
 use super::LoadError;
 use crate::cache::hex;
 use crate::canister::Canister;
+use crate::limits;
 use crate::memory::PAGE;
+use crate::module::Module;
 use crate::state::GlobalValue;
+use crate::system_api::names::AddressWidth;
+use crate::units::{Bytes, WASM_PAGE};
 
 pub const FORMAT: u32 = 2;
 pub const PREAMBLE: u64 = 48;
@@ -77,6 +81,30 @@ impl Header {
             stable: canister.state.stable.size() as u64,
             globals: canister.state.globals.clone(),
         })
+    }
+
+    /// Whether a canister with that module can have come to keep what this says: messages
+    /// take it as given.
+    pub fn fits(&self, module: &Module) -> Result<(), LoadError> {
+        let rewritten = module.rewritten();
+        let largest = match rewritten.address_width {
+            AddressWidth::Bits32 => limits::MAX_HEAP,
+            AddressWidth::Bits64 => limits::MAX_HEAP64,
+        };
+        for (bytes, largest) in [(self.heap, largest), (self.stable, limits::MAX_STABLE)] {
+            if !bytes.is_multiple_of(WASM_PAGE) || bytes > Bytes::from(largest).get() {
+                return Err(LoadError::Damaged("its sizes"));
+            }
+        }
+        // Before the first message there are none.
+        let types = rewritten.globals.iter().map(|(_, ty)| *ty);
+        if !self.globals.is_empty() && !types.eq(self.globals.iter().map(|value| value.ty())) {
+            return Err(LoadError::Damaged("its globals"));
+        }
+        if self.heap < rewritten.heap_pages * WASM_PAGE {
+            return Err(LoadError::Damaged("its sizes"));
+        }
+        Ok(())
     }
 
     /// Where the parts behind this header of so many bytes begin.

@@ -176,6 +176,7 @@ fn open(
     places: &Places,
     module: Module,
 ) -> Result<Canister, LoadError> {
+    header.fits(&module)?;
     let image = |offset, size| -> Result<Image, LoadError> {
         let size = usize::try_from(size).map_err(|_| LoadError::Damaged("its lengths"))?;
         Image::open(file.try_clone()?, offset, size)

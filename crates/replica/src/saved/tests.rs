@@ -181,3 +181,50 @@ fn a_copy_without_holes_is_as_good() {
     let reply = loaded.query(Principal::anonymous(), "show", &[]).unwrap().outcome.unwrap();
     assert_eq!(reply, shown);
 }
+
+/// Files that are whole, and say what cannot be.
+#[test]
+fn sizes_and_globals_that_do_not_fit_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let replica = Replica::new(None).unwrap();
+    let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+    canister.update(Principal::anonymous(), "bump", &[]).unwrap().outcome.unwrap();
+    canister.save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(whole[8..16].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&whole[48..48 + length]).unwrap();
+
+    let load = |field: &str, value: serde_json::Value| {
+        let mut header = header.clone();
+        header[field] = value;
+        let text = serde_json::to_vec(&header).unwrap();
+        let checksums = [0; 8];
+        let mut bytes = header::preamble(&text, &checksums);
+        bytes.extend(&text);
+        bytes.extend(checksums);
+        bytes.extend(module.uploaded());
+        std::fs::write(&path, &bytes).unwrap();
+        // As long as it may say, without being so.
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        replica.load(&path)
+    };
+    let same = load("version", 7.into()).unwrap();
+    assert_eq!(same.heap_size().get(), 2);
+    for (field, value) in [
+        ("heap", 4_096.into()),
+        ("heap", 65_536.into()),
+        ("heap", (5_u64 << 30).into()),
+        ("heap", u64::MAX.into()),
+        ("heap", (u64::MAX - 65_535).into()),
+        ("stable", 4_096.into()),
+        ("stable", ((500_u64 << 30) + 65_536).into()),
+        ("globals", serde_json::json!([{ "I32": 7 }])),
+        ("globals", serde_json::json!([{ "I64": 7 }, { "I64": 7 }])),
+    ] {
+        let shown = format!("{field}: {value}");
+        assert!(matches!(load(field, value), Err(LoadError::Damaged(_))), "{shown}");
+    }
+}

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use arbitrary::{Result, Unstructured};
 use stablebench_replica::{ErrorCode, Module};
 
-use super::{holds, replica};
+use super::{holds, met, replica};
+
+const NAME: &str = "arbitrary_module";
 
 /// Small modules in which every section stands, to be damaged.
 const WHOLE: &[&str] = &[
@@ -119,10 +121,11 @@ fn upload(bytes: &[u8]) {
         Ok(module) => {
             assert_eq!(module.uploaded(), bytes);
             if ends_soon(&module) {
-                holds::exercise(&module, &bytes[..bytes.len().min(40)], 6);
+                holds::exercise(NAME, &module, &bytes[..bytes.len().min(40)], 6);
             }
         }
         Err(reject) => {
+            met(NAME, "refused");
             let expected = [ErrorCode::CanisterInvalidWasm, ErrorCode::CanisterWasmEngineError];
             assert!(expected.contains(&reject.code), "{reject}");
             assert!(reject.message.starts_with("Error from Canister "), "{reject}");

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use arbitrary::{Result, Unstructured};
 use stablebench_replica::Reject;
 
-use super::{holds, replica};
+use super::{holds, met, replica};
+
+const NAME: &str = "generated_module";
 
 /// Function calls and loop rounds of one canister: after them every message traps.
 const FUEL: u32 = 2_000;
@@ -109,9 +111,12 @@ fn generate(input: &mut Unstructured<'_>) -> Result<()> {
     let wasm = module.to_bytes();
     match replica().compile(&wasm) {
         Ok(module) => {
-            holds::exercise(&module, argument, 5);
+            holds::exercise(NAME, &module, argument, 5);
         }
-        Err(reject) => refused_by_a_rule(&reject),
+        Err(reject) => {
+            met(NAME, "refused");
+            refused_by_a_rule(&reject);
+        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 use stablebench_replica::{Canister, ErrorCode, Execution, MethodKind, Module};
 
 use super::content::Content;
-use super::{CALLER, replica};
+use super::{CALLER, met, replica};
 
 const UPDATE: u64 = 40_000_000_000;
 const QUERY: u64 = 5_000_000_000;
@@ -50,12 +50,13 @@ fn within(execution: &Execution, limit: u64) {
 }
 
 /// Installs a module into an empty canister and calls its methods in turn.
-pub fn exercise(module: &Module, argument: &[u8], messages: usize) {
+pub fn exercise(target: &'static str, module: &Module, argument: &[u8], messages: usize) {
     let mut canister = replica().create_canister().unwrap();
     let before = canister.balance();
     let installed = canister.install(module, CALLER, argument).unwrap();
     within(&installed, INSTALL);
     assert_eq!(canister.balance(), before - installed.cycles);
+    met(target, if installed.outcome.is_ok() { "installed" } else { "not installed" });
     if installed.outcome.is_err() {
         assert!(canister.module().is_none());
         assert_eq!((canister.heap_size().get(), canister.stable_size().get()), (0, 0));
@@ -64,22 +65,22 @@ pub fn exercise(module: &Module, argument: &[u8], messages: usize) {
     }
     for method in module.info().methods.iter().cycle().take(messages) {
         match method.kind {
-            MethodKind::Update => update(&mut canister, &method.name, argument),
+            MethodKind::Update => update(target, &mut canister, &method.name, argument),
             MethodKind::Query => {
-                query(&canister, &method.name, argument);
-                update(&mut canister, &method.name, argument);
+                query(target, &canister, &method.name, argument);
+                update(target, &mut canister, &method.name, argument);
             }
             MethodKind::CompositeQuery => {
-                query(&canister, &method.name, argument);
+                query(target, &canister, &method.name, argument);
                 let refused = canister.update(CALLER, &method.name, argument).unwrap();
                 assert!(refused.outcome.is_err());
             }
         }
     }
-    upgrade(&mut canister, module, argument);
+    upgrade(target, &mut canister, module, argument);
 }
 
-pub fn update(canister: &mut Canister, method: &str, argument: &[u8]) {
+fn update(target: &'static str, canister: &mut Canister, method: &str, argument: &[u8]) {
     let before = Content::of(canister);
     let mut fork = canister.fork();
     let execution = canister.update(CALLER, method, argument).unwrap();
@@ -103,6 +104,7 @@ pub fn update(canister: &mut Canister, method: &str, argument: &[u8]) {
                 )
         }
     };
+    met(target, if kept { "kept" } else { "undone" });
     assert_eq!(after.version, before.version + u64::from(kept));
     let is_query = canister.module().is_some_and(|module| {
         let mut methods = module.info().methods.iter();
@@ -110,19 +112,22 @@ pub fn update(canister: &mut Canister, method: &str, argument: &[u8]) {
     });
     if !kept || is_query {
         assert_eq!(after.kept(), before.kept());
+    } else if after.kept() != before.kept() {
+        met(target, "changed");
     }
 }
 
-pub fn query(canister: &Canister, method: &str, argument: &[u8]) {
+fn query(target: &'static str, canister: &Canister, method: &str, argument: &[u8]) {
     let before = Content::of(canister);
     let execution = canister.query(CALLER, method, argument).unwrap();
     within(&execution, QUERY);
+    met(target, if execution.outcome.is_ok() { "answered" } else { "not answered" });
     assert_eq!(execution.cycles.get(), 0);
     assert_eq!(Content::of(canister), before);
     same(&execution, &canister.fork().query(CALLER, method, argument).unwrap());
 }
 
-fn upgrade(canister: &mut Canister, module: &Module, argument: &[u8]) {
+fn upgrade(target: &'static str, canister: &mut Canister, module: &Module, argument: &[u8]) {
     let before = Content::of(canister);
     let mut fork = canister.fork();
     let execution = canister.upgrade(module, CALLER, argument).unwrap();
@@ -131,6 +136,7 @@ fn upgrade(canister: &mut Canister, module: &Module, argument: &[u8]) {
     let after = Content::of(canister);
     assert_eq!(after, Content::of(&fork));
     assert_eq!(before.balance - after.balance, execution.cycles.get());
+    met(target, if execution.outcome.is_ok() { "upgraded" } else { "not upgraded" });
     if execution.outcome.is_err() {
         assert_eq!(after.kept(), before.kept());
         assert_eq!(after.version, before.version);

@@ -25,7 +25,8 @@ pub use arbitrary_module::arbitrary_module;
 pub use call_sequence::call_sequence;
 pub use generated_module::generated_module;
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock};
 
 use stablebench_replica::{Principal, Replica};
 
@@ -36,4 +37,18 @@ const CALLER: Principal = Principal::anonymous();
 fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
     REPLICA.get_or_init(|| Replica::new(None).expect("the engine runs here"))
+}
+
+static MET: Mutex<BTreeMap<(&str, &str), usize>> = Mutex::new(BTreeMap::new());
+
+/// Notes that `target` met something, so that a run can tell whether it met enough.
+fn met(target: &'static str, what: &'static str) {
+    *MET.lock().unwrap().entry((target, what)).or_default() += 1;
+}
+
+/// What a target met in this process, and how often.
+#[allow(dead_code, reason = "asked for by the bounded runs")]
+pub fn all_met(target: &str) -> BTreeMap<&'static str, usize> {
+    let met = MET.lock().unwrap();
+    met.iter().filter(|((of, _), _)| *of == target).map(|((_, what), n)| (*what, *n)).collect()
 }

@@ -1,0 +1,9 @@
+//! Calls, forks, files, installs and upgrades of one canister, beside a model.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/targets/mod.rs"]
+#[allow(dead_code, reason = "each binary runs one of the targets")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::call_sequence(bytes));

@@ -1,0 +1,9 @@
+//! Valid modules that call the System API: what holds of every message.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/targets/mod.rs"]
+#[allow(dead_code, reason = "each binary runs one of the targets")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::generated_module(bytes));
