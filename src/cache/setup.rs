@@ -13,6 +13,7 @@ use crate::suites::users::StorePlan;
 /// a number that must be raised with them would be forgotten.
 const SOURCES: &[&str] = &[
     include_str!("../runner/content.rs"),
+    include_str!("../runner/earlier.rs"),
     include_str!("../runner/job.rs"),
     include_str!("../runner/lane.rs"),
     include_str!("../runner/store.rs"),

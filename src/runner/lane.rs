@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Description, Engine, Inspected, Part, SqliteSettings};
+use stablebench_protocol::{Description, Engine, Inspected, SqliteSettings};
 use stablebench_workload::Tables;
 
-use super::{EARLIER, Runner, refused};
-use crate::cache::{Setup, Stored};
+use super::earlier::EARLIER;
+use super::{Runner, refused};
 use crate::interrupt;
 use crate::progress;
 use crate::replica::{Canister, query, update};
@@ -49,12 +49,12 @@ impl Runner<'_> {
         began: Instant,
     ) -> Result<&'static str> {
         let mut tables = (lane.tables)(lane);
-        let setup = self.cacheable(lane);
+        let setup = self.lane_setup(lane);
         let mut populate = Populate::default();
         let (mut canister, first, how) = match self.earlier_lane(lane, setup.as_ref()) {
-            Some((canister, held, model)) => {
-                (populate, tables) = (held.populate, model);
-                (canister, lane.populated, EARLIER)
+            Some(earlier) => {
+                (populate, tables) = (earlier.held.populate, earlier.tables);
+                (earlier.canister, lane.populated, EARLIER)
             }
             None => match self.installed(lane)? {
                 Ok(canister) => (canister, 0, ""),
@@ -63,8 +63,8 @@ impl Runner<'_> {
         };
         let held = |canister: &mut dyn Canister, tables: &dyn Tables, populate| -> Result<()> {
             let held = self.held(lane, canister, tables, populate, began)?;
-            if let (Some(cache), Some(setup), 0) = (self.cache, &setup, first) {
-                cache.keep(canister, setup.clone(), &held);
+            if first == 0 {
+                self.leave_lane(setup.as_ref(), canister, &held);
             }
             self.keep_held(lane, held, known.as_ref())
         };
@@ -104,31 +104,6 @@ impl Runner<'_> {
             return Ok(taken.map(|_| canister));
         }
         Ok(Ok(canister))
-    }
-
-    /// What the populated lane depends on, if what populates it is not measured.
-    fn cacheable(&self, lane: &Lane) -> Option<Setup> {
-        self.cache?;
-        Stored::lane(lane, self.outline.seed).map(|stored| self.setup(stored))
-    }
-
-    /// The lane as an earlier run has populated it, and its tables as they are then.
-    fn earlier_lane(
-        &self,
-        lane: &Lane,
-        setup: Option<&Setup>,
-    ) -> Option<(Box<dyn Canister>, Held, Box<dyn Tables>)> {
-        let (cache, setup) = self.cache.zip(setup)?;
-        let mut model = (lane.tables)(lane);
-        let is_it = |held: &Held| {
-            for step in &lane.steps[..lane.populated] {
-                let (job, seed) = (step.job.clone(), self.outline.seed);
-                model.perform(&Part { job, seed, from: 0, count: step.operations, each: false });
-            }
-            held.digest == model.content()
-        };
-        let (canister, held) = cache.take(self.replica, self.wasm, setup, is_it)?;
-        Some((canister, held, model))
     }
 
     /// A step in a fork of its own, unless it is measured already.

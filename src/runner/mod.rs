@@ -6,14 +6,16 @@
 //!     │   ├─ case.rs       one fork: state, work, check
 //!     │   ├─ capacity.rs   forks until a message is full
 //!     │   └─ content.rs    filling, churning, and reading back
-//!     └─ lane.rs       one canister of another suite: its steps in order
-//!         └─ job.rs        one step: messages, and what they must find
+//!     ├─ lane.rs       one canister of another suite: its steps in order
+//!     │   └─ job.rs        one step: messages, and what they must find
+//!     └─ earlier.rs    canisters that earlier runs have populated
 //! ```
 
 mod buckets;
 mod capacity;
 mod case;
 mod content;
+mod earlier;
 mod job;
 mod lane;
 mod spread;
@@ -27,7 +29,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use stablebench_protocol::{Description, Error};
 
-use crate::cache::{Cache, Setup, Stored};
+use crate::cache::Cache;
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, query};
 use crate::results::{CanisterInfo, Case, Held, Outcome, Results, Store};
@@ -37,9 +39,6 @@ use crate::suites::outline::{Outline, StoreKey};
 const STACK: usize = 32 << 20;
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
-
-/// What is said of a canister that was taken from the cache.
-const EARLIER: &str = ", populated earlier";
 
 /// What every canister's run shares.
 pub struct Runner<'a> {
@@ -96,12 +95,6 @@ impl<'a> Runner<'a> {
     #[must_use]
     pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
         Self { cache, ..self }
-    }
-
-    /// What a canister populated with that depends on.
-    fn setup(&self, stored: Stored) -> Setup {
-        let canister = lock(&self.found).results.canister.sha256.clone();
-        Setup::new(self.replica.identity(), canister, stored)
     }
 
     /// What was found so far.

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSettings};
 use stablebench_workload::{Ids, ids::STEP};
 
-use super::{EARLIER, Runner, refused};
-use crate::cache::Stored;
+use super::earlier::EARLIER;
+use super::{Runner, refused};
 use crate::interrupt;
 use crate::progress::Step;
 use crate::replica::{Canister, Messages, query, update};
@@ -48,7 +48,7 @@ impl Runner<'_> {
         let began = Instant::now();
         let content = Content::populated(plan.rows);
         let digest = content.digest(plan.payload);
-        let (mut canister, held, how) = match self.earlier(plan, digest, began) {
+        let (mut canister, held, how) = match self.earlier_store(plan, digest, began) {
             Some((canister, held)) => (canister, held, EARLIER),
             None => {
                 let mut canister = self.replica.install(self.wasm)?;
@@ -56,9 +56,7 @@ impl Runner<'_> {
                     Ok(held) => held,
                     Err(error) => return self.keep_refused(plan, error),
                 };
-                if let Some(cache) = self.cache {
-                    cache.keep(&*canister, self.setup(Stored::users(plan)), &held);
-                }
+                self.leave_store(plan, &*canister, &held);
                 (canister, held, "")
             }
         };
@@ -77,19 +75,6 @@ impl Runner<'_> {
         self.cases(&mut populated, &todo, &step)?;
         step.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));
         Ok(())
-    }
-
-    /// The store as an earlier run has populated it.
-    fn earlier(
-        &self,
-        plan: &StorePlan,
-        digest: Digest,
-        began: Instant,
-    ) -> Option<(Box<dyn Canister>, Held)> {
-        let setup = self.setup(Stored::users(plan));
-        let is_it = |held: &Held| held.digest == digest;
-        let (canister, held) = self.cache?.take(self.replica, self.wasm, &setup, is_it)?;
-        Some((canister, Held { wall_milliseconds: self.wall_milliseconds(began), ..held }))
     }
 
     /// Cases of the populated store in forks; then the store itself is changed.

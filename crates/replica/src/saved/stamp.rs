@@ -2,10 +2,10 @@
 //!
 //! Checking the memories of a large canister takes longer than all else about loading it.
 //! A stamp beside the file says what the system told of it after it was written, or
-//! checked: device, inode, length, and the times of the last change of its content and
-//! of its inode. A file that still looks like that was not written since. This is what git does with
-//! its index, and it has the same bounds: damage beneath the file system is not seen, nor a change
-//! within the same tick of the file system's clock.
+//! checked: device, inode, length, and the times of the last change of its content and of
+//! its inode. A file that still looks like that was not written since. This is what git
+//! does with its index, and it has the same bounds: damage beneath the file system is not
+//! seen, nor a change within the same tick of the file system's clock.
 //!
 //! A machine that fails loses what the disk did not have yet, and may show the old times.
 //! So a stamp holds for one start of the system; it is known by its `boot_id`, which only
