@@ -37,7 +37,7 @@ use crate::system_api::names::{AddressWidth, SystemCall};
 
 /// Changes with anything that changes the rewritten module, so that compiled
 /// modules of another version are not taken from a cache.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Module name under which the rewritten module imports from the host.
 pub const HOST: &str = "stablebench";
