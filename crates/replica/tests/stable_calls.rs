@@ -179,10 +179,6 @@ fn every_call_by_name_when_asked() {
     assert_eq!(by_name(&update(&mut canister, "both", &[])), both);
     assert_eq!(by_name(&query(&canister.fork(), "ask", &[])), both);
     assert_eq!(
-        by_name(&update(&mut canister, "size and growth", &[])),
-        [("msg_reply", 1, 0), ("stable_size", 1, 0), ("stable_grow", 1, 0)]
-    );
-    assert_eq!(
         by_name(&update(&mut canister, "reject", &[])),
         [("msg_reject", 1, 0), ("stable64_write", 3, 27), ("stable_read", 7, 700)]
     );
@@ -190,6 +186,10 @@ fn every_call_by_name_when_asked() {
     assert_eq!(
         by_name(&update(&mut canister, "read past the end", &[])),
         [("stable64_write", 3, 27), ("stable_read", 8, 700)]
+    );
+    assert_eq!(
+        by_name(&update(&mut canister, "size and growth", &[])),
+        [("msg_reply", 1, 0), ("stable_size", 1, 0), ("stable_grow", 1, 0)]
     );
     // All functions that run at an upgrade: pre_upgrade, start, post_upgrade.
     let upgraded = canister.upgrade(&compile(CALLS), CALLER, &[]).unwrap();

@@ -231,8 +231,8 @@ mod tests {
                 }
                 let neighbours = content.around(&operation, 7);
                 assert_eq!(read(&rows, neighbours, 7), neighbours.digest, "{operation:?}");
-                let least = (2_000 + named.len() as u64).min(rows.len() as u64) / 2;
-                assert!(neighbours.digest.rows >= least, "{operation:?}: {neighbours:?}");
+                let least = MARGIN.min(rows.len() as u64);
+                assert!(neighbours.digest.rows + 1 >= least, "{operation:?}: {neighbours:?}");
                 // A row that is missing or another one is noticed.
                 let (middle, _) = rows.range(neighbours.first..).next().unwrap();
                 let middle = *middle;
