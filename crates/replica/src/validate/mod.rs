@@ -1,6 +1,6 @@
 //! Which modules the replica installs, and in which words it refuses the others.
 //!
-//! [`decode`] makes a plain module of what was uploaded, [`validate`] applies the rules.
+//! [`decode()`] makes a plain module of what was uploaded, [`validate`] applies the rules.
 //! A module that breaks two rules is refused for the first in this order:
 //!
 //! ```text

@@ -8,7 +8,8 @@
 //!   content    what a canister keeps, read from the file that it saves
 //!   holds      what holds of every message, whatever the module
 //!   machine    the canister of the sequences, and what it can be told to do
-//!   model      the same in memory
+//!   model      the same in memory (memory)
+//!   pair       both, side by side
 //! ```
 //!
 //! A target panics where something does not hold. Bytes that make no input are ignored.
@@ -19,7 +20,9 @@ mod content;
 mod generated_module;
 mod holds;
 mod machine;
+mod memory;
 mod model;
+mod pair;
 
 pub use arbitrary_module::arbitrary_module;
 pub use call_sequence::call_sequence;

@@ -1,13 +1,13 @@
 //! The machine in memory: what a message does, says and costs, apart from instructions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use stablebench_replica::{Bytes, ErrorCode, OsPages, StableCalls};
 
-use super::content::{PAGE, Pages};
+use super::content::PAGE;
 use super::machine::{Action, B_AT, End, Kind, NUMBER_AT, POISON, TEXT_AT, Told, Version};
+use super::memory::{Memory, WASM_PAGE};
 
-const WASM_PAGE: u64 = 65_536;
 const MAX_HEAP: u64 = 65_536;
 const HEAP_LIMIT: u64 = 3 << 30;
 const MAX_STABLE: u64 = 500 << 14;
@@ -20,48 +20,6 @@ pub enum Mode {
     Query,
     /// `canister_init` and `canister_post_upgrade`.
     Hook,
-}
-
-/// A memory of which pages that are not zero are kept.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
-    pub pages: Pages,
-    /// In pages of WebAssembly.
-    pub size: u64,
-}
-
-impl Memory {
-    fn holds(&self, at: u64, length: u64) -> bool {
-        at.checked_add(length).is_some_and(|end| end <= self.size * WASM_PAGE)
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) {
-        for (at, byte) in (at..).zip(bytes) {
-            let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| vec![0; PAGE]);
-            page[at as usize % PAGE] = *byte;
-        }
-        self.pages.retain(|_, page| page.iter().any(|byte| *byte != 0));
-    }
-
-    fn read(&self, at: u64, length: u64) -> Vec<u8> {
-        let byte = |at: u64| {
-            self.pages.get(&(at / PAGE as u64)).map_or(0, |page| page[at as usize % PAGE])
-        };
-        (at..at + length).map(byte).collect()
-    }
-
-    fn number(&self, at: u64) -> u64 {
-        u64::from_le_bytes(self.read(at, 8).try_into().expect("eight bytes"))
-    }
-
-    fn grow(&mut self, delta: u64, most: u64) -> u64 {
-        let before = self.size;
-        match before.checked_add(delta) {
-            Some(after) if after <= most => self.size = after,
-            _ => return u64::MAX,
-        }
-        before
-    }
 }
 
 /// What the canister keeps.
@@ -87,7 +45,7 @@ impl State {
 
 /// What a message is told of the canister.
 #[derive(Clone, Copy, Debug)]
-pub struct Told2 {
+pub struct About {
     pub mode: Mode,
     pub version: u64,
     pub time: u64,
@@ -130,7 +88,7 @@ impl Ended {
 }
 
 /// Executes a message on `state`, which is another afterwards however it ends.
-pub fn execute(state: &mut State, about: Told2, told: &Told) -> (Ended, Done) {
+pub fn execute(state: &mut State, about: About, told: &Told) -> (Ended, Done) {
     let mut running = Running { state, about, done: Done::default() };
     for action in &told.actions {
         running.state.heap.write(0, &action.bytes());
@@ -161,7 +119,7 @@ pub fn execute(state: &mut State, about: Told2, told: &Told) -> (Ended, Done) {
 
 struct Running<'s> {
     state: &'s mut State,
-    about: Told2,
+    about: About,
     done: Done,
 }
 
@@ -281,14 +239,6 @@ fn trap_unless(condition: bool) -> Step {
     if condition { Ok(()) } else { Err(ErrorCode::CanisterTrapped) }
 }
 
-/// Heap pages whose content differs.
-pub fn changed(before: &Memory, after: &Memory) -> u64 {
-    let all: BTreeMap<u64, ()> =
-        before.pages.keys().chain(after.pages.keys()).map(|page| (*page, ())).collect();
-    let differs = |page: &&u64| before.pages.get(page) != after.pages.get(page);
-    all.keys().filter(differs).count() as u64
-}
-
 /// A canister: its module, what it keeps, how old it is.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -300,8 +250,8 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn about(&self, mode: Mode) -> Told2 {
-        Told2 { mode, version: self.version, time: self.time }
+    pub fn about(&self, mode: Mode) -> About {
+        About { mode, version: self.version, time: self.time }
     }
 
     /// The state and the deeds of installing `module`, if that ends well.
@@ -325,7 +275,7 @@ impl Model {
     }
 
     fn code(&self, mut state: State, told: &Told) -> Option<(State, Done)> {
-        let about = Told2 { version: self.version + 1, ..self.about(Mode::Hook) };
+        let about = About { version: self.version + 1, ..self.about(Mode::Hook) };
         let (ended, done) = execute(&mut state, about, told);
         ended.well().then_some((state, done))
     }
