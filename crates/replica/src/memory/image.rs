@@ -409,7 +409,7 @@ mod tests {
         }
         let written = written_pages(mapping.bytes());
         assert_eq!(image.changed(mapping.bytes(), &written).unwrap(), [299..300, 701..702]);
-        let all = [0..1_200];
+        let all: Vec<Pages> = std::iter::once(0..1_200).collect();
         assert_eq!(fork.changed(mapping.bytes(), &all).unwrap(), [299..301, 701..702]);
     }
 

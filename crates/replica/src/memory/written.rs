@@ -44,7 +44,7 @@ fn probe(page_map: &File, ask: Ask) -> Option<bool> {
     // Reads first, so that the file's pages are present and must be told apart.
     let sum: u32 = mapping.bytes().iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
     mapping.bytes_mut()[2 * PAGE] = sum as u8;
-    Some(ask(page_map, mapping.bytes()).ok()? == [2..3])
+    Some(ask(page_map, mapping.bytes()).ok()?.iter().eq(std::iter::once(&(2..3))))
 }
 
 /// Reads what `/proc/self/pagemap` has on each page, eight bytes: bit 63 (present) or 62
