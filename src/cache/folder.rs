@@ -185,7 +185,7 @@ impl Folder {
 impl Versions {
     /// With that version of modules, which the replica knows.
     pub fn new(module: String) -> Self {
-        Self { module, state: setup::version() }
+        Self { state: setup::version(&module), module }
     }
 
     /// Whether this version reads the entry.

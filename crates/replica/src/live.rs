@@ -14,6 +14,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
@@ -36,15 +37,35 @@ use crate::units::{Bytes, OS_PAGE};
 #[derive(Default)]
 pub struct Spare(Mutex<Option<Box<Live>>>);
 
+/// Instances that wait, in this process. Each has reserved half a terabyte of addresses, of
+/// which there are 128 terabytes.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Most of them; a canister beyond makes an instance for each message.
+const MOST_WAITING: usize = 100;
+
 impl Spare {
     /// The instance, which nobody else gets then.
     pub fn take(&self) -> Option<Box<Live>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let live = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if live.is_some() {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+        live
     }
 
-    /// Lays an instance ready.
+    /// Lays an instance ready, unless too many wait.
     pub fn put(&self, live: Box<Live>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        let place = |waiting: usize| (waiting < MOST_WAITING).then_some(waiting + 1);
+        drop(self.take());
+        if WAITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, place).is_ok() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        }
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        drop(self.take());
     }
 }
 

@@ -113,8 +113,18 @@ impl Replica {
     /// As [`Replica::compile`].
     #[doc(hidden)]
     pub fn compile_unmetered(&self, module: &[u8]) -> Result<Module, Reject> {
+        self.compile_with(Metering::Off, module)
+    }
+
+    /// The module with each charge stored where it is made.
+    #[cfg(test)]
+    pub(crate) fn compile_stored(&self, module: &[u8]) -> Result<Module, Reject> {
+        self.compile_with(Metering::Stored, module)
+    }
+
+    fn compile_with(&self, metering: Metering, module: &[u8]) -> Result<Module, Reject> {
         let inner = &*self.0;
-        Prepared::new(&inner.engine, module, Metering::Off)
+        Prepared::new(&inner.engine, module, metering)
             .and_then(|prepared| inner.link(prepared, Sha256::digest(module).into(), module))
             .map_err(|fault| fault.reject(&first_canister()))
     }

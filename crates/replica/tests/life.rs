@@ -170,6 +170,21 @@ fn a_long_line_of_forks() {
     }
 }
 
+/// An instance that waits for a message has reserved half a terabyte of addresses.
+#[test]
+fn many_canisters_at_once() {
+    let canister = install(KEEPER);
+    let mut forks: Vec<Canister> = (0..400).map(|_| canister.fork()).collect();
+    for round in 0..2 {
+        for (number, fork) in (round..).zip(&mut forks) {
+            keep(fork, "keep", number).outcome.unwrap();
+        }
+    }
+    for (number, fork) in (1..).zip(&forks) {
+        holds(fork, number, 2, 1);
+    }
+}
+
 #[test]
 fn forks_pay_and_age_by_themselves() {
     let mut one = install(KEEPER);

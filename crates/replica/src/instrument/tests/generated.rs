@@ -189,6 +189,40 @@ fn counts(execution: &Execution) -> (u64, u64, u128) {
     (execution.instructions.get(), execution.charge.get(), execution.cycles.get())
 }
 
+/// Counting in locals and counting in the global are the same, whatever a message meets.
+#[test]
+fn both_ways_of_counting_agree() {
+    let replica = Replica::new(None).unwrap();
+    let mut random = Random(0xc0de);
+    let (mut compared, mut trapped) = (0, 0);
+    while compared < MODULES / 2 {
+        let Some(wasm) = generate(&mut random) else {
+            continue;
+        };
+        let Ok(module) = replica.compile(&wasm) else {
+            continue;
+        };
+        let stored = replica.compile_stored(&wasm).unwrap();
+        compared += 1;
+        let [mut one, mut other] = [module, stored].map(|module| {
+            let mut canister = replica.create_canister().unwrap();
+            canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+            canister
+        });
+        for method in ["a", "b", "c"].into_iter().cycle().take(MESSAGES) {
+            let (execution, expected) = (send(&mut one, method), send(&mut other, method));
+            let place = || format!("{method}:\n{}", wasmprinter::print_bytes(&wasm).unwrap());
+            assert_eq!(execution.outcome, expected.outcome, "{}", place());
+            assert_eq!(counts(&execution), counts(&expected), "{}", place());
+            assert_eq!(execution.memory, expected.memory, "{}", place());
+            assert!(Content::of(&one) == Content::of(&other), "{}", place());
+            let code = execution.outcome.unwrap_err().code;
+            trapped += usize::from(code == ErrorCode::CanisterTrapped);
+        }
+    }
+    assert!(trapped > compared / 2, "{trapped} traps in {compared} modules");
+}
+
 #[test]
 fn instrumented_and_plain_do_the_same() {
     let replica = Replica::new(None).unwrap();
