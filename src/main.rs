@@ -2,11 +2,13 @@
 //!
 //! ```text
 //!   cli → commands → suites → runner → replica
+//!                                ├──→ cache
 //!                                └──→ results → compare → report
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod canisters;
 mod cli;
 mod commands;

@@ -1,6 +1,7 @@
 //! What can be typed. What it means is decided in `commands` and `suites`.
 
 mod all;
+mod cache;
 mod cuckoo;
 mod db_bench;
 mod keys;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use all::{AllArgs, defaults};
+pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, limit};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
@@ -59,6 +61,13 @@ pub enum Command {
     Call(CallArgs),
     /// Build a canister, ready to be installed.
     Build(BuildArgs),
+    /// Show what is kept for later runs, or clear it.
+    ///
+    /// Runs on the embedded replica keep compiled modules and populated canisters, and take
+    /// them up where everything that they depend on is the same: the module, the setting, rows
+    /// and payload, this tool and its replica. Results are the same with and without. What
+    /// cannot be used is made anew, with a note.
+    Cache(CacheArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -168,17 +177,6 @@ fn ceiling(text: &str) -> Result<f64, String> {
         Ok(ratio) if ratio.is_finite() && ratio > 0.0 => Ok(ratio),
         _ => Err("a ceiling is a ratio, as 1.05 for five percent more".to_owned()),
     }
-}
-
-/// The embedded replica.
-#[derive(Clone, Debug, Args)]
-pub struct ReplicaArgs {
-    /// Where compiled modules are kept [default: $XDG_CACHE_HOME/stablebench].
-    #[arg(long)]
-    pub cache_dir: Option<PathBuf>,
-    /// Keep no compiled modules.
-    #[arg(long)]
-    pub no_cache: bool,
 }
 
 #[derive(Debug, Args)]

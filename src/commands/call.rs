@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use candid::types::{FuncMode, Type, TypeEnv};
 use candid::{IDLArgs, types::Function};
 use candid_parser::utils::CandidSource;
-use stablebench_replica::{Canister, Execution, Principal};
+use stablebench_replica::{Canister, Execution, Principal, SystemCalls};
 
 use super::replica::embedded;
 use crate::canisters::{self, Built, Source};
@@ -18,7 +18,7 @@ use crate::report::number::Grouped;
 
 /// Calls a method and prints the reply and what it cost.
 pub fn call(args: &CallArgs) -> Result<()> {
-    let replica = embedded(&args.replica)?;
+    let (replica, _) = embedded(&args.replica, &Progress::new())?;
     let (mut canister, candid) = prepare(args, &replica)?;
     let (env, function) = signature(&candid, &args.method)?;
     let argument = candid_parser::parse_idl_args(&args.arguments)
@@ -26,6 +26,7 @@ pub fn call(args: &CallArgs) -> Result<()> {
         .with_context(|| {
             format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
         })?;
+    canister.report_calls(true);
     let query = function.modes.contains(&FuncMode::Query);
     let caller = Principal::anonymous();
     let execution = if query {
@@ -102,22 +103,25 @@ fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
 
 fn describe(execution: &Execution) -> String {
     let inside = inside(execution);
-    let (memory, calls) = (execution.memory, execution.stable_calls);
-    format!(
-        "instructions {}, charge {} ({} heap pages changed), cycles {}\n\
-         stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages\n\
-         stable reads {} of {} bytes, stable writes {} of {} bytes",
+    let memory = execution.memory;
+    let mut text = format!(
+        "instructions {}, charge {} ({} heap pages changed of {} written), cycles {}\n\
+         stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages",
         Grouped(inside.instructions),
         Grouped(inside.charge),
         Grouped(inside.heap_pages_changed),
+        Grouped(memory.heap_written.get()),
         Grouped(cycles(execution)),
         Grouped(inside.stable_pages_accessed),
         Grouped(inside.stable_pages_written),
         Grouped(memory.heap.get()),
         Grouped(memory.stable.get()),
-        Grouped(calls.reads),
-        Grouped(calls.bytes_read.get()),
-        Grouped(calls.writes),
-        Grouped(calls.bytes_written.get()),
-    )
+    );
+    for (name, count) in execution.system_calls.iter().flat_map(SystemCalls::iter) {
+        text += &format!("\n{name:<22} {:>11} calls", Grouped(count.calls).to_string());
+        if count.bytes.get() > 0 {
+            text += &format!(" {:>15} bytes", Grouped(count.bytes.get()).to_string());
+        }
+    }
+    text
 }

@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod all;
+mod cache;
 mod call;
 mod ceilings;
 mod compare;
@@ -42,5 +43,6 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
             writeln!(std::io::stdout(), "{}", path.display())?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Cache(args)) => done(cache::cache(&args)),
     }
 }

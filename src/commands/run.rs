@@ -70,13 +70,14 @@ fn run(args: &RunArgs, planned: &Planned) -> Result<Results> {
     Results::check_writable(&out)?;
     interrupt::listen()?;
     let progress = Progress::new();
-    let replica = target(&args.target, &args.replica, &out, &progress)?;
+    let (replica, cache) = target(&args.target, &args.replica, &out, &progress)?;
     let built = canisters::build(BENCH, &progress)?;
     let mut results = empty(outline, &*replica, &built);
     if args.resume {
         results = resumed(&out, results, &progress)?;
     }
-    let runner = Runner::new(&*replica, &built.wasm, outline, &progress, &out, results)?;
+    let runner = Runner::new(&*replica, &built.wasm, outline, &progress, &out, results)?
+        .with_cache(cache.as_ref());
     let jobs = usize::try_from(args.jobs).unwrap_or(1);
     let ran = match planned {
         Planned::Users(plan) => runner.run(jobs, &plan.stores, Runner::store),

@@ -197,7 +197,7 @@ impl Comparison {
     /// Both have the same values in the same order.
     fn values(&mut self, of: &str, base: &[Named], new: &[Named], threshold: f64) {
         for ((name, before), (_, after)) in base.iter().zip(new) {
-            if *before == Value::Untold || *after == Value::Untold {
+            if !before.compares(after) {
                 self.told_once += usize::from(before != after);
                 continue;
             }

@@ -17,6 +17,8 @@ pub type Named = (&'static str, Value);
 pub enum Value {
     Number(u64),
     Text(String),
+    /// Of the rows that were read back, whose number depends on `--check-all`.
+    Digest(Digest),
     /// It is not told.
     Untold,
 }
@@ -26,12 +28,24 @@ impl std::fmt::Display for Value {
         match self {
             Self::Number(number) => Grouped(*number).fmt(f),
             Self::Text(text) => f.pad(text),
+            Self::Digest(Digest { rows, low, high }) => {
+                f.pad(&format!("{rows} rows, {low:016x}{high:016x}"))
+            }
             Self::Untold => f.pad("–"),
         }
     }
 }
 
 impl Value {
+    /// Whether the two tell the same thing, be it alike or not.
+    pub fn compares(&self, new: &Self) -> bool {
+        match (self, new) {
+            (Self::Untold, _) | (_, Self::Untold) => false,
+            (Self::Digest(base), Self::Digest(new)) => base.rows == new.rows,
+            _ => true,
+        }
+    }
+
     /// By how much the new value is more, in percent, where both are numbers.
     pub fn percent(&self, new: &Self) -> Option<f64> {
         match (self, new) {
@@ -58,7 +72,7 @@ pub fn of_store(held: &Held, cycles: bool) -> Vec<Named> {
         ("cache bytes", told(held.cache_bytes)),
         ("heap pages", Value::Number(held.heap_pages)),
         ("stable pages", Value::Number(held.stable_pages)),
-        ("digest", digest(Some(&held.digest))),
+        ("digest", Value::Text(Value::Digest(held.digest).to_string())),
         ("settings of SQLite", Value::Text(format!("{:?}", held.sqlite))),
     ]
 }
@@ -117,7 +131,7 @@ fn detail(values: &mut Vec<Named>, detail: Option<&Detail>, cycles: bool) {
         ("stable bytes read", number(|calls| calls.bytes_read)),
         ("stable writes", number(|calls| calls.writes)),
         ("stable bytes written", number(|calls| calls.bytes_written)),
-        ("digest", digest(detail.and_then(|detail| detail.digest.as_ref()))),
+        ("digest", detail.and_then(|detail| detail.digest).map_or(Value::Untold, Value::Digest)),
     ]);
     let stored = detail.and_then(|detail| detail.stored.as_ref());
     let number = |value: fn(&Stored) -> u64| told(stored.map(value));
@@ -152,12 +166,6 @@ fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
         ("sum of those", number(|each| each.allocating_sum)),
         ("spread of operations", buckets),
     ]);
-}
-
-fn digest(digest: Option<&Digest>) -> Value {
-    digest.map_or(Value::Untold, |digest| {
-        Value::Text(format!("{} rows, {:016x}{:016x}", digest.rows, digest.low, digest.high))
-    })
 }
 
 fn told(value: Option<u64>) -> Value {

@@ -1,7 +1,13 @@
 //! The embedded replica: canisters run in this process.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result};
-use stablebench_replica::{Execution, Principal};
+use stablebench_replica::cache::Note;
+use stablebench_replica::{Execution, LoadError, Principal};
+
+use crate::cache::Versions;
 
 use super::{Answer, Canister, Cost, Identity, Inside, Messages, Reject, Replica, StableCalls};
 
@@ -10,8 +16,17 @@ use super::{Answer, Canister, Cost, Identity, Inside, Messages, Reject, Replica,
 pub struct Embedded(stablebench_replica::Replica);
 
 impl Embedded {
-    pub fn new(cache: Option<std::path::PathBuf>) -> Result<Self> {
-        Ok(Self(stablebench_replica::Replica::new(cache)?))
+    /// Compiled modules are kept in the folder `cache`; what goes wrong there is told.
+    pub fn new(
+        cache: Option<PathBuf>,
+        tell: impl Fn(Note) + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Ok(Self(stablebench_replica::Replica::telling(cache, tell)?))
+    }
+
+    /// The versions of what this program keeps in a cache.
+    pub fn versions(&self) -> Versions {
+        Versions::new(self.0.cache_version().to_owned())
     }
 
     /// The replica itself, for what only it can do.
@@ -38,6 +53,15 @@ impl Replica for Embedded {
             .context("installing failed")?;
         Ok(Box::new(canister))
     }
+
+    fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
+        let module = self.0.compile(wasm).context("the module was refused")?;
+        match self.0.load_stamped(path, &module) {
+            Ok((canister, note)) => Ok(Some((Box::new(canister), note))),
+            Err(LoadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 impl Messages for stablebench_replica::Canister {
@@ -62,6 +86,11 @@ impl Messages for stablebench_replica::Canister {
 impl Canister for stablebench_replica::Canister {
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
         Ok(Box::new(Self::fork(self)))
+    }
+
+    fn save(&self, path: &Path, note: &str) -> Result<bool> {
+        self.save_stamped(path, note)?;
+        Ok(true)
     }
 }
 
@@ -104,7 +133,7 @@ mod tests {
     const COUNTER: &str = include_str!("counter.wat");
 
     fn counter() -> Box<dyn Canister> {
-        Embedded::new(None).unwrap().install(&wat::parse_str(COUNTER).unwrap()).unwrap()
+        Embedded::new(None, |_| {}).unwrap().install(&wat::parse_str(COUNTER).unwrap()).unwrap()
     }
 
     #[track_caller]

@@ -9,6 +9,8 @@ pub mod lockstep;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, encode_args};
@@ -23,6 +25,12 @@ pub trait Replica: Sync {
     /// A canister with that module installed, controlled by the caller of all
     /// messages.
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>>;
+
+    /// A canister with that module as [`Canister::save`] has saved it, and the note; nothing
+    /// where there is no such file, or where the replica cannot do this.
+    fn load(&self, _wasm: &[u8], _path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
+        Ok(None)
+    }
 }
 
 /// Which replica it was.
@@ -71,6 +79,12 @@ pub trait Canister: Messages {
     /// The same content once more. What happens to it does not happen to the
     /// canister, which waits until it is dropped.
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>>;
+
+    /// Saves the canister with a note, but not its module; tells whether the replica can do
+    /// this.
+    fn save(&self, _path: &Path, _note: &str) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// What a canister answered, and what that cost.

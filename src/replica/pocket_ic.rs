@@ -186,8 +186,10 @@ mod tests {
     fn upgrades_of_a_canister_and_of_its_forks() {
         let directory = tempfile::tempdir().unwrap();
         let server = PocketIc::start(Subnet::Application).unwrap();
-        let both =
-            [Box::new(server) as Box<dyn Replica + Send>, Box::new(Embedded::new(None).unwrap())];
+        let both = [
+            Box::new(server) as Box<dyn Replica + Send>,
+            Box::new(Embedded::new(None, |_| {}).unwrap()),
+        ];
         let replica = Lockstep::new(both, directory.path().join("difference"));
         let wasm = wat::parse_str(include_str!("counter.wat")).unwrap();
         let mut canister = replica.install(&wasm).unwrap();

@@ -1,6 +1,7 @@
 //! The one place where numbers become text.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A whole number with its thousands apart: `1 234 567`.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,41 @@ impl fmt::Display for Short {
             }
         }
         write!(f, "{}", self.0)
+    }
+}
+
+/// Bytes by powers of 1 024: `2.50 GiB`.
+#[derive(Clone, Copy, Debug)]
+pub struct Binary(pub u64);
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let unit = UNITS.iter().find(|(shift, _)| self.0 >= 1 << shift);
+        match unit {
+            None => f.pad(&format!("{} B", self.0)),
+            Some((shift, name)) => {
+                let value = self.0 as f64 / (1_u64 << shift) as f64;
+                let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+                f.pad(&format!("{value:.decimals$} {name}"))
+            }
+        }
+    }
+}
+
+/// How long ago something was, roughly: `3 h ago`.
+#[derive(Clone, Copy, Debug)]
+pub struct Age(pub Duration);
+
+impl fmt::Display for Age {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let minutes = self.0.as_secs() / 60;
+        match minutes {
+            0 => f.pad("now"),
+            1..120 => f.pad(&format!("{minutes} m ago")),
+            120..2_880 => f.pad(&format!("{} h ago", minutes / 60)),
+            _ => f.pad(&format!("{} d ago", minutes / 1_440)),
+        }
     }
 }
 
@@ -113,6 +149,17 @@ mod tests {
         assert_eq!(
             [text(12), text(1_500), text(74_390_226_683), text(999_000_000)],
             ["12", "1.50 k", "74.4 G", "999 M"]
+        );
+    }
+
+    #[test]
+    fn bytes_and_ages() {
+        let text = [1_023, 1_024, 150 << 20, 5 << 29].map(|bytes| Binary(bytes).to_string());
+        assert_eq!(text, ["1023 B", "1.00 KiB", "150 MiB", "2.50 GiB"]);
+        let age = |seconds| Age(Duration::from_secs(seconds)).to_string();
+        assert_eq!(
+            [age(59), age(60), age(7_200), age(200_000)],
+            ["now", "1 m ago", "2 h ago", "2 d ago"]
         );
     }
 

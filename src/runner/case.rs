@@ -4,12 +4,13 @@ use anyhow::{Result, bail};
 use stablebench_protocol::{Engine, Measurement, Operation, Work, Worked};
 
 use super::Runner;
+use super::content::Known;
 use super::spread::spread;
 use super::store::Populated;
 use crate::interrupt;
 use crate::replica::{Cost, Inside, Messages, StableCalls, query_cost, update};
 use crate::results::{Detail, Measured, State};
-use crate::suites::users::content::{Content, digest_after, rows_of};
+use crate::suites::users::content::{Content, rows_of};
 use crate::suites::users::task::{self, Task, narrowed, selection};
 use crate::suites::users::{CasePlan, Section};
 
@@ -46,6 +47,7 @@ impl Runner<'_> {
     ) -> Result<Measured> {
         let Populated { canister, plan, content, digest } = store;
         let engine = plan.setting.engine;
+        let known = Known { engine, payload: plan.payload, content, digest: *digest };
         let operation = work.operation(content, self.outline.seed)?;
         let mut fork = canister.fork()?;
         prepare(&mut *fork, state)?;
@@ -71,8 +73,7 @@ impl Runner<'_> {
         };
         check_rows(content, plan.payload, &operation, &detail)?;
         if work.verb.writes() {
-            let expected = digest_after(*digest, &operation, plan.payload);
-            detail.digest = Some(self.check(&mut *fork, engine, expected)?);
+            detail.digest = Some(self.check_after(&mut *fork, &known, &operation)?);
         }
         Ok(Measured {
             instructions,
@@ -98,15 +99,15 @@ impl Runner<'_> {
         if work.operations < 2 {
             return Ok(None);
         }
-        let Populated { canister, plan, content: _, digest } = store;
+        let Populated { canister, plan, content, digest } = store;
         let engine = plan.setting.engine;
+        let known = Known { engine, payload: plan.payload, content, digest: *digest };
         let mut fork = canister.fork()?;
         prepare(&mut *fork, state)?;
         let (worked, _) =
             send(&mut *fork, Sent::Update, engine, operation.clone(), work.transaction, true)?;
         if work.verb.writes() {
-            let expected = digest_after(*digest, &operation, plan.payload);
-            self.check(&mut *fork, engine, expected)?;
+            self.check_after(&mut *fork, &known, &operation)?;
         }
         spread(&worked.each, task::ids(rows)).map(Some)
     }

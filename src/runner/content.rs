@@ -12,7 +12,7 @@ use crate::progress::Step;
 use crate::replica::{Cost, Messages, query, update};
 use crate::report::number::{Grouped, Short};
 use crate::results::Populate;
-use crate::suites::users::content::Churn;
+use crate::suites::users::content::{Churn, Content, digest_after};
 
 /// Instructions that a populating message should stay below: half of what one
 /// may use, because the next rows may cost more than the last.
@@ -23,6 +23,16 @@ const FIRST_ROWS: u64 = 1_000;
 const QUERY_INSTRUCTIONS: u64 = 3_000_000_000;
 /// Rows that a message of a churn is about: their ids are an argument of 80 KB.
 const CHURN_ROWS: usize = 10_000;
+
+/// What a store must hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub engine: Engine,
+    pub payload: u32,
+    pub content: &'a Content,
+    /// Of all of the content.
+    pub digest: Digest,
+}
 
 impl Runner<'_> {
     /// Puts the first rows in, in as few messages as is safe.
@@ -77,6 +87,25 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Reads back the rows around those that an operation names, and compares them with what
+    /// must be there; all rows, where that was asked for or where an engine has no order.
+    /// Answers the digest of the rows that were read.
+    pub(super) fn check_after(
+        &self,
+        canister: &mut dyn Messages,
+        store: &Known<'_>,
+        operation: &Operation,
+    ) -> Result<Digest> {
+        let Known { engine, payload, content, digest } = *store;
+        let all = digest_after(digest, operation, payload);
+        let around = content.around(operation, payload);
+        let ordered = matches!(engine, Engine::Btree | Engine::Sqlite);
+        if self.outline.check_all || !ordered || around.digest.rows == all.rows {
+            return self.check(canister, engine, all);
+        }
+        self.read_back(canister, engine, around.first, Some(around.digest.rows), around.digest)
+    }
+
     /// Reads all rows back and compares them with what must be there.
     pub(super) fn check(
         &self,
@@ -84,21 +113,39 @@ impl Runner<'_> {
         engine: Engine,
         expected: Digest,
     ) -> Result<Digest> {
-        let mut part: Option<DigestPart> = None;
+        self.read_back(canister, engine, 0, None, expected)
+    }
+
+    /// Reads rows from a position on, at most so many, and compares their digest.
+    fn read_back(
+        &self,
+        canister: &mut dyn Messages,
+        engine: Engine,
+        position: u64,
+        most: Option<u64>,
+        expected: Digest,
+    ) -> Result<Digest> {
+        let mut part = DigestPart { position, ..DigestPart::default() };
         let mut rows = FIRST_ROWS * 10;
         loop {
             interrupt::check()?;
-            let next: DigestPart = query(canister, "digest", (engine, part, rows))?;
-            if next.done {
-                if next.digest != expected {
-                    bail!("the content is wrong: {:?}, but it must be {expected:?}", next.digest);
-                }
-                return Ok(next.digest);
+            let seen = part.digest.rows;
+            if let Some(most) = most {
+                rows = rows.min(most - seen);
             }
-            let seen = next.digest.rows - part.map_or(0, |part| part.digest.rows);
-            let each = (next.message_instructions / seen.max(1)).max(1);
+            part = query(canister, "digest", (engine, Some(part), rows))?;
+            if part.done || most == Some(part.digest.rows) {
+                break;
+            }
+            let each = (part.message_instructions / (part.digest.rows - seen).max(1)).max(1);
             rows = (QUERY_INSTRUCTIONS / each).clamp(1, self.max_rows);
-            part = Some(next);
         }
+        if part.digest != expected {
+            bail!(
+                "the content from {position} on is wrong: {:?}, but it must be {expected:?}",
+                part.digest
+            );
+        }
+        Ok(part.digest)
     }
 }

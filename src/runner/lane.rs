@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Engine, Inspected, SqliteSettings};
 use stablebench_workload::Tables;
 
+use super::earlier::EARLIER;
 use super::{Runner, refused};
 use crate::interrupt;
 use crate::progress;
@@ -27,8 +28,8 @@ impl Runner<'_> {
         };
         let progress = self.progress.step(&label, lane.steps.len() as u64);
         let began = Instant::now();
-        self.steps(lane, known, &progress, began).context(label)?;
-        progress.done(&format!("{:.1} s", began.elapsed().as_secs_f64()));
+        let how = self.steps(lane, known, &progress, began).context(label)?;
+        progress.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));
         Ok(())
     }
 
@@ -39,29 +40,38 @@ impl Runner<'_> {
             .is_none_or(|(section, name)| self.is_measured(section, name, &lane.column.key))
     }
 
+    /// Tells how it was populated, where that is worth saying.
     fn steps(
         &self,
         lane: &Lane,
         known: Option<Held>,
         progress: &progress::Step,
         began: Instant,
-    ) -> Result<()> {
-        let mut canister = self.replica.install(self.wasm)?;
-        if let Some(config) = lane.column.sqlite {
-            // The canister reads the settings back and refuses what was not taken.
-            if let Err(error) =
-                update::<SqliteSettings>(&mut *canister, "configure_sqlite", (config,))
-            {
-                return self.keep_refused_lane(lane, 0, error);
-            }
-        }
+    ) -> Result<&'static str> {
         let mut tables = (lane.tables)(lane);
+        let setup = self.lane_setup(lane);
         let mut populate = Populate::default();
-        let steps = || lane.steps.iter().enumerate();
-        for (done, step) in steps() {
+        let (mut canister, first, how) = match self.earlier_lane(lane, setup.as_ref()) {
+            Some(earlier) => {
+                (populate, tables) = (earlier.held.populate, earlier.tables);
+                (earlier.canister, lane.populated, EARLIER)
+            }
+            None => match self.installed(lane)? {
+                Ok(canister) => (canister, 0, ""),
+                Err(error) => return self.keep_refused_lane(lane, 0, error).map(|()| ""),
+            },
+        };
+        let held = |canister: &mut dyn Canister, tables: &dyn Tables, populate| -> Result<()> {
+            let held = self.held(lane, canister, tables, populate, began)?;
+            if first == 0 {
+                self.leave_lane(setup.as_ref(), canister, &held);
+            }
+            self.keep_held(lane, held, known.as_ref())
+        };
+        for (done, step) in lane.steps.iter().enumerate().skip(first) {
             interrupt::check()?;
             if done == lane.populated {
-                self.keep_held(lane, &mut *canister, &*tables, populate, known.as_ref(), began)?;
+                held(&mut *canister, &*tables, populate)?;
             }
             let name = step.case.as_ref().map_or("", |(_, name)| name);
             progress.at(done as u64, name.to_owned());
@@ -76,13 +86,24 @@ impl Runner<'_> {
                     }
                     self.keep_step(lane, step, Outcome::Measured(measured))?;
                 }
-                Err(error) => return self.keep_refused_lane(lane, done, error),
+                Err(error) => return self.keep_refused_lane(lane, done, error).map(|()| how),
             }
         }
         if lane.populated >= lane.steps.len() {
-            self.keep_held(lane, &mut *canister, &*tables, populate, known.as_ref(), began)?;
+            held(&mut *canister, &*tables, populate)?;
         }
-        Ok(())
+        Ok(how)
+    }
+
+    /// A fresh canister with the lane's settings, or why they were refused.
+    fn installed(&self, lane: &Lane) -> Result<Result<Box<dyn Canister>>> {
+        let mut canister = self.replica.install(self.wasm)?;
+        if let Some(config) = lane.column.sqlite {
+            // The canister reads the settings back and refuses what was not taken.
+            let taken = update::<SqliteSettings>(&mut *canister, "configure_sqlite", (config,));
+            return Ok(taken.map(|_| canister));
+        }
+        Ok(Ok(canister))
     }
 
     /// A step in a fork of its own, unless it is measured already.
@@ -124,22 +145,21 @@ impl Runner<'_> {
         Ok((Measured { each, ..measured }, populate))
     }
 
-    /// What the canister holds, which must be what the run to go on with says.
-    fn keep_held(
+    /// What the canister holds.
+    fn held(
         &self,
         lane: &Lane,
         canister: &mut dyn Canister,
         tables: &dyn Tables,
         populate: Populate,
-        known: Option<&Held>,
         began: Instant,
-    ) -> Result<()> {
+    ) -> Result<Held> {
         let Some(step) = lane.steps.get(lane.populated.saturating_sub(1)) else {
             bail!("the lane has no steps");
         };
         let inspected: Inspected = query(canister, "inspect", (&step.job,))?;
         let description: Description = query(canister, "describe", ())?;
-        let held = Held {
+        Ok(Held {
             sqlite: inspected.sqlite.filter(|_| lane.column.engine == Engine::Sqlite),
             populate,
             stored_bytes: inspected.stored_bytes,
@@ -149,7 +169,11 @@ impl Runner<'_> {
             stable_pages: description.stable_pages,
             digest: tables.content(),
             wall_milliseconds: self.wall_milliseconds(began),
-        };
+        })
+    }
+
+    /// Keeps what the canister holds, which must be what the run to go on with says.
+    fn keep_held(&self, lane: &Lane, held: Held, known: Option<&Held>) -> Result<()> {
         match known {
             None => self.keep_store(stored(lane, Outcome::Measured(held))),
             Some(known)

@@ -6,14 +6,16 @@
 //!     │   ├─ case.rs       one fork: state, work, check
 //!     │   ├─ capacity.rs   forks until a message is full
 //!     │   └─ content.rs    filling, churning, and reading back
-//!     └─ lane.rs       one canister of another suite: its steps in order
-//!         └─ job.rs        one step: messages, and what they must find
+//!     ├─ lane.rs       one canister of another suite: its steps in order
+//!     │   └─ job.rs        one step: messages, and what they must find
+//!     └─ earlier.rs    canisters that earlier runs have populated
 //! ```
 
 mod buckets;
 mod capacity;
 mod case;
 mod content;
+mod earlier;
 mod job;
 mod lane;
 mod spread;
@@ -27,6 +29,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use stablebench_protocol::{Description, Error};
 
+use crate::cache::Cache;
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, query};
 use crate::results::{CanisterInfo, Case, Held, Outcome, Results, Store};
@@ -44,6 +47,7 @@ pub struct Runner<'a> {
     outline: &'a Outline,
     progress: &'a Progress,
     out: &'a Path,
+    cache: Option<&'a Cache>,
     found: Mutex<Found>,
     /// Places of cases in the tables: section, name, column.
     order: BTreeMap<[String; 3], usize>,
@@ -80,10 +84,17 @@ impl<'a> Runner<'a> {
             outline,
             progress,
             out,
+            cache: None,
             found: Mutex::new(Found { results, saved: None }),
             order: order(outline),
             max_rows: description.max_rows,
         })
+    }
+
+    /// The same run, with what earlier ones have left.
+    #[must_use]
+    pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
+        Self { cache, ..self }
     }
 
     /// What was found so far.

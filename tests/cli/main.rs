@@ -1,15 +1,50 @@
 //! The program as its users see it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+/// The cache of these tests: compiled modules of earlier ones, and no populated canisters,
+/// since populating is to be tested too.
+static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
+    for file in files(&home.join("stablebench")) {
+        if file.extension().is_some_and(|extension| extension == "state") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    home
+});
+
+fn command(args: &[&str], directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stablebench"));
+    command.args(args).current_dir(directory).env("NO_COLOR", "1").env("XDG_CACHE_HOME", &*CACHE);
+    command
+}
 
 fn stablebench(args: &[&str], directory: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_stablebench"))
-        .args(args)
-        .current_dir(directory)
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap()
+    command(args, directory).output().unwrap()
+}
+
+/// The option for a cache of its own, in which is nothing but compiled modules.
+fn own_cache(path: &Path) -> String {
+    std::fs::create_dir_all(path).unwrap();
+    for file in files(&CACHE.join("stablebench")) {
+        if file.extension().is_some_and(|extension| extension == "module") {
+            std::fs::copy(&file, path.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    format!("--cache-dir={}", path.display())
+}
+
+/// The files in a folder, in order; none where there is no folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(listed) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = listed.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
 }
 
 fn stdout(output: &Output) -> String {
@@ -20,6 +55,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+mod cache;
 mod cuckoo;
 mod db_bench;
 mod keys;
@@ -66,6 +102,9 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         &["--verify-embedded"],
         &["--subnet=system"],
         &["run", "users", "--replica=mainnet"],
+        &["--cache-limit=much"],
+        &["cache", "--cache-dir=file"],
+        &["cache", "empty"],
         &["compare", "missing", "missing"],
         &["compare", "file", "file"],
         &["compare", "file", "file", "--threshold=-1%"],

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{stablebench, stderr};
+use super::{own_cache, stablebench, stderr};
 
 fn run(suite: &[&str], file: &str, more: &[&str], directory: &Path) -> (String, String) {
     let out = format!("--out={file}");
@@ -34,7 +34,9 @@ fn check(suite: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let (whole, _) = run(suite, "whole.json", &["--jobs=1"], directory);
-    let (again, _) = run(suite, "again.json", &["--jobs=3"], directory);
+    // It populates by itself.
+    let cache = own_cache(&directory.join("cache"));
+    let (again, _) = run(suite, "again.json", &["--jobs=3", &cache], directory);
     assert!(again == whole, "two runs of {suite:?} differ");
 
     let mut part: Value = serde_json::from_str(&whole).unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{stablebench, stderr, stdout};
+use super::{own_cache, stablebench, stderr, stdout};
 
 /// Runs a small users suite and answers what it printed.
 fn small_run(format: &str, directory: &Path) -> String {
@@ -69,7 +69,9 @@ fn measured(case: &Value) -> &Value {
 fn two_runs_are_the_same_byte_for_byte() {
     let run = |jobs: &str| {
         let directory = tempfile::tempdir().unwrap();
-        let output = stablebench(&[EVERY_SECTION, &[jobs]].concat(), directory.path());
+        // Each populates by itself.
+        let cache = own_cache(&directory.path().join("cache"));
+        let output = stablebench(&[EVERY_SECTION, &[jobs, &cache]].concat(), directory.path());
         assert!(output.status.success(), "{}", stderr(&output));
         let saved = read(directory.path(), "results.json");
         assert!(stdout(&output) == saved, "what is printed is what is saved");

@@ -7,12 +7,14 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::cycles;
-use crate::execution::Execution;
+use crate::execution::{Execution, all_calls};
 use crate::fault::Fault;
 use crate::limits;
+use crate::live::Spare;
 use crate::module::Module;
 use crate::reject::{ErrorCode, Reject};
-use crate::run::{Run, State, run};
+use crate::run::{Place, Run, run};
+use crate::state::State;
 use crate::system_api::message::{Answer, Message, Mode};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
@@ -42,6 +44,8 @@ pub struct Canister {
     pub(crate) settings: Arc<Settings>,
     pub(crate) module: Option<Module>,
     pub(crate) state: State,
+    pub(crate) spare: Spare,
+    pub(crate) reports_calls: bool,
     pub(crate) balance: Cycles,
     pub(crate) version: u64,
     pub(crate) time: u64,
@@ -64,6 +68,8 @@ impl Canister {
             settings: Arc::new(settings),
             module: None,
             state: State::empty()?,
+            spare: Spare::default(),
+            reports_calls: false,
             version: 0,
             time: BEGINNING,
         })
@@ -77,10 +83,19 @@ impl Canister {
             settings: Arc::clone(&self.settings),
             module: self.module.clone(),
             state: self.state.clone(),
+            spare: Spare::default(),
+            reports_calls: self.reports_calls,
             balance: self.balance,
             version: self.version,
             time: self.time,
         }
+    }
+
+    /// Whether messages from now on report their calls of the System API by name
+    /// ([`Execution::system_calls`]). They do not unless asked; forks do as the canister that
+    /// they are of.
+    pub fn report_calls(&mut self, report: bool) {
+        self.reports_calls = report;
     }
 
     /// The canister's id.
@@ -164,11 +179,11 @@ impl Canister {
         let set_aside = induction + cycles::execution(mode.instructions().0, is_64_bit(&module));
         message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(&module, &self.state, message, &export, limits::UPDATE_INSTRUCTIONS)?;
+        let mut ran = run(self.place(&module), message, &export, limits::UPDATE_INSTRUCTIONS)?;
         // A query's too: what it changes is dropped, that it ran is not.
         self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
-            changes.commit(&mut self.state)?;
+            changes.commit(&mut self.state, &self.spare)?;
         }
         let mut execution = answered(&id, ran, "did not reply to the call");
         execution.cycles =
@@ -207,7 +222,7 @@ impl Canister {
         };
         let message = self.message(mode, caller, argument.to_vec());
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(module, &self.state, message, &export, limits::QUERY_INSTRUCTIONS)?;
+        let ran = run(self.place(module), message, &export, limits::QUERY_INSTRUCTIONS)?;
         let mut execution = answered(&id, ran, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -225,7 +240,7 @@ impl Canister {
         let mut message = self.message(Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(module, &self.state, message, &export, limits::INSPECT_INSTRUCTIONS)?;
+        let ran = run(self.place(module), message, &export, limits::INSPECT_INSTRUCTIONS)?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -237,6 +252,10 @@ impl Canister {
                 ),
             }),
         })
+    }
+
+    fn place<'a>(&'a self, module: &'a Module) -> Place<'a> {
+        Place { module, state: &self.state, spare: &self.spare }
     }
 
     pub(crate) fn message(&self, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
@@ -253,6 +272,7 @@ impl Canister {
             time: self.time,
             timer: self.state.timer,
             heap_limit: self.settings.heap_limit,
+            reports_calls: self.reports_calls,
         }
     }
 
@@ -314,7 +334,8 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
         charge: ran.charge,
         cycles: burned,
         memory: ran.memory,
-        stable_calls: ran.stable_calls,
+        stable_calls: ran.stable_calls.stable(),
+        system_calls: all_calls(&ran.stable_calls, ran.calls),
         printed: ran.effects.printed,
         ..Execution::of(outcome)
     }

@@ -36,6 +36,7 @@ pub fn new() -> wasmtime::Result<Engine> {
         .memory_may_move(true)
         .memory_reservation(RESERVED as u64)
         .parallel_compilation(true)
+        .wasm_branch_hinting(true)
         .wasm_backtrace_max_frames(None)
         .wasm_bulk_memory(true)
         .wasm_extended_const(false)

@@ -1,9 +1,10 @@
 //! What became of a message.
 
-use std::ops::AddAssign;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::reject::Reject;
+use crate::system_api::names::SystemCall;
 use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 
 /// What became of a message and what it used.
@@ -24,6 +25,10 @@ pub struct Execution {
     /// Calls that read and wrote stable memory. Of an install or upgrade, those of
     /// all functions that ran; `canister_inspect_message` is not part of a message.
     pub stable_calls: StableCalls,
+    /// All calls of the System API by name, if [`Canister::report_calls`] asked for them.
+    ///
+    /// [`Canister::report_calls`]: crate::Canister::report_calls
+    pub system_calls: Option<SystemCalls>,
     /// Texts that the canister printed, each cut to 32 KiB: the first 1 000 of a message,
     /// and no more than 1 MiB of them.
     pub printed: Vec<String>,
@@ -64,12 +69,56 @@ pub struct StableCalls {
     pub bytes_written: Bytes,
 }
 
-impl AddAssign for StableCalls {
-    fn add_assign(&mut self, other: Self) {
-        self.reads += other.reads;
-        self.bytes_read += other.bytes_read;
-        self.writes += other.writes;
-        self.bytes_written += other.bytes_written;
+/// Calls of one function of the System API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCount {
+    /// How often it was called, also when that ended the message.
+    pub calls: u64,
+    /// Bytes that it was to move: of arguments, replies, texts, principals, keys. Of stable
+    /// memory, those that were copied.
+    pub bytes: Bytes,
+}
+
+/// Calls of the System API by function. Those of an install or upgrade are of all functions
+/// that ran; `canister_inspect_message` is not part of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SystemCalls(BTreeMap<SystemCall, CallCount>);
+
+impl SystemCalls {
+    /// The functions that were called, in the order of the Interface Specification.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, CallCount)> + '_ {
+        self.0.iter().map(|(call, count)| (call.name(), *count))
+    }
+
+    /// How often a function was called, by its name without `ic0.`.
+    pub fn of(&self, name: &str) -> CallCount {
+        SystemCall::from_name(name).and_then(|call| self.0.get(&call).copied()).unwrap_or_default()
+    }
+
+    /// Adds calls of a function.
+    pub(crate) fn add(&mut self, call: SystemCall, count: CallCount) {
+        if count.calls > 0 {
+            let sum = self.0.entry(call).or_default();
+            sum.calls += count.calls;
+            sum.bytes = Bytes(sum.bytes.get().saturating_add(count.bytes.get()));
+        }
+    }
+
+    /// Adds all of the others.
+    pub(crate) fn add_all(&mut self, others: &Self) {
+        others.0.iter().for_each(|(call, count)| self.add(*call, *count));
+    }
+
+    /// Those that copy from and to stable memory.
+    pub(crate) fn stable(&self) -> StableCalls {
+        let (read, wide_read) = (self.of("stable_read"), self.of("stable64_read"));
+        let (write, wide_write) = (self.of("stable_write"), self.of("stable64_write"));
+        StableCalls {
+            reads: read.calls + wide_read.calls,
+            bytes_read: read.bytes + wide_read.bytes,
+            writes: write.calls + wide_write.calls,
+            bytes_written: write.bytes + wide_write.bytes,
+        }
     }
 }
 
@@ -87,8 +136,16 @@ impl Execution {
             cycles: Cycles(0),
             memory: MemoryUse::default(),
             stable_calls: StableCalls::default(),
+            system_calls: None,
             printed: Vec::new(),
             wall: Duration::ZERO,
         }
     }
+}
+
+/// Calls of stable memory and the others, if those were asked for.
+pub(crate) fn all_calls(stable: &SystemCalls, others: Option<SystemCalls>) -> Option<SystemCalls> {
+    let mut all = others?;
+    all.add_all(stable);
+    Some(all)
 }

@@ -9,19 +9,23 @@
 //! them undoes all of it. An upgrade keeps stable memory and certified data; the timer
 //! is off after it as after an install.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use ic_principal::Principal;
 
 use crate::canister::{Canister, HostError, exported, is_64_bit, too_large};
 use crate::cycles;
-use crate::execution::{Execution, MemoryUse, StableCalls};
+use crate::execution::{Execution, MemoryUse, SystemCalls, all_calls};
 use crate::fault::Fault;
 use crate::limits;
+use crate::live::Spare;
+use crate::memory::pages::push;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::reject::Reject;
-use crate::run::{State, run};
+use crate::run::{Place, run};
+use crate::state::State;
 use crate::system_api::message::{Message, Mode};
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
 use crate::validate::EntryPoint;
@@ -109,6 +113,7 @@ impl Canister {
         }
         self.module = Some(module.clone());
         self.state = state;
+        self.spare = Spare::default();
         self.version += 1;
         let cycles = cycles::execution(steps.charge, is_64_bit(module)) + steps.burned;
         Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
@@ -129,7 +134,7 @@ impl State {
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut mapping = heap.map(size, 0)?;
         mapping.grow(size)?;
-        let mut pages = Vec::new();
+        let mut pages = BTreeSet::new();
         for (address, bytes) in &rewritten.data {
             let outside = || io::Error::new(io::ErrorKind::InvalidData, "data outside the heap");
             let start = usize::try_from(*address).map_err(|_| outside())?;
@@ -137,9 +142,9 @@ impl State {
             mapping.bytes_mut().get_mut(start..end).ok_or_else(outside)?.copy_from_slice(bytes);
             pages.extend(start / PAGE..end.div_ceil(PAGE));
         }
-        pages.sort_unstable();
-        pages.dedup();
-        heap.commit(mapping.bytes(), &pages)?;
+        let mut ranges = Vec::new();
+        pages.into_iter().for_each(|page| push(&mut ranges, page));
+        let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges)?;
         Ok(Self { heap, stable, ..Self::empty()? })
     }
 }
@@ -151,7 +156,8 @@ struct Steps {
     instructions: Instructions,
     charge: Instructions,
     memory: MemoryUse,
-    stable_calls: StableCalls,
+    stable_calls: SystemCalls,
+    calls: Option<SystemCalls>,
     burned: Cycles,
     printed: Vec<String>,
 }
@@ -165,15 +171,20 @@ impl Steps {
         export: &str,
     ) -> Result<Result<(), Fault>, HostError> {
         let left = limits::INSTALL_INSTRUCTIONS.get().saturating_sub(self.charge.get());
-        let mut ran = run(module, state, message, export, Instructions(left))?;
+        let spare = Spare::default();
+        let place = Place { module, state, spare: &spare };
+        let mut ran = run(place, message, export, Instructions(left))?;
         self.instructions += ran.instructions;
         self.charge += ran.charge;
         self.memory = ran.memory;
-        self.stable_calls += ran.stable_calls;
+        self.stable_calls.add_all(&ran.stable_calls);
+        if let Some(calls) = &ran.calls {
+            self.calls.get_or_insert_default().add_all(calls);
+        }
         self.burned += ran.burned();
         self.printed.append(&mut ran.effects.printed);
         if let Some(changes) = ran.changes.take() {
-            changes.commit(state)?;
+            changes.commit(state, &spare)?;
         }
         Ok(ran.result)
     }
@@ -183,7 +194,8 @@ impl Steps {
             instructions: self.instructions,
             charge: self.charge,
             memory: self.memory,
-            stable_calls: self.stable_calls,
+            stable_calls: self.stable_calls.stable(),
+            system_calls: all_calls(&self.stable_calls, self.calls.clone()),
             printed: self.printed.clone(),
             cycles,
             ..Execution::of(outcome)

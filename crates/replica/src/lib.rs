@@ -35,12 +35,14 @@
 //! | `instrument` | what operators cost and how the module counts them |
 //! | `system_api` | what canisters can ask of the replica, and what that costs |
 //! | `memory` | heaps and stable memories, copied only where written |
-//! | `run` | one message |
+//! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
+//! | `cache` | compiled modules, in memory and in files |
 //! | `limits`, `cycles` | limits and prices |
 
 #![deny(unsafe_code)]
 
+pub mod cache;
 mod canister;
 mod cycles;
 mod engine;
@@ -49,12 +51,14 @@ mod fault;
 mod install;
 mod instrument;
 mod limits;
+mod live;
 mod memory;
 mod module;
 mod reject;
 mod replica;
 mod run;
 mod saved;
+mod state;
 mod system_api;
 mod units;
 mod validate;
@@ -63,11 +67,11 @@ mod validate;
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (as PocketIC 10.0.0)");
 
 pub use canister::{Canister, HostError, Settings};
-pub use execution::{Execution, MemoryUse, StableCalls};
+pub use execution::{CallCount, Execution, MemoryUse, StableCalls, SystemCalls};
 pub use ic_principal::Principal;
 pub use module::Module;
 pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
-pub use saved::LoadError;
+pub use saved::{LoadError, STATE_STAMP, saved_note};
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

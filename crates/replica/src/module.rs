@@ -2,20 +2,15 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
-use sha2::{Digest, Sha256};
 use wasmtime::{Engine, InstancePre, Linker};
 
 use crate::fault::Fault;
-use crate::instrument::{self, Instrumented, instrument};
+use crate::instrument::{Instrumented, Metering, instrument};
 use crate::reject::ErrorCode;
 use crate::system_api::host::Host;
-use crate::system_api::names::AddressWidth;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, decode, validate};
 
 /// A module that canisters can be installed from. Cloning it is cheap.
@@ -24,9 +19,36 @@ pub struct Module(Arc<Inner>);
 
 struct Inner {
     uploaded: Vec<u8>,
+    hash: [u8; 32],
     info: ModuleInfo,
     rewritten: Instrumented,
     ready: InstancePre<Host>,
+    linker: Linker<Host>,
+    exact: OnceLock<InstancePre<Host>>,
+}
+
+/// A module before it is linked to the System API: what the cache keeps.
+pub(crate) struct Prepared {
+    pub info: ModuleInfo,
+    /// Without the rewritten module itself, which is not needed any more.
+    pub rewritten: Instrumented,
+    pub compiled: wasmtime::Module,
+}
+
+impl Prepared {
+    /// Validates, rewrites and compiles an uploaded module, plain or gzipped.
+    pub fn new(engine: &Engine, uploaded: &[u8], metering: Metering) -> Result<Self, Fault> {
+        let wasm = decode(uploaded)?;
+        let info = validate(&wasm)?;
+        let mut rewritten = instrument(&wasm, metering).map_err(|error| Fault::Module {
+            code: ErrorCode::CanisterInvalidWasm,
+            message: format!("Could not instrument wasm module of canister: {error}"),
+        })?;
+        let wasm = std::mem::take(&mut rewritten.wasm);
+        let compiled = wasmtime::Module::new(engine, &wasm)
+            .map_err(|error| Fault::Engine(format!("Failed to compile: {error:#}")))?;
+        Ok(Self { info, rewritten, compiled })
+    }
 }
 
 impl fmt::Debug for Module {
@@ -36,26 +58,21 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Prepares an uploaded module, plain or gzipped.
-    pub(crate) fn new<'l>(
-        engine: &Engine,
-        linker: impl Fn(AddressWidth) -> &'l Linker<Host>,
-        cache: Option<&Path>,
+    /// Links what was prepared from `uploaded`, whose SHA-256 is `hash`.
+    pub(crate) fn link(
+        prepared: Prepared,
+        linker: &Linker<Host>,
         uploaded: &[u8],
+        hash: [u8; 32],
     ) -> Result<Self, Fault> {
-        let wasm = decode(uploaded)?;
-        let info = validate(&wasm)?;
-        let rewritten = instrument(&wasm).map_err(|error| Fault::Module {
-            code: ErrorCode::CanisterInvalidWasm,
-            message: format!("Could not instrument wasm module of canister: {error}"),
-        })?;
-        let compiled = compile(engine, &rewritten.wasm, cache)
-            .map_err(|error| Fault::Engine(format!("Failed to compile: {error:#}")))?;
-        let ready = linker(info.address_width)
+        let Prepared { info, rewritten, compiled } = prepared;
+        let ready = linker
             .instantiate_pre(&compiled)
             .map_err(|error| Fault::Engine(format!("Failed to instantiate module: {error:#}")))?;
         let uploaded = uploaded.to_vec();
-        Ok(Self(Arc::new(Inner { uploaded, info, rewritten, ready })))
+        let linker = linker.clone();
+        let exact = OnceLock::new();
+        Ok(Self(Arc::new(Inner { uploaded, hash, info, rewritten, ready, linker, exact })))
     }
 
     /// The module as it was uploaded.
@@ -71,7 +88,7 @@ impl Module {
 
     /// SHA-256 of the module as it was uploaded: the IC's module hash.
     pub fn hash(&self) -> [u8; 32] {
-        Sha256::digest(&self.0.uploaded).into()
+        self.0.hash
     }
 
     /// What validation found.
@@ -87,6 +104,17 @@ impl Module {
         &self.0.ready
     }
 
+    /// The module in the form that counts in its global; compiled when it is first asked for.
+    pub(crate) fn exact(&self) -> wasmtime::Result<&InstancePre<Host>> {
+        if let Some(exact) = self.0.exact.get() {
+            return Ok(exact);
+        }
+        let engine = self.0.ready.module().engine();
+        let Prepared { compiled, .. } = Prepared::new(engine, &self.0.uploaded, Metering::Stored)?;
+        let exact = self.0.linker.instantiate_pre(&compiled)?;
+        Ok(self.0.exact.get_or_init(|| exact))
+    }
+
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {
         let found = self.0.info.methods.iter().find(|method| method.name == name);
         found.map(|method| method.kind)
@@ -97,84 +125,7 @@ impl Module {
     }
 }
 
-/// Compiles `wasm`, or takes it from the cache. A cache that cannot be read or
-/// written only costs time.
-#[expect(unsafe_code, reason = "compiled modules are machine code, which the engine runs")]
-fn compile(
-    engine: &Engine,
-    wasm: &[u8],
-    cache: Option<&Path>,
-) -> wasmtime::Result<wasmtime::Module> {
-    let Some(directory) = cache else {
-        return wasmtime::Module::new(engine, wasm);
-    };
-    let path = cached_at(engine, wasm, directory);
-    if let Some(serialized) = read_checked(&path) {
-        // SAFETY: the checksum shows that the bytes are those that this engine,
-        // whose version is in the name, has serialized.
-        if let Ok(module) = unsafe { wasmtime::Module::deserialize(engine, serialized) } {
-            return Ok(module);
-        }
-    }
-    let module = wasmtime::Module::new(engine, wasm)?;
-    if let Ok(serialized) = module.serialize() {
-        // A full disk must not stop a run that can do without a cache.
-        let _ = write_checked(&path, &serialized);
-    }
-    Ok(module)
-}
-
-fn cached_at(engine: &Engine, wasm: &[u8], directory: &Path) -> PathBuf {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut version = DefaultHasher::new();
-    engine.precompile_compatibility_hash().hash(&mut version);
-    instrument::VERSION.hash(&mut version);
-    let name = format!("{}-{:016x}.module", hex(&Sha256::digest(wasm)), version.finish());
-    directory.join(name)
-}
-
-/// A cache file is the SHA-256 of its content, then the content.
-fn read_checked(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = fs::read(path).ok()?;
-    let content = bytes.split_off(bytes.len().min(32));
-    (bytes == Sha256::digest(&content).as_slice()).then_some(content)
-}
-
-fn write_checked(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(&Sha256::digest(content))?;
-    file.write_all(content)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The id that PocketIC and a fresh subnet give to the first canister.
 pub fn first_canister() -> Principal {
     Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, 0, 1, 1])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_damaged_cache_file_is_not_taken() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("below").join("file");
-        assert_eq!(read_checked(&path), None);
-        write_checked(&path, b"content").unwrap();
-        assert_eq!(read_checked(&path).as_deref(), Some(&b"content"[..]));
-        let mut bytes = fs::read(&path).unwrap();
-        bytes[35] ^= 1;
-        fs::write(&path, &bytes).unwrap();
-        assert_eq!(read_checked(&path), None);
-        fs::write(&path, &bytes[..20]).unwrap();
-        assert_eq!(read_checked(&path), None);
-    }
 }

@@ -4,12 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_principal::Principal;
+use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Linker};
 
+use crate::cache::{Modules, Note};
 use crate::canister::{Canister, HostError, Settings};
 use crate::engine;
+use crate::fault::Fault;
+use crate::instrument::Metering;
 use crate::limits::DEFAULT_WASM_MEMORY_LIMIT;
-use crate::module::{Module, first_canister};
+use crate::module::{Module, Prepared, first_canister};
 use crate::reject::Reject;
 use crate::saved::{self, LoadError};
 use crate::system_api::host::{Host, link};
@@ -29,54 +33,121 @@ struct Inner {
     engine: Engine,
     wasm32: Linker<Host>,
     wasm64: Linker<Host>,
-    cache: Option<PathBuf>,
+    modules: Modules,
+}
+
+impl Inner {
+    fn link(&self, prepared: Prepared, hash: [u8; 32], module: &[u8]) -> Result<Module, Fault> {
+        let linker = match prepared.info.address_width {
+            AddressWidth::Bits32 => &self.wasm32,
+            AddressWidth::Bits64 => &self.wasm64,
+        };
+        Module::link(prepared, linker, module, hash)
+    }
 }
 
 impl std::fmt::Debug for Replica {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replica").field("cache", &self.0.cache).finish_non_exhaustive()
+        f.debug_struct("Replica").field("modules", &self.0.modules).finish_non_exhaustive()
     }
 }
 
 impl Replica {
-    /// Starts a replica. Compiled modules are kept in `cache`, if there is one.
+    /// Starts a replica. Compiled modules are kept in the folder `cache`, if there is
+    /// one, which is made when it is needed.
     ///
     /// # Errors
     ///
     /// If the machine is not one that the engine compiles for.
     pub fn new(cache: Option<PathBuf>) -> Result<Self, EngineError> {
+        Self::telling(cache, |_| {})
+    }
+
+    /// Starts a replica likewise, and tells what the cache could not do.
+    ///
+    /// # Errors
+    ///
+    /// If the machine is not one that the engine compiles for.
+    pub fn telling(
+        cache: Option<PathBuf>,
+        tell: impl Fn(Note) + Send + Sync + 'static,
+    ) -> Result<Self, EngineError> {
         let failed = |error: wasmtime::Error| EngineError(format!("{error:#}"));
         let engine = engine::new().map_err(failed)?;
         let mut wasm32 = Linker::new(&engine);
         link(&mut wasm32, AddressWidth::Bits32).map_err(failed)?;
         let mut wasm64 = Linker::new(&engine);
         link(&mut wasm64, AddressWidth::Bits64).map_err(failed)?;
-        Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, cache })))
+        let modules = Modules::new(&engine, cache, Box::new(tell));
+        Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, modules })))
     }
 
-    /// Validates, rewrites and compiles a module, plain or gzipped.
+    /// What files with compiled modules have in their names, between the module's hash
+    /// and the end, if this version wrote them.
+    pub fn cache_version(&self) -> &str {
+        self.0.modules.version()
+    }
+
+    /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from
+    /// the cache.
     ///
     /// # Errors
     ///
     /// The reject with which the replica answers installing such a module.
     pub fn compile(&self, module: &[u8]) -> Result<Module, Reject> {
+        self.compile_as(Sha256::digest(module).into(), module)
+    }
+
+    pub(crate) fn compile_as(&self, hash: [u8; 32], module: &[u8]) -> Result<Module, Reject> {
         let inner = &*self.0;
-        let linker = |width| match width {
-            AddressWidth::Bits32 => &inner.wasm32,
-            AddressWidth::Bits64 => &inner.wasm64,
-        };
-        Module::new(&inner.engine, linker, inner.cache.as_deref(), module)
+        inner
+            .modules
+            .get(&inner.engine, hash, module, |prepared| inner.link(prepared, hash, module))
             .map_err(|fault| fault.reject(&first_canister()))
     }
 
-    /// A canister from a file that [`Canister::save`] wrote. The file is mapped,
-    /// not read, and must not change while the canister is used.
+    /// The module without charges, to measure what metering costs: its counts are wrong.
+    ///
+    /// # Errors
+    ///
+    /// As [`Replica::compile`].
+    #[doc(hidden)]
+    pub fn compile_unmetered(&self, module: &[u8]) -> Result<Module, Reject> {
+        let inner = &*self.0;
+        Prepared::new(&inner.engine, module, Metering::Off)
+            .and_then(|prepared| inner.link(prepared, Sha256::digest(module).into(), module))
+            .map_err(|fault| fault.reject(&first_canister()))
+    }
+
+    /// A canister from a file that [`Canister::save`] wrote. Header and module are
+    /// checked. The memories are mapped, not read, and not checked; the file must not
+    /// change while the canister is used.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, is damaged, or is of another version.
     pub fn load(&self, path: &Path) -> Result<Canister, LoadError> {
         saved::load(path, |module| self.compile(module))
+    }
+
+    /// A canister with that module from a file that [`Canister::save_stamped`] wrote,
+    /// and the note in it. The file is mapped and must not change while the canister is
+    /// used; it may be deleted or replaced.
+    ///
+    /// The memories are trusted if the stamp beside the file says that they were whole
+    /// and the file was not touched since. Otherwise they are read and checked, and the
+    /// file is stamped anew.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is damaged, is of another version, or of a canister
+    /// with another module.
+    pub fn load_stamped(
+        &self,
+        path: &Path,
+        module: &Module,
+    ) -> Result<(Canister, String), LoadError> {
+        saved::load_stamped(path, module)
     }
 
     /// A canister without a module, with settings as PocketIC gives the first

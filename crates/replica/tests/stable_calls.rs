@@ -164,3 +164,67 @@ fn calls_of_a_64_bit_heap() {
     );
     replied(update(&mut canister, "go", &[]), calls([2, 17], [1, 1_000]));
 }
+
+fn by_name(execution: &Execution) -> Vec<(&'static str, u64, u64)> {
+    let calls = execution.system_calls.as_ref().expect("they were asked for");
+    calls.iter().map(|(name, count)| (name, count.calls, count.bytes.get())).collect()
+}
+
+#[test]
+fn every_call_by_name_when_asked() {
+    let mut canister = install(CALLS);
+    assert_eq!(update(&mut canister, "both", &[]).system_calls, None);
+    canister.report_calls(true);
+    let both = [("msg_reply", 1, 0), ("stable64_write", 3, 27), ("stable_read", 7, 700)];
+    assert_eq!(by_name(&update(&mut canister, "both", &[])), both);
+    assert_eq!(by_name(&query(&canister.fork(), "ask", &[])), both);
+    assert_eq!(
+        by_name(&update(&mut canister, "reject", &[])),
+        [("msg_reject", 1, 0), ("stable64_write", 3, 27), ("stable_read", 7, 700)]
+    );
+    // A trap undoes the writes and not the counts.
+    assert_eq!(
+        by_name(&update(&mut canister, "read past the end", &[])),
+        [("stable64_write", 3, 27), ("stable_read", 8, 700)]
+    );
+    assert_eq!(
+        by_name(&update(&mut canister, "size and growth", &[])),
+        [("msg_reply", 1, 0), ("stable_size", 1, 0), ("stable_grow", 1, 0)]
+    );
+    // All functions that run at an upgrade: pre_upgrade, start, post_upgrade.
+    let upgraded = canister.upgrade(&compile(CALLS), CALLER, &[]).unwrap();
+    assert_eq!(
+        by_name(&upgraded),
+        [("stable64_write", 2, 301), ("stable_grow", 1, 0), ("stable_read", 1, 4_000)]
+    );
+    canister.report_calls(false);
+    assert_eq!(update(&mut canister, "both", &[]).system_calls, None);
+}
+
+#[test]
+fn bytes_of_what_is_passed() {
+    let mut canister = install(
+        r#"(module
+            (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+            (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+            (import "ic0" "is_controller" (func $controls (param i32 i32) (result i32)))
+            (import "ic0" "msg_reply" (func $reply))
+            (memory 1)
+            (func (export "canister_update echo")
+                (call $copy (i32.const 0) (i32.const 1) (i32.const 4))
+                (call $append (i32.const 0) (i32.const 3))
+                (call $append (i32.const 0) (i32.const 30))
+                (drop (call $controls (i32.const 100) (i32.const 10)))
+                (call $reply)))"#,
+    );
+    canister.report_calls(true);
+    let execution = canister.update(CALLER, "echo", &[1, 2, 3, 4, 5]).unwrap();
+    let expected = [
+        ("msg_arg_data_copy", 1, 4),
+        ("msg_reply_data_append", 2, 33),
+        ("msg_reply", 1, 0),
+        ("is_controller", 1, 10),
+    ];
+    assert_eq!(by_name(&execution), expected);
+    assert_eq!(execution.system_calls.unwrap().of("msg_reply_data_append").calls, 2);
+}

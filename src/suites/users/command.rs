@@ -48,6 +48,9 @@ pub fn command(args: &UsersArgs) -> String {
     if args.per_operation {
         command.flag("--per-operation");
     }
+    if args.check_all {
+        command.flag("--check-all");
+    }
     command.run(&args.run)
 }
 
@@ -66,7 +69,7 @@ mod tests {
     fn the_command_repeats_the_run() {
         for typed in [
             &[][..],
-            &["--sections=all", "--per-operation", "--seed=7", "--curve-rows=500"],
+            &["--sections=all", "--per-operation", "--check-all", "--seed=7", "--curve-rows=500"],
             &["--sections=settings", "--product", "--page-sizes=512", "--cache-sizes=-100,5"],
             &["--batches=3,9", "--at=random", "--engines=array", "--nodes=34", "--rows=50"],
             &["--as-published", "--seed=3"],

@@ -1,12 +1,14 @@
 //! What a store must hold: the host's own account, which knows no engine.
 
+use std::ops::Range;
+
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 use stablebench_protocol::{Digest, Operation, Selection};
 use stablebench_workload::payload::Payload;
 use stablebench_workload::{ContentDigest, Rng, access, ids::STEP};
 
-use super::task::ids;
+use super::task::{ids, selection};
 
 /// One row of so many is deleted at random and another one inserted.
 const CHURNED_ONE_IN: u64 = 10;
@@ -18,6 +20,19 @@ pub struct Content {
     /// Ascending; nothing where they are 0, 10, 20, …
     ids: Option<Vec<u64>>,
 }
+
+/// Neighbouring rows, by the ids that they have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Where they begin: no row before it is one of them.
+    pub first: u64,
+    /// Their number, and the digest of all of them.
+    pub digest: Digest,
+}
+
+/// Rows on either side of those that were written, which are read back with them. More than a
+/// node or a page holds, so that what those may have lost is noticed.
+const MARGIN: u64 = 1_000;
 
 /// Rows that go and rows that come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +90,40 @@ impl Content {
 
     /// The digest of these rows with texts of so many bytes.
     pub fn digest(&self, payload: u32) -> Digest {
+        self.digest_of(0..self.rows, payload)
+    }
+
+    fn digest_of(&self, numbers: Range<u64>, payload: u32) -> Digest {
         let text = Payload::New.text(payload);
         let mut digest = ContentDigest::default();
-        for number in 0..self.rows {
+        for number in numbers {
             digest.add(self.id(number), text.as_bytes());
         }
         digest.value()
+    }
+
+    /// How many rows have smaller ids.
+    fn before(&self, id: u64) -> u64 {
+        match &self.ids {
+            None => id.div_ceil(STEP).min(self.rows),
+            Some(ids) => ids.partition_point(|other| *other < id) as u64,
+        }
+    }
+
+    /// The rows around those that `operation` names, as they are after it.
+    pub fn around(&self, operation: &Operation, payload: u32) -> Neighbours {
+        let named = selection(operation).map_or_else(Vec::new, |rows| ids(rows).collect());
+        let (Some(&least), Some(&most)) = (named.iter().min(), named.iter().max()) else {
+            return Neighbours { first: 0, digest: Digest::default() };
+        };
+        let from = self.before(least).saturating_sub(MARGIN);
+        let to = (self.before(most) + MARGIN).min(self.rows);
+        // Of the rows added before the first row there is, none has a smaller id.
+        let first = if from == 0 { 0 } else { self.id(from) };
+        Neighbours {
+            first,
+            digest: digest_after(self.digest_of(from..to, payload), operation, payload),
+        }
     }
 }
 
@@ -117,10 +160,7 @@ pub fn rows_of(content: &Content, operation: &Operation) -> Result<u64> {
         None => id.is_multiple_of(STEP) && id / STEP < content.rows,
         Some(ids) => ids.binary_search(&id).is_ok(),
     };
-    let after = |id: u64| match &content.ids {
-        None => content.rows.saturating_sub(id.div_ceil(STEP)),
-        Some(ids) => (ids.len() - ids.partition_point(|other| *other < id)) as u64,
-    };
+    let after = |id: u64| content.rows - content.before(id);
     Ok(match operation {
         Operation::Insert(rows)
         | Operation::Overwrite(rows)
@@ -146,8 +186,61 @@ pub fn random(seed: u64, purpose: &str) -> Rng {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use stablebench_workload::{Ids, Model};
+
+    /// Reads the neighbours out of all rows, as a canister does.
+    fn read(rows: &BTreeMap<u64, Payload>, neighbours: Neighbours, payload: u32) -> Digest {
+        let mut digest = ContentDigest::default();
+        for (id, text) in rows.range(neighbours.first..).take(neighbours.digest.rows as usize) {
+            digest.add(*id, text.text(payload).as_bytes());
+        }
+        digest.value()
+    }
+
+    #[test]
+    fn neighbours_are_the_rows_around_those_that_are_written() {
+        let step = |first, step, rows| Selection::Step { first, step, rows };
+        let list = |ids: &[u64]| Selection::List(ids.to_vec());
+        let churned = Content::populated(5_000);
+        let churned = churned.churned(&churned.churn(3));
+        let some = |content: &Content, number: u64| content.id(number);
+        for content in [Content::populated(5_000), churned, Content::populated(3)] {
+            let there = [some(&content, 0), some(&content, content.rows / 2), content.last()];
+            for operation in [
+                Operation::Insert(step(25_003, 10, 40)),
+                Operation::Insert(step(content.last() + 10, 10, 40)),
+                Operation::Insert(list(&[1, 49_001])),
+                Operation::Update(list(&there)),
+                Operation::Update(list(&there[1..2])),
+                Operation::Overwrite(list(&there[2..])),
+                Operation::Delete(list(&there[..1])),
+                Operation::Delete(list(&there[1..2])),
+            ] {
+                let mut rows: BTreeMap<u64, Payload> =
+                    (0..content.rows).map(|number| (content.id(number), Payload::New)).collect();
+                let named: Vec<u64> = ids(selection(&operation).unwrap()).collect();
+                for id in &named {
+                    match operation {
+                        Operation::Delete(_) => drop(rows.remove(id)),
+                        Operation::Insert(_) => drop(rows.insert(*id, Payload::New)),
+                        _ => drop(rows.insert(*id, Payload::Updated)),
+                    }
+                }
+                let neighbours = content.around(&operation, 7);
+                assert_eq!(read(&rows, neighbours, 7), neighbours.digest, "{operation:?}");
+                let least = MARGIN.min(rows.len() as u64);
+                assert!(neighbours.digest.rows + 1 >= least, "{operation:?}: {neighbours:?}");
+                // A row that is missing or another one is noticed.
+                let (middle, _) = rows.range(neighbours.first..).next().unwrap();
+                let middle = *middle;
+                rows.remove(&middle);
+                assert_ne!(read(&rows, neighbours, 7), neighbours.digest, "{operation:?}");
+            }
+        }
+    }
 
     fn model(rows: u64, payload: u32) -> Model {
         let mut model = Model::default();

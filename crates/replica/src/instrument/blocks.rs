@@ -63,17 +63,7 @@ pub fn charges(body: &[Operator<'_>], heap: AddressWidth) -> Result<Vec<Charge>,
             | Operator::MemoryInit { .. } => {
                 sizes.push(Charge { position, kind: ChargeKind::Size });
             }
-            Operator::Loop { .. }
-            | Operator::If { .. }
-            | Operator::Else
-            | Operator::End
-            | Operator::Br { .. }
-            | Operator::BrIf { .. }
-            | Operator::BrTable { .. }
-            | Operator::Return
-            | Operator::Unreachable
-            | Operator::ReturnCall { .. }
-            | Operator::ReturnCallIndirect { .. } => {
+            _ if ends_run(operator) => {
                 // A size operator that begins a run is charged before the run.
                 let leading = sizes.iter().take_while(|size| size.position == start).count();
                 charges.extend(sizes.drain(..leading));
@@ -87,6 +77,24 @@ pub fn charges(body: &[Operator<'_>], heap: AddressWidth) -> Result<Vec<Charge>,
         }
     }
     Ok(charges)
+}
+
+/// Whether a run ends after the operator.
+pub fn ends_run(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::Loop { .. }
+            | Operator::If { .. }
+            | Operator::Else
+            | Operator::End
+            | Operator::Br { .. }
+            | Operator::BrIf { .. }
+            | Operator::BrTable { .. }
+            | Operator::Return
+            | Operator::Unreachable
+            | Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. }
+    )
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Rewrites a canister's module so that it counts instructions as the IC does.
 //!
 //! ```text
-//!   validate → [operator_cost → blocks → rewrite + stable] → compile → execute
+//!   validate → [operator_cost → blocks → body → rewrite + stable] → compile → execute
 //! ```
 //!
 //! What the rewriting adds to a module, and under which names the host finds it:
@@ -10,8 +10,7 @@
 //! |-------------|---------------------------------------------------|
 //! | `counter`   | global: instructions left of the slice            |
 //! | `accessible`, `writable` | globals: stable pages left for the message |
-//! | `stable reads`, `stable bytes read` | globals: calls of the message, bytes |
-//! | `stable writes`, `stable bytes written` | globals: likewise        |
+//! | `calls N`, `bytes N` | globals: those of the stable call of that number |
 //! | `heap`, `stable`, `byte map` | memories                         |
 //! | `global N`  | the canister's own mutable globals, to be kept    |
 //! | `start`     | the start function, called by the host            |
@@ -21,6 +20,7 @@
 //! once, at install, instead of at every instantiation.
 
 mod blocks;
+mod body;
 pub mod operator_cost;
 mod rewrite;
 mod sections;
@@ -28,15 +28,16 @@ pub mod stable;
 #[cfg(test)]
 mod tests;
 
+pub use body::Metering;
 pub use rewrite::instrument;
 
 use wasmparser::ValType;
 
-use crate::system_api::names::AddressWidth;
+use crate::system_api::names::{AddressWidth, SystemCall};
 
 /// Changes with anything that changes the rewritten module, so that compiled
 /// modules of another version are not taken from a cache.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 4;
 
 /// Module name under which the rewritten module imports from the host.
 pub const HOST: &str = "stablebench";
@@ -61,6 +62,10 @@ pub struct Instrumented {
     pub globals: Globals,
     /// Active data: heap address and bytes, in order.
     pub data: Data,
+    /// Whether a function may drop segments, which an instance does not forget.
+    pub drops_segments: bool,
+    /// The stable calls, by number.
+    pub stable_calls: Vec<SystemCall>,
     /// Whether `start` is exported.
     pub has_start: bool,
 }

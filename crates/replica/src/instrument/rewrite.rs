@@ -4,25 +4,25 @@
 //!
 //! ```text
 //!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls
-//!   globals    the module's │ counter │ accessible │ writable │ reads, bytes │ writes, bytes
+//!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ …
 //!   memories   heap │ stable │ byte map
 //! ```
 
 use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{
-    CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment, DataSegmentMode,
-    ElementSection, EntityType, ExportKind, ExportSection, Function, FunctionSection,
-    GlobalSection, GlobalType, ImportSection, InstructionSink, MemorySection, MemoryType, Module,
+    BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment,
+    DataSegmentMode, ElementSection, EntityType, ExportKind, ExportSection, Function,
+    FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module,
     TableSection, TypeSection, ValType,
 };
-use wasmparser::{ExternalKind, FunctionBody, Operator, TypeRef};
+use wasmparser::{ExternalKind, Operator, TypeRef};
 
-use super::blocks::{ChargeKind, Unpriced, charges};
+use super::body::{Bodies, Metering};
 use super::sections::Sections;
 use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
 use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
-use crate::system_api::names::AddressWidth;
+use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};
 
 /// The stable calls that become functions of the module.
@@ -37,21 +37,22 @@ const STABLE_CALLS: [&str; 8] = [
     "stable64_write",
 ];
 
-/// Globals that rewriting adds; each is an i64 that begins at 0.
-const ADDED_GLOBALS: usize = 7;
+/// Globals that rewriting adds, and two more for each stable call; each is an i64 that
+/// begins at 0.
+const ADDED_GLOBALS: u32 = 3;
 
 /// Rewrites `wasm`, which must have passed validation.
 ///
 /// # Errors
 ///
 /// Fails on an operator without a price, and on what validation refuses.
-pub fn instrument(wasm: &[u8]) -> Result<Instrumented, Error> {
+pub fn instrument(wasm: &[u8], metering: Metering) -> Result<Instrumented, Error> {
     let sections = Sections::parse(wasm)?;
-    Rewriter::new(&sections)?.rewrite()
+    Rewriter::new(&sections, metering)?.rewrite()
 }
 
 /// Maps function indices; everything else keeps its index.
-struct FunctionMap(Vec<u32>);
+pub struct FunctionMap(Vec<u32>);
 
 impl Reencode for FunctionMap {
     type Error = std::convert::Infallible;
@@ -67,6 +68,7 @@ impl Reencode for FunctionMap {
 struct Rewriter<'s, 'a> {
     sections: &'s Sections<'a>,
     address_width: AddressWidth,
+    metering: Metering,
     map: FunctionMap,
     added: Added,
     /// Charges the size operand on top of the stack and leaves it there.
@@ -75,6 +77,8 @@ struct Rewriter<'s, 'a> {
     stable_calls: Vec<&'static str>,
     /// Function types that the module does not have, to be added in order.
     first_added_type: u32,
+    /// Whether a function drops a segment.
+    drops_segments: bool,
 }
 
 /// Function types added, in order; the offsets are those of `first_added_type`.
@@ -90,7 +94,7 @@ fn added_types(size: ValType) -> Vec<(Vec<ValType>, Vec<ValType>)> {
 }
 
 impl<'s, 'a> Rewriter<'s, 'a> {
-    fn new(sections: &'s Sections<'a>) -> Result<Self, Error> {
+    fn new(sections: &'s Sections<'a>, metering: Metering) -> Result<Self, Error> {
         let address_width = match sections.memory {
             Some(memory) if memory.memory64 => AddressWidth::Bits64,
             _ => AddressWidth::Bits32,
@@ -129,6 +133,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         Ok(Self {
             sections,
             address_width,
+            metering,
             map: FunctionMap(map),
             added: Added {
                 heap: 0,
@@ -137,17 +142,23 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 counter: globals,
                 accessible: globals + 1,
                 writable: globals + 2,
-                read: Counted { calls: globals + 3, bytes: globals + 4 },
-                written: Counted { calls: globals + 5, bytes: globals + 6 },
                 out_of_instructions: first_host,
                 heap_grown: first_host + 1,
                 may_grow_stable: first_host + 2,
                 fail: first_host + 3,
+                metered: metering != Metering::Off,
             },
             charge_size,
             stable_calls,
             first_added_type: sections.params.len() as u32,
+            drops_segments: false,
         })
+    }
+
+    /// Globals of a stable call, by its number among them.
+    fn counted(&self, number: usize) -> Counted {
+        let calls = self.added.counter + ADDED_GLOBALS + 2 * number as u32;
+        Counted { calls, bytes: calls + 1 }
     }
 
     fn size_type(&self) -> ValType {
@@ -162,7 +173,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         let (exports, globals) = self.exports()?;
         let (types, imports, functions) = (self.types()?, self.imports()?, self.functions());
         let (memories, heap_pages) = self.memories();
-        let code = self.code()?;
+        let (code, hints) = self.code()?;
 
         let mut module = Module::new();
         module.section(&types).section(&imports).section(&functions);
@@ -180,7 +191,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         if let Some(count) = self.sections.data_count {
             module.section(&DataCountSection { count });
         }
-        module.section(&code);
+        module.section(&hints).section(&code);
         if !self.sections.data.is_empty() {
             module.section(&data_section);
         }
@@ -191,6 +202,12 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             heap_pages,
             globals,
             data,
+            drops_segments: self.drops_segments,
+            stable_calls: self
+                .stable_calls
+                .iter()
+                .filter_map(|name| SystemCall::from_name(name))
+                .collect(),
             has_start: self.sections.start.is_some(),
         })
     }
@@ -284,7 +301,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         for global in &self.sections.globals {
             utils::parse_global(&mut self.map, &mut globals, global.clone())?;
         }
-        for _ in 0..ADDED_GLOBALS {
+        for _ in 0..ADDED_GLOBALS + 2 * self.stable_calls.len() as u32 {
             globals.global(
                 GlobalType { val_type: ValType::I64, mutable: true, shared: false },
                 &ConstExpr::i64_const(0),
@@ -316,12 +333,13 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             ("counter", ExportKind::Global, self.added.counter),
             ("accessible", ExportKind::Global, self.added.accessible),
             ("writable", ExportKind::Global, self.added.writable),
-            ("stable reads", ExportKind::Global, self.added.read.calls),
-            ("stable bytes read", ExportKind::Global, self.added.read.bytes),
-            ("stable writes", ExportKind::Global, self.added.written.calls),
-            ("stable bytes written", ExportKind::Global, self.added.written.bytes),
         ] {
             exports.export(name, kind, index);
+        }
+        for number in 0..self.stable_calls.len() {
+            let Counted { calls, bytes } = self.counted(number);
+            exports.export(&format!("calls {number}"), ExportKind::Global, calls);
+            exports.export(&format!("bytes {number}"), ExportKind::Global, bytes);
         }
         if let Some(start) = self.sections.start {
             exports.export("start", ExportKind::Func, self.map.function_index(start)?);
@@ -353,8 +371,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         Ok((section, active))
     }
 
-    fn code(&mut self) -> Result<CodeSection, Error> {
-        let mut code = CodeSection::new();
+    fn code(&mut self) -> Result<(CodeSection, BranchHints), Error> {
+        let (mut code, mut hints) = (CodeSection::new(), BranchHints::new());
         let imported = self.sections.imports.len() as u32;
         let sections = self.sections;
         for ((index, body), ty) in (imported..).zip(&sections.bodies).zip(&sections.functions) {
@@ -362,94 +380,33 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 .params
                 .get(*ty as usize)
                 .ok_or(Error::Unsupported("a function without a type"))?;
-            code.function(&self.function(index, body, params)?);
+            let number = self.map.function_index(index)?;
+            let body = Bodies {
+                map: &mut self.map,
+                added: &self.added,
+                charge_size: self.charge_size,
+                address_width: self.address_width,
+                metering: self.metering,
+            }
+            .encode(index, body, params)?;
+            code.function(&body.function);
+            self.drops_segments |= body.drops_segments;
+            if !body.hints.is_empty() {
+                hints.function_hints(number, body.hints);
+            }
         }
         code.function(&self.charge_size_function());
-        for name in &self.stable_calls {
+        for (number, name) in self.stable_calls.iter().enumerate() {
+            let (added, counted, heap) = (&self.added, self.counted(number), self.address_width);
             let (api, rest) = stable_call(name);
             code.function(&match rest {
-                "size" => stable::size(&self.added, api),
-                "grow" => stable::grow(&self.added, api),
-                "read" => stable::copy(&self.added, api, Direction::Read, self.address_width),
-                _ => stable::copy(&self.added, api, Direction::Write, self.address_width),
+                "size" => stable::size(added, counted, api),
+                "grow" => stable::grow(added, counted, api),
+                "read" => stable::copy(added, counted, api, Direction::Read, heap),
+                _ => stable::copy(added, counted, api, Direction::Write, heap),
             });
         }
-        Ok(code)
-    }
-
-    fn function(
-        &mut self,
-        index: u32,
-        body: &FunctionBody<'_>,
-        params: u32,
-    ) -> Result<Function, Error> {
-        let operators: Vec<Operator<'_>> =
-            body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
-        let charges = charges(&operators, self.address_width).map_err(|Unpriced(position)| {
-            let debug = format!("{:?}", operators[position]);
-            Error::Unpriced {
-                function: index,
-                operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
-            }
-        })?;
-
-        let mut locals = Vec::new();
-        let mut count = params;
-        for local in body.get_locals_reader()? {
-            let (number, ty) = local?;
-            count += number;
-            locals.push((number, self.map.val_type(ty)?));
-        }
-        let grows = operators.iter().any(|op| matches!(op, Operator::MemoryGrow { .. }));
-        let delta = count;
-        if grows {
-            locals.push((1, self.size_type()));
-        }
-
-        let mut function = Function::new(locals);
-        let mut charges = charges.into_iter().peekable();
-        for (position, operator) in operators.into_iter().enumerate() {
-            while let Some(charge) = charges.next_if(|charge| charge.position == position) {
-                self.charge(&mut function.instructions(), charge.kind, &operator);
-            }
-            if matches!(operator, Operator::MemoryGrow { .. }) {
-                function
-                    .instructions()
-                    .local_tee(delta)
-                    .memory_grow(self.added.heap)
-                    .local_get(delta)
-                    .call(self.added.heap_grown);
-            } else {
-                function.instruction(&self.map.instruction(operator)?);
-            }
-        }
-        Ok(function)
-    }
-
-    fn charge(&self, code: &mut InstructionSink<'_>, kind: ChargeKind, operator: &Operator<'_>) {
-        match kind {
-            ChargeKind::Run { cost, check } => {
-                code.global_get(self.added.counter)
-                    .i64_const(cost.cast_signed())
-                    .i64_sub()
-                    .global_set(self.added.counter);
-                if check {
-                    stable::check(code, &self.added);
-                }
-            }
-            ChargeKind::Size => {
-                // The size of `memory.init` is 32 bits wide in a 64-bit module too.
-                let narrow = self.address_width == AddressWidth::Bits64
-                    && matches!(operator, Operator::MemoryInit { .. });
-                if narrow {
-                    code.i64_extend_i32_u();
-                }
-                code.call(self.charge_size);
-                if narrow {
-                    code.i32_wrap_i64();
-                }
-            }
-        }
+        Ok((code, hints))
     }
 
     fn charge_size_function(&self) -> Function {

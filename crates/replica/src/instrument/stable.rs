@@ -17,8 +17,8 @@
 //!              → 1 000 a page written for the first time → mark → copy
 //! ```
 //!
-//! Beside that each copy counts itself in globals: the call as it begins, its bytes once
-//! they are copied. Nothing of that is metered.
+//! Beside that each function counts its calls in a global as they begin, and one that copies
+//! its bytes once they are copied. Nothing of that is metered.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
@@ -40,10 +40,6 @@ pub struct Added {
     pub accessible: u32,
     /// Global: stable pages that this message may still write.
     pub writable: u32,
-    /// Globals: calls that read stable memory, and bytes.
-    pub read: Counted,
-    /// Globals: calls that write stable memory, and bytes.
-    pub written: Counted,
     /// Host function: the slice is used up.
     pub out_of_instructions: u32,
     /// Host function: a heap has grown.
@@ -52,15 +48,24 @@ pub struct Added {
     pub may_grow_stable: u32,
     /// Host function: ends the message with the error of this code.
     pub fail: u32,
+    /// Whether anything is charged.
+    pub metered: bool,
 }
 
-/// Globals in which copies of one direction are counted.
+/// Globals in which the calls of one function are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
     /// Global: calls.
     pub calls: u32,
     /// Global: bytes that they copied.
     pub bytes: u32,
+}
+
+impl Counted {
+    /// Counts a call that begins.
+    fn count(self, code: &mut InstructionSink<'_>) {
+        code.global_get(self.calls).i64_const(1).i64_add().global_set(self.calls);
+    }
 }
 
 /// Errors that these functions report to the host, as codes.
@@ -82,10 +87,13 @@ const ACCESSED: i32 = 2;
 const WRITTEN_AND_ACCESSED: i32 = 3;
 /// Longest copy made by loads and stores; a longer one pays for a call of the
 /// engine's copy routine.
-const SHORT_COPY: i64 = 64;
+const SHORT_COPY: i64 = 128;
 
 /// Charges the i64 in local `amount`, saturating, and checks the counter.
 pub fn charge(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratch: u32) {
+    if !added.metered {
+        return;
+    }
     code.global_get(added.counter)
         .local_get(amount)
         .i64_sub()
@@ -141,9 +149,10 @@ impl Api {
 }
 
 /// `stable_size() → pages`.
-pub fn size(added: &Added, api: Api) -> Function {
+pub fn size(added: &Added, counted: Counted, api: Api) -> Function {
     let mut function = Function::new([]);
     let mut code = function.instructions();
+    counted.count(&mut code);
     if api == Api::Stable32 {
         fail_if_too_big(&mut code, added);
     }
@@ -156,10 +165,11 @@ pub fn size(added: &Added, api: Api) -> Function {
 }
 
 /// `stable_grow(pages) → pages before, or −1`.
-pub fn grow(added: &Added, api: Api) -> Function {
+pub fn grow(added: &Added, counted: Counted, api: Api) -> Function {
     const PAGES: u32 = 0;
     let mut function = Function::new([]);
     let mut code = function.instructions();
+    counted.count(&mut code);
     let pages = |code: &mut InstructionSink<'_>| {
         code.local_get(PAGES);
         if api == Api::Stable32 {
@@ -199,7 +209,13 @@ const SECOND: u32 = 1;
 const LENGTH: u32 = 2;
 
 /// `stable_read` or `stable_write`.
-pub fn copy(added: &Added, api: Api, direction: Direction, heap: AddressWidth) -> Function {
+pub fn copy(
+    added: &Added,
+    counted: Counted,
+    api: Api,
+    direction: Direction,
+    heap: AddressWidth,
+) -> Function {
     let mut function = Function::new([(6, ValType::I64), (5, ValType::I32)]);
     let locals = CopyLocals {
         to: 3,
@@ -215,7 +231,7 @@ pub fn copy(added: &Added, api: Api, direction: Direction, heap: AddressWidth) -
         flags: 13,
     };
     let mut code = function.instructions();
-    CopyBody { added, api, direction, heap, locals }.emit(&mut code);
+    CopyBody { added, counted, api, direction, heap, locals }.emit(&mut code);
     code.end();
     function
 }
@@ -236,6 +252,7 @@ struct CopyLocals {
 
 struct CopyBody<'a> {
     added: &'a Added,
+    counted: Counted,
     api: Api,
     direction: Direction,
     heap: AddressWidth,
@@ -245,11 +262,7 @@ struct CopyBody<'a> {
 impl CopyBody<'_> {
     fn emit(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
-        let counted = match self.direction {
-            Direction::Read => self.added.read,
-            Direction::Write => self.added.written,
-        };
-        code.global_get(counted.calls).i64_const(1).i64_add().global_set(counted.calls);
+        self.counted.count(code);
         for (parameter, local) in [(FIRST, l.to), (SECOND, l.from), (LENGTH, l.length)] {
             self.wide(code, parameter);
             code.local_set(local);
@@ -259,6 +272,9 @@ impl CopyBody<'_> {
             Direction::Write => STABLE_WRITE_COST,
         };
         code.local_get(l.length).i64_const(fixed).i64_add().local_set(l.amount);
+        if self.heap == AddressWidth::Bits32 {
+            self.short_cut(code);
+        }
         charge(code, self.added, l.amount, l.scratch);
         // A 32-bit write checks its bounds even if it writes nothing.
         if (self.api, self.direction) == (Api::Stable32, Direction::Write) {
@@ -270,10 +286,131 @@ impl CopyBody<'_> {
         }
         self.count_pages(code);
         self.copy_bytes(code);
-        // The local counts down while words are copied; the parameter still has the length.
-        code.global_get(counted.bytes);
+        self.count_bytes(code);
+    }
+
+    /// Does the whole call if it is one as nearly all are: a few bytes, within a page that
+    /// is marked already, with instructions to spare. Any doubt is left to what follows,
+    /// which decides in the replica's order.
+    fn short_cut(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        let (stable, heap) = self.stable_and_heap();
+        code.block(BlockType::Empty);
+        code.local_get(l.length).i64_const(1).i64_sub().i64_const(SHORT_COPY).i64_ge_u().br_if(0);
+        if self.added.metered {
+            code.global_get(self.added.counter)
+                .local_get(l.amount)
+                .i64_sub()
+                .local_tee(l.scratch)
+                .i64_const(0)
+                .i64_lt_s()
+                .br_if(0);
+        }
+        if self.api == Api::Stable32 {
+            code.memory_size(self.added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u().br_if(0);
+        }
+        // The start first: below the size, adding a short length cannot overflow.
+        for (end, length) in [(stable, None), (l.stable_end, Some(l.length))] {
+            code.local_get(stable);
+            if let Some(length) = length {
+                code.local_get(length).i64_add().local_tee(end);
+            }
+            code.memory_size(self.added.stable).i64_const(16).i64_shl().i64_gt_u().br_if(0);
+        }
+        code.local_get(heap).i64_const((1 << 32) - SHORT_COPY).i64_gt_u().br_if(0);
+        let page = |code: &mut InstructionSink<'_>| {
+            code.i64_const(12).i64_shr_u().i32_wrap_i64();
+        };
+        code.local_get(stable);
+        page(code);
+        code.local_tee(l.page).local_get(l.stable_end).i64_const(1).i64_sub();
+        page(code);
+        code.i32_ne().br_if(0);
+        let mark = self.mark();
+        code.local_get(l.page)
+            .i32_load8_u(self.byte())
+            .i32_const(mark)
+            .i32_and()
+            .i32_const(mark)
+            .i32_ne()
+            .br_if(0);
+        if self.added.metered {
+            code.local_get(l.scratch).global_set(self.added.counter);
+        }
+        self.copy_short(code);
+        self.count_bytes(code);
+        code.return_().end();
+    }
+
+    /// Copies from 1 to `SHORT_COPY` bytes in as few words as do, of which the last ones
+    /// may overlap.
+    fn copy_short(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        // Eight and more: words, and one that ends with the last byte.
+        code.local_get(l.length).i64_const(8).i64_ge_u().if_(BlockType::Empty);
+        code.local_get(l.length).i64_const(8).i64_sub().local_set(l.amount);
+        code.block(BlockType::Empty).loop_(BlockType::Empty);
+        code.local_get(l.amount).i64_const(0).i64_le_s().br_if(1);
+        self.copy_word(code, 8, None);
+        for local in [l.to, l.from] {
+            code.local_get(local).i64_const(8).i64_add().local_set(local);
+        }
+        code.local_get(l.amount).i64_const(8).i64_sub().local_set(l.amount);
+        code.br(0).end().end();
+        // Less than nothing where the last word began before.
+        self.copy_word(code, 8, Some(l.amount));
+        code.else_();
+        for width in [4, 2] {
+            code.local_get(l.length).i64_const(width).i64_ge_u().if_(BlockType::Empty);
+            self.copy_word(code, width, None);
+            code.local_get(l.length).i64_const(width).i64_sub().local_set(l.amount);
+            self.copy_word(code, width, Some(l.amount));
+            code.else_();
+        }
+        self.copy_word(code, 1, None);
+        code.end().end().end();
+    }
+
+    /// Moves a word, `further` on if that is given.
+    fn copy_word(&self, code: &mut InstructionSink<'_>, width: i64, further: Option<u32>) {
+        let (stable, heap) = self.stable_and_heap();
+        let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
+        let (in_stable, in_heap) = (at(self.added.stable), at(self.added.heap));
+        let address = |code: &mut InstructionSink<'_>, local: u32| {
+            code.local_get(local);
+            if let Some(further) = further {
+                code.local_get(further).i64_add();
+            }
+            if local == heap && self.heap == AddressWidth::Bits32 {
+                code.i32_wrap_i64();
+            }
+        };
+        let (target, source, memories) = match self.direction {
+            Direction::Read => (heap, stable, (in_stable, in_heap)),
+            Direction::Write => (stable, heap, (in_heap, in_stable)),
+        };
+        address(code, target);
+        address(code, source);
+        match width {
+            8 => code.i64_load(memories.0).i64_store(memories.1),
+            4 => code.i64_load32_u(memories.0).i64_store32(memories.1),
+            2 => code.i64_load16_u(memories.0).i64_store16(memories.1),
+            _ => code.i64_load8_u(memories.0).i64_store8(memories.1),
+        };
+    }
+
+    /// Counts the bytes that were copied; the parameter still has their number.
+    fn count_bytes(&self, code: &mut InstructionSink<'_>) {
+        code.global_get(self.counted.bytes);
         self.wide(code, LENGTH);
-        code.i64_add().global_set(counted.bytes);
+        code.i64_add().global_set(self.counted.bytes);
+    }
+
+    fn mark(&self) -> i32 {
+        match self.direction {
+            Direction::Read => ACCESSED,
+            Direction::Write => WRITTEN_AND_ACCESSED,
+        }
     }
 
     /// A parameter, as the 64-bit functions have it.
@@ -337,10 +474,7 @@ impl CopyBody<'_> {
             .i64_shr_u()
             .i32_wrap_i64()
             .local_set(l.last);
-        let mark = match self.direction {
-            Direction::Read => ACCESSED,
-            Direction::Write => WRITTEN_AND_ACCESSED,
-        };
+        let mark = self.mark();
 
         // Nearly every call stays within one page that is marked already.
         code.block(BlockType::Empty);
@@ -432,22 +566,6 @@ impl CopyBody<'_> {
 
     fn copy_bytes(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
-        code.local_get(l.length).i64_const(SHORT_COPY).i64_le_u();
-        if self.heap == AddressWidth::Bits32 {
-            // Else the last address, cut to 32 bits, could begin anew at zero.
-            let (_, heap) = self.stable_and_heap();
-            code.local_get(heap)
-                .local_get(l.length)
-                .i64_add()
-                .i64_const(1 << 32)
-                .i64_le_u()
-                .i32_and();
-        }
-        code.if_(BlockType::Empty);
-        for width in [8, 4, 2, 1] {
-            self.copy_words(code, width);
-        }
-        code.else_();
         match self.direction {
             Direction::Read => {
                 self.heap_address(code, l.to);
@@ -463,47 +581,5 @@ impl CopyBody<'_> {
             Direction::Read => code.memory_copy(self.added.heap, self.added.stable),
             Direction::Write => code.memory_copy(self.added.stable, self.added.heap),
         };
-        code.end();
-    }
-
-    /// Moves words of `width` bytes while as many are left. Widths below eight
-    /// are left once at the most, so only eight loops.
-    fn copy_words(&self, code: &mut InstructionSink<'_>, width: i64) {
-        let l = &self.locals;
-        let (stable, heap) = self.stable_and_heap();
-        let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
-        let (in_stable, in_heap) = (at(self.added.stable), at(self.added.heap));
-        code.block(BlockType::Empty);
-        if width == 8 {
-            code.loop_(BlockType::Empty);
-        }
-        let leave = u32::from(width == 8);
-        code.local_get(l.length).i64_const(width).i64_lt_u().br_if(leave);
-        let (source, target) = match self.direction {
-            Direction::Read => {
-                self.heap_address(code, heap);
-                code.local_get(stable);
-                (in_stable, in_heap)
-            }
-            Direction::Write => {
-                code.local_get(stable);
-                self.heap_address(code, heap);
-                (in_heap, in_stable)
-            }
-        };
-        match width {
-            8 => code.i64_load(source).i64_store(target),
-            4 => code.i64_load32_u(source).i64_store32(target),
-            2 => code.i64_load16_u(source).i64_store16(target),
-            _ => code.i64_load8_u(source).i64_store8(target),
-        };
-        for local in [l.to, l.from] {
-            code.local_get(local).i64_const(width).i64_add().local_set(local);
-        }
-        code.local_get(l.length).i64_const(width).i64_sub().local_set(l.length);
-        if width == 8 {
-            code.br(0).end();
-        }
-        code.end();
     }
 }

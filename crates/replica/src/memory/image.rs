@@ -2,18 +2,20 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::mapping::{Access, Mapping};
+use super::mapping::{Mapping, discard, lay_over};
+use super::pages::{Pages, bridged, union, without};
 use super::{PAGE, file};
 
-/// A memory laid over from more ranges than this is copied into one file, so
-/// that a mapping stays far below the kernel's limit on mapped ranges.
-const MAX_RANGES: usize = 1_024;
+/// Most ranges of a layer: each is a mapping of its own, of which the kernel allows some
+/// ten thousand.
+const MAX_RANGES: usize = 512;
 /// Layers over the first one, for the same reason.
 const MAX_LAYERS: usize = 8;
+/// Pages that are read or written at once.
+const CHUNK: usize = 256;
 
 /// One file of pages. The first layer of an image holds all of its pages, one
 /// above it only those in `ranges`.
@@ -26,13 +28,14 @@ struct Layer {
     length: usize,
     writable: bool,
     /// Pages present, ascending, apart from each other.
-    ranges: Vec<Range<usize>>,
+    ranges: Vec<Pages>,
 }
 
 impl Layer {
-    /// A layer whose file holds nothing else.
-    fn own(file: File) -> Self {
-        Self { file, offset: 0, length: usize::MAX, writable: true, ranges: Vec::new() }
+    /// A layer in a file of its own, empty.
+    fn new() -> io::Result<Self> {
+        let file = file::anonymous()?;
+        Ok(Self { file, offset: 0, length: usize::MAX, writable: true, ranges: Vec::new() })
     }
 }
 
@@ -43,6 +46,16 @@ pub struct Image {
     size: usize,
 }
 
+/// Whether a mapping shows what was committed from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Shown {
+    /// It does, and can be written on.
+    Yes,
+    /// The image has other files now.
+    No,
+}
+
 impl Image {
     /// An empty image.
     ///
@@ -50,8 +63,7 @@ impl Image {
     ///
     /// If no file can be made.
     pub fn new() -> io::Result<Self> {
-        let layer = Layer::own(file::anonymous()?);
-        Ok(Self { layers: vec![Arc::new(layer)], size: 0 })
+        Ok(Self { layers: vec![Arc::new(Layer::new()?)], size: 0 })
     }
 
     /// The image whose `size` bytes stand in a file from `offset`, a multiple
@@ -73,6 +85,11 @@ impl Image {
         self.size
     }
 
+    fn layers(&self) -> (&Layer, &[Arc<Layer>]) {
+        let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
+        (first, above)
+    }
+
     /// Maps the image into fresh address space of `reserved` bytes and a guard.
     /// What is written there stays there.
     ///
@@ -80,95 +97,136 @@ impl Image {
     ///
     /// If the system refuses the address space.
     pub fn map(&self, reserved: usize, guard: usize) -> io::Result<Mapping> {
-        self.map_as(Access::Private, reserved.max(self.size), guard)
-    }
-
-    fn map_as(&self, access: Access, reserved: usize, guard: usize) -> io::Result<Mapping> {
-        let mut mapping = Mapping::reserve(access, reserved, guard)?;
-        let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
+        let mut mapping = Mapping::reserve(reserved.max(self.size), guard)?;
+        let (first, above) = self.layers();
         mapping.extend_with(&first.file, first.offset, self.size.min(first.length))?;
         mapping.grow(self.size)?;
         for layer in above {
             for range in &layer.ranges {
-                mapping.lay_over(&layer.file, range.start * PAGE..range.end * PAGE)?;
+                lay_over(mapping.bytes_mut(), range.clone(), &layer.file, 0)?;
             }
         }
         Ok(mapping)
     }
 
-    /// The committed bytes, to be read only.
+    /// Reads committed pages; beyond the image they are zero.
     ///
     /// # Errors
     ///
-    /// If the system refuses the address space.
-    pub fn read(&self) -> io::Result<Mapping> {
-        self.map_as(Access::ReadOnly, self.size, 0)
+    /// Whatever reading a file can meet.
+    pub fn read(&self, pages: Pages, buffer: &mut Vec<u8>) -> io::Result<()> {
+        buffer.clear();
+        buffer.resize(pages.len() * PAGE, 0);
+        let (first, above) = self.layers();
+        let end = self.size.min(first.length).min(pages.end * PAGE);
+        if let Some(length) = end.checked_sub(pages.start * PAGE) {
+            let offset = first.offset + (pages.start * PAGE) as u64;
+            read_or_zero(&first.file, &mut buffer[..length], offset)?;
+        }
+        for layer in above {
+            let from = layer.ranges.partition_point(|range| range.end <= pages.start);
+            for range in layer.ranges[from..].iter().take_while(|range| range.start < pages.end) {
+                let (start, end) = (range.start.max(pages.start), range.end.min(pages.end));
+                let bytes = (start - pages.start) * PAGE..(end - pages.start) * PAGE;
+                layer.file.read_exact_at(&mut buffer[bytes], (start * PAGE) as u64)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Takes over `pages` of `content` and its size. `content` starts as this
-    /// image and may be longer; pages are ascending.
+    /// Those of `pages` that differ in `memory`, which starts as this image and may be
+    /// longer.
+    ///
+    /// # Errors
+    ///
+    /// Whatever reading a file can meet.
+    pub fn changed(&self, memory: &[u8], pages: &[Pages]) -> io::Result<Vec<Pages>> {
+        let mut changed = Vec::new();
+        let mut before = Vec::new();
+        for range in pages {
+            for start in range.clone().step_by(CHUNK) {
+                let part = start..range.end.min(start + CHUNK);
+                self.read(part.clone(), &mut before)?;
+                let after = memory[part.start * PAGE..part.end * PAGE].chunks_exact(PAGE);
+                for (page, (before, after)) in part.zip(before.chunks_exact(PAGE).zip(after)) {
+                    if before != after {
+                        super::pages::push(&mut changed, page);
+                    }
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Takes over the pages `changed` of `memory`, and its size. `memory` are the usable
+    /// bytes of a mapping of this image, which may have grown; of its pages, only those
+    /// in `written` were written, and those in `changed` are among them. Says whether
+    /// that mapping can be used on.
     ///
     /// # Errors
     ///
     /// If the pages cannot be stored: no memory is left. The image is then not
     /// to be used any more.
-    pub fn commit(&mut self, content: &[u8], pages: &[usize]) -> io::Result<()> {
-        let size = content.len();
-        let ranges = ranges_of(pages);
-        let unchanged = ranges.is_empty() && size == self.size;
-        if !unchanged && !self.top_is_own() {
-            self.add_layer(ranges.len())?;
+    pub fn commit(
+        &mut self,
+        memory: &mut [u8],
+        written: &[Pages],
+        changed: &[Pages],
+    ) -> io::Result<Shown> {
+        let before = self.size / PAGE;
+        self.size = memory.len();
+        let now = self.size / PAGE;
+        if changed.is_empty() && before == now {
+            discard_all(memory, written)?;
+            return Ok(Shown::Yes);
+        }
+        let mut shown = Shown::Yes;
+        if !self.top_is_own() {
+            if self.layers.len() > MAX_LAYERS {
+                self.flatten()?;
+                shown = Shown::No;
+            } else {
+                self.layers.push(Arc::new(Layer::new()?));
+            }
         }
         let is_first = self.layers.len() == 1;
-        if let Some(top) = self.layers.last_mut().and_then(Arc::get_mut) {
-            for range in &ranges {
-                let bytes = range.start * PAGE..range.end * PAGE;
-                top.file.write_all_at(&content[bytes.clone()], bytes.start as u64)?;
+        let Some(top) = self.layers.last_mut().and_then(Arc::get_mut) else {
+            return Err(io::Error::other("the top layer is shared"));
+        };
+        if is_first {
+            // The file holds the whole memory, so it is written in place.
+            write_all(&top.file, memory, changed)?;
+            if top.file.metadata()?.len() < self.size as u64 {
+                top.file.set_len(self.size as u64)?;
             }
-            if !is_first {
-                top.ranges = union(&top.ranges, &ranges);
+            if shown == Shown::Yes {
+                lay_over(memory, before..now, &top.file, 0)?;
+                discard_all(memory, written)?;
             }
+        } else {
+            let ranges = bridged(&union(&top.ranges, changed), MAX_RANGES);
+            // Pages that bridge a gap have not changed, but this file lacks them.
+            let taken = union(changed, &without(&ranges, &top.ranges));
+            write_all(&top.file, memory, &taken)?;
+            top.ranges = ranges;
+            for range in &taken {
+                lay_over(memory, range.clone(), &top.file, 0)?;
+            }
+            discard_all(memory, &without(written, &taken))?;
         }
-        self.grow_first(size)?;
-        self.size = size;
-        if self.layers.iter().map(|layer| layer.ranges.len()).sum::<usize>() > MAX_RANGES {
-            self.flatten()?;
-        }
-        Ok(())
+        Ok(shown)
     }
 
     fn top_is_own(&mut self) -> bool {
         self.layers.last_mut().and_then(Arc::get_mut).is_some_and(|layer| layer.writable)
     }
 
-    fn add_layer(&mut self, ranges: usize) -> io::Result<()> {
-        if self.layers.len() > MAX_LAYERS || ranges > MAX_RANGES {
-            return self.flatten();
-        }
-        let layer = Layer::own(file::anonymous()?);
-        self.layers.push(Arc::new(layer));
-        Ok(())
-    }
-
-    /// The first layer is mapped as a whole; where it ends before the memory
-    /// does, the mapping continues with zeros, so it need not grow. A file that
-    /// only this image has does grow, since it is written in place.
-    fn grow_first(&mut self, size: usize) -> io::Result<()> {
-        if let Some(first) = self.layers.first_mut().and_then(Arc::get_mut)
-            && first.writable
-            && first.file.metadata()?.len() < size as u64
-        {
-            first.file.set_len(size as u64)?;
-        }
-        Ok(())
-    }
-
     /// Copies all layers into one that only this image has.
     fn flatten(&mut self) -> io::Result<()> {
-        let file = file::anonymous()?;
-        file.set_len(self.size as u64)?;
-        self.copy_into(&file, 0)?;
-        self.layers = vec![Arc::new(Layer::own(file))];
+        let layer = Layer::new()?;
+        layer.file.set_len(self.size as u64)?;
+        self.copy_into(&layer.file, 0)?;
+        self.layers = vec![Arc::new(layer)];
         Ok(())
     }
 
@@ -186,18 +244,24 @@ impl Image {
     }
 
     fn copy_into(&self, file: &File, offset: u64) -> io::Result<()> {
-        let whole = self.read()?;
-        for pages in self.present()? {
-            let bytes = pages.start * PAGE..self.size.min(pages.end * PAGE);
-            write_sparse(file, offset + bytes.start as u64, &whole.bytes()[bytes])?;
+        let mut buffer = Vec::new();
+        for range in self.present()? {
+            for start in range.clone().step_by(CHUNK) {
+                let part = start..range.end.min(start + CHUNK);
+                self.read(part.clone(), &mut buffer)?;
+                if buffer.iter().any(|byte| *byte != 0) {
+                    let length = buffer.len().min(self.size - part.start * PAGE);
+                    file.write_all_at(&buffer[..length], offset + (part.start * PAGE) as u64)?;
+                }
+            }
         }
         Ok(())
     }
 
     /// Pages that may be other than zero. Reading the others is not only slow: the
     /// system would fill the holes of the files with pages of zeros.
-    fn present(&self) -> io::Result<Vec<Range<usize>>> {
-        let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
+    fn present(&self) -> io::Result<Vec<Pages>> {
+        let (first, above) = self.layers();
         let held = self.size.min(first.length).div_ceil(PAGE);
         let mut pages = file::present(&first.file, first.offset, held)?;
         for layer in above {
@@ -207,44 +271,39 @@ impl Image {
     }
 }
 
-fn write_sparse(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    const ZERO: [u8; PAGE] = [0; PAGE];
-    const CHUNK: usize = 256 * PAGE;
-    for (at, chunk) in (offset..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
-        if chunk.chunks(PAGE).all(|page| page == &ZERO[..page.len()]) {
-            continue;
+/// Reads from a file that may end earlier: what it lacks is zero.
+fn read_or_zero(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match file.read_at(buffer, offset)? {
+            0 => {
+                buffer.fill(0);
+                return Ok(());
+            }
+            read => {
+                buffer = &mut buffer[read..];
+                offset += read as u64;
+            }
         }
-        file.write_all_at(chunk, at)?;
     }
     Ok(())
 }
 
-fn ranges_of(pages: &[usize]) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for &page in pages {
-        match ranges.last_mut() {
-            Some(last) if last.end == page => last.end += 1,
-            _ => ranges.push(page..page + 1),
-        }
+fn write_all(file: &File, memory: &[u8], pages: &[Pages]) -> io::Result<()> {
+    for range in pages {
+        let bytes = range.start * PAGE..range.end * PAGE;
+        file.write_all_at(&memory[bytes.clone()], bytes.start as u64)?;
     }
-    ranges
+    Ok(())
 }
 
-fn union(one: &[Range<usize>], other: &[Range<usize>]) -> Vec<Range<usize>> {
-    let mut all: Vec<Range<usize>> = one.iter().chain(other).cloned().collect();
-    all.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<usize>> = Vec::new();
-    for range in all {
-        match merged.last_mut() {
-            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
+fn discard_all(memory: &mut [u8], pages: &[Pages]) -> io::Result<()> {
+    pages.iter().try_for_each(|range| discard(memory, range.clone()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pages::push;
+    use super::super::written_pages;
     use super::*;
 
     fn page(byte: u8) -> Vec<u8> {
@@ -252,13 +311,30 @@ mod tests {
     }
 
     fn commit(image: &mut Image, pages: &[(usize, u8)], size: usize) {
+        let (shown, mapping) = fill(image, pages, size);
+        if shown == Shown::Yes {
+            assert_eq!(mapping.bytes(), whole(image), "the mapping shows the image");
+            assert_eq!(written_pages(mapping.bytes()), [], "no page is its own");
+        }
+    }
+
+    fn fill(image: &mut Image, pages: &[(usize, u8)], size: usize) -> (Shown, Mapping) {
         let mut mapping = image.map(size, 0).unwrap();
         mapping.grow(size).unwrap();
         for (index, byte) in pages {
             mapping.bytes_mut()[index * PAGE..][..PAGE].fill(*byte);
         }
-        let indices: Vec<usize> = pages.iter().map(|(index, _)| *index).collect();
-        image.commit(mapping.bytes(), &indices).unwrap();
+        let mut ranges = Vec::new();
+        pages.iter().for_each(|(index, _)| push(&mut ranges, *index));
+        let shown = image.commit(mapping.bytes_mut(), &ranges, &ranges).unwrap();
+        (shown, mapping)
+    }
+
+    fn whole(image: &Image) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        image.read(0..image.size / PAGE, &mut bytes).unwrap();
+        assert_eq!(image.map(0, 0).unwrap().bytes(), bytes, "read and mapped alike");
+        bytes
     }
 
     #[test]
@@ -270,29 +346,71 @@ mod tests {
         commit(&mut two, &[(5, 3)], size);
         commit(&mut one, &[(6, 4)], size * 2);
         commit(&mut two, &[(0, 5)], size);
-        let (one, two) = (one.read().unwrap(), two.read().unwrap());
-        assert_eq!(one.bytes().len(), size * 2);
-        assert_eq!(two.bytes().len(), size);
-        let at = |mapping: &Mapping, index: usize| mapping.bytes()[index * PAGE..][..PAGE].to_vec();
+        let (one, two) = (whole(&one), whole(&two));
+        assert_eq!((one.len(), two.len()), (size * 2, size));
+        let at = |bytes: &[u8], index: usize| bytes[index * PAGE..][..PAGE].to_vec();
         assert_eq!([at(&one, 0), at(&one, 5), at(&one, 6)], [page(1), page(2), page(4)]);
         assert_eq!([at(&two, 0), at(&two, 5), at(&two, 6)], [page(5), page(3), page(0)]);
     }
 
     #[test]
-    fn many_scattered_commits_are_flattened() {
+    fn scattered_pages_are_bridged() {
         let size = 65_536 * 256;
         let mut image = Image::new().unwrap();
-        commit(&mut image, &[(1, 9)], size);
+        let first: Vec<(usize, u8)> = (0..4_096).map(|page| (page, 9)).collect();
+        commit(&mut image, &first, size);
         let fork = image.clone();
-        let scattered: Vec<(usize, u8)> = (0..2 * MAX_RANGES).map(|i| (2 * i, 7)).collect();
+        let scattered: Vec<(usize, u8)> = (0..3 * MAX_RANGES).map(|i| (i * i % 4_093, 7)).collect();
+        let mut scattered: Vec<(usize, u8)> = scattered;
+        scattered.sort_unstable();
+        scattered.dedup();
         commit(&mut image, &scattered, size);
-        assert_eq!(image.layers.len(), 1);
-        let (new, old) = (image.read().unwrap(), fork.read().unwrap());
-        for (index, _) in scattered {
-            assert_eq!(new.bytes()[index * PAGE], 7);
-            assert_eq!(old.bytes()[index * PAGE], 0);
+        assert_eq!(image.layers.len(), 2);
+        assert!(image.layers[1].ranges.len() <= MAX_RANGES);
+        // What bridged a gap is written in the layer that holds it now.
+        commit(&mut image, &[(4_095, 8)], size);
+        let (new, old) = (whole(&image), whole(&fork));
+        for page in 0..4_096 {
+            let expected = match scattered.iter().any(|(index, _)| *index == page) {
+                _ if page == 4_095 => 8,
+                true => 7,
+                false => 9,
+            };
+            assert_eq!((new[page * PAGE], old[page * PAGE]), (expected, 9), "page {page}");
         }
-        assert_eq!((new.bytes()[PAGE], old.bytes()[PAGE]), (9, 9));
+    }
+
+    #[test]
+    fn a_long_line_of_forks_is_flattened() {
+        let size = 16 * PAGE;
+        let mut image = Image::new().unwrap();
+        let mut forks = Vec::new();
+        for generation in 0..3 * MAX_LAYERS {
+            commit(&mut image, &[(generation % 16, generation as u8 + 1)], size);
+            forks.push((image.clone(), whole(&image)));
+            assert!(image.layers.len() <= MAX_LAYERS + 1);
+        }
+        for (fork, expected) in forks {
+            assert_eq!(whole(&fork), expected);
+        }
+    }
+
+    #[test]
+    fn changed_pages_are_those_that_differ() {
+        let size = 600 * PAGE;
+        let mut image = Image::new().unwrap();
+        commit(&mut image, &[(1, 1), (299, 2)], size);
+        let fork = image.clone();
+        commit(&mut image, &[(300, 3)], size);
+        let mut mapping = image.map(2 * size, 0).unwrap();
+        mapping.grow(2 * size).unwrap();
+        for (page, byte) in [(1, 1), (299, 9), (300, 3), (301, 0), (700, 0), (701, 5)] {
+            mapping.bytes_mut()[page * PAGE] = byte;
+        }
+        let written = written_pages(mapping.bytes());
+        assert_eq!(image.changed(mapping.bytes(), &written).unwrap(), [299..300, 701..702]);
+        let all: Vec<Pages> = std::iter::once(0..1_200).collect();
+        assert_eq!(fork.changed(mapping.bytes(), &all).unwrap(), [299..301, 701..702]);
     }
 
     /// A gigabyte with one page at its end, which a copy of all of it would fill.
@@ -302,17 +420,17 @@ mod tests {
         use std::os::unix::fs::MetadataExt;
         let pages = (1 << 30) / PAGE;
         let mut image = Image::new().unwrap();
-        commit(&mut image, &[(pages - 1, 5)], pages * PAGE);
+        let _ = fill(&mut image, &[(pages - 1, 5)], pages * PAGE);
         let fork = image.clone();
-        commit(&mut image, &[(7, 6)], pages * PAGE);
+        let _ = fill(&mut image, &[(7, 6)], pages * PAGE);
         image.flatten().unwrap();
         for image in [&image, &fork] {
             let held = image.layers[0].file.metadata().unwrap().blocks() * 512;
             assert!(held <= 2 * 256 * PAGE as u64, "{held} bytes");
         }
-        let whole = image.read().unwrap();
-        assert_eq!((whole.bytes()[7 * PAGE], whole.bytes()[pages * PAGE - 1]), (6, 5));
-        assert_eq!(fork.read().unwrap().bytes()[7 * PAGE], 0);
+        let (new, old) = (image.map(0, 0).unwrap(), fork.map(0, 0).unwrap());
+        assert_eq!((new.bytes()[7 * PAGE], new.bytes()[(pages - 1) * PAGE]), (6, 5));
+        assert_eq!(old.bytes()[7 * PAGE], 0);
     }
 
     #[test]
@@ -325,9 +443,9 @@ mod tests {
         commit(&mut image, &[(3, 8)], 16 * PAGE);
         image.save(&create().unwrap(), PAGE as u64).unwrap();
         let mut opened = Image::open(create().unwrap(), PAGE as u64, 16 * PAGE).unwrap();
-        assert_eq!(opened.read().unwrap().bytes(), image.read().unwrap().bytes());
+        assert_eq!(whole(&opened), whole(&image));
         commit(&mut opened, &[(3, 1)], 16 * PAGE);
-        assert_eq!(opened.read().unwrap().bytes()[3 * PAGE], 1);
+        assert_eq!(whole(&opened)[3 * PAGE], 1);
         assert_eq!(std::fs::read(&path).unwrap()[4 * PAGE], 8, "the file is not written");
         assert!(Image::open(create().unwrap(), PAGE as u64, 17 * PAGE).is_err());
     }
@@ -343,8 +461,7 @@ mod tests {
         commit(&mut image, &[(4, 1)], 8 * PAGE);
         image.flatten().unwrap();
         for (image, pages) in [(&fork, &[9, 7, 0, 0, 0][..]), (&image, &[9, 7, 0, 0, 1, 0, 0, 0])] {
-            let whole = image.read().unwrap();
-            let found: Vec<u8> = whole.bytes().iter().copied().step_by(PAGE).collect();
+            let found: Vec<u8> = whole(image).into_iter().step_by(PAGE).collect();
             assert_eq!(found, pages);
         }
     }

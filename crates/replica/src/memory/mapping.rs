@@ -1,39 +1,24 @@
-//! Address space of one memory during one message.
+//! Address space of one memory.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
+};
 
-/// What a mapping allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reading, and writing to pages that become the mapping's own.
-    Private,
-    /// Reading.
-    ReadOnly,
-}
+use super::PAGE;
 
-impl Access {
-    fn protection(self) -> ProtFlags {
-        match self {
-            Self::Private => ProtFlags::READ | ProtFlags::WRITE,
-            Self::ReadOnly => ProtFlags::READ,
-        }
-    }
-}
-
-/// A reserved range of addresses of which the first `size` bytes may be used.
+/// A reserved range of addresses of which the first `size` bytes may be used. What is
+/// written there stays there: files laid over it are mapped privately.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     size: usize,
     reserved: usize,
     whole: usize,
-    access: Access,
 }
 
 // SAFETY: the range belongs to this value alone, wherever it is sent.
@@ -47,7 +32,7 @@ impl Mapping {
     /// # Errors
     ///
     /// If the system has no such range left.
-    pub fn reserve(access: Access, reserved: usize, guard: usize) -> io::Result<Self> {
+    pub fn reserve(reserved: usize, guard: usize) -> io::Result<Self> {
         let whole = reserved
             .checked_add(guard)
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?
@@ -63,13 +48,7 @@ impl Mapping {
         };
         let base =
             NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { base, size: 0, reserved, whole, access })
-    }
-
-    fn at(&self, offset: usize) -> *mut c_void {
-        debug_assert!(offset <= self.reserved);
-        // SAFETY: callers pass offsets within the reserved range.
-        unsafe { self.base.as_ptr().add(offset).cast() }
+        Ok(Self { base, size: 0, reserved, whole })
     }
 
     /// Lays `file` from `offset` on over the start, then zeros, and makes `size`
@@ -81,37 +60,13 @@ impl Mapping {
     pub fn extend_with(&mut self, file: &File, offset: u64, size: usize) -> io::Result<()> {
         let in_file = file.metadata()?.len().saturating_sub(offset);
         let length = usize::try_from(in_file).unwrap_or(usize::MAX).min(size);
-        self.lay(file, offset, 0..length)?;
+        if length > self.reserved {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+        }
+        // SAFETY: the range was reserved by this value and nobody else uses it.
+        unsafe { lay(self.base.as_ptr(), length, file, offset)? };
         self.size = length;
         self.grow(size)
-    }
-
-    /// Lays a range of `file` over the same range of the mapping.
-    ///
-    /// # Errors
-    ///
-    /// If the system refuses the mapping.
-    pub fn lay_over(&mut self, file: &File, bytes: Range<usize>) -> io::Result<()> {
-        self.lay(file, bytes.start as u64, bytes)
-    }
-
-    fn lay(&mut self, file: &File, offset: u64, bytes: Range<usize>) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        assert!(bytes.end <= self.reserved, "outside the reserved range");
-        // SAFETY: the range was reserved by this value and nobody else uses it.
-        unsafe {
-            mmap(
-                self.at(bytes.start),
-                bytes.len(),
-                self.access.protection(),
-                MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE,
-                file,
-                offset,
-            )?;
-        }
-        Ok(())
     }
 
     /// Makes the first `size` bytes usable; new ones are zero.
@@ -127,9 +82,9 @@ impl Mapping {
             // SAFETY: the range was reserved by this value and was unusable so far.
             unsafe {
                 mprotect(
-                    self.at(self.size),
+                    self.base.as_ptr().add(self.size).cast(),
                     size - self.size,
-                    MprotectFlags::from_bits_retain(self.access.protection().bits()),
+                    MprotectFlags::READ | MprotectFlags::WRITE,
                 )?;
             }
             self.size = size;
@@ -165,7 +120,6 @@ impl Mapping {
 
     /// The usable bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        assert_eq!(self.access, Access::Private, "mapped for reading only");
         // SAFETY: the first `size` bytes are mapped for writing and are ours.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.size) }
     }
@@ -177,4 +131,61 @@ impl Drop for Mapping {
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.whole) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
+}
+
+/// Maps `length` bytes of `file` from `offset` on privately at `at`.
+///
+/// # Safety
+///
+/// The range is the caller's, and nothing but bytes is read from it.
+unsafe fn lay(at: *mut u8, length: usize, file: &File, offset: u64) -> io::Result<()> {
+    if length == 0 {
+        return Ok(());
+    }
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: the caller's promise.
+    unsafe { mmap(at.cast(), length, ProtFlags::READ | ProtFlags::WRITE, flags, file, offset)? };
+    Ok(())
+}
+
+/// The bytes of `pages` of a mapping's usable bytes.
+fn bytes_of(memory: &mut [u8], pages: Range<usize>) -> &mut [u8] {
+    assert!(memory.as_ptr().addr().is_multiple_of(PAGE), "memories begin with a page");
+    &mut memory[pages.start * PAGE..pages.end * PAGE]
+}
+
+/// Lays `pages` of `file`, from `offset` on, over the same pages of `memory`, which are the
+/// usable bytes of a [`Mapping`]. What was written there is gone.
+///
+/// # Errors
+///
+/// If the system refuses the mapping.
+pub fn lay_over(
+    memory: &mut [u8],
+    pages: Range<usize>,
+    file: &File,
+    offset: u64,
+) -> io::Result<()> {
+    let offset = offset + (pages.start * PAGE) as u64;
+    let bytes = bytes_of(memory, pages);
+    // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
+    // have no invalid values.
+    unsafe { lay(bytes.as_mut_ptr(), bytes.len(), file, offset) }
+}
+
+/// Takes back what was written to `pages` of `memory`, which are the usable bytes of a
+/// [`Mapping`]: they are again as the file below has them, or zero.
+///
+/// # Errors
+///
+/// If the system refuses that.
+pub fn discard(memory: &mut [u8], pages: Range<usize>) -> io::Result<()> {
+    let bytes = bytes_of(memory, pages);
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
+    // have no invalid values.
+    unsafe { madvise(bytes.as_mut_ptr().cast(), bytes.len(), Advice::LinuxDontNeed)? };
+    Ok(())
 }

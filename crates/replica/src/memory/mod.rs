@@ -9,8 +9,10 @@
 //!   layer 0   ████████████   what both forks share
 //! ```
 //!
-//! Commit moves the written pages into the top layer, or into a new one if the
-//! top layer is shared with a fork. Dropping the mapping undoes the message.
+//! Commit moves the changed pages into the top layer, or into a new one if the top layer
+//! is shared with a fork, and takes them off the mapping, which then shows the layer's. So
+//! the next message finds a mapping of which no page is its own, and need not make one.
+//! Taking off the pages without moving them undoes the message.
 
 #[expect(unsafe_code, reason = "the engine takes memories on trust")]
 mod creator;
@@ -18,13 +20,15 @@ mod file;
 mod image;
 #[expect(unsafe_code, reason = "address space is mapped, and lent out as slices")]
 mod mapping;
+pub mod pages;
 #[cfg(test)]
 mod tests;
 mod written;
 
 pub use creator::{Creator, prepare};
-pub use image::Image;
-pub use mapping::Mapping;
+pub use file::present;
+pub use image::{Image, Shown};
+pub use mapping::{Mapping, discard};
 pub use written::written_pages;
 
 use crate::units::OS_PAGE;

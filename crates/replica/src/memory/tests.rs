@@ -4,7 +4,7 @@ use std::io::Write;
 
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use super::mapping::{Access, Mapping};
+use super::mapping::{Mapping, discard, lay_over};
 use super::{Creator, PAGE, file, prepare};
 
 /// A file of pages, each full of its number, from 1.
@@ -22,7 +22,7 @@ fn firsts(mapping: &Mapping) -> Vec<u8> {
 
 #[test]
 fn nothing_is_usable_until_it_grows() {
-    let mut mapping = Mapping::reserve(Access::Private, 4 * PAGE, PAGE).unwrap();
+    let mut mapping = Mapping::reserve(4 * PAGE, PAGE).unwrap();
     assert_eq!((mapping.bytes().len(), mapping.reserved(), mapping.guard()), (0, 4 * PAGE, PAGE));
     mapping.grow(3 * PAGE).unwrap();
     mapping.bytes_mut()[3 * PAGE - 1] = 7;
@@ -32,44 +32,49 @@ fn nothing_is_usable_until_it_grows() {
     assert_eq!((mapping.bytes()[3 * PAGE - 1], mapping.bytes()[4 * PAGE - 1]), (7, 0));
     assert!(mapping.grow(4 * PAGE + 1).is_err());
     assert_eq!(mapping.size(), 4 * PAGE);
-    let empty = Mapping::reserve(Access::Private, 0, 0).unwrap();
+    let empty = Mapping::reserve(0, 0).unwrap();
     assert_eq!(empty.bytes(), b"");
-    assert!(Mapping::reserve(Access::Private, usize::MAX, 1).is_err());
+    assert!(Mapping::reserve(usize::MAX, 1).is_err());
 }
 
 #[test]
 fn a_file_is_laid_out_and_stays_as_it_is() {
     let (below, above) = (numbered(3), numbered(9));
-    let mut mapping = Mapping::reserve(Access::Private, 8 * PAGE, 0).unwrap();
+    let mut mapping = Mapping::reserve(8 * PAGE, 0).unwrap();
     mapping.extend_with(&below, PAGE as u64, 5 * PAGE).unwrap();
     assert_eq!(firsts(&mapping), [2, 3, 0, 0, 0], "zeros where the file ends");
-    mapping.lay_over(&above, PAGE..3 * PAGE).unwrap();
+    lay_over(mapping.bytes_mut(), 1..3, &above, 0).unwrap();
     mapping.bytes_mut()[0] = 70;
     mapping.bytes_mut()[2 * PAGE] = 80;
     assert_eq!(firsts(&mapping), [70, 2, 80, 0, 0]);
-    let mut again = Mapping::reserve(Access::ReadOnly, 8 * PAGE, 0).unwrap();
+    discard(mapping.bytes_mut(), 1..3).unwrap();
+    assert_eq!(firsts(&mapping), [70, 2, 3, 0, 0], "as the file has them");
+    discard(mapping.bytes_mut(), 0..5).unwrap();
+    assert_eq!(firsts(&mapping), [2, 2, 3, 0, 0]);
+    let mut again = Mapping::reserve(8 * PAGE, 0).unwrap();
     again.extend_with(&above, 0, 3 * PAGE).unwrap();
     assert_eq!(firsts(&again), [1, 2, 3], "what was written is the first mapping's own");
 }
 
 #[test]
-#[should_panic(expected = "outside the reserved range")]
+#[should_panic(expected = "out of range")]
 fn nothing_is_laid_outside() {
-    let mut mapping = Mapping::reserve(Access::Private, PAGE, PAGE).unwrap();
-    let _ = mapping.lay_over(&numbered(2), 0..2 * PAGE);
+    let mut mapping = Mapping::reserve(2 * PAGE, PAGE).unwrap();
+    mapping.grow(PAGE).unwrap();
+    let _ = lay_over(mapping.bytes_mut(), 0..2, &numbered(2), 0);
 }
 
 #[test]
-#[should_panic(expected = "mapped for reading only")]
-fn what_is_read_only_is_not_lent_for_writing() {
-    let mut mapping = Mapping::reserve(Access::ReadOnly, PAGE, 0).unwrap();
-    mapping.grow(PAGE).unwrap();
-    mapping.bytes_mut();
+#[should_panic(expected = "memories begin with a page")]
+fn only_whole_pages_are_discarded() {
+    let mut mapping = Mapping::reserve(2 * PAGE, 0).unwrap();
+    mapping.grow(2 * PAGE).unwrap();
+    let _ = discard(&mut mapping.bytes_mut()[1..], 0..1);
 }
 
 #[test]
 fn a_mapping_is_used_by_another_thread() {
-    let mut mapping = Mapping::reserve(Access::Private, PAGE, 0).unwrap();
+    let mut mapping = Mapping::reserve(PAGE, 0).unwrap();
     mapping.grow(PAGE).unwrap();
     let mapping = std::thread::spawn(move || {
         mapping.bytes_mut()[5] = 5;
@@ -92,7 +97,7 @@ fn create(minimum: usize, reserved: usize, guard: usize) -> Result<Box<dyn Linea
 #[test]
 fn memories_are_what_was_prepared() {
     let mapping = |size: usize, reserved: usize, guard: usize| {
-        let mut mapping = Mapping::reserve(Access::Private, reserved, guard).unwrap();
+        let mut mapping = Mapping::reserve(reserved, guard).unwrap();
         mapping.grow(size).unwrap();
         mapping
     };

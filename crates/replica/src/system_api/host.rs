@@ -9,6 +9,7 @@ use super::message::{Effects, Message};
 use super::names::{AddressWidth, MODULE, SystemCall};
 use super::prices::price;
 use super::slices::Slices;
+use crate::execution::{CallCount, SystemCalls};
 use crate::fault::{Fault, Trap};
 use crate::instrument::HOST;
 use crate::instrument::stable::failure;
@@ -21,6 +22,8 @@ pub struct Host {
     pub message: Message,
     /// What it has done.
     pub effects: Effects,
+    /// The calls that it has made beside those of stable memory, if somebody asks.
+    pub calls: Option<SystemCalls>,
     /// Its instructions beside the counter.
     pub slices: Slices,
     /// Whether the module itself declares a heap.
@@ -173,6 +176,9 @@ fn system_call(
     }
     let args = args.get(..params.len()).unwrap_or(&args);
     let parts = parts(caller)?;
+    if let Some(calls) = &mut caller.data_mut().calls {
+        calls.add(system_call, CallCount { calls: 1, bytes: Bytes(price(system_call).size(args)) });
+    }
     let logged =
         with_call(caller, &parts, Instructions(0), |call| call.log_charge(system_call, args));
     let fee = price(system_call).of(args).saturating_add(logged);

@@ -127,6 +127,8 @@ pub struct Message {
     pub timer: u64,
     /// Largest heap that an update may grow to.
     pub heap_limit: Bytes,
+    /// Whether its calls of the System API are reported.
+    pub reports_calls: bool,
 }
 
 /// Whether the caller has been answered.

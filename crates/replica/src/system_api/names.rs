@@ -16,7 +16,7 @@ use wasmparser::ValType;
 pub const MODULE: &str = "ic0";
 
 /// How wide the addresses of a canister's heap are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum AddressWidth {
     /// 32 bits, as in nearly every canister.
     Bits32,
@@ -69,6 +69,7 @@ macro_rules! system_calls {
     ) => {
         /// A function of the System API.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
         pub enum SystemCall {
             $(#[doc = concat!("`ic0.", $any_name, "`")] $any,)*
             $(#[doc = concat!("`ic0.", $old_name, "`; heaps with 32-bit addresses")] $old,)*

@@ -26,16 +26,19 @@ const fn bytes(fixed: u64, params: &'static [usize], each: u64) -> Price {
 }
 
 impl Price {
+    /// Bytes that a call with these arguments is about.
+    pub fn size(self, args: &[u64]) -> u64 {
+        let params = self.bytes.map_or(&[][..], |(params, _)| params);
+        params
+            .iter()
+            .filter_map(|param| args.get(*param))
+            .fold(0, |sum, size| sum.saturating_add(*size))
+    }
+
     /// Instructions of a call with these arguments.
     pub fn of(self, args: &[u64]) -> u64 {
-        let bytes = self.bytes.map_or(0, |(params, each)| {
-            let sum = params
-                .iter()
-                .filter_map(|param| args.get(*param))
-                .fold(0_u64, |sum, size| sum.saturating_add(*size));
-            sum.saturating_mul(each)
-        });
-        self.fixed.saturating_add(bytes)
+        let each = self.bytes.map_or(0, |(_, each)| each);
+        self.fixed.saturating_add(self.size(args).saturating_mul(each))
     }
 }
 

@@ -14,7 +14,9 @@ pub(super) const MAX_SECTIONS: usize = 16;
 pub(super) const MAX_SIZE: usize = 1 << 20;
 
 /// Who may read a custom section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum Visibility {
     /// Everyone.
     Public,
@@ -23,7 +25,7 @@ pub enum Visibility {
 }
 
 /// A custom section that the replica keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CustomSection {
     /// Who may read it.
     pub visibility: Visibility,

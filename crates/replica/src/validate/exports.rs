@@ -34,7 +34,9 @@ pub(super) const RESERVED: &[&str] = &[
 ];
 
 /// How a method is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum MethodKind {
     /// `canister_update NAME`: what it changes stays.
     Update,
@@ -51,7 +53,9 @@ const PREFIXES: &[(&str, MethodKind)] = &[
 ];
 
 /// A method of a canister.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Method {
     /// How it is called.
     pub kind: MethodKind,
@@ -65,6 +69,7 @@ macro_rules! entry_points {
     ($($(#[$doc:meta])* $variant:ident $name:literal;)*) => {
         /// A function that the replica calls by itself.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
         pub enum EntryPoint { $($(#[$doc])* $variant),* }
 
         impl EntryPoint {

@@ -48,7 +48,7 @@ pub use refusal::Refusal;
 use sections::Sections;
 
 /// What the rest of the replica needs to know of a valid module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ModuleInfo {
     /// The methods that can be called, in the order of the export section.
     pub methods: Vec<Method>,

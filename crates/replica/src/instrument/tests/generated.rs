@@ -19,7 +19,7 @@ use crate::fault::Fault;
 use crate::limits::WASM_STACK;
 use crate::module::Module;
 use crate::reject::{ErrorCode, Reject};
-use crate::run::GlobalValue;
+use crate::state::GlobalValue;
 use crate::{Canister, Execution, Replica};
 
 /// Modules that are compared; of those generated, many are refused.
@@ -129,7 +129,7 @@ struct Content {
 impl Content {
     fn of(canister: &Canister) -> Self {
         Self {
-            heap: canister.state.heap.read().unwrap().bytes().to_vec(),
+            heap: canister.state.heap.map(0, 0).unwrap().bytes().to_vec(),
             globals: canister.state.globals.clone(),
         }
     }

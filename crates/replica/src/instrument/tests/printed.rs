@@ -7,7 +7,7 @@ use crate::validate::validate;
 fn instrumented(wat: &str) -> Instrumented {
     let wasm = wat::parse_str(wat).unwrap();
     validate(&wasm).unwrap();
-    let instrumented = instrument(&wasm).unwrap();
+    let instrumented = instrument(&wasm, Metering::Local).unwrap();
     wasmparser::Validator::new().validate_all(&instrumented.wasm).unwrap();
     instrumented
 }
@@ -160,6 +160,6 @@ fn an_operator_without_a_price_is_named() {
     let wasm = wat::parse_str(
         r#"(module (memory 1) (func) (func (drop (i32.atomic.load (i32.const 0)))))"#,
     );
-    let error = instrument(&wasm.unwrap()).unwrap_err();
+    let error = instrument(&wasm.unwrap(), Metering::Local).unwrap_err();
     assert_eq!(error.to_string(), "operator I32AtomicLoad in function 1 has no price");
 }

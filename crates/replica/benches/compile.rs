@@ -1,0 +1,40 @@
+//! How long does a module take to be ready?
+//!
+//! The module is that of a canister with SQLite in it: 1.2 M operators, 2.9 MB.
+
+mod support;
+
+use divan::Bencher;
+use stablebench_replica::Replica;
+use support::{on_a_large_stack, users};
+
+fn main() {
+    on_a_large_stack(divan::main);
+}
+
+/// Validated, rewritten and compiled.
+#[divan::bench(sample_count = 5)]
+fn anew(bencher: Bencher<'_, '_>) {
+    bencher
+        .with_inputs(|| Replica::new(None).unwrap())
+        .bench_local_refs(|replica| replica.compile(users::uploaded()).unwrap());
+}
+
+/// The same without charges: what the optimiser does with them.
+#[divan::bench(sample_count = 5)]
+fn unmetered(bencher: Bencher<'_, '_>) {
+    bencher
+        .with_inputs(|| Replica::new(None).unwrap())
+        .bench_local_refs(|replica| replica.compile_unmetered(users::uploaded()).unwrap());
+}
+
+/// Taken from the disk by a replica that has just started.
+#[divan::bench(sample_count = 20)]
+fn from_the_cache(bencher: Bencher<'_, '_>) {
+    let directory = tempfile::tempdir().unwrap();
+    let start = || Replica::new(Some(directory.path().to_owned())).unwrap();
+    start().compile(users::uploaded()).unwrap();
+    bencher
+        .with_inputs(start)
+        .bench_local_refs(|replica| replica.compile(users::uploaded()).unwrap());
+}

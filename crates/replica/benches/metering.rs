@@ -1,0 +1,98 @@
+//! What does counting instructions cost?
+//!
+//! The same module is compiled by the same optimiser with its charges and without; the loop
+//! is compiled natively too. Each sample runs the same message on a fork of the same canister,
+//! memory and files included, so that only the charges differ.
+
+mod support;
+
+use divan::{Bencher, black_box};
+use stablebench_replica::{Canister, Module};
+use support::{install, on_a_large_stack, replica, update, users, wat};
+
+fn main() {
+    on_a_large_stack(divan::main);
+}
+
+/// Rounds of the loop.
+const ROUNDS: u64 = 100_000_000;
+/// Rows that are inserted.
+const ROWS: u64 = 100_000;
+
+#[derive(Clone, Copy, Debug)]
+enum Metering {
+    Metered,
+    Unmetered,
+}
+
+const BOTH: [Metering; 2] = [Metering::Metered, Metering::Unmetered];
+
+fn messages(bencher: Bencher<'_, '_>, canister: Canister, message: impl Fn(&mut Canister) + Sync) {
+    bencher.with_inputs(|| canister.fork()).bench_local_refs(|fork| message(fork));
+}
+
+/// A linear congruential generator, `ROUNDS` times.
+mod tight_loop {
+    use super::*;
+
+    fn module(metering: Metering) -> Module {
+        let module = wat(&format!(
+            r#"(module
+                (import "ic0" "msg_reply" (func $reply))
+                (global $sum (mut i64) (i64.const 0))
+                (func (export "canister_update run") (local $left i64) (local $x i64)
+                    (local.set $left (i64.const {ROUNDS}))
+                    (loop $next
+                        (local.set $x (i64.add
+                            (i64.mul (local.get $x) (i64.const 6364136223846793005))
+                            (local.get $left)))
+                        (local.tee $left (i64.sub (local.get $left) (i64.const 1)))
+                        (i64.const 0)
+                        (br_if $next (i64.ne)))
+                    (global.set $sum (local.get $x))
+                    (call $reply)))"#
+        ));
+        match metering {
+            Metering::Metered => replica().compile(&module),
+            Metering::Unmetered => replica().compile_unmetered(&module),
+        }
+        .unwrap()
+    }
+
+    #[divan::bench(args = BOTH, sample_count = 20)]
+    fn wasm(bencher: Bencher<'_, '_>, metering: Metering) {
+        let canister = install(&module(metering));
+        messages(bencher, canister, |canister| drop(update(canister, "run", &[])));
+    }
+
+    #[divan::bench(sample_count = 20)]
+    fn native() -> u64 {
+        let (mut left, mut x) = (black_box(ROUNDS), 0_u64);
+        while left != 0 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(left);
+            left -= 1;
+        }
+        x
+    }
+}
+
+fn users_module(metering: Metering) -> &'static Module {
+    match metering {
+        Metering::Metered => users::metered(),
+        Metering::Unmetered => users::unmetered(),
+    }
+}
+
+/// Rows into an empty table, one transaction.
+#[divan::bench(args = BOTH, sample_count = 20)]
+fn sqlite_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
+    let canister = users::with_table(users_module(metering));
+    messages(bencher, canister, |canister| drop(users::add(canister, "add_users_sqlite", 0, ROWS)));
+}
+
+/// Rows into an empty map.
+#[divan::bench(args = BOTH, sample_count = 10)]
+fn map_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
+    let canister = install(users_module(metering));
+    messages(bencher, canister, |canister| drop(users::add(canister, "add_users_btree", 0, ROWS)));
+}

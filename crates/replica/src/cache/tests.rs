@@ -1,0 +1,182 @@
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ic_principal::Principal;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use super::*;
+use crate::Replica;
+
+const MODULE: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (memory 1)
+    (global $n (mut i64) (i64.const 7))
+    (global $f (mut f64) (f64.const 0.5))
+    (data (i32.const 100) "some data")
+    (data (i32.const 70) "more")
+    (func (export "canister_query show")
+        (call $append (i32.const 64) (i32.const 50))
+        (call $reply))
+    (@custom "icp:public what" "ever"))"#;
+
+/// A replica with a cache, and what it told.
+fn replica(folder: &TempDir) -> (Replica, Arc<Mutex<Vec<String>>>) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&told);
+    let tell = move |note: Note| lock(&notes).push(note.to_string());
+    (Replica::telling(Some(folder.path().join("below")), tell).unwrap(), told)
+}
+
+fn entries(folder: &TempDir) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder.path().join("below"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    entries
+}
+
+/// All that a module does and tells.
+fn seen(replica: &Replica) -> String {
+    let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let anyone = Principal::anonymous();
+    let installed = canister.install(&module, anyone, &[]).unwrap();
+    let shown = canister.query(anyone, "show", &[]).unwrap();
+    let rewritten = module.rewritten();
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        module.info(),
+        module.hash(),
+        (rewritten.has_heap, rewritten.heap_pages, rewritten.has_start, rewritten.address_width),
+        (&rewritten.globals, &rewritten.data),
+        (installed.instructions, installed.charge, installed.memory),
+        shown.outcome,
+        shown.instructions,
+    )
+}
+
+#[test]
+fn a_module_from_the_cache_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fresh, _) = replica(&folder);
+    let expected = seen(&fresh);
+    let entries = entries(&folder);
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    let (again, told) = replica(&folder);
+    // An upload that no rule would let pass shows that nothing is validated again.
+    let key = Sha256::digest(wat::parse_str(MODULE).unwrap()).into();
+    let slot = again.compile_as(key, b"nothing").unwrap();
+    assert_eq!(slot.info().methods.len(), 1);
+    let (again, _) = replica(&folder);
+    assert_eq!(seen(&again), expected);
+    assert_eq!(lock(&told).len(), 0);
+}
+
+#[test]
+fn a_damaged_entry_is_made_anew_with_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = seen(&replica(&folder).0);
+    let path = entries(&folder).remove(0);
+    let whole = fs::read(&path).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let cut = |end: usize| whole[..end].to_vec();
+    let damaged = [
+        flipped(0),
+        flipped(8),
+        flipped(20),
+        flipped(60),
+        flipped(whole.len() / 2),
+        flipped(whole.len() - 1),
+        cut(0),
+        cut(47),
+        cut(whole.len() / 2),
+        b"something else".repeat(10),
+    ];
+    for bytes in damaged {
+        fs::write(&path, &bytes).unwrap();
+        let (replica, told) = replica(&folder);
+        assert_eq!(seen(&replica), expected);
+        let told = lock(&told);
+        assert!(matches!(&told[..], [note] if note.contains("made anew")), "{told:?}");
+        assert_eq!(entries(&folder).len(), 1, "no temporary is left");
+        assert_eq!(fs::read(&path).unwrap().len(), whole.len(), "it is written again");
+    }
+}
+
+#[test]
+fn an_entry_under_another_name_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = replica(&folder);
+    let expected = seen(&first);
+    let ours = entries(&folder).remove(0);
+    first.compile(&wat::parse_str("(module (memory 3))").unwrap()).unwrap();
+    let other = entries(&folder).into_iter().find(|path| *path != ours).unwrap();
+    fs::copy(&other, &ours).unwrap();
+    let (again, told) = replica(&folder);
+    assert_eq!(seen(&again), expected);
+    assert!(lock(&told)[0].contains("another module"), "{told:?}");
+}
+
+#[test]
+fn refused_modules_are_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (replica, _) = replica(&folder);
+    let module = wat::parse_str(r#"(module (import "env" "f" (func)))"#).unwrap();
+    let first = replica.compile(&module).unwrap_err();
+    assert_eq!(replica.compile(&module).unwrap_err(), first);
+    assert!(!folder.path().join("below").exists());
+}
+
+/// A file stands where the folder should be.
+#[test]
+fn a_cache_that_cannot_be_written_costs_time_only() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("below"), "in the way").unwrap();
+    let (replica, told) = replica(&folder);
+    seen(&replica);
+    assert!(lock(&told).iter().any(|note| note.contains("cannot be kept")), "{told:?}");
+    assert_eq!(fs::read(folder.path().join("below")).unwrap(), b"in the way");
+}
+
+#[test]
+fn threads_that_want_the_same_module_make_it_once() {
+    let engine = crate::engine::new().unwrap();
+    let modules = Modules::new(&engine, None, Box::new(|_| {}));
+    let replica = Replica::new(None).unwrap();
+    let wasm = wat::parse_str(MODULE).unwrap();
+    let linked = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let module = modules.get(&engine, [1; 32], &wasm, |_| {
+                    linked.fetch_add(1, Ordering::Relaxed);
+                    Ok(replica.compile(&wasm).unwrap())
+                });
+                assert_eq!(module.unwrap().info().methods.len(), 1);
+            });
+        }
+    });
+    assert_eq!(linked.into_inner(), 1);
+    assert_eq!(lock(&modules.recent).len(), 1);
+    for key in 2..20 {
+        let link = |_| Ok(replica.compile(&wasm).unwrap());
+        modules.get(&engine, [key; 32], &wasm, link).unwrap();
+    }
+    assert_eq!(lock(&modules.recent).len(), RECENT, "memory is not filled with modules");
+}
+
+#[test]
+fn digits_are_bytes() {
+    let bytes: [u8; 32] = Sha256::digest("x").into();
+    assert_eq!(hex_of(&hex(&bytes)), Some(bytes));
+    for text in ["", "ab", &"é".repeat(32), &"g0".repeat(32), &"+1".repeat(32)] {
+        assert_eq!(hex_of(text), None, "{text}");
+    }
+}

@@ -1,0 +1,335 @@
+//! A module instantiated on a canister's state.
+//!
+//! Making one takes longer than most messages do: address space is reserved, files are
+//! mapped, and what is touched faults in. So an instance outlives the message:
+//!
+//! ```text
+//!   make ──→ ready ── call ──→ used ── keep ──→ ready      its pages are in the state
+//!              ↑                 └──── undo ──→ ready      its pages are as in the state
+//!              └── spare ────────────┘
+//! ```
+//!
+//! What it cannot take back, memories that grew or segments that were dropped, it does not
+//! outlive.
+
+use std::fmt;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
+
+use crate::engine::{GUARD, RESERVED};
+use crate::execution::{CallCount, SystemCalls};
+use crate::limits;
+use crate::memory::pages::{Pages, push};
+use crate::memory::{Mapping, PAGE, Shown, discard, prepare, written_pages};
+use crate::module::Module;
+use crate::state::{GlobalValue, State};
+use crate::system_api::host::{Host, Parts};
+use crate::system_api::message::{Effects, Message};
+use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::system_api::slices::Slices;
+use crate::units::{Bytes, OS_PAGE};
+
+/// An instance that waits for the next message, if there is one. It belongs to one state
+/// and one module: whoever replaces either empties it.
+#[derive(Default)]
+pub struct Spare(Mutex<Option<Box<Live>>>);
+
+impl Spare {
+    /// The instance, which nobody else gets then.
+    pub fn take(&self) -> Option<Box<Live>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Lays an instance ready.
+    pub fn put(&self, live: Box<Live>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+    }
+}
+
+impl fmt::Debug for Spare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spare").finish_non_exhaustive()
+    }
+}
+
+/// An instance whose memories show a state, and what the message at hand wrote.
+pub struct Live {
+    store: Store<Host>,
+    instance: Instance,
+    parts: Parts,
+    /// What stable calls are counted in: which, how often, how many bytes.
+    counted: Vec<(SystemCall, Global, Global)>,
+    /// Stable pages that the message may still access, and write.
+    pages_left: [Global; 2],
+    /// The canister's mutable globals, in the order of the module.
+    globals: Vec<Global>,
+    /// Whether a message can leave traces that cannot be taken back.
+    forgets: bool,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").finish_non_exhaustive()
+    }
+}
+
+/// Pages that a message touched.
+#[derive(Clone, Debug, Default)]
+pub struct Touched {
+    /// Heap pages written.
+    pub heap: Vec<Pages>,
+    /// Stable pages written.
+    pub stable: Vec<Pages>,
+    /// Number of stable pages read or written.
+    pub stable_accessed: u64,
+}
+
+/// An instance could not be made.
+pub enum Failure {
+    /// The host has no memory left.
+    Host(io::Error),
+    /// The engine refused.
+    Engine(wasmtime::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Host(error)
+    }
+}
+
+impl From<wasmtime::Error> for Failure {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Live {
+    /// Instantiates `ready`, compiled from `module`, on the state.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left, or the engine refuses.
+    pub fn new(
+        module: &Module,
+        ready: &InstancePre<Host>,
+        state: &State,
+        message: Message,
+        slices: Slices,
+    ) -> Result<Self, Failure> {
+        let rewritten = module.rewritten();
+        let stable_max = Bytes::from(limits::MAX_STABLE).get();
+        let host = Host {
+            effects: Effects::new(message.timer),
+            calls: message.reports_calls.then(SystemCalls::default),
+            message,
+            slices,
+            has_heap: rewritten.has_heap,
+            limits: StoreLimitsBuilder::new()
+                .memory_size(usize::try_from(stable_max).unwrap_or(usize::MAX))
+                .tables(1)
+                .table_elements(limits::MAX_TABLE_ELEMENTS)
+                .build(),
+            parts: None,
+        };
+        let mut store = Store::new(ready.module().engine(), host);
+        store.limiter(|host| &mut host.limits);
+        prepare(map(state, rewritten.address_width)?);
+        let instance = ready.instantiate(&mut store)?;
+
+        let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
+        let mut memory =
+            |name: &str| instance.get_memory(&mut store, name).ok_or_else(|| missing(name));
+        let (heap, stable, byte_map) = (memory("heap")?, memory("stable")?, memory("byte map")?);
+        let mut global =
+            |name: &str| instance.get_global(&mut store, name).ok_or_else(|| missing(name));
+        let parts = Parts { counter: global("counter")?, heap, stable, byte_map };
+        let counted = (0..)
+            .zip(&rewritten.stable_calls)
+            .map(|(number, call): (u32, _)| {
+                let (calls, bytes) = (format!("calls {number}"), format!("bytes {number}"));
+                Ok((*call, global(&calls)?, global(&bytes)?))
+            })
+            .collect::<wasmtime::Result<_>>()?;
+        let pages_left = [global("accessible")?, global("writable")?];
+        let globals = rewritten
+            .globals
+            .iter()
+            .map(|(index, _)| global(&format!("global {index}")))
+            .collect::<Result<_, _>>()?;
+        store.data_mut().parts = Some(parts);
+        let forgets = rewritten.drops_segments;
+        let mut live = Self { store, instance, parts, counted, pages_left, globals, forgets };
+        live.set_globals(&state.globals)?;
+        Ok(live)
+    }
+
+    /// Hands it the next message, which knows nothing of the one before.
+    pub fn begin(&mut self, message: Message, slices: Slices) {
+        let host = self.store.data_mut();
+        host.effects = Effects::new(message.timer);
+        host.calls = message.reports_calls.then(SystemCalls::default);
+        host.message = message;
+        host.slices = slices;
+    }
+
+    /// Calls an exported function.
+    ///
+    /// # Errors
+    ///
+    /// What ended it before it returned.
+    pub fn call(&mut self, export: &str) -> wasmtime::Result<()> {
+        let host = self.store.data();
+        let first = host.slices.first();
+        let pages = host.message.mode.stable_pages().get().cast_signed();
+        self.set(self.parts.counter, first)?;
+        for global in self.pages_left {
+            self.set(global, pages)?;
+        }
+        for (_, calls, bytes) in &self.counted {
+            for global in [calls, bytes] {
+                global.set(&mut self.store, Val::I64(0))?;
+            }
+        }
+        let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
+        function.call(&mut self.store, ())
+    }
+
+    fn set(&mut self, global: Global, value: i64) -> wasmtime::Result<()> {
+        global.set(&mut self.store, Val::I64(value))
+    }
+
+    fn number(&mut self, global: Global) -> i64 {
+        global.get(&mut self.store).i64().unwrap_or(0)
+    }
+
+    /// What the counter reads.
+    pub fn counter(&mut self) -> i64 {
+        self.number(self.parts.counter)
+    }
+
+    /// Stable calls of the message.
+    pub fn stable_calls(&mut self) -> SystemCalls {
+        let store = &mut self.store;
+        let mut counted = SystemCalls::default();
+        for (call, calls, bytes) in &self.counted {
+            let mut number = |global: &Global| global.get(&mut *store).i64().unwrap_or(0);
+            let (calls, bytes) = (number(calls).cast_unsigned(), number(bytes).cast_unsigned());
+            counted.add(*call, CallCount { calls, bytes: Bytes(bytes) });
+        }
+        counted
+    }
+
+    /// The message and what it did beside changing memory.
+    pub fn host(&self) -> &Host {
+        self.store.data()
+    }
+
+    /// The heap.
+    pub fn heap(&self) -> &[u8] {
+        self.parts.heap.data(&self.store)
+    }
+
+    /// Bytes of stable memory.
+    pub fn stable_size(&self) -> usize {
+        self.parts.stable.data_size(&self.store)
+    }
+
+    /// Finds the pages that the message touched; those of the next one are counted anew.
+    pub fn touched(&mut self) -> Touched {
+        let mut touched = Touched { heap: written_pages(self.heap()), ..Touched::default() };
+        // A byte a stable page. Only parts of the map that were written can have marks.
+        let marks = self.stable_size().div_ceil(PAGE);
+        let byte_map = self.parts.byte_map.data_mut(&mut self.store);
+        for part in written_pages(&byte_map[..marks]) {
+            let start = part.start * PAGE;
+            let end = marks.min(part.end * PAGE);
+            for (page, mark) in (start..end).zip(&mut byte_map[start..end]) {
+                if *mark == 0 {
+                    continue;
+                }
+                if *mark & 1 != 0 {
+                    push(&mut touched.stable, page);
+                }
+                touched.stable_accessed += 1;
+                *mark = 0;
+            }
+        }
+        touched
+    }
+
+    /// Moves the pages `heap` and `stable` into the state, with globals and effects. Says
+    /// whether the instance can be used on.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left; the state is then not to be used.
+    pub fn keep(
+        &mut self,
+        state: &mut State,
+        touched: &Touched,
+        changed: &[Pages],
+    ) -> io::Result<bool> {
+        let heap = self.parts.heap.data_mut(&mut self.store);
+        let heap = state.heap.commit(heap, &touched.heap, changed)?;
+        let stable = self.parts.stable.data_mut(&mut self.store);
+        let stable = state.stable.commit(stable, &touched.stable, &touched.stable)?;
+        let globals = &self.globals;
+        let store = &mut self.store;
+        state.globals = globals
+            .iter()
+            .filter_map(|global| GlobalValue::read(&global.get(&mut *store)))
+            .collect();
+        let effects = &self.store.data().effects;
+        state.timer = effects.timer;
+        if let Some(data) = &effects.certified_data {
+            state.certified_data.clone_from(data);
+        }
+        Ok(!self.forgets && (heap, stable) == (Shown::Yes, Shown::Yes))
+    }
+
+    /// Takes back what the message did. Says whether the instance can be used on.
+    ///
+    /// # Errors
+    ///
+    /// If the host refuses.
+    pub fn undo(&mut self, state: &State, touched: &Touched) -> io::Result<bool> {
+        let grown =
+            self.heap().len() != state.heap.size() || self.stable_size() != state.stable.size();
+        if self.forgets || grown || state.globals.len() != self.globals.len() {
+            return Ok(false);
+        }
+        let memories: [(Memory, &[Pages]); 2] =
+            [(self.parts.heap, &touched.heap), (self.parts.stable, &touched.stable)];
+        for (memory, pages) in memories {
+            let bytes = memory.data_mut(&mut self.store);
+            pages.iter().try_for_each(|range| discard(bytes, range.clone()))?;
+        }
+        Ok(self.set_globals(&state.globals).is_ok())
+    }
+
+    fn set_globals(&mut self, values: &[GlobalValue]) -> wasmtime::Result<()> {
+        for (global, value) in self.globals.iter().zip(values) {
+            global.set(&mut self.store, value.value())?;
+        }
+        Ok(())
+    }
+}
+
+/// The memories of an instance: heap, stable memory, byte map.
+fn map(state: &State, width: AddressWidth) -> io::Result<[Mapping; 3]> {
+    let stable_max = Bytes::from(limits::MAX_STABLE).get();
+    let size = |bytes: u64| {
+        usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
+    };
+    let heap_max = match width {
+        AddressWidth::Bits32 => RESERVED,
+        AddressWidth::Bits64 => size(Bytes::from(limits::MAX_HEAP64).get())?,
+    };
+    let byte_map = size(stable_max / OS_PAGE)?;
+    let mut marks = Mapping::reserve(byte_map.max(RESERVED), GUARD)?;
+    marks.grow(byte_map)?;
+    Ok([state.heap.map(heap_max, GUARD)?, state.stable.map(size(stable_max)?, GUARD)?, marks])
+}

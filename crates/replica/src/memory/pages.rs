@@ -1,0 +1,128 @@
+//! Ranges of pages: ascending, apart from each other.
+
+use std::ops::Range;
+
+/// A part of a memory, in pages.
+pub type Pages = Range<usize>;
+
+/// How many pages the ranges have.
+pub fn count(ranges: &[Pages]) -> usize {
+    ranges.iter().map(Range::len).sum()
+}
+
+/// Adds a page behind the others.
+pub fn push(ranges: &mut Vec<Pages>, page: usize) {
+    match ranges.last_mut() {
+        Some(last) if last.end == page => last.end += 1,
+        _ => ranges.push(page..page + 1),
+    }
+}
+
+/// The pages of both.
+pub fn union(one: &[Pages], other: &[Pages]) -> Vec<Pages> {
+    let mut all: Vec<Pages> = one.iter().chain(other).cloned().collect();
+    all.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Pages> = Vec::new();
+    for range in all {
+        match merged.last_mut() {
+            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The pages of `whole` that are not in `taken`.
+pub fn without(whole: &[Pages], taken: &[Pages]) -> Vec<Pages> {
+    let mut rest = Vec::new();
+    let mut taken = taken.iter().peekable();
+    for range in whole {
+        let mut from = range.start;
+        while let Some(other) = taken.peek().filter(|other| other.start < range.end) {
+            if other.start > from {
+                rest.push(from..other.start);
+            }
+            from = from.max(other.end);
+            if other.end > range.end {
+                break;
+            }
+            taken.next();
+        }
+        if from < range.end {
+            rest.push(from..range.end);
+        }
+    }
+    rest
+}
+
+/// At most `most` ranges that hold those, the smallest gaps between them filled.
+pub fn bridged(ranges: &[Pages], most: usize) -> Vec<Pages> {
+    let excess = ranges.len().saturating_sub(most.max(1));
+    if excess == 0 {
+        return ranges.to_vec();
+    }
+    let mut gaps: Vec<usize> = ranges.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
+    let (_, widest, _) = gaps.select_nth_unstable(excess - 1);
+    let widest = *widest;
+    let mut bridged: Vec<Pages> = Vec::new();
+    for range in ranges {
+        match bridged.last_mut() {
+            Some(last) if range.start - last.end <= widest => last.end = range.end,
+            _ => bridged.push(range.clone()),
+        }
+    }
+    bridged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ranges_of(pages: &[bool]) -> Vec<Pages> {
+        let mut ranges = Vec::new();
+        for page in (0..pages.len()).filter(|page| pages[*page]) {
+            push(&mut ranges, page);
+        }
+        ranges
+    }
+
+    fn pages_of(ranges: &[Pages], length: usize) -> Vec<bool> {
+        for pair in ranges.windows(2) {
+            assert!(pair[0].end < pair[1].start, "{ranges:?}");
+        }
+        assert!(ranges.iter().all(|range| !range.is_empty()), "{ranges:?}");
+        (0..length).map(|page| ranges.iter().any(|range| range.contains(&page))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_sets_of_pages(pairs in prop::collection::vec(any::<(bool, bool)>(), 0..80)) {
+            let (one, other): (Vec<bool>, Vec<bool>) = pairs.iter().copied().unzip();
+            let (a, b) = (ranges_of(&one), ranges_of(&other));
+            let length = pairs.len();
+            let both: Vec<bool> = pairs.iter().map(|(one, other)| *one || *other).collect();
+            let rest: Vec<bool> = pairs.iter().map(|(one, other)| *one && !*other).collect();
+            prop_assert_eq!(pages_of(&a, length), one.clone());
+            prop_assert_eq!(pages_of(&union(&a, &b), length), both);
+            prop_assert_eq!(pages_of(&without(&a, &b), length), rest);
+            prop_assert_eq!(count(&a), one.iter().filter(|page| **page).count());
+        }
+
+        #[test]
+        fn bridges_leave_out_no_page(
+            pages in prop::collection::vec(any::<bool>(), 0..200),
+            most in 1_usize..20,
+        ) {
+            let ranges = ranges_of(&pages);
+            let bridged = bridged(&ranges, most);
+            prop_assert!(bridged.len() <= most);
+            prop_assert_eq!(without(&ranges, &bridged), Vec::new());
+            let ends = |ranges: &[Pages]| (ranges.first().map(|r| r.start), ranges.last().map(|r| r.end));
+            prop_assert_eq!(ends(&bridged), ends(&ranges));
+            if ranges.len() <= most {
+                prop_assert_eq!(bridged, ranges);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+use std::path::PathBuf;
+
+use ic_principal::Principal;
+
+use super::*;
+use crate::Replica;
+use crate::memory::PAGE;
+
+const MODULE: &str = r#"(module
+    (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+    (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+    (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 2)
+    (global $n (mut i64) (i64.const 7))
+    (func (export "canister_update bump")
+        (global.set $n (i64.add (global.get $n) (i64.const 1)))
+        (i64.store (i32.const 70000) (global.get $n))
+        (drop (call $grow (i64.const 1)))
+        (call $write (i64.const 65528) (i64.const 70000) (i64.const 8))
+        (call $reply))
+    (func (export "canister_query show")
+        (call $read (i64.const 8) (i64.const 65528) (i64.const 8))
+        (i64.store (i32.const 16) (i64.load (i32.const 70000)))
+        (i64.store (i32.const 24) (global.get $n))
+        (call $append (i32.const 8) (i32.const 24))
+        (call $reply)))"#;
+
+#[test]
+fn a_saved_canister_goes_on_where_it_was() {
+    let anyone = Principal::anonymous();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let replica = Replica::new(None).unwrap();
+    let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    assert!(canister.save(&path).is_err(), "nothing is installed");
+    canister.install(&module, anyone, &[]).unwrap().outcome.unwrap();
+    canister.update(anyone, "bump", &[]).unwrap().outcome.unwrap();
+    canister.save(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+
+    let mut loaded = replica.load(&path).unwrap();
+    let show = |canister: &Canister| canister.query(anyone, "show", &[]).unwrap().outcome.unwrap();
+    assert_eq!(show(&loaded), show(&canister));
+    assert_eq!(show(&loaded), [8_u64.to_le_bytes(); 3].concat());
+    let again = |canister: &mut Canister| {
+        let execution = canister.update(anyone, "bump", &[]).unwrap();
+        (execution.instructions, execution.charge, execution.cycles, execution.memory)
+    };
+    assert_eq!(again(&mut loaded), again(&mut canister));
+    assert_eq!(loaded.balance(), canister.balance());
+    assert_eq!(show(&loaded), [9_u64.to_le_bytes(); 3].concat());
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "the file stays as it was");
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let replica = Replica::new(None).unwrap();
+    let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+    canister.save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for end in [0, 7, 47, 60, 300, whole.len() - 1] {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        assert!(matches!(replica.load(&path), Err(LoadError::Damaged(_))), "cut at {end}");
+    }
+    for at in [0, 9, 20, 50, 400] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x40;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(replica.load(&path).is_err(), "changed at {at}");
+    }
+    assert!(matches!(replica.load(&directory.path().join("none")), Err(LoadError::Io(_))));
+}
+
+/// A canister with something in both memories, saved with a stamp.
+fn stamped() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
+    let anyone = Principal::anonymous();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("some.state");
+    let replica = Replica::new(None).unwrap();
+    let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, anyone, &[]).unwrap().outcome.unwrap();
+    for _ in 0..3 {
+        canister.update(anyone, "bump", &[]).unwrap().outcome.unwrap();
+    }
+    canister.save_stamped(&path, "a note").unwrap();
+    let shown = canister.query(anyone, "show", &[]).unwrap().outcome.unwrap();
+    (directory, path, replica, module, shown)
+}
+
+#[test]
+fn a_stamped_canister_comes_with_its_note() {
+    let (_directory, path, replica, module, shown) = stamped();
+    let anyone = Principal::anonymous();
+    assert_eq!(saved_note(&path).unwrap(), "a note");
+    let (loaded, note) = replica.load_stamped(&path, &module).unwrap();
+    assert_eq!(note, "a note");
+    // What is loaded stays, whatever becomes of the file's name.
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(loaded.query(anyone, "show", &[]).unwrap().outcome.unwrap(), shown);
+    // Without a module in it, it cannot be loaded as what a user saved.
+    loaded.save_stamped(&path, "").unwrap();
+    assert!(matches!(replica.load(&path), Err(LoadError::Damaged("its module"))));
+    let other = replica.compile(&wat::parse_str("(module)").unwrap()).unwrap();
+    assert!(matches!(replica.load_stamped(&path, &other), Err(LoadError::Damaged(_))));
+}
+
+/// Every byte of the memories counts, and every byte before them.
+#[test]
+fn a_stamped_canister_that_was_changed_is_refused() {
+    let (_directory, path, replica, module, _) = stamped();
+    let whole = std::fs::read(&path).unwrap();
+    let (header, places, _) = header::read(&File::open(&path).unwrap()).unwrap();
+    let ends = [places.heap + header.heap, places.stable + header.stable].map(|end| end - 1);
+    let middles = [places.heap + 70_000, places.stable + 65_528];
+    let before = [0, 8, 16, 47, 48, 60, places.checksums, places.checksums + 7];
+    for at in [&before[..], &middles, &ends].concat() {
+        let mut bytes = whole.clone();
+        bytes[at as usize] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(replica.load_stamped(&path, &module).is_err(), "changed at {at}");
+    }
+    for end in [0, 40, 100, places.heap as usize + 5, whole.len() - 1] {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        assert!(replica.load_stamped(&path, &module).is_err(), "cut at {end}");
+    }
+    // The same pages elsewhere are something else.
+    let mut bytes = whole.clone();
+    let page = places.heap as usize + 70_000 / PAGE * PAGE;
+    bytes.copy_within(page..page + PAGE, page + PAGE);
+    bytes[page..page + PAGE].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(replica.load_stamped(&path, &module).is_err());
+    std::fs::write(&path, &whole).unwrap();
+    assert!(replica.load_stamped(&path, &module).is_ok());
+}
+
+/// A file that is only touched is checked and stamped anew; one whose stamp holds is not
+/// read, which shows in damage that the stamp does not tell of.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stamp_saves_reading_the_memories() {
+    let (_directory, path, replica, module, _) = stamped();
+    let stamp = path.with_extension(STATE_STAMP);
+    let first = std::fs::read(&stamp).unwrap();
+    std::fs::write(&path, std::fs::read(&path).unwrap()).unwrap();
+    assert!(replica.load_stamped(&path, &module).is_ok());
+    assert_ne!(std::fs::read(&stamp).unwrap(), first, "stamped anew");
+
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(replica.load_stamped(&path, &module).is_err());
+    Stamp::of(&File::open(&path).unwrap()).unwrap().unwrap().write(&path).unwrap();
+    assert!(replica.load_stamped(&path, &module).is_ok(), "the stamp is believed");
+
+    for text in ["", "{}", "nonsense"] {
+        std::fs::write(&stamp, text).unwrap();
+        assert!(replica.load_stamped(&path, &module).is_err(), "{text:?} vouches for nothing");
+    }
+    std::fs::remove_file(&stamp).unwrap();
+    assert!(replica.load_stamped(&path, &module).is_err());
+}
+
+/// Holes and zeros are the same.
+#[test]
+fn a_copy_without_holes_is_as_good() {
+    let (_directory, path, replica, module, shown) = stamped();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    let (loaded, _) = replica.load_stamped(&path, &module).unwrap();
+    let reply = loaded.query(Principal::anonymous(), "show", &[]).unwrap().outcome.unwrap();
+    assert_eq!(reply, shown);
+}
+
+/// Files that are whole, and say what cannot be.
+#[test]
+fn sizes_and_globals_that_do_not_fit_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let replica = Replica::new(None).unwrap();
+    let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+    canister.update(Principal::anonymous(), "bump", &[]).unwrap().outcome.unwrap();
+    canister.save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(whole[8..16].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&whole[48..48 + length]).unwrap();
+
+    let load = |field: &str, value: serde_json::Value| {
+        let mut header = header.clone();
+        header[field] = value;
+        let text = serde_json::to_vec(&header).unwrap();
+        let checksums = [0; 8];
+        let mut bytes = header::preamble(&text, &checksums);
+        bytes.extend(&text);
+        bytes.extend(checksums);
+        bytes.extend(module.uploaded());
+        std::fs::write(&path, &bytes).unwrap();
+        // As long as it may say, without being so.
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        replica.load(&path)
+    };
+    let same = load("version", 7.into()).unwrap();
+    assert_eq!(same.heap_size().get(), 2);
+    for (field, value) in [
+        ("heap", 4_096.into()),
+        ("heap", 65_536.into()),
+        ("heap", (5_u64 << 30).into()),
+        ("heap", u64::MAX.into()),
+        ("heap", (u64::MAX - 65_535).into()),
+        ("stable", 4_096.into()),
+        ("stable", ((500_u64 << 30) + 65_536).into()),
+        ("globals", serde_json::json!([{ "I32": 7 }])),
+        ("globals", serde_json::json!([{ "I64": 7 }, { "I64": 7 }])),
+    ] {
+        let shown = format!("{field}: {value}");
+        assert!(matches!(load(field, value), Err(LoadError::Damaged(_))), "{shown}");
+    }
+}

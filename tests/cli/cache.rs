@@ -1,0 +1,232 @@
+//! What runs leave for later ones: that it changes no result, and what becomes of it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{command, files, own_cache, stablebench, stderr, stdout};
+
+/// Two stores, few rows.
+const SMALL: &[&str] = &[
+    "run",
+    "users",
+    "--rows=300",
+    "--batches=1,5",
+    "--engines=sqlite,array",
+    "--journal-modes=wal",
+    "--no-wall-time",
+    "--format=csv",
+];
+
+/// Runs and tells what was saved, and what was said.
+fn run(suite: &[&str], more: &[&str], directory: &Path) -> (String, String) {
+    let output = stablebench(&[suite, &["--out=out.json"], more].concat(), directory);
+    assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+    (fs::read_to_string(directory.join("out.json")).unwrap(), stderr(&output))
+}
+
+fn with_end(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let ends = |path: &PathBuf| path.extension().is_some_and(|extension| extension == end);
+    files(folder).into_iter().filter(ends).collect()
+}
+
+fn earlier(told: &str) -> usize {
+    told.matches("populated earlier").count()
+}
+
+#[test]
+fn results_are_the_same_with_a_cache_and_without() {
+    let users = ["run", "users", "--rows=400", "--no-wall-time", "--operations=20"];
+    let of_users = [
+        &users[..],
+        &["--sections=insert,work,settings", "--batches=1,5", "--engines=sqlite,btree,append"],
+        &["--journal-modes=delete,memory", "--page-sizes=512", "--cache-sizes=0"],
+        &["--synchronous=off", "--locking-modes=normal", "--per-operation", "--seed=7"],
+    ]
+    .concat();
+    let of_lanes = ["run", "sysbench", "--rows=60", "--keys=text", "--no-wall-time"];
+    for suite in [&of_users[..], &of_lanes] {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("cache");
+        let cache = format!("--cache-dir={}", folder.display());
+        let (without, _) = run(suite, &["--no-cache", &cache], directory.path());
+        assert!(!folder.exists(), "nothing is touched");
+        own_cache(&folder);
+        let (empty, told) = run(suite, &[&cache], directory.path());
+        assert_eq!(earlier(&told), 0, "{told}");
+        let states = with_end(&folder, "state").len();
+        assert!(states >= 3, "{states}");
+        let (warm, told) = run(suite, &[&cache], directory.path());
+        assert_eq!(earlier(&told), states, "{told}");
+        assert!(without == empty && empty == warm, "{suite:?} differs");
+    }
+}
+
+#[test]
+fn a_damaged_entry_is_made_anew_with_a_note() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let (expected, _) = run(SMALL, &[&cache], directory.path());
+    let path = with_end(&folder, "state").remove(0);
+    let other = fs::read(with_end(&folder, "state").remove(1)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    for bytes in [
+        flipped(10),
+        flipped(100),
+        flipped(whole.len() / 3),
+        flipped(whole.len() / 3 * 2),
+        flipped(whole.len() - 1),
+        whole[..whole.len() / 2].to_vec(),
+        Vec::new(),
+        b"somebody else's".repeat(1_000),
+        other,
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let (found, told) = run(SMALL, &[&cache], directory.path());
+        assert_eq!(told.matches("made anew").count(), 1, "{told}");
+        assert_eq!(earlier(&told), 1, "the other one is good: {told}");
+        assert!(found == expected);
+    }
+    // Only touched, or copied: it is checked, and good.
+    fs::copy(&path, folder.join("copy")).unwrap();
+    fs::rename(folder.join("copy"), &path).unwrap();
+    let (found, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!((earlier(&told), found == expected), (2, true), "{told}");
+
+    // Of a module that cannot be used.
+    let module = with_end(&folder, "module").remove(0);
+    let mut bytes = fs::read(&module).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    for bytes in [&bytes[..], b""] {
+        fs::write(&module, bytes).unwrap();
+        let (found, told) = run(SMALL, &[&cache], directory.path());
+        assert_eq!(told.matches("made anew").count(), 1, "{told}");
+        assert_eq!((earlier(&told), found == expected), (2, true), "{told}");
+    }
+}
+
+#[test]
+fn two_runs_at_once_do_not_harm_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let spawn = |out: &str| {
+        let args = [SMALL, &[&cache, out]].concat();
+        command(&args, directory.path()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let children = [spawn("--out=one.json"), spawn("--out=other.json")];
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("anew"), "{}", stderr(&output));
+    }
+    let saved = |name: &str| fs::read(directory.path().join(name)).unwrap();
+    assert!(saved("one.json") == saved("other.json"));
+    let (_, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(earlier(&told), 2, "{told}");
+}
+
+#[test]
+fn old_entries_are_dropped_beyond_the_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    // Of another version, however new.
+    let foreign = folder.join(format!("{}-{}.module", "a".repeat(64), "b".repeat(16)));
+    fs::write(&foreign, vec![1; 1 << 20]).unwrap();
+    let on_disk = || -> u64 {
+        files(&folder).iter().map(|file| file.metadata().unwrap().blocks() * 512).sum()
+    };
+    let limited = |rows: &str, bytes: u64| {
+        let limit = format!("--cache-limit={}", bytes as f64 / (1_u64 << 30) as f64);
+        let suite = ["run", "users", "--batches=1", "--at=end", "--engines=array", rows];
+        run(&suite, &[&cache, &limit], directory.path()).1
+    };
+    limited("--rows=300", 1 << 30);
+    let one = on_disk() - (1 << 20);
+    let first = with_end(&folder, "state").remove(0);
+    assert!(foreign.exists() && first.exists());
+    // Half a store more than one: the module in use stays, the first store does not.
+    let state = first.metadata().unwrap().blocks() * 512;
+    limited("--rows=301", one + state / 2);
+    assert!(!foreign.exists() && !first.exists());
+    assert!(on_disk() <= one + state / 2, "{} of {one}", on_disk());
+    assert_eq!(earlier(&limited("--rows=301", one + state / 2)), 1);
+    // Not even one: that is said, and nothing is kept.
+    let told = limited("--rows=302", one - state / 2);
+    assert_eq!(told.matches("--cache-limit").count(), 1, "{told}");
+    assert_eq!(with_end(&folder, "state"), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_noted_once() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "in the way").unwrap();
+    let (_, told) = run(SMALL, &["--cache-dir=file"], directory.path());
+    assert_eq!(told.matches("nothing is kept for later runs").count(), 1, "{told}");
+    assert_eq!(told.matches("file").count(), 1, "{told}");
+    assert_eq!(fs::read(directory.path().join("file")).unwrap(), b"in the way");
+}
+
+/// A folder stands where an entry would be put.
+#[test]
+fn an_entry_that_cannot_be_kept_is_noted_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let (expected, _) = run(SMALL, &[&cache], directory.path());
+    for state in with_end(&folder, "state") {
+        fs::remove_file(&state).unwrap();
+        fs::create_dir(&state).unwrap();
+    }
+    let (found, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(told.matches("not kept any more").count(), 1, "{told}");
+    assert!(found == expected);
+}
+
+#[test]
+fn the_cache_is_shown_and_cleared() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let tell = |args: &[&str]| {
+        let output =
+            stablebench(&[&["cache"], args, &["--cache-dir=cache"]].concat(), directory.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert!(tell(&[]).contains("    0 compiled modules"), "{}", tell(&[]));
+    assert!(!folder.exists());
+    own_cache(&folder);
+    run(SMALL, &["--cache-dir=cache"], directory.path());
+    fs::write(folder.join("notes.txt"), "mine").unwrap();
+    fs::write(folder.join(".stablebench-left"), "by a killed run").unwrap();
+    let shown = tell(&["--cache-limit=2.5"]);
+    for part in [
+        "    2 populated canisters",
+        "of at most 2.50 GiB",
+        "1 files that are not the cache's",
+        "sqlite/wal, 300 rows of 100 bytes",
+        "array, 300 rows of 100 bytes",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let cleared = tell(&["clear"]);
+    assert!(cleared.contains("2 populated canisters"), "{cleared}");
+    assert!(cleared.contains("left there: 1 files"), "{cleared}");
+    assert_eq!(files(&folder), [folder.join("notes.txt")]);
+    // The limit may be in the environment.
+    let mut limited = command(&["cache", "--cache-dir=cache"], directory.path());
+    limited.env("STABLEBENCH_CACHE_LIMIT", "3");
+    assert!(stdout(&limited.output().unwrap()).contains("at most 3.00 GiB"));
+    limited.env("STABLEBENCH_CACHE_LIMIT", "much");
+    let output = limited.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("STABLEBENCH_CACHE_LIMIT is \"much\""), "{}", stderr(&output));
+}
