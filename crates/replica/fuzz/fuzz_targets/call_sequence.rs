@@ -3,7 +3,7 @@
 #![no_main]
 
 #[path = "../../tests/fuzzing/targets/mod.rs"]
-#[allow(dead_code, reason = "each binary runs one of the targets")]
+#[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
 mod targets;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::call_sequence(bytes));
