@@ -25,9 +25,15 @@ impl Random {
     }
 }
 
-/// Runs `target` on so many inputs of at most so many bytes. What it is to meet, so that
-/// nothing was held for want of anything to hold, is named with how often.
-fn run(target: fn(&[u8]), name: &str, inputs: usize, most: u64, meets: &[(&str, usize)]) {
+/// Input number so many, which has a seed of its own, so that one can be run alone.
+fn input(number: u64, most: u64) -> Vec<u8> {
+    Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number + 1)).bytes(most)
+}
+
+/// Runs `target` on what once found something and on so many inputs of at most so many
+/// bytes. What it is to meet, so that nothing was held for want of anything to hold, is
+/// named with how often.
+fn run(target: fn(&[u8]), name: &str, inputs: u64, most: u64, meets: &[(&str, usize)]) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/regressions").join(name);
     for entry in fs::read_dir(kept).unwrap() {
         let path = entry.unwrap().path();
@@ -35,10 +41,8 @@ fn run(target: fn(&[u8]), name: &str, inputs: usize, most: u64, meets: &[(&str, 
         target(&fs::read(path).unwrap());
     }
     for number in 0..inputs {
-        // Each input has a seed of its own, so that one can be run alone.
-        let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number as u64 + 1));
         println!("input {number}");
-        target(&random.bytes(most));
+        target(&input(number, most));
     }
     let met = targets::all_met(name);
     for (what, least) in meets {
@@ -68,4 +72,19 @@ fn generated_modules() {
 fn call_sequences() {
     let meets = [("kept", 500), ("undone", 500), ("installed", 100), ("not installed", 100)];
     run(targets::call_sequence, "call_sequence", 200, 1_500, &meets);
+}
+
+/// Ten times as many inputs as above, which those above are not among.
+#[test]
+#[ignore = "some minutes: cargo test --release --test fuzzing -- --ignored"]
+fn many_more() {
+    for number in 10_000..30_000 {
+        println!("arbitrary_module, input {number}");
+        targets::arbitrary_module(&input(number, 400));
+        if number % 10 == 0 {
+            println!("generated_module and call_sequence, input {number}");
+            targets::generated_module(&input(number, 4_000));
+            targets::call_sequence(&input(number, 3_000));
+        }
+    }
 }
