@@ -88,7 +88,7 @@ impl Runner<'_> {
     }
 
     /// Reads back the rows around those that an operation names, and compares them with what
-    /// must be there; all rows, where that was asked for or where an engine has no order.
+    /// must be there; all rows, where that was asked for.
     /// Answers the digest of the rows that were read.
     pub(super) fn check_after(
         &self,
@@ -98,12 +98,11 @@ impl Runner<'_> {
     ) -> Result<Digest> {
         let Known { engine, payload, content, digest } = *store;
         let all = digest_after(digest, operation, payload);
-        let around = content.around(operation, payload);
-        let ordered = matches!(engine, Engine::Btree | Engine::Sqlite);
-        if self.outline.check_all || !ordered || around.digest.rows == all.rows {
+        let around = content.around(engine, operation, payload);
+        if self.outline.check_all || around.digest.rows == all.rows {
             return self.check(canister, engine, all);
         }
-        self.read_back(canister, engine, around.first, Some(around.digest.rows), around.digest)
+        self.read_back(canister, engine, around.position, Some(around.digest.rows), around.digest)
     }
 
     /// Reads all rows back and compares them with what must be there.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
-use stablebench_protocol::{Digest, Operation, Selection};
+use stablebench_protocol::{Digest, Engine, Operation, Selection};
 use stablebench_workload::payload::Payload;
 use stablebench_workload::{ContentDigest, Rng, access, ids::STEP};
 
@@ -21,11 +21,11 @@ pub struct Content {
     ids: Option<Vec<u64>>,
 }
 
-/// Neighbouring rows, by the ids that they have.
+/// Neighbouring rows, in the order in which an engine digests them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbours {
-    /// Where they begin: no row before it is one of them.
-    pub first: u64,
+    /// Where they begin, as the engine counts.
+    pub position: u64,
     /// Their number, and the digest of all of them.
     pub digest: Digest,
 }
@@ -111,17 +111,30 @@ impl Content {
     }
 
     /// The rows around those that `operation` names, as they are after it.
-    pub fn around(&self, operation: &Operation, payload: u32) -> Neighbours {
+    pub fn around(&self, engine: Engine, operation: &Operation, payload: u32) -> Neighbours {
         let named = selection(operation).map_or_else(Vec::new, |rows| ids(rows).collect());
         let (Some(&least), Some(&most)) = (named.iter().min(), named.iter().max()) else {
-            return Neighbours { first: 0, digest: Digest::default() };
+            return Neighbours { position: 0, digest: Digest::default() };
         };
-        let from = self.before(least).saturating_sub(MARGIN);
-        let to = (self.before(most) + MARGIN).min(self.rows);
+        let (from, to) = match engine {
+            // A log: new rows are behind all others, which are in the order of their ids.
+            Engine::Append => (self.rows.saturating_sub(MARGIN), self.rows),
+            Engine::Btree | Engine::Sqlite | Engine::Array | Engine::Cuckoo => (
+                self.before(least).saturating_sub(MARGIN),
+                (self.before(most) + MARGIN).min(self.rows),
+            ),
+        };
         // Of the rows added before the first row there is, none has a smaller id.
         let first = if from == 0 { 0 } else { self.id(from) };
+        let position = match engine {
+            Engine::Btree | Engine::Sqlite | Engine::Cuckoo => first,
+            // A slot for each id that rows can have.
+            Engine::Array => first / (STEP / 2),
+            // Each row with its id and its length before it.
+            Engine::Append => from * (8 + 4 + u64::from(payload)),
+        };
         Neighbours {
-            first,
+            position,
             digest: digest_after(self.digest_of(from..to, payload), operation, payload),
         }
     }
@@ -194,7 +207,7 @@ mod tests {
     /// Reads the neighbours out of all rows, as a canister does.
     fn read(rows: &BTreeMap<u64, Payload>, neighbours: Neighbours, payload: u32) -> Digest {
         let mut digest = ContentDigest::default();
-        for (id, text) in rows.range(neighbours.first..).take(neighbours.digest.rows as usize) {
+        for (id, text) in rows.range(neighbours.position..).take(neighbours.digest.rows as usize) {
             digest.add(*id, text.text(payload).as_bytes());
         }
         digest.value()
@@ -229,12 +242,12 @@ mod tests {
                         _ => drop(rows.insert(*id, Payload::Updated)),
                     }
                 }
-                let neighbours = content.around(&operation, 7);
+                let neighbours = content.around(Engine::Btree, &operation, 7);
                 assert_eq!(read(&rows, neighbours, 7), neighbours.digest, "{operation:?}");
                 let least = MARGIN.min(rows.len() as u64);
                 assert!(neighbours.digest.rows + 1 >= least, "{operation:?}: {neighbours:?}");
                 // A row that is missing or another one is noticed.
-                let (middle, _) = rows.range(neighbours.first..).next().unwrap();
+                let (middle, _) = rows.range(neighbours.position..).next().unwrap();
                 let middle = *middle;
                 rows.remove(&middle);
                 assert_ne!(read(&rows, neighbours, 7), neighbours.digest, "{operation:?}");
