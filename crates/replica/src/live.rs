@@ -181,7 +181,8 @@ impl Live {
             .map(|(index, _)| global(&format!("global {index}")))
             .collect::<Result<_, _>>()?;
         store.data_mut().parts = Some(parts);
-        let forgets = rewritten.drops_segments;
+        // Elsewhere than on Linux, pages that were written cannot be taken off a mapping.
+        let forgets = rewritten.drops_segments || !cfg!(target_os = "linux");
         let mut live = Self { store, instance, parts, counted, pages_left, globals, forgets };
         live.set_globals(&state.globals)?;
         Ok(live)

@@ -111,69 +111,69 @@ fn run_here(
     total: Instructions,
 ) -> io::Result<Run> {
     let Place { module, state, spare } = place;
+    let timer = message.timer;
     let (limit, slice) = message.mode.instructions();
     let slices = Slices::new(total.min(limit), slice);
     let live = match spare.take() {
         Some(mut live) => {
-            live.begin(message.clone(), slices);
+            live.begin(message, slices);
             Ok(live)
         }
-        None => Live::new(module, module.ready(), state, message.clone(), slices).map(Box::new),
+        None => Live::new(module, module.ready(), state, message, slices).map(Box::new),
     };
     let mut live = match live {
         Ok(live) => live,
-        Err(failure) => return not_begun(failure, &message),
+        Err(failure) => return not_begun(failure, timer),
     };
-    let mut result = live.call(export).map_err(Fault::from_engine);
-    if let Err(Fault::Trapped(trap)) = &result
-        && !counted(*trap)
-    {
-        let touched = live.touched();
-        if live.undo(state, &touched)? {
-            spare.put(live);
-        }
-        let exact = match module.exact() {
-            Ok(exact) => Live::new(module, exact, state, message.clone(), slices),
-            Err(error) => Err(Failure::Engine(error)),
-        };
-        live = match exact {
-            Ok(live) => Box::new(live),
-            Err(failure) => return not_begun(failure, &message),
-        };
-        let again = live.call(export).map_err(Fault::from_engine);
-        if again != result {
-            let how =
-                format!("the message ended with {result:?}, and when repeated with {again:?}");
-            result = Err(Fault::Engine(how));
-        }
-        return finish(live, place, result, &Spare::default());
+    let result = live.call(export).map_err(Fault::from_engine);
+    let Some(trap) = uncounted(&result) else {
+        return finish(live, place, result, spare);
+    };
+    let message = live.host().message.clone();
+    let touched = live.touched();
+    if live.undo(state, &touched)? {
+        spare.put(live);
     }
-    finish(live, place, result, spare)
+    let exact = module.exact().map_err(Failure::Engine);
+    let exact = exact.and_then(|exact| Live::new(module, exact, state, message, slices));
+    let mut live = match exact {
+        Ok(live) => Box::new(live),
+        Err(failure) => return not_begun(failure, timer),
+    };
+    let again = live.call(export).map_err(Fault::from_engine);
+    let result = match again {
+        Err(Fault::Trapped(again)) if again == trap => result,
+        other => Err(Fault::Engine(format!("{trap} at first, and when repeated {other:?}"))),
+    };
+    finish(live, place, result, &Spare::default())
 }
 
-/// Whether the counter is exact after the trap. The others are those of operators that
-/// trap by themselves.
-fn counted(trap: Trap) -> bool {
+/// The trap that leaves an older value in the counter, if it was one: that of an operator
+/// which traps by itself.
+fn uncounted(result: &Result<(), Fault>) -> Option<Trap> {
+    let Err(Fault::Trapped(trap)) = result else {
+        return None;
+    };
     match trap {
+        Trap::HeapOutOfBounds | Trap::DivisionByZero | Trap::TableOutOfBounds | Trap::Other => {
+            Some(*trap)
+        }
         Trap::Unreachable
         | Trap::StackOverflow
         | Trap::StableOutOfBounds
         | Trap::StableTooBig
-        | Trap::CyclesTooBig => true,
-        Trap::HeapOutOfBounds | Trap::DivisionByZero | Trap::TableOutOfBounds | Trap::Other => {
-            false
-        }
+        | Trap::CyclesTooBig => None,
     }
 }
 
-fn not_begun(failure: Failure, message: &Message) -> io::Result<Run> {
+fn not_begun(failure: Failure, timer: u64) -> io::Result<Run> {
     let error = match failure {
         Failure::Host(error) => return Err(error),
         Failure::Engine(error) => error,
     };
     Ok(Run {
         result: Err(Fault::Engine(format!("Failed to instantiate module: {error:#}"))),
-        effects: Effects::new(message.timer),
+        effects: Effects::new(timer),
         instructions: Instructions(0),
         charge: Instructions(0),
         memory: MemoryUse::default(),

@@ -5,9 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::PAGE;
 
@@ -174,7 +172,7 @@ pub fn lay_over(
 }
 
 /// Takes back what was written to `pages` of `memory`, which are the usable bytes of a
-/// [`Mapping`]: they are again as the file below has them, or zero.
+/// [`Mapping`]: they are again as the file below has them, or zero. Only on Linux.
 ///
 /// # Errors
 ///
@@ -186,6 +184,10 @@ pub fn discard(memory: &mut [u8], pages: Range<usize>) -> io::Result<()> {
     }
     // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
     // have no invalid values.
-    unsafe { madvise(bytes.as_mut_ptr().cast(), bytes.len(), Advice::LinuxDontNeed)? };
+    #[cfg(target_os = "linux")]
+    unsafe {
+        use rustix::mm::{Advice, madvise};
+        madvise(bytes.as_mut_ptr().cast(), bytes.len(), Advice::LinuxDontNeed)?;
+    }
     Ok(())
 }
