@@ -17,7 +17,7 @@ pub type Named = (&'static str, Value);
 pub enum Value {
     Number(u64),
     Text(String),
-    /// Of the rows that were read back, whose number depends on `--check-all`.
+    /// Of the rows that were read back, whose number depends on `--check-around`.
     Digest(Digest),
     /// It is not told.
     Untold,

@@ -87,8 +87,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads back the rows around those that an operation names, and compares them with what
-    /// must be there; all rows, where that was asked for.
+    /// Reads all rows back after an operation, or those around the ones that it names, where
+    /// that was asked for, and compares them with what must be there.
     /// Answers the digest of the rows that were read.
     pub(super) fn check_after(
         &self,
@@ -99,7 +99,7 @@ impl Runner<'_> {
         let Known { engine, payload, content, digest } = *store;
         let all = digest_after(digest, operation, payload);
         let around = content.around(engine, operation, payload);
-        if self.outline.check_all || around.digest.rows == all.rows {
+        if !self.outline.check_around || around.digest.rows == all.rows {
             return self.check(canister, engine, all);
         }
         self.read_back(canister, engine, around.position, Some(around.digest.rows), around.digest)

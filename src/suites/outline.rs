@@ -15,8 +15,8 @@ pub struct Outline {
     pub prices: Prices,
     /// Whether each operation is measured by itself as well.
     pub each: bool,
-    /// Whether all rows are read back after each case that writes.
-    pub check_all: bool,
+    /// Whether only the rows around those written are read back after a case.
+    pub check_around: bool,
     /// Whether results hold how long it took.
     pub wall_time: bool,
     /// Columns in the order of the tables.
@@ -49,7 +49,7 @@ impl Outline {
                 usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
             },
             each: false,
-            check_all: false,
+            check_around: false,
             wall_time: !args.no_wall_time,
             columns: Vec::new(),
             rows: Vec::new(),

@@ -202,8 +202,7 @@ fn the_reference_run_is_what_this_build_measures() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let reference = json(&read(root, "results/users.json"));
     let directory = tempfile::tempdir().unwrap();
-    let args =
-        ["run", "users", "--sections=curve", "--curve-rows=10000", "--check-all", "--format=json"];
+    let args = ["run", "users", "--sections=curve", "--curve-rows=10000", "--format=json"];
     let output = stablebench(&args, directory.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let slice = json(&stdout(&output));

@@ -48,8 +48,8 @@ pub fn command(args: &UsersArgs) -> String {
     if args.per_operation {
         command.flag("--per-operation");
     }
-    if args.check_all {
-        command.flag("--check-all");
+    if args.check_around {
+        command.flag("--check-around");
     }
     command.run(&args.run)
 }
@@ -69,7 +69,13 @@ mod tests {
     fn the_command_repeats_the_run() {
         for typed in [
             &[][..],
-            &["--sections=all", "--per-operation", "--check-all", "--seed=7", "--curve-rows=500"],
+            &[
+                "--sections=all",
+                "--per-operation",
+                "--check-around",
+                "--seed=7",
+                "--curve-rows=500",
+            ],
             &["--sections=settings", "--product", "--page-sizes=512", "--cache-sizes=-100,5"],
             &["--batches=3,9", "--at=random", "--engines=array", "--nodes=34", "--rows=50"],
             &["--as-published", "--seed=3"],

@@ -65,7 +65,7 @@ impl Plan {
     pub fn new(args: &UsersArgs) -> Result<Self> {
         let mut outline = Outline::new(NAME, command::command(args), &args.run);
         outline.each = args.per_operation;
-        outline.check_all = args.check_all;
+        outline.check_around = args.check_around;
         let mut plan = Self { outline, stores: Vec::new() };
         if args.as_published {
             plan.outline.published = Some(NAME.to_owned());
