@@ -6,10 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use tempfile::NamedTempFile;
 
 use super::name::{self, Kind, Versions};
 use super::setup;
@@ -39,7 +41,7 @@ pub struct Files {
     pub entries: Vec<Entry>,
     /// Files that are being written, or were.
     temporaries: Vec<(String, SystemTime)>,
-    /// Stamps of entries that are not there.
+    /// Companions of entries that are not there.
     orphans: Vec<String>,
     /// What is not ours.
     pub others: usize,
@@ -70,14 +72,34 @@ impl Folder {
     pub fn prepare(&self) -> io::Result<()> {
         // What earlier runs have done is nobody else's business.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+        self.temporary().map(drop)
+    }
+
+    /// What is in a file; nothing where that is missing.
+    pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.0.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            content => content.map(Some),
+        }
+    }
+
+    /// Writes a file, as a whole or not at all.
+    pub fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let mut file = self.temporary()?;
+        file.write_all(content)?;
+        file.persist(self.0.join(name))?;
+        Ok(())
+    }
+
+    fn temporary(&self) -> io::Result<NamedTempFile> {
         let prefix = stablebench_replica::cache::TEMPORARY;
-        tempfile::Builder::new().prefix(prefix).tempfile_in(&self.0).map(drop)
+        tempfile::Builder::new().prefix(prefix).tempfile_in(&self.0)
     }
 
     /// The files in it; none where it is missing.
     pub fn files(&self) -> io::Result<Files> {
         let mut files = Files::default();
-        let mut stamps = Vec::new();
+        let mut companions = Vec::new();
         let listed = match fs::read_dir(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
             listed => listed?,
@@ -96,7 +118,7 @@ impl Folder {
             match name::parse(&name).filter(|_| metadata.is_file()) {
                 None => files.others += 1,
                 Some((Kind::Temporary, _)) => files.temporaries.push((name, modified(&metadata))),
-                Some((Kind::Stamp, _)) => stamps.push((name, metadata)),
+                Some((Kind::Stamp | Kind::Digests, _)) => companions.push((name, metadata)),
                 Some((kind, version)) => files.entries.push(Entry {
                     version: version.to_owned(),
                     kind,
@@ -106,15 +128,16 @@ impl Folder {
                 }),
             }
         }
-        for (stamp, metadata) in stamps {
-            let of =
-                |entry: &&mut Entry| entry.kind == Kind::State && name::stamp(&entry.name) == stamp;
+        for (companion, metadata) in companions {
+            let of = |entry: &&mut Entry| {
+                entry.kind == Kind::State && name::companions(&entry.name).contains(&companion)
+            };
             match files.entries.iter_mut().find(of) {
                 Some(entry) => {
                     entry.bytes += on_disk(&metadata);
                     entry.used = entry.used.max(modified(&metadata));
                 }
-                None => files.orphans.push(stamp),
+                None => files.orphans.push(companion),
             }
         }
         Ok(files)
@@ -168,7 +191,7 @@ impl Folder {
         Ok(cleared)
     }
 
-    /// Drops a file, and its stamp where it has one.
+    /// Drops a file, and its companions where it has some.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         let remove = |name: &str| match fs::remove_file(self.0.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -176,7 +199,9 @@ impl Folder {
         };
         remove(name)?;
         match name::parse(name) {
-            Some((Kind::State, _)) => remove(&name::stamp(name)),
+            Some((Kind::State, _)) => {
+                name::companions(name).iter().try_for_each(|name| remove(name))
+            }
             _ => Ok(()),
         }
     }

@@ -16,12 +16,13 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use stablebench_protocol::Digest;
 
 use crate::progress::Progress;
 use crate::replica::{Canister, Replica};
@@ -54,6 +55,17 @@ struct Session {
 pub struct Note {
     pub setup: Setup,
     pub held: Held,
+}
+
+/// Digests of forks by how these differ from the canister, in hexadecimal digits.
+pub type Digests = BTreeMap<String, Digest>;
+
+/// The digests of a populated canister's forks, as they are kept.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeptDigests {
+    setup: Setup,
+    digests: Digests,
 }
 
 impl Cache {
@@ -135,6 +147,48 @@ impl Cache {
             );
         }
         Ok(())
+    }
+
+    /// What earlier runs have read back from forks of the canister with that setup.
+    pub fn digests(&self, setup: &Setup) -> Digests {
+        let name = self.digests_name(setup);
+        let read = || -> Result<Option<Digests>> {
+            let Some(text) = self.folder.read(&name)? else {
+                return Ok(None);
+            };
+            let kept: KeptDigests = serde_json::from_slice(&text).context("it cannot be read")?;
+            if kept.setup != *setup {
+                bail!("it is another one's");
+            }
+            Ok(Some(kept.digests))
+        };
+        read()
+            .unwrap_or_else(|error| {
+                let path = self.folder.path().join(&name);
+                self.progress
+                    .note(&format!("{} is not used and made anew: {error:#}", path.display()));
+                None
+            })
+            .unwrap_or_default()
+    }
+
+    /// Keeps what was read back, beside the canister. Where that fails it is read again.
+    pub fn keep_digests(&self, setup: &Setup, digests: &Digests) {
+        if self.session().stopped || digests.is_empty() {
+            return;
+        }
+        let kept = KeptDigests { setup: setup.clone(), digests: digests.clone() };
+        // Of such a type writing JSON does not fail.
+        let text = serde_json::to_vec(&kept).unwrap_or_default();
+        let name = self.digests_name(setup);
+        if let Err(error) = self.folder.write(&name, &text) {
+            let path = self.folder.path().join(&name);
+            self.progress.note(&format!("{} cannot be kept: {error}", path.display()));
+        }
+    }
+
+    fn digests_name(&self, setup: &Setup) -> String {
+        name::digests(&setup.key(), &self.versions.state)
     }
 
     /// Where a canister with that setup is kept, from now on in use.

@@ -4,12 +4,17 @@
 //!   HASH-VERSION.module   a compiled module: SHA-256 of the module, of all else
 //!   HASH-VERSION.state    a populated canister: SHA-256 of its setup, of the tool
 //!   HASH-VERSION.stamp    how that file looked when it was last known to be whole
+//!   HASH-VERSION.digests  what was read back from forks of it
 //!   .stablebench-XXXXXX   a file that is being written
 //! ```
 //!
 //! HASH has 64 hexadecimal digits, VERSION 16. Files with other names are not ours.
 
 use stablebench_replica::cache::{MODULE, TEMPORARY};
+
+const STATE: &str = ".state";
+const STAMP: &str = ".stamp";
+const DIGESTS: &str = ".digests";
 
 /// The versions that this program reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,8 @@ pub enum Kind {
     State,
     /// The stamp of one.
     Stamp,
+    /// Digests of forks of one.
+    Digests,
     /// A file that is being written, or was when a program was ended.
     Temporary,
 }
@@ -37,9 +44,14 @@ pub fn parse(name: &str) -> Option<(Kind, &str)> {
         let ours = !random.is_empty() && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return ours.then_some((Kind::Temporary, ""));
     }
-    let (stem, kind) = [(MODULE, Kind::Module), (".state", Kind::State), (".stamp", Kind::Stamp)]
-        .into_iter()
-        .find_map(|(end, kind)| Some((name.strip_suffix(end)?, kind)))?;
+    let (stem, kind) = [
+        (MODULE, Kind::Module),
+        (STATE, Kind::State),
+        (STAMP, Kind::Stamp),
+        (DIGESTS, Kind::Digests),
+    ]
+    .into_iter()
+    .find_map(|(end, kind)| Some((name.strip_suffix(end)?, kind)))?;
     let (hash, version) = stem.split_once('-')?;
     let digits = |text: &str, length: usize| {
         text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -54,10 +66,16 @@ pub fn module(hash: &str, version: &str) -> String {
 
 /// The file of a populated canister.
 pub fn state(key: &str, version: &str) -> String {
-    format!("{key}-{version}.state")
+    format!("{key}-{version}{STATE}")
 }
 
-/// The file of a state's stamp.
-pub fn stamp(state: &str) -> String {
-    format!("{}.stamp", state.trim_end_matches(".state"))
+/// The file of a populated canister's digests.
+pub fn digests(key: &str, version: &str) -> String {
+    format!("{key}-{version}{DIGESTS}")
+}
+
+/// The files beside a populated canister's that are of no use without it.
+pub fn companions(state: &str) -> [String; 2] {
+    let stem = state.trim_end_matches(STATE);
+    [STAMP, DIGESTS].map(|end| format!("{stem}{end}"))
 }

@@ -16,6 +16,7 @@ const SOURCES: &[&str] = &[
     include_str!("../runner/earlier.rs"),
     include_str!("../runner/job.rs"),
     include_str!("../runner/lane.rs"),
+    include_str!("../runner/seen.rs"),
     include_str!("../runner/store.rs"),
     include_str!("setup.rs"),
 ];

@@ -95,7 +95,7 @@ fn only_our_names_are_ours() {
     for (name, kind) in [
         (name::module(&hash, &version), Kind::Module),
         (name::state(&hash, &version), Kind::State),
-        (name::stamp(&name::state(&hash, &version)), Kind::Stamp),
+        (stamp(&name::state(&hash, &version)), Kind::Stamp),
     ] {
         assert_eq!(name::parse(&name), Some((kind, version.as_str())), "{name}");
     }
@@ -152,6 +152,12 @@ impl Filled {
     }
 }
 
+/// The stamp of a populated canister.
+fn stamp(state: &str) -> String {
+    let [stamp, _] = name::companions(state);
+    stamp
+}
+
 fn aged(path: &Path, minutes: u64) {
     let time = SystemTime::now() - Duration::from_secs(60 * minutes);
     File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
@@ -164,7 +170,7 @@ fn beyond_the_limit_goes_what_was_not_used_for_the_longest_time() {
         filled.file(&filled.state(digit), minutes);
     }
     // The oldest was used a moment ago, which its stamp tells.
-    filled.file(&name::stamp(&filled.state("a")), 0);
+    filled.file(&stamp(&filled.state("a")), 0);
     filled.file(&name::module(&"d".repeat(64), &filled.versions.module), 20);
     let older = name::module(&"e".repeat(64), &"9".repeat(16));
     filled.file(&older, 0);
@@ -188,7 +194,7 @@ fn what_killed_runs_have_left_goes_when_it_is_old() {
     let filled = Filled::new();
     filled.file(".stablebench-old", 25 * 60);
     filled.file(".stablebench-new", 23 * 60);
-    filled.file(&name::stamp(&filled.state("a")), 0);
+    filled.file(&stamp(&filled.state("a")), 0);
     filled.folder().shrink(1 << 20, &filled.versions, &BTreeSet::new()).unwrap();
     assert_eq!(filled.names(), BTreeSet::from([".stablebench-new".to_owned()]));
 }
@@ -197,8 +203,8 @@ fn what_killed_runs_have_left_goes_when_it_is_old() {
 fn clearing_leaves_what_is_not_ours() {
     let filled = Filled::new();
     filled.file(&filled.state("a"), 0);
-    filled.file(&name::stamp(&filled.state("a")), 0);
-    filled.file(&name::stamp(&filled.state("b")), 0);
+    filled.file(&stamp(&filled.state("a")), 0);
+    filled.file(&stamp(&filled.state("b")), 0);
     filled.file(&name::module(&"d".repeat(64), &"9".repeat(16)), 0);
     filled.file(".stablebench-new", 0);
     filled.file("notes.txt", 0);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
-use stablebench_replica::{Execution, LoadError, Principal};
+use stablebench_replica::{Difference, Execution, LoadError, Principal};
 
 use crate::cache::Versions;
 
@@ -73,6 +73,10 @@ impl Messages for stablebench_replica::Canister {
         Ok(answer(Self::query(self, Principal::anonymous(), method, argument)?))
     }
 
+    fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Ok(answer(Self::query_all(self, Principal::anonymous(), method, argument)?))
+    }
+
     fn upgrade(&mut self) -> Result<()> {
         let module = self.module().context("there is no module to upgrade to")?.clone();
         self.upgrade(&module, Principal::anonymous(), &candid::encode_args(())?)?
@@ -85,12 +89,40 @@ impl Messages for stablebench_replica::Canister {
 
 impl Canister for stablebench_replica::Canister {
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
-        Ok(Box::new(Self::fork(self)))
+        Ok(Box::new(Fork { canister: Self::fork(self), origin: self }))
     }
 
     fn save(&self, path: &Path, note: &str) -> Result<bool> {
         self.save_stamped(path, note)?;
         Ok(true)
+    }
+}
+
+/// A fork, and what it was forked from.
+struct Fork<'a> {
+    canister: stablebench_replica::Canister,
+    origin: &'a stablebench_replica::Canister,
+}
+
+impl Messages for Fork<'_> {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Messages::update(&mut self.canister, method, argument)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Messages::query(&mut self.canister, method, argument)
+    }
+
+    fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Messages::query_all(&mut self.canister, method, argument)
+    }
+
+    fn difference(&self) -> Result<Option<Difference>> {
+        Ok(self.canister.difference(self.origin)?)
+    }
+
+    fn upgrade(&mut self) -> Result<()> {
+        Messages::upgrade(&mut self.canister)
     }
 }
 

@@ -16,6 +16,7 @@ use candid::utils::ArgumentEncoder;
 use candid::{CandidType, encode_args};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+pub use stablebench_replica::Difference;
 
 /// Something that canisters run on.
 pub trait Replica: Sync {
@@ -54,6 +55,16 @@ pub trait Messages: Send {
     /// Asks a query.
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
 
+    /// Asks a query that goes through most of what the canister holds.
+    fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.query(method, argument)
+    }
+
+    /// How this fork differs from what it was forked from, where the replica can tell.
+    fn difference(&self) -> Result<Option<Difference>> {
+        Ok(None)
+    }
+
     /// Upgrades the canister to the module that it has, with no Candid arguments: stable
     /// memory stays, the heap begins anew. A canister's refusal is an error that holds a
     /// [`Reject`]; nothing has changed then.
@@ -67,6 +78,14 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         (**self).query(method, argument)
+    }
+
+    fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        (**self).query_all(method, argument)
+    }
+
+    fn difference(&self) -> Result<Option<Difference>> {
+        (**self).difference()
     }
 
     fn upgrade(&mut self) -> Result<()> {
@@ -168,6 +187,18 @@ where
     T: CandidType + DeserializeOwned,
 {
     query_cost(canister, method, arguments).map(|(value, _)| value)
+}
+
+/// Asks a query that goes through most of what the canister holds.
+pub fn query_all<T>(
+    canister: &mut dyn Messages,
+    method: &str,
+    arguments: impl ArgumentEncoder,
+) -> Result<T>
+where
+    T: CandidType + DeserializeOwned,
+{
+    decode(method, canister.query_all(method, &encode_args(arguments)?)?.outcome)
 }
 
 /// Asks a query and tells what it cost.

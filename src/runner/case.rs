@@ -5,6 +5,7 @@ use stablebench_protocol::{Engine, Measurement, Operation, Work, Worked};
 
 use super::Runner;
 use super::content::Known;
+use super::seen::Alike;
 use super::spread::spread;
 use super::store::Populated;
 use crate::interrupt;
@@ -45,7 +46,7 @@ impl Runner<'_> {
         work: &task::Work,
         operations_a_message: u64,
     ) -> Result<Measured> {
-        let Populated { canister, plan, content, digest } = store;
+        let Populated { canister, plan, content, digest, seen } = store;
         let engine = plan.setting.engine;
         let known = Known { engine, payload: plan.payload, content, digest: *digest };
         let operation = work.operation(content, self.outline.seed)?;
@@ -73,7 +74,8 @@ impl Runner<'_> {
         };
         check_rows(content, plan.payload, &operation, &detail)?;
         if work.verb.writes() {
-            detail.digest = Some(self.check_after(&mut *fork, &known, &operation)?);
+            detail.digest =
+                Some(self.check_after(&mut *fork, &known, &operation, (seen, Alike::Whole))?);
         }
         Ok(Measured {
             instructions,
@@ -99,7 +101,7 @@ impl Runner<'_> {
         if work.operations < 2 {
             return Ok(None);
         }
-        let Populated { canister, plan, content, digest } = store;
+        let Populated { canister, plan, content, digest, seen } = store;
         let engine = plan.setting.engine;
         let known = Known { engine, payload: plan.payload, content, digest: *digest };
         let mut fork = canister.fork()?;
@@ -107,7 +109,7 @@ impl Runner<'_> {
         let (worked, _) =
             send(&mut *fork, Sent::Update, engine, operation.clone(), work.transaction, true)?;
         if work.verb.writes() {
-            self.check_after(&mut *fork, &known, &operation)?;
+            self.check_after(&mut *fork, &known, &operation, (seen, Alike::Stable))?;
         }
         spread(&worked.each, task::ids(rows)).map(Some)
     }

@@ -7,9 +7,10 @@ use stablebench_protocol::{
 use stablebench_workload::Ids;
 
 use super::Runner;
+use super::seen::{Alike, Seen};
 use crate::interrupt;
 use crate::progress::Step;
-use crate::replica::{Cost, Messages, query, update};
+use crate::replica::{Cost, Messages, query, query_all, update};
 use crate::report::number::{Grouped, Short};
 use crate::results::Populate;
 use crate::suites::users::content::{Churn, Content, digest_after};
@@ -21,6 +22,8 @@ const MESSAGE_INSTRUCTIONS: u64 = 20_000_000_000;
 const FIRST_ROWS: u64 = 1_000;
 /// Instructions that a digest query should stay below.
 const QUERY_INSTRUCTIONS: u64 = 3_000_000_000;
+/// Rows from which on a query goes through most of what a canister holds.
+pub(super) const MANY_ROWS: u64 = 100_000;
 /// Rows that a message of a churn is about: their ids are an argument of 80 KB.
 const CHURN_ROWS: usize = 10_000;
 
@@ -87,22 +90,26 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads all rows back after an operation, or those around the ones that it names, where
-    /// that was asked for, and compares them with what must be there.
-    /// Answers the digest of the rows that were read.
+    /// Reads all rows back after an operation in a fork, or those around the ones that it
+    /// names, where that was asked for, and compares them with what must be there. What was
+    /// read back from a fork that is alike is not read again.
+    /// Answers the digest of the rows.
     pub(super) fn check_after(
         &self,
-        canister: &mut dyn Messages,
+        fork: &mut dyn Messages,
         store: &Known<'_>,
         operation: &Operation,
+        seen: (&mut Seen, Alike),
     ) -> Result<Digest> {
         let Known { engine, payload, content, digest } = *store;
         let all = digest_after(digest, operation, payload);
         let around = content.around(engine, operation, payload);
-        if !self.outline.check_around || around.digest.rows == all.rows {
-            return self.check(canister, engine, all);
+        if self.outline.check_around && around.digest.rows < all.rows {
+            let most = Some(around.digest.rows);
+            return self.read_back(fork, engine, around.position, most, around.digest);
         }
-        self.read_back(canister, engine, around.position, Some(around.digest.rows), around.digest)
+        let (seen, alike) = seen;
+        seen.read_back(fork, alike, all, |fork| self.check(fork, engine, all))
     }
 
     /// Reads all rows back and compares them with what must be there.
@@ -132,7 +139,8 @@ impl Runner<'_> {
             if let Some(most) = most {
                 rows = rows.min(most - seen);
             }
-            part = query(canister, "digest", (engine, Some(part), rows))?;
+            let ask = if rows < MANY_ROWS { query } else { query_all };
+            part = ask(canister, "digest", (engine, Some(part), rows))?;
             if part.done || most == Some(part.digest.rows) {
                 break;
             }

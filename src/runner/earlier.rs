@@ -5,6 +5,7 @@ use std::time::Instant;
 use stablebench_protocol::{Digest, Part};
 use stablebench_workload::Tables;
 
+use super::seen::Seen;
 use super::{Runner, lock};
 use crate::cache::{Setup, Stored};
 use crate::replica::Canister;
@@ -41,6 +42,19 @@ impl Runner<'_> {
     pub(super) fn leave_store(&self, plan: &StorePlan, canister: &dyn Canister, held: &Held) {
         if let Some(cache) = self.cache {
             cache.keep(canister, self.setup(Stored::users(plan)), held);
+        }
+    }
+
+    /// What earlier runs have read back from forks of the store.
+    pub(super) fn earlier_digests(&self, plan: &StorePlan) -> Seen {
+        let known = self.cache.map(|cache| cache.digests(&self.setup(Stored::users(plan))));
+        Seen::with(known.unwrap_or_default())
+    }
+
+    /// Leaves what was read back for later runs.
+    pub(super) fn leave_digests(&self, plan: &StorePlan, seen: &Seen) {
+        if let Some((cache, digests)) = self.cache.zip(seen.news()) {
+            cache.keep_digests(&self.setup(Stored::users(plan)), &digests);
         }
     }
 

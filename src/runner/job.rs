@@ -7,9 +7,10 @@ use stablebench_workload::{Expected, Tables};
 use super::Runner;
 use super::capacity::is_too_much;
 use super::case::add;
+use super::content::MANY_ROWS;
 use super::spread::spread;
 use crate::interrupt;
-use crate::replica::{Canister, Cost, Messages, query, update};
+use crate::replica::{Canister, Cost, Messages, query, query_all, update};
 use crate::results::{Detail, Measured, Populate, Spread, Stored};
 use crate::suites::lane::Step;
 
@@ -124,7 +125,8 @@ impl Runner<'_> {
         let mut rows = FIRST_ROWS;
         loop {
             interrupt::check()?;
-            let next: DigestPart = match query(canister, "content", (job, part, rows)) {
+            let ask = if rows < MANY_ROWS { query } else { query_all };
+            let next: DigestPart = match ask(canister, "content", (job, part, rows)) {
                 Ok(next) => next,
                 Err(error) if rows > 1 && is_too_much(&error) => {
                     rows /= 2;

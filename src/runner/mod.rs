@@ -5,10 +5,11 @@
 //!     ├─ store.rs      one canister of the users suite: populate, then its cases
 //!     │   ├─ case.rs       one fork: state, work, check
 //!     │   ├─ capacity.rs   forks until a message is full
-//!     │   └─ content.rs    filling, churning, and reading back
+//!     │   ├─ content.rs    filling, churning, and reading back
+//!     │   └─ seen.rs       what was read back already
 //!     ├─ lane.rs       one canister of another suite: its steps in order
 //!     │   └─ job.rs        one step: messages, and what they must find
-//!     └─ earlier.rs    canisters that earlier runs have populated
+//!     └─ earlier.rs    what earlier runs have populated and read back
 //! ```
 
 mod buckets;
@@ -18,6 +19,7 @@ mod content;
 mod earlier;
 mod job;
 mod lane;
+mod seen;
 mod spread;
 mod store;
 

@@ -7,6 +7,7 @@ use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSetti
 use stablebench_workload::{Ids, ids::STEP};
 
 use super::earlier::EARLIER;
+use super::seen::Seen;
 use super::{Runner, refused};
 use crate::interrupt;
 use crate::progress::Step;
@@ -23,6 +24,8 @@ pub(super) struct Populated<'a> {
     pub plan: &'a StorePlan,
     pub content: Content,
     pub digest: Digest,
+    /// What was read back from forks of it.
+    pub seen: Seen,
 }
 
 impl Runner<'_> {
@@ -71,9 +74,15 @@ impl Runner<'_> {
         } else {
             self.keep_store(stored(plan, Outcome::Measured(held)))?;
         }
-        let mut populated = Populated { canister: &mut *canister, plan, content, digest };
+        let seen = self.earlier_digests(plan);
+        let mut populated = Populated { canister: &mut *canister, plan, content, digest, seen };
         self.cases(&mut populated, &todo, &step)?;
-        step.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));
+        let Seen { known, asked, .. } = populated.seen;
+        let known = match known {
+            0 => String::new(),
+            known => format!(", {known} of {asked} contents read back earlier"),
+        };
+        step.done(&format!("{:.1} s{how}{known}", began.elapsed().as_secs_f64()));
         Ok(())
     }
 
@@ -83,7 +92,9 @@ impl Runner<'_> {
             todo.iter().copied().filter(|case| states.contains(&case.state)).collect()
         };
         let fresh = [State::Warm, State::Closed, State::Upgraded, State::Vacuumed];
-        self.measure_all(store, &of(&fresh), step)?;
+        let measured = self.measure_all(store, &of(&fresh), step);
+        self.leave_digests(store.plan, &store.seen);
+        measured?;
         let (churned, vacuumed) = (of(&[State::Churned]), of(&[State::ChurnedAndVacuumed]));
         if churned.is_empty() && vacuumed.is_empty() {
             return Ok(());
@@ -96,12 +107,14 @@ impl Runner<'_> {
         }
         store.content = store.content.churned(&churn);
         store.digest = store.content.digest(store.plan.payload);
+        store.seen.forget();
         self.check(store.canister, engine, store.digest)?;
         self.measure_all(store, &churned, step)?;
         if !vacuumed.is_empty() {
             if let Err(error) = update::<Measurement>(store.canister, "vacuum", ()) {
                 return self.keep_refused_cases(store.plan, &vacuumed, error);
             }
+            store.seen.forget();
             self.check(store.canister, engine, store.digest)?;
             self.measure_all(store, &vacuumed, step)?;
         }

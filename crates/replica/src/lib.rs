@@ -37,6 +37,7 @@
 //! | `memory` | heaps and stable memories, copied only where written |
 //! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
+//! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
 //! | `limits`, `cycles` | limits and prices |
 
@@ -45,6 +46,7 @@
 pub mod cache;
 mod canister;
 mod cycles;
+mod difference;
 mod engine;
 mod execution;
 mod fault;
@@ -67,6 +69,7 @@ mod validate;
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (as PocketIC 10.0.0)");
 
 pub use canister::{Canister, HostError, Settings};
+pub use difference::Difference;
 pub use execution::{CallCount, Execution, MemoryUse, StableCalls, SystemCalls};
 pub use ic_principal::Principal;
 pub use module::Module;

@@ -23,7 +23,7 @@ use crate::engine::{GUARD, RESERVED};
 use crate::execution::{CallCount, SystemCalls};
 use crate::limits;
 use crate::memory::pages::{Pages, push};
-use crate::memory::{Mapping, PAGE, Shown, discard, prepare, written_pages};
+use crate::memory::{Mapping, PAGE, Shown, copy_ahead, discard, prepare, written_pages};
 use crate::module::Module;
 use crate::state::{GlobalValue, State};
 use crate::system_api::host::{Host, Parts};
@@ -31,6 +31,9 @@ use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::system_api::slices::Slices;
 use crate::units::{Bytes, OS_PAGE};
+
+/// Largest heap that is copied before a message runs, whether or not it is used.
+const MOST_COPIED_AHEAD: usize = 512 << 20;
 
 /// An instance that waits for the next message, if there is one. It belongs to one state
 /// and one module: whoever replaces either empties it.
@@ -195,6 +198,14 @@ impl Live {
         host.calls = message.reports_calls.then(SystemCalls::default);
         host.message = message;
         host.slices = slices;
+    }
+
+    /// Gets the heap ready for a message that writes to most of its pages.
+    pub fn copy_ahead(&mut self) {
+        let heap = self.parts.heap.data_mut(&mut self.store);
+        if heap.len() <= MOST_COPIED_AHEAD {
+            copy_ahead(heap);
+        }
     }
 
     /// Calls an exported function.

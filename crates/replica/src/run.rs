@@ -125,6 +125,9 @@ fn run_here(
         Ok(live) => live,
         Err(failure) => return not_begun(failure, timer),
     };
+    if live.host().message.copies_ahead {
+        live.copy_ahead();
+    }
     let result = live.call(export).map_err(Fault::from_engine);
     let Some(trap) = uncounted(&result) else {
         return finish(live, place, result, spare);

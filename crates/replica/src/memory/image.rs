@@ -158,6 +158,45 @@ impl Image {
         Ok(changed)
     }
 
+    /// Pages that may be otherwise than in `base`, of which this is a fork; nothing where
+    /// that cannot be told, because it no longer has the layers of `base`.
+    pub fn changed_since(&self, base: &Self) -> Option<Vec<Pages>> {
+        let (common, above) = self.layers.split_at_checked(base.layers.len())?;
+        let same = common.iter().zip(&base.layers).all(|(one, other)| Arc::ptr_eq(one, other));
+        let pages = |above: &[Arc<Layer>]| {
+            above.iter().fold(Vec::new(), |pages, layer| union(&pages, &layer.ranges))
+        };
+        same.then(|| pages(above))
+    }
+
+    /// Visits those of `pages` that are otherwise than in `base`, in order.
+    ///
+    /// # Errors
+    ///
+    /// Whatever reading a file can meet.
+    pub fn differing(
+        &self,
+        base: &Self,
+        pages: &[Pages],
+        mut visit: impl FnMut(usize, &[u8]),
+    ) -> io::Result<()> {
+        let (mut now, mut before) = (Vec::new(), Vec::new());
+        for range in pages {
+            for start in range.clone().step_by(CHUNK) {
+                let part = start..range.end.min(start + CHUNK);
+                self.read(part.clone(), &mut now)?;
+                base.read(part.clone(), &mut before)?;
+                let both = now.chunks_exact(PAGE).zip(before.chunks_exact(PAGE));
+                for (page, (now, before)) in part.zip(both) {
+                    if now != before {
+                        visit(page, now);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes over the pages `changed` of `memory`, and its size. `memory` are the usable
     /// bytes of a mapping of this image, which may have grown; of its pages, only those
     /// in `written` were written, and those in `changed` are among them. Says whether

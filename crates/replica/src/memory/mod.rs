@@ -28,7 +28,7 @@ mod written;
 pub use creator::{Creator, prepare};
 pub use file::present;
 pub use image::{Image, Shown};
-pub use mapping::{Mapping, discard};
+pub use mapping::{Mapping, copy_ahead, discard};
 pub use written::written_pages;
 
 use crate::units::OS_PAGE;

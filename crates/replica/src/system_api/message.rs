@@ -129,6 +129,8 @@ pub struct Message {
     pub heap_limit: Bytes,
     /// Whether its calls of the System API are reported.
     pub reports_calls: bool,
+    /// Whether it writes to most pages of the heap.
+    pub copies_ahead: bool,
 }
 
 /// Whether the caller has been answered.

@@ -1,0 +1,201 @@
+//! How a fork differs from what it was forked from, as hashes.
+//!
+//! A query is a function of the module, of what the canister keeps, and of the message. So
+//! two forks of one canister that differ from it in the same way answer alike, and whoever
+//! has asked the one need not ask the other.
+
+use std::io;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::canister::{Canister, HostError};
+use crate::memory::Image;
+
+/// How a fork differs from the canister that it was forked from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// SHA-256 of all that its messages can find otherwise: pages of the heap and of stable
+    /// memory, sizes, globals, certified data, timer, time, version and cycles.
+    pub state: [u8; 32],
+    /// SHA-256 of the pages of stable memory that are otherwise, and of its size.
+    pub stable: [u8; 32],
+}
+
+impl Canister {
+    /// How this canister differs from `base`, of which it is a fork; nothing where it no
+    /// longer keeps what they have in common, as after an upgrade. Only pages whose content
+    /// is another count, not how it came to be so.
+    ///
+    /// # Errors
+    ///
+    /// If the host cannot read the canisters' memories.
+    pub fn difference(&self, base: &Self) -> Result<Option<Difference>, HostError> {
+        let hash = |canister: &Self| canister.module().map(crate::Module::hash);
+        if !Arc::ptr_eq(&self.settings, &base.settings) || hash(self) != hash(base) {
+            return Ok(None);
+        }
+        let Some(heap) = of_memory(&self.state.heap, &base.state.heap)? else {
+            return Ok(None);
+        };
+        let Some(stable) = of_memory(&self.state.stable, &base.state.stable)? else {
+            return Ok(None);
+        };
+        let small = (
+            &self.state.globals,
+            &self.state.certified_data,
+            self.state.timer,
+            self.time,
+            self.version,
+            self.balance.to_string(),
+        );
+        let small = serde_json::to_vec(&small).map_err(io::Error::from)?;
+        let state = Sha256::new().chain_update(heap).chain_update(stable).chain_update(small);
+        Ok(Some(Difference { state: state.finalize().into(), stable }))
+    }
+}
+
+fn of_memory(memory: &Image, base: &Image) -> io::Result<Option<[u8; 32]>> {
+    let Some(pages) = memory.changed_since(base) else {
+        return Ok(None);
+    };
+    let mut hash = Sha256::new().chain_update((memory.size() as u64).to_le_bytes());
+    memory.differing(base, &pages, |page, bytes| {
+        hash.update((page as u64).to_le_bytes());
+        hash.update(bytes);
+    })?;
+    Ok(Some(hash.finalize().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ic_principal::Principal;
+
+    use super::*;
+    use crate::{Module, Replica};
+
+    /// Writes the byte `argument[1]` at page `argument[0]` of the heap, of stable memory, or
+    /// of neither; `grow` grows stable memory; `forget` writes what is there already.
+    const MODULE: &str = r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
+        (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+        (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+        (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
+        (memory 2)
+        (func $take (call $argument (i32.const 0) (i32.const 0) (i32.const 2)))
+        (func $leave (i64.store (i32.const 0) (i64.const 0)) (call $reply))
+        (func (export "canister_init") (drop (call $grow (i64.const 2))))
+        (func (export "canister_update heap")
+            (call $take)
+            (i32.store8 (i32.mul (i32.load8_u (i32.const 0)) (i32.const 4096))
+                (i32.load8_u (i32.const 1)))
+            (call $leave))
+        (func (export "canister_update stable")
+            (call $take)
+            (call $write (i64.mul (i64.load8_u (i32.const 0)) (i64.const 4096))
+                (i64.const 1) (i64.const 1))
+            (call $leave))
+        (func (export "canister_update grow")
+            (drop (call $grow (i64.const 1)))
+            (call $reply))
+        (func (export "canister_update certify")
+            (call $certify (i32.const 0) (i32.const 1))
+            (call $reply))
+        (func (export "canister_update nothing") (call $reply)))"#;
+
+    fn canister() -> (Canister, Module) {
+        let replica = Replica::new(None).unwrap();
+        let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        let installed = canister.install(&module, Principal::anonymous(), &[]).unwrap();
+        installed.outcome.unwrap();
+        (canister, module)
+    }
+
+    fn sent(canister: &Canister, messages: &[(&str, [u8; 2])]) -> Canister {
+        let mut fork = canister.fork();
+        for (method, argument) in messages {
+            let done = fork.update(Principal::anonymous(), method, argument).unwrap();
+            done.outcome.unwrap();
+        }
+        fork
+    }
+
+    #[test]
+    fn the_same_messages_make_the_same_difference() {
+        let (base, _) = canister();
+        let messages = [("heap", [3, 7]), ("stable", [1, 9]), ("grow", [0, 0])];
+        let (one, other) = (sent(&base, &messages), sent(&base, &messages));
+        let difference = one.difference(&base).unwrap();
+        assert!(difference.is_some());
+        assert_eq!(difference, other.difference(&base).unwrap());
+    }
+
+    #[test]
+    fn each_part_of_a_state_makes_another_difference() {
+        let (base, _) = canister();
+        let all: [&[(&str, [u8; 2])]; 7] = [
+            &[("nothing", [0, 0])],
+            &[("nothing", [0, 0]), ("nothing", [0, 0])],
+            &[("heap", [3, 7])],
+            &[("heap", [3, 8])],
+            &[("heap", [4, 7])],
+            &[("certify", [0, 0])],
+            &[("stable", [1, 9])],
+        ];
+        let mut states = Vec::new();
+        let mut stables = Vec::new();
+        for messages in all {
+            let Difference { state, stable } =
+                sent(&base, messages).difference(&base).unwrap().unwrap();
+            assert!(!states.contains(&state), "{messages:?}");
+            states.push(state);
+            stables.push(stable);
+        }
+        let (last, others) = stables.split_last().unwrap();
+        assert!(others.iter().all(|stable| stable == &others[0]));
+        assert_ne!(last, &others[0]);
+        for messages in [[("stable", [1, 8])], [("stable", [2, 9])], [("grow", [0, 0])]] {
+            let found = sent(&base, &messages).difference(&base).unwrap().unwrap();
+            assert!(!stables.contains(&found.stable), "{messages:?}");
+            stables.push(found.stable);
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_was_is_no_difference() {
+        let (base, _) = canister();
+        let there_and_back =
+            sent(&base, &[("stable", [1, 9]), ("stable", [5, 1]), ("stable", [1, 0])]);
+        let straight = sent(&base, &[("nothing", [0, 0]), ("nothing", [0, 0]), ("stable", [5, 1])]);
+        assert_eq!(
+            there_and_back.difference(&base).unwrap().unwrap(),
+            straight.difference(&base).unwrap().unwrap()
+        );
+    }
+
+    #[test]
+    fn forks_of_forks_differ_from_the_first_too() {
+        let (base, _) = canister();
+        let middle = sent(&base, &[("stable", [1, 9])]);
+        let last = sent(&middle, &[("heap", [3, 7])]);
+        let straight = sent(&base, &[("stable", [1, 9]), ("heap", [3, 7])]);
+        assert_eq!(last.difference(&base).unwrap(), straight.difference(&base).unwrap());
+        assert_ne!(last.difference(&middle).unwrap(), last.difference(&base).unwrap());
+    }
+
+    #[test]
+    fn where_nothing_is_in_common_nothing_is_told() {
+        let (base, module) = canister();
+        let (stranger, _) = canister();
+        assert_eq!(stranger.difference(&base).unwrap(), None);
+        let mut upgraded = base.fork();
+        upgraded.upgrade(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+        assert_eq!(upgraded.difference(&base).unwrap(), None);
+        // The base has gone on.
+        let fork = base.fork();
+        let after = sent(&base, &[("heap", [3, 7])]);
+        assert_eq!(fork.difference(&after).unwrap(), None);
+    }
+}
