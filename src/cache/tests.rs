@@ -96,6 +96,7 @@ fn only_our_names_are_ours() {
         (name::module(&hash, &version), Kind::Module),
         (name::state(&hash, &version), Kind::State),
         (stamp(&name::state(&hash, &version)), Kind::Stamp),
+        (name::digests(&hash, &version), Kind::Digests),
     ] {
         assert_eq!(name::parse(&name), Some((kind, version.as_str())), "{name}");
     }
@@ -205,6 +206,7 @@ fn clearing_leaves_what_is_not_ours() {
     filled.file(&filled.state("a"), 0);
     filled.file(&stamp(&filled.state("a")), 0);
     filled.file(&stamp(&filled.state("b")), 0);
+    filled.file(&name::digests(&"c".repeat(64), &filled.versions.state), 0);
     filled.file(&name::module(&"d".repeat(64), &"9".repeat(16)), 0);
     filled.file(".stablebench-new", 0);
     filled.file("notes.txt", 0);

@@ -12,7 +12,7 @@ pub const LIMIT: &str = "STABLEBENCH_CACHE_LIMIT";
 pub struct ReplicaArgs {
     #[command(flatten)]
     pub cache: CacheFolderArgs,
-    /// Compile and populate everything anew, and keep nothing for later runs.
+    /// Compile, populate and read back everything anew, and keep nothing for later runs.
     #[arg(long)]
     pub no_cache: bool,
 }

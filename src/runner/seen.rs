@@ -84,3 +84,105 @@ impl Seen {
         new.then(|| earlier.chain(&self.here).map(|(key, digest)| (key.clone(), *digest)).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::replica::Answer;
+
+    /// A fork with that difference, if it tells.
+    struct Fork(Option<Difference>);
+
+    impl Messages for Fork {
+        fn update(&mut self, _: &str, _: &[u8]) -> Result<Answer> {
+            unreachable!()
+        }
+
+        fn query(&mut self, _: &str, _: &[u8]) -> Result<Answer> {
+            unreachable!()
+        }
+
+        fn upgrade(&mut self) -> Result<()> {
+            unreachable!()
+        }
+
+        fn difference(&self) -> Result<Option<Difference>> {
+            Ok(self.0)
+        }
+    }
+
+    fn fork(state: u8, stable: u8) -> Fork {
+        Fork(Some(Difference { state: [state; 32], stable: [stable; 32] }))
+    }
+
+    fn digest(rows: u64) -> Digest {
+        Digest { rows, low: 1, high: 2 }
+    }
+
+    /// Whether the rows were read.
+    fn reads(seen: &mut Seen, mut fork: Fork, alike: Alike, expected: Digest) -> bool {
+        let read = Cell::new(false);
+        let found = seen.read_back(&mut fork, alike, expected, |_| {
+            read.set(true);
+            Ok(expected)
+        });
+        assert_eq!(found.unwrap(), expected);
+        read.get()
+    }
+
+    #[test]
+    fn a_fork_that_is_alike_is_not_read_again() {
+        let mut seen = Seen::default();
+        assert!(reads(&mut seen, fork(1, 1), Alike::Whole, digest(5)));
+        assert!(!reads(&mut seen, fork(1, 1), Alike::Whole, digest(5)));
+        assert!(reads(&mut seen, fork(1, 1), Alike::Whole, digest(6)), "it must be another one");
+        assert!(reads(&mut seen, fork(2, 1), Alike::Whole, digest(5)));
+        assert!(reads(&mut seen, fork(3, 3), Alike::Stable, digest(5)));
+        assert!(!reads(&mut seen, fork(4, 3), Alike::Stable, digest(5)));
+        assert!(reads(&mut seen, fork(4, 3), Alike::Whole, digest(5)));
+        for _ in 0..2 {
+            assert!(reads(&mut seen, Fork(None), Alike::Stable, digest(5)), "nothing is known");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_or_is_wrong_is_not_known() {
+        let mut seen = Seen::default();
+        let failed = seen.read_back(&mut fork(1, 1), Alike::Whole, digest(5), |_| {
+            anyhow::bail!("the content is wrong")
+        });
+        assert!(failed.is_err());
+        assert!(reads(&mut seen, fork(1, 1), Alike::Stable, digest(5)));
+    }
+
+    #[test]
+    fn earlier_runs_tell_and_later_ones_are_told() {
+        let mut seen = Seen::default();
+        reads(&mut seen, fork(1, 1), Alike::Whole, digest(5));
+        let told = seen.news().unwrap();
+        let mut later = Seen::with(told.clone());
+        assert!(!reads(&mut later, fork(1, 1), Alike::Whole, digest(5)));
+        assert_eq!((later.known, later.asked), (1, 1));
+        assert_eq!(later.news(), None, "they know that");
+        assert!(!reads(&mut later, fork(9, 1), Alike::Stable, digest(5)), "known by the other");
+        assert!(reads(&mut later, fork(2, 2), Alike::Whole, digest(6)));
+        assert_eq!(later.news().unwrap().len(), 2);
+        later.forget();
+        assert!(reads(&mut later, fork(1, 1), Alike::Whole, digest(5)), "of another canister");
+        // Of a wrong digest the right one is told.
+        let wrong = told.keys().map(|state| (state.clone(), digest(4))).collect();
+        let mut later = Seen::with(wrong);
+        assert!(reads(&mut later, fork(1, 1), Alike::Whole, digest(5)));
+        assert_eq!(later.news(), Some(told));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let many = (0..MOST).map(|number| (number.to_string(), digest(1))).collect();
+        let mut seen = Seen::with(many);
+        reads(&mut seen, fork(1, 1), Alike::Whole, digest(5));
+        assert_eq!(seen.news().unwrap().len(), 1);
+    }
+}

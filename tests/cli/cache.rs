@@ -112,6 +112,40 @@ fn a_damaged_entry_is_made_anew_with_a_note() {
     }
 }
 
+/// What was read back is known by what forks differ in; whatever becomes of that, all is
+/// checked and the results are the same.
+#[test]
+fn what_was_read_back_is_known_and_may_be_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let known = |told: &str| told.matches("4 of 4 contents read back earlier").count();
+    let (expected, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(known(&told), 0, "{told}");
+    let (_, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(known(&told), 2, "{told}");
+    let path = with_end(&folder, "digests").remove(0);
+    let other = fs::read_to_string(with_end(&folder, "digests").remove(1)).unwrap();
+    let whole = fs::read_to_string(&path).unwrap();
+    for text in [&whole[..whole.len() / 2], "", &other] {
+        fs::write(&path, text).unwrap();
+        let (found, told) = run(SMALL, &[&cache], directory.path());
+        assert_eq!(told.matches("made anew").count(), 1, "{told}");
+        assert_eq!((known(&told), found == expected), (1, true), "{told}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+    }
+    // Digests that are others than they must be are none: the rows are read back.
+    fs::write(&path, whole.replace("\"rows\":30", "\"rows\":31")).unwrap();
+    let (found, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!((known(&told), found == expected), (1, true), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+    // Other cases add to what is known.
+    let (_, told) = run(SMALL, &[&cache, "--batches=7"], directory.path());
+    assert_eq!(told.matches("4 of 6 contents read back earlier").count(), 2, "{told}");
+    let (_, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(known(&told), 2, "{told}");
+}
+
 #[test]
 fn two_runs_at_once_do_not_harm_each_other() {
     let directory = tempfile::tempdir().unwrap();

@@ -132,6 +132,22 @@ fn a_query_leaves_no_trace() {
 }
 
 #[test]
+fn a_query_of_all_is_a_query() {
+    let mut canister = install(KEEPER);
+    keep(&mut canister, "keep", 7).outcome.unwrap();
+    for canister in [&canister, &canister.fork()] {
+        let argument = 9_u64.to_le_bytes();
+        let one = query(canister, "change", &argument);
+        let all = canister.query_all(CALLER, "change", &argument).unwrap();
+        assert!(one.memory.heap_written < all.memory.heap_written);
+        let pages = canister.heap_size().get() * 16;
+        assert_eq!(all.memory.heap_written.get(), pages, "each, whether or not it was written");
+        assert_eq!((one.instructions, one.outcome), (all.instructions, all.outcome));
+        holds(canister, 7, 2, 1);
+    }
+}
+
+#[test]
 fn forks_do_not_see_each_other() {
     let mut one = install(KEEPER);
     keep(&mut one, "keep", 1).outcome.unwrap();

@@ -2,7 +2,7 @@
 //!
 //! * [`items`]: keys and values;
 //! * [`order`]: the random order;
-//! * [`script`]: the same work in SQL;
+//! * [`mod@script`]: the same work in SQL;
 //! * [`model`]: what it must find.
 
 pub mod items;

@@ -10,7 +10,7 @@
 //! i, so that it is the same however operations are cut into messages.
 //!
 //! * [`operation`]: what operation i writes or looks up;
-//! * [`script`]: the same in SQL;
+//! * [`mod@script`]: the same in SQL;
 //! * [`model`]: what must be there afterwards, and what must be read;
 //! * [`keys`]: how many keys are there.
 

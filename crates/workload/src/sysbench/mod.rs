@@ -19,7 +19,7 @@
 //! * [`record`]: what rows hold;
 //! * [`shape`]: the shapes of keys;
 //! * [`schema`]: the tables in SQL;
-//! * [`script`]: actions in SQL;
+//! * [`mod@script`]: actions in SQL;
 //! * [`model`]: the same actions on maps, without SQL.
 
 pub mod action;

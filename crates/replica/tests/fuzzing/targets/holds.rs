@@ -125,6 +125,7 @@ fn query(target: &'static str, canister: &Canister, method: &str, argument: &[u8
     assert_eq!(execution.cycles.get(), 0);
     assert_eq!(Content::of(canister), before);
     same(&execution, &canister.fork().query(CALLER, method, argument).unwrap());
+    same(&execution, &canister.query_all(CALLER, method, argument).unwrap());
 }
 
 fn upgrade(target: &'static str, canister: &mut Canister, module: &Module, argument: &[u8]) {

@@ -98,6 +98,7 @@ impl Pair {
         let argument = told.argument();
         let execution = self.canister.query(CALLER, "look", &argument).unwrap();
         same(&execution, &self.canister.fork().query(CALLER, "look", &argument).unwrap());
+        same(&execution, &self.canister.query_all(CALLER, "look", &argument).unwrap());
         let mut state = self.model.state.clone();
         let (ended, done) = execute(&mut state, self.model.about(Mode::Query), told);
         self.held(&execution, told, Mode::Query, &ended, &done, &state);
