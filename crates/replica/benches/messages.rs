@@ -34,6 +34,14 @@ const CANISTER: &str = r#"(module
             (local.set $page (i32.sub (local.get $page) (i32.const 1)))
             (i32.store (i32.mul (local.get $page) (i32.const 4096)) (global.get $round))
             (br $next))))
+    (func $see (local $page i32)
+        (local.set $page (call $size))
+        (block $done (loop $next
+            (br_if $done (i32.eqz (local.get $page)))
+            (local.set $page (i32.sub (local.get $page) (i32.const 1)))
+            (global.set $round (i32.add (global.get $round)
+                (i32.load (i32.mul (local.get $page) (i32.const 4096)))))
+            (br $next))))
     (func $copy (param $size i64) (local $left i32)
         (local.set $left (i32.const 1000))
         (loop $next
@@ -45,6 +53,7 @@ const CANISTER: &str = r#"(module
     (func (export "canister_update nothing") (call $reply))
     (func (export "canister_query look") (call $reply))
     (func (export "canister_update touch") (call $touch) (call $reply))
+    (func (export "canister_query see_and_touch") (call $see) (call $touch) (call $reply))
     (func (export "canister_update touch_and_trap") (call $touch) (unreachable))
     (func (export "canister_update copy_8") (call $copy (i64.const 8)))
     (func (export "canister_update copy_64") (call $copy (i64.const 64)))
@@ -82,6 +91,18 @@ fn rollback(bencher: Bencher<'_, '_>, pages: usize) {
     let (mut canister, argument) = (small(), vec![0; pages]);
     bencher.counter(BytesCount::new(pages * 4_096)).bench_local(|| {
         canister.update(Principal::anonymous(), "touch_and_trap", &argument).unwrap()
+    });
+}
+
+/// Queries that read and then write 10 000 heap pages, as SQLite's cache does, on one thread and
+/// on two, each with a fork of its own.
+#[divan::bench(args = [false, true], threads = [1, 2], sample_count = 50)]
+fn query_of_all(bencher: Bencher<'_, '_>, copied_ahead: bool) {
+    let (mut canister, argument) = (small(), vec![0; 10_000]);
+    update(&mut canister, "touch", &argument);
+    let ask = if copied_ahead { Canister::query_all } else { Canister::query };
+    bencher.with_inputs(|| canister.fork()).bench_refs(|fork| {
+        ask(fork, Principal::anonymous(), "see_and_touch", &argument).unwrap().outcome.unwrap()
     });
 }
 
