@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use stablebench_protocol::Digest;
 
 use crate::progress::Progress;
-use crate::replica::{Canister, Replica};
+use crate::replica::{Canister, Replica, Trust};
 use crate::results::Held;
 
 pub use folder::{Entry, Folder};
@@ -85,11 +85,12 @@ impl Cache {
         replica: &dyn Replica,
         wasm: &[u8],
         setup: &Setup,
+        trust: Trust,
         plausible: impl FnOnce(&Held) -> bool,
     ) -> Option<(Box<dyn Canister>, Held)> {
         let (name, path) = self.place(setup);
         let loaded = || -> Result<_> {
-            let Some((canister, note)) = replica.load(wasm, &path)? else {
+            let Some((canister, note)) = replica.load(wasm, &path, trust)? else {
                 return Ok(None);
             };
             let note: Note = serde_json::from_str(&note).context("its note cannot be read")?;

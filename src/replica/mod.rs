@@ -29,9 +29,23 @@ pub trait Replica: Sync {
 
     /// A canister with that module as [`Canister::save`] has saved it, and the note; nothing
     /// where there is no such file, or where the replica cannot do this.
-    fn load(&self, _wasm: &[u8], _path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
+    fn load(
+        &self,
+        _wasm: &[u8],
+        _path: &Path,
+        _trust: Trust,
+    ) -> Result<Option<(Box<dyn Canister>, String)>> {
         Ok(None)
     }
+}
+
+/// What of a saved canister is taken on trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// That memories are whole which the file system says were not written since.
+    Stamp,
+    /// Nothing: the memories are read and held against their checksums.
+    Nothing,
 }
 
 /// Which replica it was.

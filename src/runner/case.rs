@@ -5,7 +5,6 @@ use stablebench_protocol::{Engine, Measurement, Operation, Work, Worked};
 
 use super::Runner;
 use super::content::Known;
-use super::seen::Alike;
 use super::spread::spread;
 use super::store::Populated;
 use crate::interrupt;
@@ -74,8 +73,7 @@ impl Runner<'_> {
         };
         check_rows(content, plan.payload, &operation, &detail)?;
         if work.verb.writes() {
-            detail.digest =
-                Some(self.check_after(&mut *fork, &known, &operation, (seen, Alike::Whole))?);
+            detail.digest = Some(self.check_after(&mut *fork, &known, &operation, seen)?);
         }
         Ok(Measured {
             instructions,
@@ -109,7 +107,7 @@ impl Runner<'_> {
         let (worked, _) =
             send(&mut *fork, Sent::Update, engine, operation.clone(), work.transaction, true)?;
         if work.verb.writes() {
-            self.check_after(&mut *fork, &known, &operation, (seen, Alike::Stable))?;
+            self.check_after(&mut *fork, &known, &operation, seen)?;
         }
         spread(&worked.each, task::ids(rows)).map(Some)
     }

@@ -7,7 +7,7 @@ use stablebench_protocol::{
 use stablebench_workload::Ids;
 
 use super::Runner;
-use super::seen::{Alike, Seen};
+use super::seen::Seen;
 use crate::interrupt;
 use crate::progress::Step;
 use crate::replica::{Cost, Messages, query, query_all, update};
@@ -99,7 +99,7 @@ impl Runner<'_> {
         fork: &mut dyn Messages,
         store: &Known<'_>,
         operation: &Operation,
-        seen: (&mut Seen, Alike),
+        seen: &mut Seen,
     ) -> Result<Digest> {
         let Known { engine, payload, content, digest } = *store;
         let all = digest_after(digest, operation, payload);
@@ -108,8 +108,7 @@ impl Runner<'_> {
             let most = Some(around.digest.rows);
             return self.read_back(fork, engine, around.position, most, around.digest);
         }
-        let (seen, alike) = seen;
-        seen.read_back(fork, alike, all, |fork| self.check(fork, engine, all))
+        seen.read_back(fork, all, |fork| self.check(fork, engine, all))
     }
 
     /// Reads all rows back and compares them with what must be there.

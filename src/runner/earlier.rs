@@ -8,7 +8,7 @@ use stablebench_workload::Tables;
 use super::seen::Seen;
 use super::{Runner, lock};
 use crate::cache::{Setup, Stored};
-use crate::replica::Canister;
+use crate::replica::{Canister, Trust};
 use crate::results::Held;
 use crate::suites::lane::Lane;
 use crate::suites::users::StorePlan;
@@ -34,7 +34,9 @@ impl Runner<'_> {
     ) -> Option<(Box<dyn Canister>, Held)> {
         let setup = self.setup(Stored::users(plan));
         let is_it = |held: &Held| held.digest == digest;
-        let (canister, held) = self.cache?.take(self.replica, self.wasm, &setup, is_it)?;
+        // Its forks may not be read back, which would find what a stamp does not tell of.
+        let trust = Trust::Nothing;
+        let (canister, held) = self.cache?.take(self.replica, self.wasm, &setup, trust, is_it)?;
         Some((canister, Held { wall_milliseconds: self.wall_milliseconds(began), ..held }))
     }
 
@@ -76,7 +78,7 @@ impl Runner<'_> {
             }
             held.digest == tables.content()
         };
-        let (canister, held) = cache.take(self.replica, self.wasm, setup, is_it)?;
+        let (canister, held) = cache.take(self.replica, self.wasm, setup, Trust::Stamp, is_it)?;
         Some(EarlierLane { canister, held, tables })
     }
 

@@ -4,8 +4,6 @@
 //! alone. So a fork that differs from the populated canister as one did whose rows were read
 //! back, byte for byte, holds the same rows.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use stablebench_protocol::Digest;
 
@@ -18,24 +16,14 @@ const MOST: usize = 4_096;
 /// Digests of forks of a populated canister, by what makes them differ from it.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// By the whole difference: of earlier runs and of this one.
+    /// Of earlier runs.
     earlier: Digests,
+    /// Of this one.
     here: Digests,
-    /// By the difference of stable memory alone; of this run.
-    stable: BTreeMap<[u8; 32], Digest>,
     /// How many forks were not read back because an earlier run had done that.
     pub known: u64,
-    /// How many forks of cases were looked at.
+    /// How many forks there were to read back.
     pub asked: u64,
-}
-
-/// What two forks must have in common to hold the same rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alike {
-    /// Everything.
-    Whole,
-    /// Stable memory: they did the same work, of which one kept a record on its heap.
-    Stable,
 }
 
 impl Seen {
@@ -48,25 +36,20 @@ impl Seen {
     pub(super) fn read_back(
         &mut self,
         fork: &mut dyn Messages,
-        alike: Alike,
         expected: Digest,
         read_back: impl FnOnce(&mut dyn Messages) -> Result<Digest>,
     ) -> Result<Digest> {
-        let Some(Difference { state, stable }) = fork.difference()? else {
+        self.asked += 1;
+        let Some(Difference(hash)) = fork.difference()? else {
             return read_back(fork);
         };
-        let state: String = state.iter().map(|byte| format!("{byte:02x}")).collect();
+        let state: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let is_it = |known: Option<&Digest>| known == Some(&expected);
-        if alike == Alike::Stable && is_it(self.stable.get(&stable)) {
-            return Ok(expected);
-        }
-        self.asked += 1;
         if is_it(self.earlier.get(&state)) {
             self.known += 1;
         } else if !is_it(self.here.get(&state)) {
             read_back(fork)?;
         }
-        self.stable.insert(stable, expected);
         self.here.insert(state, expected);
         Ok(expected)
     }
@@ -113,8 +96,8 @@ mod tests {
         }
     }
 
-    fn fork(state: u8, stable: u8) -> Fork {
-        Fork(Some(Difference { state: [state; 32], stable: [stable; 32] }))
+    fn fork(state: u8) -> Fork {
+        Fork(Some(Difference([state; 32])))
     }
 
     fn digest(rows: u64) -> Digest {
@@ -122,9 +105,9 @@ mod tests {
     }
 
     /// Whether the rows were read.
-    fn reads(seen: &mut Seen, mut fork: Fork, alike: Alike, expected: Digest) -> bool {
+    fn reads(seen: &mut Seen, mut fork: Fork, expected: Digest) -> bool {
         let read = Cell::new(false);
-        let found = seen.read_back(&mut fork, alike, expected, |_| {
+        let found = seen.read_back(&mut fork, expected, |_| {
             read.set(true);
             Ok(expected)
         });
@@ -135,46 +118,41 @@ mod tests {
     #[test]
     fn a_fork_that_is_alike_is_not_read_again() {
         let mut seen = Seen::default();
-        assert!(reads(&mut seen, fork(1, 1), Alike::Whole, digest(5)));
-        assert!(!reads(&mut seen, fork(1, 1), Alike::Whole, digest(5)));
-        assert!(reads(&mut seen, fork(1, 1), Alike::Whole, digest(6)), "it must be another one");
-        assert!(reads(&mut seen, fork(2, 1), Alike::Whole, digest(5)));
-        assert!(reads(&mut seen, fork(3, 3), Alike::Stable, digest(5)));
-        assert!(!reads(&mut seen, fork(4, 3), Alike::Stable, digest(5)));
-        assert!(reads(&mut seen, fork(4, 3), Alike::Whole, digest(5)));
+        assert!(reads(&mut seen, fork(1), digest(5)));
+        assert!(!reads(&mut seen, fork(1), digest(5)));
+        assert!(reads(&mut seen, fork(1), digest(6)), "it must be another one");
+        assert!(reads(&mut seen, fork(2), digest(5)));
         for _ in 0..2 {
-            assert!(reads(&mut seen, Fork(None), Alike::Stable, digest(5)), "nothing is known");
+            assert!(reads(&mut seen, Fork(None), digest(5)), "nothing is known");
         }
     }
 
     #[test]
     fn what_could_not_be_read_or_is_wrong_is_not_known() {
         let mut seen = Seen::default();
-        let failed = seen.read_back(&mut fork(1, 1), Alike::Whole, digest(5), |_| {
-            anyhow::bail!("the content is wrong")
-        });
+        let failed =
+            seen.read_back(&mut fork(1), digest(5), |_| anyhow::bail!("the content is wrong"));
         assert!(failed.is_err());
-        assert!(reads(&mut seen, fork(1, 1), Alike::Stable, digest(5)));
+        assert!(reads(&mut seen, fork(1), digest(5)));
     }
 
     #[test]
     fn earlier_runs_tell_and_later_ones_are_told() {
         let mut seen = Seen::default();
-        reads(&mut seen, fork(1, 1), Alike::Whole, digest(5));
+        reads(&mut seen, fork(1), digest(5));
         let told = seen.news().unwrap();
         let mut later = Seen::with(told.clone());
-        assert!(!reads(&mut later, fork(1, 1), Alike::Whole, digest(5)));
+        assert!(!reads(&mut later, fork(1), digest(5)));
         assert_eq!((later.known, later.asked), (1, 1));
         assert_eq!(later.news(), None, "they know that");
-        assert!(!reads(&mut later, fork(9, 1), Alike::Stable, digest(5)), "known by the other");
-        assert!(reads(&mut later, fork(2, 2), Alike::Whole, digest(6)));
+        assert!(reads(&mut later, fork(2), digest(6)));
         assert_eq!(later.news().unwrap().len(), 2);
         later.forget();
-        assert!(reads(&mut later, fork(1, 1), Alike::Whole, digest(5)), "of another canister");
+        assert!(reads(&mut later, fork(1), digest(5)), "of another canister");
         // Of a wrong digest the right one is told.
         let wrong = told.keys().map(|state| (state.clone(), digest(4))).collect();
         let mut later = Seen::with(wrong);
-        assert!(reads(&mut later, fork(1, 1), Alike::Whole, digest(5)));
+        assert!(reads(&mut later, fork(1), digest(5)));
         assert_eq!(later.news(), Some(told));
     }
 
@@ -182,7 +160,7 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let many = (0..MOST).map(|number| (number.to_string(), digest(1))).collect();
         let mut seen = Seen::with(many);
-        reads(&mut seen, fork(1, 1), Alike::Whole, digest(5));
+        reads(&mut seen, fork(1), digest(5));
         assert_eq!(seen.news().unwrap().len(), 1);
     }
 }

@@ -146,6 +146,35 @@ fn what_was_read_back_is_known_and_may_be_lost() {
     assert_eq!(known(&told), 2, "{told}");
 }
 
+/// Where contents are known nothing is read back, so nothing but its checksums can tell that a
+/// populated canister is not what it was.
+#[test]
+#[cfg(target_os = "linux")]
+fn damage_that_the_stamp_does_not_tell_of_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let (expected, _) = run(SMALL, &[&cache], directory.path());
+    let path = with_end(&folder, "state").remove(0);
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[last] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let stamp = path.with_extension("stamp");
+    let mut says: serde_json::Value = serde_json::from_slice(&fs::read(&stamp).unwrap()).unwrap();
+    let now = fs::metadata(&path).unwrap();
+    says["modified"] = serde_json::json!([now.mtime(), now.mtime_nsec()]);
+    says["changed"] = serde_json::json!([now.ctime(), now.ctime_nsec()]);
+    assert_eq!(
+        (says["inode"].as_u64(), says["bytes"].as_u64()),
+        (Some(now.ino()), Some(now.len()))
+    );
+    fs::write(&stamp, says.to_string()).unwrap();
+    let (found, told) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(told.matches("its memories").count(), 1, "{told}");
+    assert_eq!((earlier(&told), found == expected), (1, true), "{told}");
+}
+
 #[test]
 fn two_runs_at_once_do_not_harm_each_other() {
     let directory = tempfile::tempdir().unwrap();

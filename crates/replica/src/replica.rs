@@ -15,7 +15,7 @@ use crate::instrument::Metering;
 use crate::limits::DEFAULT_WASM_MEMORY_LIMIT;
 use crate::module::{Module, Prepared, first_canister};
 use crate::reject::Reject;
-use crate::saved::{self, LoadError};
+use crate::saved::{self, LoadError, Stamps};
 use crate::system_api::host::{Host, link};
 use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
@@ -157,7 +157,20 @@ impl Replica {
         path: &Path,
         module: &Module,
     ) -> Result<(Canister, String), LoadError> {
-        saved::load_stamped(path, module)
+        saved::load_noted(path, module, Stamps::Believed)
+    }
+
+    /// As [`Replica::load_stamped`], but the memories are read and checked in any case.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Replica::load_stamped`].
+    pub fn load_checked(
+        &self,
+        path: &Path,
+        module: &Module,
+    ) -> Result<(Canister, String), LoadError> {
+        saved::load_noted(path, module, Stamps::Ignored)
     }
 
     /// A canister without a module, with settings as PocketIC gives the first

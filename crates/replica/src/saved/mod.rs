@@ -133,8 +133,19 @@ pub(crate) fn load(
     open(&file, header, &places, module)
 }
 
+/// Whether a stamp may stand for reading the memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamps {
+    Believed,
+    Ignored,
+}
+
 /// Loads a canister with that module, and the note in it.
-pub(crate) fn load_stamped(path: &Path, module: &Module) -> Result<(Canister, String), LoadError> {
+pub(crate) fn load_noted(
+    path: &Path,
+    module: &Module,
+    stamps: Stamps,
+) -> Result<(Canister, String), LoadError> {
     let file = File::open(path)?;
     // Before anything is read: what changes later is found next time.
     let now = Stamp::of(&file)?;
@@ -142,7 +153,7 @@ pub(crate) fn load_stamped(path: &Path, module: &Module) -> Result<(Canister, St
     if cache::hex_of(&header.module_hash) != Some(module.hash()) {
         return Err(LoadError::Damaged("it is that of another module"));
     }
-    if now.is_some() && now == Stamp::read(path) {
+    if stamps == Stamps::Believed && now.is_some() && now == Stamp::read(path) {
         stamp::touch(path);
     } else {
         let found = checksums(&file, &header, &places).map_err(|error| match error.kind() {

@@ -161,6 +161,12 @@ fn a_stamp_saves_reading_the_memories() {
     assert!(replica.load_stamped(&path, &module).is_err());
     Stamp::of(&File::open(&path).unwrap()).unwrap().unwrap().write(&path).unwrap();
     assert!(replica.load_stamped(&path, &module).is_ok(), "the stamp is believed");
+    assert!(replica.load_checked(&path, &module).is_err(), "the stamp is ignored");
+    bytes[last] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(replica.load_checked(&path, &module).is_ok());
+    bytes[last] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
 
     for text in ["", "{}", "nonsense"] {
         std::fs::write(&stamp, text).unwrap();
