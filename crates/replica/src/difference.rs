@@ -70,15 +70,17 @@ mod tests {
     use super::*;
     use crate::{Module, Replica};
 
-    /// `heap` and `stable` write the byte `argument[1]` at page `argument[0]`, and leave no
-    /// other trace on the heap.
+    /// Each method sets something to the byte `argument[1]`, the memories at page
+    /// `argument[0]`, and leaves no other trace.
     const MODULE: &str = r#"(module
         (import "ic0" "msg_reply" (func $reply))
         (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
         (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
         (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
         (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
+        (import "ic0" "global_timer_set" (func $timer (param i64) (result i64)))
         (memory 2)
+        (global $global (mut i32) (i32.const 0))
         (func $take (call $argument (i32.const 0) (i32.const 0) (i32.const 2)))
         (func $leave (i64.store (i32.const 0) (i64.const 0)) (call $reply))
         (func (export "canister_init") (drop (call $grow (i64.const 2))))
@@ -93,11 +95,21 @@ mod tests {
                 (i64.const 1) (i64.const 1))
             (call $leave))
         (func (export "canister_update grow")
-            (drop (call $grow (i64.const 1)))
-            (call $reply))
+            (call $take)
+            (drop (call $grow (i64.load8_u (i32.const 1))))
+            (call $leave))
+        (func (export "canister_update global")
+            (call $take)
+            (global.set $global (i32.load8_u (i32.const 1)))
+            (call $leave))
+        (func (export "canister_update timer")
+            (call $take)
+            (drop (call $timer (i64.load8_u (i32.const 1))))
+            (call $leave))
         (func (export "canister_update certify")
-            (call $certify (i32.const 0) (i32.const 1))
-            (call $reply))
+            (call $take)
+            (call $certify (i32.const 1) (i32.const 1))
+            (call $leave))
         (func (export "canister_update nothing") (call $reply)))"#;
 
     fn canister() -> (Canister, Module) {
@@ -121,33 +133,44 @@ mod tests {
     #[test]
     fn the_same_messages_make_the_same_difference() {
         let (base, _) = canister();
-        let messages = [("heap", [3, 7]), ("stable", [1, 9]), ("grow", [0, 0])];
+        let messages = [("heap", [3, 7]), ("stable", [1, 9]), ("grow", [0, 1])];
         let (one, other) = (sent(&base, &messages), sent(&base, &messages));
         let difference = one.difference(&base).unwrap();
         assert!(difference.is_some());
         assert_eq!(difference, other.difference(&base).unwrap());
     }
 
+    /// Of two forks that differ in nothing else: they did as many instructions.
     #[test]
     fn each_part_of_a_state_makes_another_difference() {
         let (base, _) = canister();
-        let all: [&[(&str, [u8; 2])]; 10] = [
-            &[("nothing", [0, 0])],
-            &[("nothing", [0, 0]), ("nothing", [0, 0])],
-            &[("heap", [3, 7])],
-            &[("heap", [3, 8])],
-            &[("heap", [4, 7])],
-            &[("certify", [0, 0])],
-            &[("stable", [1, 9])],
-            &[("stable", [1, 8])],
-            &[("stable", [2, 9])],
-            &[("grow", [0, 0])],
+        let pairs = [
+            ("heap", [3, 7], [3, 8]),
+            ("heap", [3, 7], [4, 7]),
+            ("stable", [1, 7], [1, 8]),
+            ("stable", [1, 7], [2, 7]),
+            ("grow", [0, 1], [0, 2]),
+            ("global", [0, 1], [0, 2]),
+            ("timer", [0, 1], [0, 2]),
+            ("certify", [0, 1], [0, 2]),
         ];
-        let mut found = Vec::new();
-        for messages in all {
-            let difference = sent(&base, messages).difference(&base).unwrap().unwrap();
-            assert!(!found.contains(&difference), "{messages:?}");
-            found.push(difference);
+        for (method, one, other) in pairs {
+            let [one, other] = [one, other].map(|argument| sent(&base, &[(method, argument)]));
+            assert_eq!(one.balance(), other.balance(), "{method}");
+            let difference = |fork: &Canister| fork.difference(&base).unwrap().unwrap();
+            assert_ne!(difference(&one), difference(&other), "{method}");
+        }
+        type Change = fn(&mut Canister);
+        let changes: [Change; 3] = [
+            |canister| canister.time += 1,
+            |canister| canister.version += 1,
+            |canister| canister.balance = crate::Cycles(canister.balance.get() - 1),
+        ];
+        let unchanged = base.fork().difference(&base).unwrap().unwrap();
+        for change in changes {
+            let mut fork = base.fork();
+            change(&mut fork);
+            assert_ne!(fork.difference(&base).unwrap().unwrap(), unchanged);
         }
     }
 
