@@ -42,7 +42,7 @@ fmt-check:
 
 # Lint what runs here, then the canister.
 lint:
-    cargo clippy --release --workspace --exclude stablebench-bench --all-features --all-targets -- -D warnings
+    cargo clippy --release --workspace --exclude stablebench-bench --exclude stablebench-bench-vfs --all-features --all-targets -- -D warnings
     cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
 
 # Check licences, advisories and sources of dependencies, where cargo-deny is installed.

@@ -1,13 +1,13 @@
-//! Builds a canister: `cargo build` for WASI, then the WASI calls replaced by
-//! ones that work on the IC, and the interface attached.
+//! Builds a canister with `cargo build`. In one that is built for WASI, the calls of WASI
+//! are replaced by ones that work on the IC.
 //!
 //! ```text
 //!   cargo build --target wasm32-wasip1 --profile canister
 //!     → wasi2ic → target/canisters/NAME.wasm, NAME.stamp
 //! ```
 //!
-//! Cargo knows whether the sources changed; the stamp is the hash of what
-//! `wasi2ic` was last given, so that it runs only when that changed.
+//! Cargo knows whether the sources changed; the stamp is the hash of what it last left, so
+//! that `wasi2ic` runs only when that changed.
 
 use std::env;
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ pub fn build(source: Source, progress: &Progress) -> Result<Built> {
     let hash = format!("{:x}", Sha256::digest(&input));
     if !(path.is_file() && fs::read_to_string(&stamp).is_ok_and(|old| old == hash)) {
         let step = progress.spinner(&format!("converting {} for the IC", source.name));
-        let wasm = convert(&input).with_context(|| format!("converting {}", source.name))?;
+        let wasm = convert(input).with_context(|| format!("converting {}", source.name))?;
         write(&path, &wasm)?;
         write(&stamp, hash.as_bytes())?;
         step.done("");
@@ -151,9 +151,13 @@ fn target_directory() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// Replaces WASI calls; what then still imports them could not be installed.
-fn convert(wasm: &[u8]) -> Result<Vec<u8>> {
-    let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(wasm)?;
+/// Replaces WASI calls where there are such; what then still imports something else could
+/// not be installed.
+fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
+    let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(&wasm)?;
+    if module.imports.iter().all(|import| import.module == "ic0") {
+        return Ok(wasm);
+    }
     wasi2ic::process_module(&mut module);
     if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
         bail!("the module still imports {}::{}", import.module, import.name);

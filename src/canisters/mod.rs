@@ -19,13 +19,21 @@ pub struct Source {
 }
 
 /// Every canister.
-pub const SOURCES: &[Source] = &[BENCH];
+pub const SOURCES: &[Source] = &[BENCH, BENCH_VFS];
 
 /// StableBTreeMap and SQLite through `ic-rusqlite`.
 pub const BENCH: Source = Source {
     name: "bench",
     package: "stablebench-bench",
     target: "wasm32-wasip1",
+    candid: "canisters/bench/bench.did",
+};
+
+/// SQLite through `ic-sqlite-vfs`.
+pub const BENCH_VFS: Source = Source {
+    name: "bench_vfs",
+    package: "stablebench-bench-vfs",
+    target: "wasm32-unknown-unknown",
     candid: "canisters/bench/bench.did",
 };
 

@@ -4,7 +4,7 @@ use crate::allocator::Chunks;
 use crate::manager::{self, Virtual, WASM_PAGE_BYTES};
 use ic_stable_structures::btreemap::Iter;
 use ic_stable_structures::{BTreeMap, Memory};
-use stablebench_harness::KeyValue;
+use stablebench_harness::{Done, Failed, KeyValue, Writes};
 use stablebench_protocol::Result;
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
@@ -83,32 +83,8 @@ impl KeyValue for Btree {
         self.memory.size() * WASM_PAGE_BYTES
     }
 
-    fn allocated_units(&mut self) -> Result<u64> {
-        Ok(Chunks::read(&self.memory).map_or(0, |chunks| chunks.number))
-    }
-
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        let map = self.map();
-        rows.each(|id| {
-            map.insert(id, payload.to_owned());
-        });
-        Ok(())
-    }
-
-    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.insert(rows, payload)
-    }
-
-    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.insert(rows, payload)
-    }
-
-    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
-        let map = self.map();
-        rows.each(|id| {
-            map.remove(&id);
-        });
-        Ok(())
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        work(self).map_err(Failed::kept)
     }
 
     fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
@@ -157,6 +133,36 @@ impl KeyValue for Btree {
 
     fn reset(&mut self) -> Result<()> {
         self.map().clear_new();
+        Ok(())
+    }
+}
+
+impl Writes for Btree {
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(Chunks::read(&self.memory).map_or(0, |chunks| chunks.number))
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        let map = self.map();
+        rows.each(|id| {
+            map.insert(id, payload.to_owned());
+        });
+        Ok(())
+    }
+
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.insert(rows, payload)
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.insert(rows, payload)
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        let map = self.map();
+        rows.each(|id| {
+            map.remove(&id);
+        });
         Ok(())
     }
 }

@@ -17,23 +17,25 @@
 
 mod allocator;
 mod btree;
-mod crates;
-mod library;
 mod manager;
 mod points;
 mod records;
 mod sqlite;
 
 use btree::Btree;
-use manager::SettingsMemory;
 use points::Stores;
 use records::BtreeRecords;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
 use stablebench_harness::{Canister, Database, KeyValue, Points, Records, Sql};
+use stablebench_harness::{crate_versions, managed};
 use stablebench_protocol::{CrateVersion, Cuckoo, Error, Occupant, SqliteDescription, Storage};
 
 stablebench_harness::canister!(Bench);
+
+/// The crates that decide what the engines cost.
+const CRATES: [&str; 6] =
+    ["ic-cdk", "ic-rusqlite", "ic-stable-structures", "ic-wasi-polyfill", "rusqlite", "stable-fs"];
 
 /// What `dfx` and `icp` show of the canister.
 #[used]
@@ -122,26 +124,26 @@ impl Canister for Bench {
     }
 
     fn sqlite_description(&self) -> Option<SqliteDescription> {
-        Some(library::describe())
+        Some(sqlite::describe())
     }
 
     fn crates(&self) -> Vec<CrateVersion> {
-        crates::versions()
+        crate_versions(&CRATES)
     }
 
     fn save(&mut self, payload_bytes: u32) -> Result<()> {
         let state = self.sqlite.state(payload_bytes);
         if self.managed {
             self.sqlite.close();
-            SettingsMemory::open().save(&state)
+            manager::settings().save(&state)
         } else {
             self.floor.save(state)
         }
     }
 
     fn load(&mut self) -> u32 {
-        self.managed = manager::owns_stable_memory();
-        let state = if self.managed { SettingsMemory::open().load() } else { self.floor.load() };
+        self.managed = managed::owns_stable_memory();
+        let state = if self.managed { manager::settings().load() } else { self.floor.load() };
         let state = state.unwrap_or_default();
         self.sqlite = Sqlite::restore(&state);
         state.payload_bytes

@@ -1,4 +1,4 @@
-use crate::{KeyValue, Records};
+use crate::{Done, Failed, KeyValue, Records, Writes};
 use stablebench_protocol::{Error, Result};
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
@@ -74,36 +74,9 @@ impl<R: Records> KeyValue for ById<R> {
         self.0.cache_bytes()
     }
 
-    fn allocated_units(&mut self) -> Result<u64> {
-        self.0.allocated_units()
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.0.begin()
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.0.commit()
-    }
-
-    fn rollback(&mut self, because: &Error) -> bool {
-        self.0.rollback(because)
-    }
-
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.put(rows, payload)
-    }
-
-    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.put(rows, payload)
-    }
-
-    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.put(rows, payload)
-    }
-
-    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
-        rows.try_each(|id| self.0.delete(&key(id)))
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        let outcome = self.0.begin().and_then(|()| work(self)).and_then(|()| self.0.commit());
+        outcome.map_err(|because| Failed { undone: self.0.rollback(&because), because })
     }
 
     fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
@@ -157,5 +130,27 @@ impl<R: Records> KeyValue for ById<R> {
 
     fn reset(&mut self) -> Result<()> {
         self.0.clear()
+    }
+}
+
+impl<R: Records> Writes for ById<R> {
+    fn allocated_units(&mut self) -> Result<u64> {
+        self.0.allocated_units()
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.put(rows, payload)
+    }
+
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.put(rows, payload)
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.put(rows, payload)
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        rows.try_each(|id| self.0.delete(&key(id)))
     }
 }

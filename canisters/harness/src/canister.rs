@@ -1,7 +1,7 @@
-use crate::{KeyValue, Points, Pragmas, Records, Sql};
+use crate::{KeyValue, Points, Records, Sql};
 use stablebench_protocol::{
-    CrateVersion, Cuckoo, Engine, Error, Occupant, Result, SqliteDescription, SqliteSettings,
-    Storage,
+    CrateVersion, Cuckoo, Engine, Error, Occupant, Result, SqliteConfig, SqliteDescription,
+    SqliteSettings, Storage,
 };
 
 /// A canister: which engines it has, and where its state goes at an upgrade.
@@ -77,12 +77,13 @@ pub trait Canister {
 
 /// What an SQL database can do beside what [`KeyValue`] asks for.
 pub trait Database {
-    /// Closes the connection and opens it with other settings; answers those in effect.
+    /// Closes the connection and opens it with other settings, what is left out being the
+    /// library's defaults; answers those in effect.
     ///
     /// # Errors
     ///
     /// Where a setting was not taken; then the settings are as before.
-    fn configure(&mut self, pragmas: Pragmas) -> Result<SqliteSettings>;
+    fn configure(&mut self, config: SqliteConfig) -> Result<SqliteSettings>;
 
     /// The settings in effect. Opens the connection where it is closed.
     ///

@@ -22,8 +22,8 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty) => {
         use stablebench_protocol::{
-            Description, DigestPart, Engine, Inspected, Job, Measurement, Part, Performed, Result,
-            SqliteConfig, SqliteSettings, Work, Worked,
+            Description, DigestPart, Engine, Inspected, Job, Measurement, Part, Performed,
+            PhaseCost, Result, SqliteConfig, SqliteSettings, Work, Worked,
         };
 
         thread_local! {
@@ -50,6 +50,11 @@ macro_rules! canister {
         #[ic_cdk::update]
         fn perform(part: Part) -> Result<Performed> {
             controlled(|host| host.perform(&part))
+        }
+
+        #[ic_cdk::update]
+        fn phases(part: Part) -> Result<Vec<PhaseCost>> {
+            controlled(|host| host.phases(&part))
         }
 
         #[ic_cdk::query]

@@ -6,10 +6,9 @@ use std::ops::ControlFlow;
 /// An engine: rows of an id and a text.
 ///
 /// [`Host`](crate::Host) calls the methods of a message in this order:
-/// `prepare`, `admit`, what looks at ids, `settle`, and then the methods of work, measured;
-/// those that write between `begin` and `commit`. The work can rely on the checks: ids to
-/// insert are not there, ids to update or delete are there, ids to insert or delete are
-/// named once.
+/// `prepare`, `admit`, what looks at ids, `settle`, and then the methods of work, measured.
+/// The work can rely on the checks: ids to insert are not there, ids to update or delete
+/// are there, ids to insert or delete are named once.
 pub trait KeyValue {
     /// Makes ready what the work must not pay for, such as creating a table.
     ///
@@ -84,65 +83,12 @@ pub trait KeyValue {
         0
     }
 
-    /// How many units of storage are in use: pages of a database, nodes of a tree, or what
-    /// stable memory grows by. Asked between operations of work, but not measured.
+    /// Work: what `work` does, in one transaction where the engine has such.
     ///
     /// # Errors
     ///
-    /// The engine's.
-    fn allocated_units(&mut self) -> Result<u64>;
-
-    /// Work: begins a transaction, where the engine has such.
-    ///
-    /// # Errors
-    ///
-    /// The engine's.
-    fn begin(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Work: ends a transaction.
-    ///
-    /// # Errors
-    ///
-    /// The engine's; then `rollback` is called.
-    fn commit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Undoes everything since `begin` because of an error, and tells whether it did. An
-    /// engine without transactions undoes the call that failed by itself, and none before.
-    fn rollback(&mut self, _because: &Error) -> bool {
-        false
-    }
-
-    /// Work: adds rows.
-    ///
-    /// # Errors
-    ///
-    /// The engine's; then no row was added, or `rollback` removes them.
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
-
-    /// Work: adds rows, or replaces their texts where they are there.
-    ///
-    /// # Errors
-    ///
-    /// The engine's; then no row was changed, or `rollback` restores them.
-    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
-
-    /// Work: replaces the texts of rows.
-    ///
-    /// # Errors
-    ///
-    /// The engine's; then no row was changed, or `rollback` restores them.
-    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
-
-    /// Work: removes rows.
-    ///
-    /// # Errors
-    ///
-    /// The engine's; then no row was removed, or `rollback` restores them.
-    fn delete(&mut self, rows: Selected<'_>) -> Result<()>;
+    /// The engine's, and those of the work.
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done;
 
     /// Work: looks rows up one by one and copies their texts; answers those that are there.
     ///
@@ -193,4 +139,68 @@ pub trait KeyValue {
     ///
     /// The engine's.
     fn reset(&mut self) -> Result<()>;
+}
+
+/// How a transaction ended.
+pub type Done = std::result::Result<(), Failed>;
+
+/// A transaction that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Why.
+    pub because: Error,
+    /// Whether nothing of it is left. An engine without transactions undoes the call that
+    /// failed by itself, and none before.
+    pub undone: bool,
+}
+
+impl Failed {
+    /// An engine without transactions failed.
+    pub fn kept(because: Error) -> Self {
+        Self { because, undone: false }
+    }
+
+    /// A transaction was rolled back.
+    pub fn undone(because: Error) -> Self {
+        Self { because, undone: true }
+    }
+}
+
+/// What changes an engine's rows, inside of a transaction where the engine has such.
+pub trait Writes {
+    /// How many units of storage are in use: pages of a database, nodes of a tree, or what
+    /// stable memory grows by. Asked between operations of work, but not measured.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn allocated_units(&mut self) -> Result<u64>;
+
+    /// Work: adds rows.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; then no row was added, unless the transaction undoes that.
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
+
+    /// Work: adds rows, or replaces their texts where they are there.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; then no row was changed, unless the transaction undoes that.
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
+
+    /// Work: replaces the texts of rows.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; then no row was changed, unless the transaction undoes that.
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
+
+    /// Work: removes rows.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; then no row was removed, unless the transaction undoes that.
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()>;
 }

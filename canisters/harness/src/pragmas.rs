@@ -99,26 +99,9 @@ pub struct Pragmas {
     pub cache_size: i32,
 }
 
-impl Default for Pragmas {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
 impl Pragmas {
-    /// What `ic-rusqlite` 0.5 opens its connection with.
-    pub const DEFAULT: Self = Self {
-        journal_mode: JournalMode::Persist,
-        synchronous: Synchronous::Off,
-        locking_mode: LockingMode::Exclusive,
-        temp_store: TempStore::Memory,
-        page_size: 4096,
-        cache_size: 500_000,
-    };
-
     /// The settings chosen, with defaults for the rest.
-    pub fn new(config: SqliteConfig) -> Self {
-        let default = Self::DEFAULT;
+    pub fn new(config: SqliteConfig, default: Self) -> Self {
         Self {
             journal_mode: config.journal_mode.unwrap_or(default.journal_mode),
             synchronous: config.synchronous.unwrap_or(default.synchronous),
@@ -164,34 +147,39 @@ impl Pragmas {
         )
     }
 
-    /// Compares with what SQLite reports.
+    /// Compares with what SQLite reports; `fixes` tells why the library never takes another
+    /// value of a pragma, where it does not.
     ///
     /// # Errors
     ///
     /// The first setting that was not taken.
-    pub fn check(&self, got: &SqliteSettings) -> Result<()> {
-        self.check_words(self.temp_store, got.temp_store)?;
-        self.check_words(self.locking_mode, got.locking_mode)?;
+    pub fn check(
+        &self,
+        got: &SqliteSettings,
+        fixes: impl Fn(&str) -> Option<&'static str>,
+    ) -> Result<()> {
+        let words = |pragma, (asked, got): (&str, &str), reason: Option<&str>| match asked == got {
+            true => Ok(()),
+            false => Err(not_taken(pragma, asked, got, fixes(pragma).or(reason))),
+        };
+        let needs_shared_memory =
+            self.journal_mode == JournalMode::Wal && self.locking_mode == LockingMode::Normal;
+        words(TempStore::PRAGMA, (self.temp_store.word(), got.temp_store.word()), None)?;
+        words(LockingMode::PRAGMA, (self.locking_mode.word(), got.locking_mode.word()), None)?;
         if self.page_size != got.page_size {
-            return Err(not_taken("page_size", self.page_size, got.page_size, Some(PAGE_SIZE)));
+            let reason = fixes("page_size").or(Some(PAGE_SIZE));
+            return Err(not_taken("page_size", self.page_size, got.page_size, reason));
         }
-        self.check_words(self.journal_mode, got.journal_mode)?;
-        self.check_words(self.synchronous, got.synchronous)?;
+        words(
+            JournalMode::PRAGMA,
+            (self.journal_mode.word(), got.journal_mode.word()),
+            needs_shared_memory.then_some(WAL),
+        )?;
+        words(Synchronous::PRAGMA, (self.synchronous.word(), got.synchronous.word()), None)?;
         if self.cache_size != got.cache_size {
             return Err(not_taken("cache_size", self.cache_size, got.cache_size, None));
         }
         Ok(())
-    }
-
-    fn check_words<K: Keyword>(&self, asked: K, got: K) -> Result<()> {
-        if asked == got {
-            return Ok(());
-        }
-        let needs_shared_memory = K::PRAGMA == JournalMode::PRAGMA
-            && self.journal_mode == JournalMode::Wal
-            && self.locking_mode == LockingMode::Normal;
-        let reason = needs_shared_memory.then_some(WAL);
-        Err(not_taken(K::PRAGMA, asked.word(), got.word(), reason))
     }
 }
 
@@ -219,6 +207,15 @@ fn not_taken(
 mod tests {
     use super::*;
 
+    const DEFAULT: Pragmas = Pragmas {
+        journal_mode: JournalMode::Persist,
+        synchronous: Synchronous::Off,
+        locking_mode: LockingMode::Exclusive,
+        temp_store: TempStore::Memory,
+        page_size: 4096,
+        cache_size: 500_000,
+    };
+
     fn settings(pragmas: &Pragmas) -> SqliteSettings {
         SqliteSettings {
             journal_mode: pragmas.journal_mode,
@@ -235,16 +232,17 @@ mod tests {
 
     #[test]
     fn what_is_left_out_takes_the_default() {
-        assert_eq!(Pragmas::new(SqliteConfig::default()), Pragmas::DEFAULT);
+        assert_eq!(Pragmas::new(SqliteConfig::default(), DEFAULT), DEFAULT);
         let config = SqliteConfig { page_size: Some(512), ..SqliteConfig::default() };
-        assert_eq!(Pragmas::new(config), Pragmas { page_size: 512, ..Pragmas::DEFAULT });
-        assert_eq!(Pragmas::new(Pragmas::DEFAULT.config()), Pragmas::DEFAULT);
+        assert_eq!(Pragmas::new(config, DEFAULT), Pragmas { page_size: 512, ..DEFAULT });
+        let other = Pragmas { cache_size: 7, ..DEFAULT };
+        assert_eq!(Pragmas::new(other.config(), DEFAULT), other);
     }
 
     #[test]
     fn the_statements_come_in_one_order() {
         assert_eq!(
-            Pragmas::DEFAULT.statements(),
+            DEFAULT.statements(),
             "PRAGMA temp_store=memory;PRAGMA locking_mode=exclusive;PRAGMA page_size=4096;\
              PRAGMA journal_mode=persist;PRAGMA synchronous=off;PRAGMA cache_size=500000;",
         );
@@ -255,15 +253,22 @@ mod tests {
         let wal = Pragmas {
             journal_mode: JournalMode::Wal,
             locking_mode: LockingMode::Normal,
-            ..Pragmas::DEFAULT
+            ..DEFAULT
         };
-        assert_eq!(wal.check(&settings(&wal)), Ok(()));
+        let check = |got: &SqliteSettings, reason| wal.check(got, |_| reason);
+        assert_eq!(check(&settings(&wal), None), Ok(()));
         let got = SqliteSettings { journal_mode: JournalMode::Delete, ..settings(&wal) };
-        let error = wal.check(&got).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("SQLite did not take journal_mode=wal: it runs with delete, because {WAL}"),
-        );
+        for (fixed, reason) in
+            [(None, WAL), (Some("the library has it so"), "the library has it so")]
+        {
+            let error = check(&got, fixed).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "SQLite did not take journal_mode=wal: it runs with delete, because {reason}"
+                ),
+            );
+        }
     }
 
     #[test]

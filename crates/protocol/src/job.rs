@@ -1,4 +1,6 @@
-use crate::{Cuckoo, DbBench, Digest, Keys, Measurement, OperationCost, SqliteSettings, Sysbench};
+use crate::{
+    Cuckoo, DbBench, Digest, Keys, Measurement, OperationCost, SqliteSettings, Sysbench, Vfs,
+};
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ pub enum Job {
     /// Point reads of a cuckoo hash table and of other engines.
     #[serde(rename = "cuckoo")]
     Cuckoo(Cuckoo),
+    /// The file layer under two builds of SQLite.
+    #[serde(rename = "vfs")]
+    Vfs(Vfs),
 }
 
 /// The part of a job that one message does.

@@ -15,8 +15,10 @@ mod error;
 mod job;
 mod keys;
 mod measurement;
+mod phase;
 mod sqlite;
 mod sysbench;
+mod vfs;
 mod work;
 
 pub use cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups, PointStore};
@@ -28,10 +30,12 @@ pub use error::{Error, Result};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
 pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
 pub use measurement::Measurement;
+pub use phase::{Phase, PhaseCost};
 pub use sqlite::{
     JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,
 };
 pub use sysbench::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
+pub use vfs::{Vfs, VfsStart, VfsTask, VfsTransaction};
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.

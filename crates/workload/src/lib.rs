@@ -9,7 +9,7 @@
 //! * [`model`]: what an engine must hold after the same operations;
 //! * [`operations`]: seeded streams of operations for checking engines;
 //! * [`sql`]: work in SQL;
-//! * [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`]: the work of those suites, and what it
+//! * [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`], [`vfs`]: the work of those suites, and what it
 //!   must find;
 //! * [`rng`]: the seeded generator behind them.
 //!
@@ -31,6 +31,7 @@ pub mod rng;
 pub mod selected;
 pub mod sql;
 pub mod sysbench;
+pub mod vfs;
 
 pub use amount::Amount;
 pub use digest::ContentDigest;

@@ -44,7 +44,7 @@ pub struct Call {
 }
 
 /// Operations in SQL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// The text of each statement, with `?` for parameters.
     pub statements: Vec<String>,
@@ -54,6 +54,20 @@ pub struct Script {
     pub transaction: Transaction,
     /// Whether rows are changed.
     pub writes: bool,
+    /// Whether what is read is copied; else only the lengths of texts are asked for.
+    pub copies: bool,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            statements: Vec::new(),
+            operations: Vec::new(),
+            transaction: Transaction::default(),
+            writes: false,
+            copies: true,
+        }
+    }
 }
 
 /// Which operations are in one transaction.
@@ -108,22 +122,44 @@ impl ValueRef<'_> {
     }
 }
 
+/// Whether a statement changes rows and answers none.
+pub fn changes_rows(statement: &str) -> bool {
+    let word = statement.split_whitespace().next().unwrap_or_default();
+    !["SELECT", "WITH", "PRAGMA"].iter().any(|reads| word.eq_ignore_ascii_case(reads))
+}
+
 /// Whether a statement's rows have an order; without one, SQL promises none.
 pub fn is_ordered(statement: &str) -> bool {
     statement.contains("ORDER BY")
 }
 
-/// Adds a row to a digest. For content in no order the place is 0; for results in an
-/// order it is the row's number, and for results of a statement in none the number of the
-/// first of them.
+/// The values of a row, one after the other, for a digest.
+#[derive(Clone, Debug, Default)]
+pub struct RowBytes(Vec<u8>);
+
+impl RowBytes {
+    /// Adds the value of the next column.
+    pub fn add(&mut self, value: ValueRef<'_>) {
+        value.encode(&mut self.0);
+    }
+
+    /// Adds the row to a digest. For content in no order the place is 0; for results in an
+    /// order it is the row's number, and for results of a statement in none the number of
+    /// the first of them.
+    pub fn digest(&self, digest: &mut ContentDigest, place: u64) {
+        digest.add(place, &self.0);
+    }
+}
+
+/// Adds a row of these values to a digest; see [`RowBytes::digest`].
 pub fn add_row<'a>(
     digest: &mut ContentDigest,
     place: u64,
     columns: impl IntoIterator<Item = ValueRef<'a>>,
 ) {
-    let mut row = Vec::new();
-    columns.into_iter().for_each(|value| value.encode(&mut row));
-    digest.add(place, &row);
+    let mut row = RowBytes::default();
+    columns.into_iter().for_each(|value| row.add(value));
+    row.digest(digest, place);
 }
 
 #[cfg(test)]

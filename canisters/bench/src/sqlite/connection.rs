@@ -8,12 +8,23 @@
 use super::statements::{CACHED, Prepared};
 use super::storage;
 use ic_rusqlite::{ConnectionConfig, with_connection};
-use stablebench_harness::sql::Statements;
-use stablebench_harness::{Pragmas, Sql};
-use stablebench_protocol::{Error, Result};
+use stablebench_harness::sql::{self, Prepare, Statements};
+use stablebench_harness::{Pragmas, Sql, phases};
+use stablebench_protocol::{
+    Error, JournalMode, LockingMode, Phase, Result, Synchronous, TempStore,
+};
+
+/// What `ic-rusqlite` 0.5 opens its connection with.
+pub const DEFAULTS: Pragmas = Pragmas {
+    journal_mode: JournalMode::Persist,
+    synchronous: Synchronous::Off,
+    locking_mode: LockingMode::Exclusive,
+    temp_store: TempStore::Memory,
+    page_size: 4096,
+    cache_size: 500_000,
+};
 
 /// The connection, open or not.
-#[derive(Default)]
 pub struct Connection {
     pragmas: Pragmas,
     open: bool,
@@ -32,7 +43,23 @@ impl Connection {
     }
 }
 
+impl Prepare for Connection {
+    fn prepared(
+        &mut self,
+        statements: &[&str],
+        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
+    ) -> Result<()> {
+        self.with(|connection| {
+            work(&mut Prepared::new(connection, statements).map_err(sqlite_error)?)
+        })
+    }
+}
+
 impl Sql for Connection {
+    fn defaults(&self) -> Pragmas {
+        DEFAULTS
+    }
+
     fn pragmas(&self) -> Pragmas {
         self.pragmas
     }
@@ -55,9 +82,11 @@ impl Sql for Connection {
         ic_rusqlite::set_connection_config(config);
         self.open = true;
         let statements = self.pragmas.statements();
-        let outcome = with_connection(|connection| {
-            connection.set_prepared_statement_cache_capacity(CACHED);
-            execute(&connection, &statements)
+        let outcome = phases::all_of(Phase::Open, || {
+            with_connection(|connection| {
+                connection.set_prepared_statement_cache_capacity(CACHED);
+                execute(&connection, &statements)
+            })
         });
         outcome.inspect_err(|_| self.close())
     }
@@ -78,14 +107,8 @@ impl Sql for Connection {
         self.with(|connection| execute(connection, statements))
     }
 
-    fn prepared(
-        &mut self,
-        statements: &[&str],
-        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
-    ) -> Result<()> {
-        self.with(|connection| {
-            work(&mut Prepared::new(connection, statements).map_err(sqlite_error)?)
-        })
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>) -> Result<()> {
+        sql::transaction(self, work)
     }
 
     fn virtual_bytes(&self) -> u64 {

@@ -1,21 +1,25 @@
 //! A database on the heap: `:memory:`.
 
-use super::connection::{execute, sqlite_error};
+use super::connection::{DEFAULTS, execute, sqlite_error};
 use super::statements::{CACHED, Prepared};
 use super::storage;
 use ic_rusqlite::Connection;
-use stablebench_harness::sql::Statements;
+use stablebench_harness::sql::{self, Prepare, Statements};
 use stablebench_harness::{Pragmas, Sql};
 use stablebench_protocol::Result;
 
 /// The connection; closing it ends the database.
-#[derive(Default)]
 pub struct Heap {
     pragmas: Pragmas,
     connection: Option<Connection>,
 }
 
 impl Heap {
+    /// A database that is not there yet.
+    pub fn new(pragmas: Pragmas) -> Self {
+        Self { pragmas, connection: None }
+    }
+
     fn connection(&mut self) -> Result<&Connection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
@@ -30,7 +34,21 @@ impl Heap {
     }
 }
 
+impl Prepare for Heap {
+    fn prepared(
+        &mut self,
+        statements: &[&str],
+        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
+    ) -> Result<()> {
+        work(&mut Prepared::new(self.connection()?, statements).map_err(sqlite_error)?)
+    }
+}
+
 impl Sql for Heap {
+    fn defaults(&self) -> Pragmas {
+        DEFAULTS
+    }
+
     fn pragmas(&self) -> Pragmas {
         self.pragmas
     }
@@ -60,12 +78,8 @@ impl Sql for Heap {
         execute(self.connection()?, statements)
     }
 
-    fn prepared(
-        &mut self,
-        statements: &[&str],
-        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
-    ) -> Result<()> {
-        work(&mut Prepared::new(self.connection()?, statements).map_err(sqlite_error)?)
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>) -> Result<()> {
+        sql::transaction(self, work)
     }
 
     fn virtual_bytes(&self) -> u64 {

@@ -5,27 +5,31 @@ mod heap;
 mod statements;
 mod storage;
 
-use connection::Connection;
+use connection::{Connection, DEFAULTS};
 use heap::Heap;
-use stablebench_harness::sql::Users;
+use ic_rusqlite::ffi;
+use stablebench_harness::sql::{Users, library};
 use stablebench_harness::{Database, KeyValue, Pragmas, Sql, State};
-use stablebench_protocol::{Result, SqliteSettings, Storage};
+use stablebench_protocol::{Result, SqliteConfig, SqliteDescription, SqliteSettings, Storage};
 
 /// The engine.
-#[derive(Default)]
 pub struct Sqlite {
     users: Users<Connection>,
     heap: Heap,
 }
 
+impl Default for Sqlite {
+    fn default() -> Self {
+        Self::restore(&State::default())
+    }
+}
+
 impl Sqlite {
     /// As it was before an upgrade, which the database on the heap does not survive.
     pub fn restore(state: &State) -> Self {
-        let pragmas = Pragmas::new(state.sqlite_config);
+        let pragmas = Pragmas::new(state.sqlite_config, DEFAULTS);
         let users = Users::restore(Connection::new(pragmas), state);
-        let mut heap = Heap::default();
-        heap.replace_pragmas(pragmas);
-        Self { users, heap }
+        Self { users, heap: Heap::new(pragmas) }
     }
 
     /// What an upgrade must keep.
@@ -48,9 +52,9 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn configure(&mut self, pragmas: Pragmas) -> Result<SqliteSettings> {
-        let settings = self.users.configure(pragmas)?;
-        self.heap.replace_pragmas(pragmas);
+    fn configure(&mut self, config: SqliteConfig) -> Result<SqliteSettings> {
+        let settings = self.users.configure(config)?;
+        self.heap.replace_pragmas(Pragmas::new(config, DEFAULTS));
         Ok(settings)
     }
 
@@ -69,4 +73,10 @@ impl Database for Sqlite {
     fn vacuum(&mut self) -> Result<()> {
         self.users.vacuum()
     }
+}
+
+/// The SQLite library.
+pub fn describe() -> SqliteDescription {
+    // SAFETY: the functions are what they are called.
+    unsafe { library::describe(ffi::sqlite3_libversion, ffi::sqlite3_compileoption_get) }
 }

@@ -3,8 +3,9 @@
 use super::connection::sqlite_error;
 use ic_rusqlite::types::{Null, ValueRef as Got};
 use ic_rusqlite::{CachedStatement, Connection, Statement};
+use stablebench_harness::phases;
 use stablebench_harness::sql::{Row, Statements};
-use stablebench_protocol::Result;
+use stablebench_protocol::{Phase, Result};
 use stablebench_workload::sql::{Value, ValueRef};
 use std::ops::ControlFlow;
 
@@ -26,15 +27,13 @@ impl<'c> Prepared<'c> {
             let writes = statement.column_count() == 0;
             Ok(One { statement, writes })
         };
-        statements.iter().map(prepare).collect::<ic_rusqlite::Result<_>>().map(Self)
+        let prepared = statements.iter().map(prepare).collect::<ic_rusqlite::Result<_>>().map(Self);
+        phases::mark(Phase::Prepare);
+        prepared
     }
 }
 
 impl Statements for Prepared<'_> {
-    fn writes(&self, statement: usize) -> bool {
-        self.0[statement].writes
-    }
-
     fn run(
         &mut self,
         statement: usize,
@@ -48,19 +47,27 @@ impl Statements for Prepared<'_> {
         }
         bind(statement, parameters).map_err(sqlite_error)?;
         let mut rows = statement.raw_query();
-        while let Some(answered) = rows.next().map_err(sqlite_error)? {
-            if row(&Answered(answered))?.is_break() {
-                break;
+        loop {
+            let answered = rows.next().map_err(sqlite_error)?;
+            phases::mark(Phase::Step);
+            let Some(answered) = answered else {
+                return Ok(0);
+            };
+            let next = row(&Answered(answered))?;
+            phases::mark(Phase::Copy);
+            if next.is_break() {
+                return Ok(0);
             }
         }
-        Ok(0)
     }
 }
 
 #[inline]
 fn execute(statement: &mut Statement<'_>, parameters: &[Value]) -> ic_rusqlite::Result<u64> {
     bind(statement, parameters)?;
-    statement.raw_execute().map(|changed| changed as u64)
+    let changed = statement.raw_execute()?;
+    phases::mark(Phase::Step);
+    Ok(changed as u64)
 }
 
 #[inline]
@@ -73,6 +80,7 @@ fn bind(statement: &mut Statement<'_>, parameters: &[Value]) -> ic_rusqlite::Res
             Value::Blob(bytes) => statement.raw_bind_parameter(place, bytes.as_slice()),
         }?;
     }
+    phases::mark(Phase::Bind);
     Ok(())
 }
 
@@ -83,6 +91,27 @@ impl Row for Answered<'_, '_> {
         self.0.as_ref().column_count()
     }
 
+    fn copy(&self, column: usize) -> Result<Value> {
+        Ok(match self.get(column)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => Value::Integer(number),
+            ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+        })
+    }
+
+    fn text_bytes(&self, column: usize) -> Result<u64> {
+        let text = self.0.get_ref(column).and_then(|got| Ok(got.as_str()?));
+        text.map(|text| text.len() as u64).map_err(sqlite_error)
+    }
+
+    fn look(&self, column: usize, look: &mut dyn FnMut(ValueRef<'_>)) -> Result<()> {
+        look(self.get(column)?);
+        Ok(())
+    }
+}
+
+impl Answered<'_, '_> {
     fn get(&self, column: usize) -> Result<ValueRef<'_>> {
         Ok(match self.0.get_ref(column).map_err(sqlite_error)? {
             Got::Null => ValueRef::Null,

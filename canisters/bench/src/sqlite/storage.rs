@@ -2,6 +2,7 @@
 
 use crate::manager;
 use ic_rusqlite::{Connection, ffi};
+use stablebench_harness::sql::library;
 
 /// The file system, which has the journal, and the database.
 const FILE_SYSTEM: std::ops::RangeInclusive<u8> = 101..=118;
@@ -14,17 +15,6 @@ pub fn virtual_bytes() -> u64 {
 
 /// Bytes of heap of the connection's page cache.
 pub fn cache_bytes(connection: &Connection) -> u64 {
-    let (mut bytes, mut highest) = (0, 0);
-    // SAFETY: the handle is that of an open connection, which is borrowed meanwhile, and
-    // both numbers outlive the call.
-    unsafe {
-        ffi::sqlite3_db_status(
-            connection.handle(),
-            ffi::SQLITE_DBSTATUS_CACHE_USED,
-            &mut bytes,
-            &mut highest,
-            0,
-        );
-    }
-    u64::try_from(bytes).unwrap_or(0)
+    // SAFETY: the function is what it is called, and the connection is borrowed.
+    unsafe { library::cache_bytes(ffi::sqlite3_db_status, connection.handle()) }
 }

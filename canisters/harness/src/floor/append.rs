@@ -11,7 +11,7 @@
 
 use super::header::Header;
 use super::{CHUNK_BYTES, DATA, PAGE_BYTES, RawMemory, erase, grow_to};
-use crate::KeyValue;
+use crate::{Done, Failed, KeyValue, Writes};
 use stablebench_protocol::{Engine, Error, Result};
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
@@ -142,36 +142,8 @@ impl<M: RawMemory> KeyValue for Append<M> {
         self.memory.pages() * PAGE_BYTES
     }
 
-    fn allocated_units(&mut self) -> Result<u64> {
-        Ok(self.memory.pages())
-    }
-
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        let row_bytes = (ROW_HEADER_BYTES + payload.len()) as u64;
-        grow_to(&mut self.memory, DATA + self.end + rows.rows() * row_bytes)?;
-        let mut row = vec![0; 8];
-        row.extend((payload.len() as u32).to_le_bytes());
-        row.extend(payload.as_bytes());
-        rows.each(|id| {
-            row[..8].copy_from_slice(&id.to_le_bytes());
-            self.memory.write(DATA + self.end, &row);
-            self.end += row_bytes;
-        });
-        self.rows += rows.rows();
-        self.last_id = self.last_id.max(rows.largest());
-        Ok(())
-    }
-
-    fn overwrite(&mut self, _: Selected<'_>, _: &str) -> Result<()> {
-        Self::unsupported("change rows")
-    }
-
-    fn update(&mut self, _: Selected<'_>, _: &str) -> Result<()> {
-        Self::unsupported("change rows")
-    }
-
-    fn delete(&mut self, _: Selected<'_>) -> Result<()> {
-        Self::unsupported("remove rows")
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        work(self).map_err(Failed::kept)
     }
 
     fn read(&mut self, _: Selected<'_>) -> Result<Amount> {
@@ -209,5 +181,39 @@ impl<M: RawMemory> KeyValue for Append<M> {
         erase(&mut self.memory, self.end);
         self.restore(&Header::default());
         Ok(())
+    }
+}
+
+impl<M: RawMemory> Writes for Append<M> {
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(self.memory.pages())
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        let row_bytes = (ROW_HEADER_BYTES + payload.len()) as u64;
+        grow_to(&mut self.memory, DATA + self.end + rows.rows() * row_bytes)?;
+        let mut row = vec![0; 8];
+        row.extend((payload.len() as u32).to_le_bytes());
+        row.extend(payload.as_bytes());
+        rows.each(|id| {
+            row[..8].copy_from_slice(&id.to_le_bytes());
+            self.memory.write(DATA + self.end, &row);
+            self.end += row_bytes;
+        });
+        self.rows += rows.rows();
+        self.last_id = self.last_id.max(rows.largest());
+        Ok(())
+    }
+
+    fn overwrite(&mut self, _: Selected<'_>, _: &str) -> Result<()> {
+        Self::unsupported("change rows")
+    }
+
+    fn update(&mut self, _: Selected<'_>, _: &str) -> Result<()> {
+        Self::unsupported("change rows")
+    }
+
+    fn delete(&mut self, _: Selected<'_>) -> Result<()> {
+        Self::unsupported("remove rows")
     }
 }

@@ -11,7 +11,7 @@
 
 use super::header::Header;
 use super::{CHUNK_BYTES, DATA, PAGE_BYTES, RawMemory, erase, grow_to};
-use crate::KeyValue;
+use crate::{Done, Failed, KeyValue, Writes};
 use stablebench_protocol::{Engine, Error, Result};
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::hint::black_box;
@@ -227,36 +227,8 @@ impl<M: RawMemory> KeyValue for Array<M> {
         self.memory.pages() * PAGE_BYTES
     }
 
-    fn allocated_units(&mut self) -> Result<u64> {
-        Ok(self.memory.pages())
-    }
-
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
-        self.write_rows(rows, payload);
-        self.rows += rows.rows();
-        Ok(())
-    }
-
-    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
-        let row = row_of(payload);
-        rows.each(|id| self.overwrite_slot(id / ID_MULTIPLE, &row));
-        Ok(())
-    }
-
-    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.write_rows(rows, payload);
-        Ok(())
-    }
-
-    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
-        rows.each(|id| {
-            let offset = self.offset(id / ID_MULTIPLE);
-            self.memory.write(offset, &[0; SLOT_HEADER_BYTES as usize]);
-        });
-        self.rows -= rows.rows();
-        Ok(())
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        work(self).map_err(Failed::kept)
     }
 
     fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
@@ -312,6 +284,40 @@ impl<M: RawMemory> KeyValue for Array<M> {
         let bytes = self.slots * self.slot_bytes();
         erase(&mut self.memory, bytes);
         self.restore(&Header::default());
+        Ok(())
+    }
+}
+
+impl<M: RawMemory> Writes for Array<M> {
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(self.memory.pages())
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
+        self.write_rows(rows, payload);
+        self.rows += rows.rows();
+        Ok(())
+    }
+
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
+        let row = row_of(payload);
+        rows.each(|id| self.overwrite_slot(id / ID_MULTIPLE, &row));
+        Ok(())
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.write_rows(rows, payload);
+        Ok(())
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        rows.each(|id| {
+            let offset = self.offset(id / ID_MULTIPLE);
+            self.memory.write(offset, &[0; SLOT_HEADER_BYTES as usize]);
+        });
+        self.rows -= rows.rows();
         Ok(())
     }
 }

@@ -10,8 +10,8 @@
 
 use super::RawMemory;
 use super::array::{Array, ID_MULTIPLE, MAX_BYTES, SLOT_HEADER_BYTES, payload_of};
-use crate::KeyValue;
 use crate::records::{Records, VisitRecord};
+use crate::{KeyValue, Writes};
 use stablebench_protocol::{Engine, Error, Result};
 use stablebench_workload::db_bench::{self, KEY_BYTES};
 use std::ops::ControlFlow;
@@ -107,6 +107,6 @@ impl<M: RawMemory> Records for Array<M> {
     }
 
     fn allocated_units(&mut self) -> Result<u64> {
-        KeyValue::allocated_units(self)
+        Writes::allocated_units(self)
     }
 }

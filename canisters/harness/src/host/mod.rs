@@ -5,7 +5,7 @@ mod perform;
 mod task;
 mod work;
 
-use crate::{Canister, Pragmas, instructions, measure};
+use crate::{Canister, instructions, measure};
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, DigestPart, Engine, Error, MAX_PAYLOAD_BYTES, Measurement, Result,
     SqliteConfig, SqliteSettings,
@@ -106,7 +106,7 @@ impl<C: Canister> Host<C> {
     ///
     /// Where a setting was not taken.
     pub fn configure_sqlite(&mut self, config: SqliteConfig) -> Result<SqliteSettings> {
-        self.canister.database()?.configure(Pragmas::new(config))
+        self.canister.database()?.configure(config)
     }
 
     /// The settings of SQLite's connection.

@@ -8,7 +8,7 @@
 
 use super::task::{Look, Task, Write};
 use crate::system::{instructions, trap};
-use crate::{KeyValue, measure};
+use crate::{Failed, KeyValue, Writes, measure};
 use stablebench_protocol::{OperationCost, Result, Worked};
 use stablebench_workload::{Amount, Selected};
 
@@ -65,23 +65,19 @@ fn write_rows(
     let mut done = Amount::default();
     while let Some(part) = rows.part(done.rows, transaction) {
         let mut in_part = Amount::default();
-        let outcome = engine
-            .begin()
-            .and_then(|()| match &mut costs {
-                None => {
-                    in_part = write.run(engine, part, payload)?;
-                    Ok(())
-                }
-                Some(costs) => write_each(engine, write, part, payload, costs, &mut in_part),
-            })
-            .and_then(|()| engine.commit());
-        if let Err(error) = outcome {
-            let undone = engine.rollback(&error);
+        let outcome = engine.transaction(&mut |engine| match &mut costs {
+            None => {
+                in_part = write.run(engine, part, payload)?;
+                Ok(())
+            }
+            Some(costs) => write_each(engine, write, part, payload, costs, &mut in_part),
+        });
+        if let Err(Failed { because, undone }) = outcome {
             if done.rows > 0 || (in_part.rows > 0 && !undone) {
                 // A call that is refused has changed nothing: the system undoes the rest.
-                trap(&error);
+                trap(&because);
             }
-            return Err(error);
+            return Err(because);
         }
         done += in_part;
     }
@@ -90,7 +86,7 @@ fn write_rows(
 
 /// Changes rows one by one; `done` is how much succeeded.
 fn write_each(
-    engine: &mut dyn KeyValue,
+    engine: &mut dyn Writes,
     write: Write,
     rows: Selected<'_>,
     payload: &str,

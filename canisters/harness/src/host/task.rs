@@ -1,6 +1,6 @@
 //! What is to be done, once its arguments are sound.
 
-use crate::KeyValue;
+use crate::{KeyValue, Writes};
 use stablebench_protocol::{Error, Operation, Result};
 use stablebench_workload::payload::Payload;
 use stablebench_workload::{Amount, IdSet, Selected};
@@ -121,12 +121,7 @@ impl<'a> Task<'a> {
 impl Write {
     /// Changes rows, and tells how much.
     #[inline]
-    pub fn run(
-        self,
-        engine: &mut dyn KeyValue,
-        rows: Selected<'_>,
-        payload: &str,
-    ) -> Result<Amount> {
+    pub fn run(self, engine: &mut dyn Writes, rows: Selected<'_>, payload: &str) -> Result<Amount> {
         match self {
             Self::Insert => engine.insert(rows, payload),
             Self::Overwrite => engine.overwrite(rows, payload),

@@ -1,8 +1,8 @@
-use super::{Sql, first_number};
+use super::{Sql, encoded, first_number};
 use crate::instructions;
 use stablebench_protocol::{DigestPart, Error, Result};
 use stablebench_workload::ContentDigest;
-use stablebench_workload::sql::{Value, add_row};
+use stablebench_workload::sql::Value;
 use std::ops::ControlFlow;
 
 /// A table whose rows are read back.
@@ -55,11 +55,7 @@ pub fn content(
         let parameters = [Value::Integer(taken as i64), Value::Integer(first as i64)];
         sql.prepared(&[&select], &mut |statements| {
             statements.run(0, &parameters, &mut |row| {
-                let mut columns = Vec::with_capacity(row.columns());
-                for column in 0..row.columns() {
-                    columns.push(row.get(column)?);
-                }
-                add_row(&mut digest, place, columns);
+                encoded(row)?.digest(&mut digest, place);
                 Ok(ControlFlow::Continue(()))
             })?;
             Ok(())

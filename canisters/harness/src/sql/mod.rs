@@ -7,24 +7,43 @@
 //! ```
 
 mod content;
+pub mod library;
 mod objects;
 mod perform;
 mod settings;
 mod users;
 
-use crate::Pragmas;
-use stablebench_protocol::{Inspected, Result, SqliteSettings};
-use stablebench_workload::sql::{Value, ValueRef};
+use crate::{Pragmas, phases, trap};
+use stablebench_protocol::{Inspected, JournalMode, Phase, Result, SqliteSettings};
+use stablebench_workload::sql::{RowBytes, Value, ValueRef};
 use std::ops::ControlFlow;
 
 pub use content::{Table, content};
 pub(crate) use perform::copy;
-pub use perform::perform;
-pub use settings::number;
+pub use perform::{perform, phases};
+pub use settings::{number, settings};
 pub use users::Users;
 
+/// What prepares statements: a connection, or a transaction on it.
+pub trait Prepare {
+    /// Work: prepares the statements, or takes them from a cache, and hands them to `work`.
+    /// On a connection, each execution that changes rows is a transaction of its own.
+    ///
+    /// # Errors
+    ///
+    /// The engine's, and those of the work.
+    fn prepared(
+        &mut self,
+        statements: &[&str],
+        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
+    ) -> Result<()>;
+}
+
 /// A connection to a database, which is opened by whatever needs it.
-pub trait Sql {
+pub trait Sql: Prepare {
+    /// What the library opens a connection with.
+    fn defaults(&self) -> Pragmas;
+
     /// What the connection is opened with.
     fn pragmas(&self) -> Pragmas;
 
@@ -54,16 +73,61 @@ pub trait Sql {
     /// The engine's.
     fn batch(&mut self, statements: &str) -> Result<()>;
 
-    /// Work: prepares the statements, or takes them from a cache, and hands them to `work`.
+    /// Work: what `work` does, in one transaction.
     ///
     /// # Errors
     ///
-    /// The engine's, and those of the work.
-    fn prepared(
+    /// The engine's, and those of the work; what the transaction did is undone then.
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>) -> Result<()>;
+
+    /// Work: prepares the statements and does `work` for each of `transactions` numbers,
+    /// each in a transaction, which changes rows or does not.
+    ///
+    /// # Errors
+    ///
+    /// The engine's, and those of the work; a transaction may be left open then.
+    fn transactions(
         &mut self,
         statements: &[&str],
-        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
-    ) -> Result<()>;
+        transactions: usize,
+        writes: bool,
+        work: &mut dyn FnMut(&mut dyn Statements, usize) -> Result<()>,
+    ) -> Result<()> {
+        let _ = writes;
+        bounded(self, statements, transactions, work)
+    }
+
+    /// Sets a pragma on the open connection. Whether it was taken is read back.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn set(&mut self, pragma: &str, value: &str) -> Result<()> {
+        self.batch(&format!("PRAGMA {pragma} = {value}"))
+    }
+
+    /// Gives a database without rows the page size of the pragmas, where that can be.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn resize(&mut self) -> Result<()> {
+        self.batch(&self.pragmas().resize_statements())
+    }
+
+    /// `VACUUM`.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    fn vacuum(&mut self) -> Result<()> {
+        self.batch("VACUUM")
+    }
+
+    /// Why the library does not take another value of a pragma, where it never does.
+    fn fixes(&self, _pragma: &str) -> Option<&'static str> {
+        None
+    }
 
     /// What the connection runs with, read back.
     ///
@@ -71,7 +135,7 @@ pub trait Sql {
     ///
     /// The engine's.
     fn settings(&mut self) -> Result<SqliteSettings> {
-        settings::settings(self)
+        settings(self)
     }
 
     /// Bytes of the virtual memories that the database is in; 0 where it is on the heap.
@@ -83,9 +147,6 @@ pub trait Sql {
 
 /// Prepared statements, each known by its place among those asked for.
 pub trait Statements {
-    /// Whether the statement changes rows and answers none.
-    fn writes(&self, statement: usize) -> bool;
-
     /// Work: executes a statement, shows the rows that it answers until told to stop, and
     /// tells how many rows it changed.
     ///
@@ -105,12 +166,77 @@ pub trait Row {
     /// How many columns it has.
     fn columns(&self) -> usize;
 
-    /// The value of a column, from 0.
+    /// Work: copies the value of a column, from 0, out of the engine.
     ///
     /// # Errors
     ///
     /// Where there is no such column.
-    fn get(&self, column: usize) -> Result<ValueRef<'_>>;
+    fn copy(&self, column: usize) -> Result<Value>;
+
+    /// Work: the bytes of a text, which is not copied.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such column, or it is no text.
+    fn text_bytes(&self, column: usize) -> Result<u64>;
+
+    /// Shows the value of a column.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such column.
+    fn look(&self, column: usize, look: &mut dyn FnMut(ValueRef<'_>)) -> Result<()> {
+        look(self.copy(column)?.as_ref());
+        Ok(())
+    }
+}
+
+/// For an engine that has `BEGIN` and `COMMIT`: `work` in one transaction.
+///
+/// # Errors
+///
+/// The engine's, and those of the work; what the transaction did is undone then.
+pub fn transaction<S: Sql>(
+    sql: &mut S,
+    work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>,
+) -> Result<()> {
+    let outcome =
+        sql.batch("BEGIN DEFERRED").and_then(|()| work(sql)).and_then(|()| sql.batch("COMMIT"));
+    outcome.inspect_err(|because| {
+        if sql.pragmas().journal_mode == JournalMode::Off {
+            // SQLite cannot roll back without a journal; the system can.
+            trap(because);
+        }
+        // After some errors SQLite has rolled back by itself, and what failed to open has
+        // begun nothing.
+        if sql.is_open() && !sql.is_autocommit() && sql.batch("ROLLBACK").is_err() {
+            trap(because);
+        }
+    })
+}
+
+/// `BEGIN` and `COMMIT`, prepared beside the statements.
+fn bounded(
+    sql: &mut (impl Prepare + ?Sized),
+    statements: &[&str],
+    transactions: usize,
+    work: &mut dyn FnMut(&mut dyn Statements, usize) -> Result<()>,
+) -> Result<()> {
+    let begin = statements.len();
+    let texts = [statements, &["BEGIN", "COMMIT"]].concat();
+    sql.prepared(&texts, &mut |statements| {
+        for number in 0..transactions {
+            phases::all_of(Phase::Begin, || execute(statements, begin))?;
+            work(statements, number)?;
+            phases::all_of(Phase::Commit, || execute(statements, begin + 1))?;
+        }
+        Ok(())
+    })
+}
+
+/// Executes a statement without parameters and rows.
+fn execute(statements: &mut dyn Statements, statement: usize) -> Result<()> {
+    statements.run(statement, &[], &mut |_| Ok(ControlFlow::Continue(()))).map(drop)
 }
 
 /// The number in the first column of the first row that a statement answers.
@@ -119,21 +245,32 @@ pub trait Row {
 ///
 /// The engine's.
 pub fn first_number(
-    sql: &mut (impl Sql + ?Sized),
+    sql: &mut (impl Prepare + ?Sized),
     statement: &str,
     parameters: &[Value],
 ) -> Result<Option<i64>> {
     let mut first = None;
     sql.prepared(&[statement], &mut |statements| {
         statements.run(0, parameters, &mut |row| {
-            if let ValueRef::Integer(number) = row.get(0)? {
-                first = Some(number);
-            }
+            row.look(0, &mut |value| {
+                if let ValueRef::Integer(number) = value {
+                    first = Some(number);
+                }
+            })?;
             Ok(ControlFlow::Break(()))
         })?;
         Ok(())
     })?;
     Ok(first)
+}
+
+/// Shows the values of a row, as they are encoded for a digest.
+fn encoded(row: &dyn Row) -> Result<RowBytes> {
+    let mut bytes = RowBytes::default();
+    for column in 0..row.columns() {
+        row.look(column, &mut |value| bytes.add(value))?;
+    }
+    Ok(bytes)
 }
 
 /// What the whole database takes.

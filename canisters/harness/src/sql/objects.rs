@@ -9,7 +9,7 @@
 
 use super::{Sql, first_number};
 use stablebench_protocol::{Result, StoredObject};
-use stablebench_workload::sql::ValueRef;
+use stablebench_workload::sql::Value;
 use std::ops::ControlFlow;
 
 const TREES: &str = "\
@@ -33,14 +33,14 @@ pub fn objects(sql: &mut dyn Sql) -> Result<Vec<StoredObject>> {
     sql.prepared(&[TREES], &mut |statements| {
         statements.run(0, &[], &mut |row| {
             let text = |column| -> Result<String> {
-                Ok(match row.get(column)? {
-                    ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                Ok(match row.copy(column)? {
+                    Value::Text(text) => text,
                     _ => String::new(),
                 })
             };
             let number = |column| -> Result<u64> {
-                Ok(match row.get(column)? {
-                    ValueRef::Integer(number) => u64::try_from(number).unwrap_or(0),
+                Ok(match row.copy(column)? {
+                    Value::Integer(number) => u64::try_from(number).unwrap_or(0),
                     _ => 0,
                 })
             };

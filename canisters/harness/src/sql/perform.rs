@@ -1,7 +1,7 @@
-use super::{Row, Sql, Statements};
-use crate::{instructions, measure, trap};
-use stablebench_protocol::{OperationCost, Performed, Result};
-use stablebench_workload::sql::{Call, Script, Transaction, ValueRef, add_row, is_ordered};
+use super::{Row, Sql, Statements, encoded};
+use crate::{instructions, measure, phases, trap};
+use stablebench_protocol::{OperationCost, Performed, PhaseCost, Result};
+use stablebench_workload::sql::{Call, Script, Transaction, changes_rows, is_ordered};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -20,87 +20,99 @@ use std::ops::ControlFlow;
 ///
 /// The engine's, where nothing can have changed.
 pub fn perform(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Performed> {
-    let mut texts: Vec<&str> = script.statements.iter().map(String::as_str).collect();
-    let begin = texts.len();
-    if script.transaction != Transaction::Statement {
-        texts.extend(["BEGIN", "COMMIT"]);
-    }
+    let texts = texts(script);
     let mut costs = Vec::new();
     if each {
         // Making room is no part of the work.
         costs.reserve_exact(script.operations.len());
     }
-    let mut writes = vec![false; begin];
-    let measured = measure(|| {
-        let mut done = Amount::default();
-        sql.prepared(&texts, &mut |statements| {
-            done = transactions(statements, script, begin, each.then_some(&mut costs))?;
-            Ok(())
-        })?;
-        Ok(done)
-    });
+    let measured = measure(|| work(sql, script, &texts, each.then_some(&mut costs)));
     let mut measurement = match measured {
         Err(error) if script.writes => trap(&error),
         measured => measured?,
     };
-    sql.prepared(&texts, &mut |statements| {
-        for (statement, writes) in writes.iter_mut().enumerate() {
-            *writes = statements.writes(statement);
-        }
-        Ok(())
-    })?;
-    let written = script.operations.iter().flatten().filter(|call| writes[call.statement]);
+    let written =
+        script.operations.iter().flatten().filter(|call| changes_rows(texts[call.statement]));
     measurement.bytes += written
         .flat_map(|call| &call.parameters)
         .map(|parameter| parameter.as_ref().bytes())
         .sum::<u64>();
     let results = match script.writes {
         true => None,
-        false => Some(results(sql, &texts[..begin], script)?),
+        false => Some(results(sql, &texts, script)?),
     };
     Ok(Performed { measurement, each: costs, results })
 }
 
-/// All operations, so many a transaction.
-fn transactions(
-    statements: &mut dyn Statements,
+/// Does a script, and tells where its instructions go. One that fails ends the message
+/// where it may have changed rows.
+///
+/// # Errors
+///
+/// The engine's, where nothing can have changed.
+pub fn phases(sql: &mut dyn Sql, script: &Script) -> Result<Vec<PhaseCost>> {
+    let texts = texts(script);
+    match phases::measured(|| work(sql, script, &texts, None).map(drop)) {
+        Err(error) if script.writes => trap(&error),
+        measured => measured,
+    }
+}
+
+fn texts(script: &Script) -> Vec<&str> {
+    script.statements.iter().map(String::as_str).collect()
+}
+
+/// Work: all operations of a script in their transactions, and the cost of each where that
+/// is asked for.
+fn work(
+    sql: &mut dyn Sql,
     script: &Script,
-    begin: usize,
+    texts: &[&str],
     mut costs: Option<&mut Vec<OperationCost>>,
 ) -> Result<Amount> {
-    let size = match script.transaction {
-        Transaction::Operations(size) => usize::try_from(size).unwrap_or(usize::MAX).max(1),
-        Transaction::Message | Transaction::Statement => script.operations.len().max(1),
-    };
-    let bounded = script.transaction != Transaction::Statement;
+    let operations = &script.operations;
     let mut done = Amount::default();
-    for transaction in script.operations.chunks(size) {
-        if bounded {
-            statements.run(begin, &[], &mut |_| Ok(ControlFlow::Continue(())))?;
-        }
-        for operation in transaction {
+    let mut run = |statements: &mut dyn Statements, operations: &[Vec<Call>]| {
+        for operation in operations {
             let Some(costs) = &mut costs else {
-                calls(statements, operation, &mut done)?;
+                calls(statements, operation, script.copies, &mut done)?;
                 continue;
             };
             let before = instructions();
-            calls(statements, operation, &mut done)?;
+            calls(statements, operation, script.copies, &mut done)?;
             let after = instructions();
             costs.push(OperationCost { instructions: after - before, allocated: 0 });
         }
-        if bounded {
-            statements.run(begin + 1, &[], &mut |_| Ok(ControlFlow::Continue(())))?;
+        Ok(())
+    };
+    let size = match script.transaction {
+        Transaction::Operations(size) => usize::try_from(size).unwrap_or(usize::MAX).max(1),
+        Transaction::Message => operations.len().max(1),
+        Transaction::Statement => {
+            sql.prepared(texts, &mut |statements| run(statements, operations))?;
+            return Ok(done);
         }
-    }
+    };
+    let transactions = operations.len().div_ceil(size);
+    sql.transactions(texts, transactions, script.writes, &mut |statements, number| {
+        let first = number * size;
+        run(statements, &operations[first..operations.len().min(first + size)])
+    })?;
     Ok(done)
 }
 
 #[inline]
-fn calls(statements: &mut dyn Statements, calls: &[Call], done: &mut Amount) -> Result<()> {
+fn calls(
+    statements: &mut dyn Statements,
+    calls: &[Call],
+    copies: bool,
+    done: &mut Amount,
+) -> Result<()> {
     for call in calls {
         let mut found = Amount::default();
         let changed = statements.run(call.statement, &call.parameters, &mut |row| {
-            found += Amount { rows: 1, bytes: copy(row)? };
+            let bytes = if copies { copy(row)? } else { lengths(row)? };
+            found += Amount { rows: 1, bytes };
             Ok(ControlFlow::Continue(()))
         })?;
         *done += found;
@@ -113,14 +125,15 @@ fn calls(statements: &mut dyn Statements, calls: &[Call], done: &mut Amount) -> 
 pub(crate) fn copy(row: &dyn Row) -> Result<u64> {
     let mut bytes = 0;
     for column in 0..row.columns() {
-        let value = row.get(column)?;
-        bytes += value.bytes();
-        match value {
-            ValueRef::Text(text) | ValueRef::Blob(text) => drop(black_box(text.to_vec())),
-            ValueRef::Integer(_) | ValueRef::Null => drop(black_box(value)),
-        }
+        let value = black_box(row.copy(column)?);
+        bytes += value.as_ref().bytes();
     }
     Ok(bytes)
+}
+
+/// The bytes of a row of texts, which are not copied.
+fn lengths(row: &dyn Row) -> Result<u64> {
+    (0..row.columns()).map(|column| row.text_bytes(column)).sum()
 }
 
 /// The digest of all rows that a script reads, in their order where they have one.
@@ -136,11 +149,7 @@ fn results(
             let ordered = is_ordered(texts[call.statement]);
             statements.run(call.statement, &call.parameters, &mut |row| {
                 let place = if ordered { digest.value().rows } else { before };
-                let mut columns = Vec::with_capacity(row.columns());
-                for column in 0..row.columns() {
-                    columns.push(row.get(column)?);
-                }
-                add_row(&mut digest, place, columns);
+                encoded(row)?.digest(&mut digest, place);
                 Ok(ControlFlow::Continue(()))
             })?;
         }

@@ -1,7 +1,7 @@
-use super::Sql;
+use super::Prepare;
 use crate::Keyword;
 use stablebench_protocol::{Error, Result, SqliteSettings};
-use stablebench_workload::sql::ValueRef;
+use stablebench_workload::sql::Value;
 use std::ops::ControlFlow;
 
 /// What a connection runs with, as SQLite reports it.
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 /// # Errors
 ///
 /// The engine's; where it reports what is not known here.
-pub fn settings(sql: &mut (impl Sql + ?Sized)) -> Result<SqliteSettings> {
+pub fn settings(sql: &mut (impl Prepare + ?Sized)) -> Result<SqliteSettings> {
     Ok(SqliteSettings {
         journal_mode: Keyword::from_report(&pragma(sql, "journal_mode")?)?,
         synchronous: Keyword::from_report(&pragma(sql, "synchronous")?)?,
@@ -28,20 +28,20 @@ pub fn settings(sql: &mut (impl Sql + ?Sized)) -> Result<SqliteSettings> {
 /// # Errors
 ///
 /// The engine's; where it reports another text.
-pub fn number<N: std::str::FromStr>(sql: &mut (impl Sql + ?Sized), setting: &str) -> Result<N> {
+pub fn number<N: std::str::FromStr>(sql: &mut (impl Prepare + ?Sized), setting: &str) -> Result<N> {
     let got = pragma(sql, setting)?;
     let unknown = |got| Error::UnknownSetting { setting: setting.to_owned(), got };
     got.parse().map_err(|_| unknown(got))
 }
 
 /// A pragma as text; empty where the engine does not know it.
-fn pragma(sql: &mut (impl Sql + ?Sized), setting: &str) -> Result<String> {
+fn pragma(sql: &mut (impl Prepare + ?Sized), setting: &str) -> Result<String> {
     let mut report = String::new();
     sql.prepared(&[&format!("PRAGMA {setting}")], &mut |statements| {
         statements.run(0, &[], &mut |row| {
-            report = match row.get(0)? {
-                ValueRef::Integer(number) => number.to_string(),
-                ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            report = match row.copy(0)? {
+                Value::Integer(number) => number.to_string(),
+                Value::Text(text) => text,
                 other => format!("{other:?}"),
             };
             Ok(ControlFlow::Break(()))

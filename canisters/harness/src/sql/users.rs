@@ -2,12 +2,13 @@
 
 mod database;
 mod key_value;
+mod writes;
 
 use super::{Sql, Statements};
 use crate::State;
 use stablebench_protocol::Result;
-use stablebench_workload::sql::{Value, ValueRef};
-use stablebench_workload::{Amount, Selected};
+use stablebench_workload::Amount;
+use stablebench_workload::sql::Value;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
@@ -50,22 +51,6 @@ impl<S: Sql> Users<S> {
         &mut self.sql
     }
 
-    /// For work: one prepared statement, executed for each row with its id in one place.
-    fn execute(
-        &mut self,
-        statement: &str,
-        rows: Selected<'_>,
-        mut parameters: Vec<Value>,
-        id_at: usize,
-    ) -> Result<()> {
-        self.sql.prepared(&[statement], &mut |statements| {
-            rows.try_each(|id| {
-                parameters[id_at] = Value::Integer(id as i64);
-                statements.run(0, &parameters, &mut |_| Ok(ControlFlow::Break(()))).map(drop)
-            })
-        })
-    }
-
     /// For work: a prepared statement, executed with some parameters; its rows are copied.
     fn query(
         &mut self,
@@ -89,13 +74,8 @@ fn copy_rows(
     statements.run(0, parameters, &mut |row| {
         let mut bytes = 0;
         for column in 0..row.columns() {
-            match row.get(column)? {
-                ValueRef::Text(text) => {
-                    bytes += text.len() as u64;
-                    // As a String, which has been looked through.
-                    drop(black_box(String::from_utf8(text.to_vec())));
-                }
-                other => drop(black_box(other)),
+            if let Value::Text(text) = black_box(row.copy(column)?) {
+                bytes += text.len() as u64;
             }
         }
         *found += Amount { rows: 1, bytes };

@@ -44,14 +44,14 @@ pub fn inspect<C: Canister>(canister: &mut C, _: &Keys) -> Result<Inspected> {
 /// Creates the tables, on a connection that checks foreign keys or does not.
 fn create(sql: &mut dyn Sql, job: &Keys) -> Result<Performed> {
     let asked: i64 = if job.foreign_keys { 1 } else { 0 };
-    sql.batch(&format!("PRAGMA foreign_keys = {asked}"))?;
+    sql.set("foreign_keys", &asked.to_string())?;
     let got: i64 = sql::number(sql, "foreign_keys")?;
     if got != asked {
         return Err(Error::SettingNotTaken {
             setting: "foreign_keys".to_owned(),
             asked: asked.to_string(),
             got: got.to_string(),
-            reason: None,
+            reason: sql.fixes("foreign_keys").map(str::to_owned),
         });
     }
     let created = measure(|| sql.batch(&keys::create(job)).map(|()| Amount::default()));

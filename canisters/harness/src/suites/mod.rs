@@ -4,9 +4,12 @@ mod cuckoo;
 mod db_bench;
 mod keys;
 mod sysbench;
+mod vfs;
 
 use crate::{Canister, Host, MAX_EACH};
-use stablebench_protocol::{DigestPart, Error, Inspected, Job, Part, Performed, Result};
+use stablebench_protocol::{
+    DigestPart, Engine, Error, Inspected, Job, Part, Performed, PhaseCost, Result,
+};
 
 impl<C: Canister> Host<C> {
     /// Does a part of a job, measured.
@@ -15,21 +18,30 @@ impl<C: Canister> Host<C> {
     ///
     /// Where the canister cannot do it, or the engine fails before anything has changed.
     pub fn perform(&mut self, part: &Part) -> Result<Performed> {
-        if part.count == 0 {
-            return Err(Error::NoRows);
-        }
-        if part.from.checked_add(part.count).is_none() {
-            return Err(Error::IdOverflow { largest: u64::MAX });
-        }
-        if part.each && part.count > MAX_EACH {
-            return Err(Error::TooManyEach { limit: MAX_EACH });
-        }
+        check(part)?;
         let canister = &mut self.canister;
         match &part.job {
             Job::DbBench(job) => db_bench::perform(canister, job, part),
             Job::Keys(job) => keys::perform(canister, job, part),
             Job::Sysbench(job) => sysbench::perform(canister, job, part),
             Job::Cuckoo(job) => cuckoo::perform(canister, job, part),
+            Job::Vfs(job) => vfs::perform(canister, job, part),
+        }
+    }
+
+    /// Does a part of a job of the suite vfs, and tells where its instructions go.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`perform`](Self::perform); where the job is another suite's.
+    pub fn phases(&mut self, part: &Part) -> Result<Vec<PhaseCost>> {
+        check(part)?;
+        match &part.job {
+            Job::Vfs(job) => vfs::phases(&mut self.canister, job, part),
+            _ => Err(Error::Unsupported {
+                engine: Engine::Sqlite,
+                operation: "tell the phases of another suite's work".to_owned(),
+            }),
         }
     }
 
@@ -57,6 +69,7 @@ impl<C: Canister> Host<C> {
             Job::Keys(job) => keys::content(canister, job, part, limit),
             Job::Sysbench(job) => sysbench::content(canister, job, part, limit),
             Job::Cuckoo(job) => cuckoo::content(canister, job, part, limit),
+            Job::Vfs(_) => vfs::content(canister, part, limit),
         }
     }
 
@@ -72,6 +85,21 @@ impl<C: Canister> Host<C> {
             Job::Keys(job) => keys::inspect(canister, job),
             Job::Sysbench(job) => sysbench::inspect(canister, job),
             Job::Cuckoo(job) => cuckoo::inspect(canister, job),
+            Job::Vfs(_) => vfs::inspect(canister),
         }
     }
+}
+
+/// Refuses parts of no operations, past the last, or with too many measured one by one.
+fn check(part: &Part) -> Result<()> {
+    if part.count == 0 {
+        return Err(Error::NoRows);
+    }
+    if part.from.checked_add(part.count).is_none() {
+        return Err(Error::IdOverflow { largest: u64::MAX });
+    }
+    if part.each && part.count > MAX_EACH {
+        return Err(Error::TooManyEach { limit: MAX_EACH });
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! A map on the heap, with transactions, that can be made to fail.
 
-use stablebench_harness::KeyValue;
+use stablebench_harness::{Done, Failed, KeyValue, Writes};
 use stablebench_protocol::{Error, Result};
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::collections::BTreeMap;
@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 #[derive(Default)]
 pub struct HeapMap {
     rows: BTreeMap<u64, String>,
-    before: Option<BTreeMap<u64, String>>,
+    /// Whether a transaction is open.
+    open: bool,
     pub fails_at: Option<u64>,
     /// Transactions that were committed.
     pub committed: u64,
@@ -22,7 +23,7 @@ pub fn failure() -> Error {
 
 impl HeapMap {
     fn write(&mut self, rows: Selected<'_>, payload: Option<&str>) -> Result<()> {
-        assert!(self.before.is_some(), "rows are written in a transaction");
+        assert!(self.open, "rows are written in a transaction");
         rows.try_each(|id| {
             if self.fails_at == Some(id) {
                 return Err(failure());
@@ -73,42 +74,22 @@ impl KeyValue for HeapMap {
         0
     }
 
-    fn allocated_units(&mut self) -> Result<u64> {
-        Ok(self.rows.len() as u64)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        assert!(self.before.is_none(), "one transaction at a time");
-        self.before = Some(self.rows.clone());
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        assert!(self.before.take().is_some(), "what is committed was begun");
-        self.committed += 1;
-        Ok(())
-    }
-
-    fn rollback(&mut self, because: &Error) -> bool {
-        assert_eq!(*because, failure());
-        self.rows = self.before.take().expect("what is rolled back was begun");
-        true
-    }
-
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.write(rows, Some(payload))
-    }
-
-    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.write(rows, Some(payload))
-    }
-
-    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.write(rows, Some(payload))
-    }
-
-    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
-        self.write(rows, None)
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        let before = self.rows.clone();
+        self.open = true;
+        let outcome = work(self);
+        self.open = false;
+        match outcome {
+            Ok(()) => {
+                self.committed += 1;
+                Ok(())
+            }
+            Err(because) => {
+                assert_eq!(because, failure());
+                self.rows = before;
+                Err(Failed::undone(because))
+            }
+        }
     }
 
     fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
@@ -150,5 +131,27 @@ impl KeyValue for HeapMap {
     fn reset(&mut self) -> Result<()> {
         self.rows.clear();
         Ok(())
+    }
+}
+
+impl Writes for HeapMap {
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(self.rows.len() as u64)
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.write(rows, Some(payload))
+    }
+
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.write(rows, Some(payload))
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.write(rows, Some(payload))
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        self.write(rows, None)
     }
 }

@@ -118,7 +118,8 @@ fn the_array_has_keys_of_digits_and_slots_of_one_length() {
     // The log of rows and the array do not share the memory.
     let mut floor = Floor::new(HeapMemory::default());
     let rows = stablebench_workload::Ids::new(0, 10, 1).unwrap();
-    floor.engine(Engine::Append).unwrap().insert(rows.into(), "a").unwrap();
+    let log = floor.engine(Engine::Append).unwrap();
+    log.transaction(&mut |log| log.insert(rows.into(), "a")).unwrap();
     let refused = floor.records(Engine::Array).err();
     let occupant = Occupant::Floor(Engine::Append);
     assert_eq!(refused, Some(Error::StableMemoryTaken { occupant }));

@@ -24,4 +24,4 @@ mod tests;
 pub use keys::Keys;
 pub use model::Model;
 pub use operation::{KEY_BYTES, Key, Source, key, number, random_key, write};
-pub use script::{ready, script};
+pub use script::{DROP, create, script};

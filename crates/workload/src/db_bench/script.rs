@@ -25,6 +25,7 @@ pub fn script(job: &DbBench, part: &Part) -> Script {
                     batch => Transaction::Operations(batch),
                 },
                 writes: true,
+                ..Script::default()
             }
         }
         DbBenchTask::ReadRandom { keys, stream } => {
@@ -43,16 +44,14 @@ pub fn script(job: &DbBench, part: &Part) -> Script {
     }
 }
 
-/// What makes the database ready: statements one after the other, none in a transaction.
-pub fn ready(rowids: bool, fresh: bool, sync: bool) -> String {
-    let mut statements = format!("PRAGMA synchronous = {}", if sync { "FULL" } else { "OFF" });
-    if fresh {
-        // Without pages that a table left behind, the database is as a new one.
-        statements += ";DROP TABLE IF EXISTS test;VACUUM;";
-        statements += "CREATE TABLE test (key blob, value blob, PRIMARY KEY(key))";
-        statements += if rowids { "" } else { " WITHOUT ROWID" };
-    }
-    statements
+/// Removes the table.
+pub const DROP: &str = "DROP TABLE IF EXISTS test";
+
+/// Creates the table.
+pub fn create(rowids: bool) -> String {
+    let mut statement = "CREATE TABLE test (key blob, value blob, PRIMARY KEY(key))".to_owned();
+    statement += if rowids { "" } else { " WITHOUT ROWID" };
+    statement
 }
 
 fn reads(statement: &str, operations: Vec<Vec<Call>>) -> Script {
@@ -61,6 +60,7 @@ fn reads(statement: &str, operations: Vec<Vec<Call>>) -> Script {
         operations,
         transaction: Transaction::Statement,
         writes: false,
+        ..Script::default()
     }
 }
 

@@ -68,5 +68,6 @@ pub fn script(job: &Keys, seed: u64, from: u64, count: u64) -> Script {
         operations: (from..from.saturating_add(count)).map(calls).collect(),
         transaction,
         writes: !matches!(job.task, KeysTask::Wants | KeysTask::Watchers),
+        ..Script::default()
     }
 }

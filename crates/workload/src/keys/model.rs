@@ -20,7 +20,9 @@ impl Tables for Model {
     fn perform(&mut self, part: &Part) -> Expected {
         match &part.job {
             Job::Keys(job) => self.keys(job, part),
-            Job::DbBench(_) | Job::Sysbench(_) | Job::Cuckoo(_) => Expected::default(),
+            Job::DbBench(_) | Job::Sysbench(_) | Job::Cuckoo(_) | Job::Vfs(_) => {
+                Expected::default()
+            }
         }
     }
 

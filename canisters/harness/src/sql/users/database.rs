@@ -1,11 +1,12 @@
 use super::{CREATE, Users};
 use crate::sql::{Sql, first_number};
 use crate::{Database, Pragmas};
-use stablebench_protocol::{JournalMode, LockingMode, Result, SqliteSettings};
+use stablebench_protocol::{JournalMode, LockingMode, Result, SqliteConfig, SqliteSettings};
 
 impl<S: Sql> Database for Users<S> {
-    fn configure(&mut self, pragmas: Pragmas) -> Result<SqliteSettings> {
+    fn configure(&mut self, config: SqliteConfig) -> Result<SqliteSettings> {
         let before = self.sql.pragmas();
+        let pragmas = Pragmas::new(config, self.sql.defaults());
         let wal = before.journal_mode == JournalMode::Wal;
         if wal && pragmas.locking_mode == LockingMode::Normal {
             // Without the exclusive lock, a file with a write-ahead log cannot be opened.
@@ -33,7 +34,7 @@ impl<S: Sql> Database for Users<S> {
     }
 
     fn vacuum(&mut self) -> Result<()> {
-        self.sql.batch("VACUUM")
+        self.sql.vacuum()
     }
 }
 
@@ -45,10 +46,10 @@ impl<S: Sql> Users<S> {
         self.created = true;
         let mut settings = self.sql.settings()?;
         if settings.page_size != pragmas.page_size && self.is_empty()? {
-            self.sql.batch(&pragmas.resize_statements())?;
+            self.sql.resize()?;
             settings = self.sql.settings()?;
         }
-        pragmas.check(&settings)?;
+        pragmas.check(&settings, |pragma| self.sql.fixes(pragma))?;
         Ok(settings)
     }
 

@@ -1,7 +1,8 @@
+use super::writes::Writing;
 use super::{CREATE, Users};
-use crate::sql::{Sql, first_number, number};
-use crate::{Database, KeyValue, trap};
-use stablebench_protocol::{Error, JournalMode, Result};
+use crate::sql::{Sql, first_number};
+use crate::{Database, Done, Failed, KeyValue, Writes};
+use stablebench_protocol::{Error, Result};
 use stablebench_workload::sql::{Value, ValueRef};
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::ops::ControlFlow;
@@ -39,8 +40,8 @@ impl<S: Sql> KeyValue for Users<S> {
         let ids = "SELECT id FROM users WHERE id >= ? ORDER BY id";
         self.check().prepared(&[ids], &mut |statements| {
             statements.run(0, &[Value::Integer(from)], &mut |row| {
-                Ok(match row.get(0)? {
-                    ValueRef::Integer(id) => visit(id as u64),
+                Ok(match row.copy(0)? {
+                    Value::Integer(id) => visit(id as u64),
                     _ => ControlFlow::Continue(()),
                 })
             })?;
@@ -71,51 +72,8 @@ impl<S: Sql> KeyValue for Users<S> {
         self.sql.cache_bytes()
     }
 
-    fn allocated_units(&mut self) -> Result<u64> {
-        let pages: u64 = number(&mut self.sql, "page_count")?;
-        let free: u64 = number(&mut self.sql, "freelist_count")?;
-        Ok(pages - free)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.sql.batch("BEGIN DEFERRED")
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.sql.batch("COMMIT")
-    }
-
-    fn rollback(&mut self, because: &Error) -> bool {
-        if self.sql.pragmas().journal_mode == JournalMode::Off {
-            // SQLite cannot roll back without a journal; the system can.
-            trap(because);
-        }
-        // After some errors SQLite has rolled back by itself, and what failed to open has
-        // begun nothing.
-        if self.sql.is_open() && !self.sql.is_autocommit() && self.sql.batch("ROLLBACK").is_err() {
-            trap(because);
-        }
-        true
-    }
-
-    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        let parameters = vec![Value::Null, Value::Text(payload.to_owned())];
-        self.execute("insert into users (id, username) values (?, ?)", rows, parameters, 0)
-    }
-
-    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        let upsert = "insert into users (id, username) values (?, ?) \
-                      on conflict (id) do update set username = excluded.username";
-        self.execute(upsert, rows, vec![Value::Null, Value::Text(payload.to_owned())], 0)
-    }
-
-    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        let parameters = vec![Value::Text(payload.to_owned()), Value::Null];
-        self.execute("update users set username = ? where id = ?", rows, parameters, 1)
-    }
-
-    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
-        self.execute("delete from users where id = ?", rows, vec![Value::Null], 0)
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        self.sql.transaction(&mut |sql| work(&mut Writing(sql))).map_err(Failed::undone)
     }
 
     fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
@@ -154,8 +112,7 @@ impl<S: Sql> KeyValue for Users<S> {
         let (mut left, mut next) = (limit, None);
         self.sql.prepared(&[rows], &mut |statements| {
             statements.run(0, &[Value::Integer(position)], &mut |row| {
-                let (ValueRef::Integer(id), ValueRef::Text(text)) = (row.get(0)?, row.get(1)?)
-                else {
+                let Value::Integer(id) = row.copy(0)? else {
                     return Ok(ControlFlow::Continue(()));
                 };
                 if left == 0 {
@@ -163,7 +120,11 @@ impl<S: Sql> KeyValue for Users<S> {
                     return Ok(ControlFlow::Break(()));
                 }
                 left -= 1;
-                digest.add(id as u64, text);
+                row.look(1, &mut |username| {
+                    if let ValueRef::Text(text) = username {
+                        digest.add(id as u64, text);
+                    }
+                })?;
                 Ok(ControlFlow::Continue(()))
             })?;
             Ok(())

@@ -10,7 +10,7 @@ use stablebench_protocol::{
     Synchronous,
 };
 use stablebench_workload::Amount;
-use stablebench_workload::db_bench::{KEY_BYTES, ready, script};
+use stablebench_workload::db_bench::{DROP, KEY_BYTES, create, script};
 
 const TABLE: Table<'_> = Table { name: "test", columns: "key, value", order: "key" };
 
@@ -64,8 +64,16 @@ fn check(job: &DbBench, part: &Part) -> Result<()> {
 fn in_sql(sql: &mut dyn Sql, job: &DbBench, part: &Part) -> Result<Performed> {
     match job.task {
         DbBenchTask::Ready { fresh, sync } => {
-            let statements = ready(job.rowids, fresh, sync);
-            let measurement = measure(|| sql.batch(&statements).map(|()| Amount::default()))?;
+            let measurement = measure(|| {
+                sql.set("synchronous", if sync { "FULL" } else { "OFF" })?;
+                if fresh {
+                    sql.batch(DROP)?;
+                    // Without pages that a table left behind, the database is as a new one.
+                    sql.vacuum()?;
+                    sql.batch(&create(job.rowids))?;
+                }
+                Ok(Amount::default())
+            })?;
             check_synchronous(sql, sync)?;
             Ok(Performed { measurement, each: Vec::new(), results: None })
         }
@@ -87,6 +95,6 @@ fn check_synchronous(sql: &mut dyn Sql, sync: bool) -> Result<()> {
         setting: "synchronous".to_owned(),
         asked: text(asked),
         got: text(got),
-        reason: None,
+        reason: sql.fixes("synchronous").map(str::to_owned),
     })
 }

@@ -1,11 +1,19 @@
-//! Tells the canister the versions of the crates that decide what it costs, from the
-//! lock file it is built with.
+//! Tells canisters the versions of the crates that decide what they cost, from the lock
+//! file they are built with.
 
 use std::path::Path;
 use std::{env, fs};
 
-const CRATES: [&str; 6] =
-    ["ic-cdk", "ic-rusqlite", "ic-stable-structures", "ic-wasi-polyfill", "rusqlite", "stable-fs"];
+/// Those of all canisters.
+const CRATES: [&str; 7] = [
+    "ic-cdk",
+    "ic-rusqlite",
+    "ic-sqlite-vfs",
+    "ic-stable-structures",
+    "ic-wasi-polyfill",
+    "rusqlite",
+    "stable-fs",
+];
 
 fn main() {
     let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
