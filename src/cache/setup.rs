@@ -77,6 +77,13 @@ impl Setup {
 }
 
 impl Stored {
+    /// The column that it belongs to.
+    pub fn column(&self) -> &Column {
+        match self {
+            Self::Users { column, .. } | Self::Lane { column, .. } => column,
+        }
+    }
+
     /// A store of the users suite.
     pub fn users(plan: &StorePlan) -> Self {
         Self::Users { column: plan.setting.column(), rows: plan.rows, payload: plan.payload }

@@ -22,7 +22,7 @@ pub struct CuckooArgs {
         long,
         value_enum,
         value_delimiter = ',',
-        default_values = ["murmur", "identity", "btree", "sqlite", "array"]
+        default_values = ["murmur", "identity", "btree", "sqlite", "sqlite-vfs", "array"]
     )]
     pub stores: Vec<StoreArg>,
     #[command(flatten)]
@@ -47,8 +47,10 @@ pub enum StoreArg {
     Identity,
     /// StableBTreeMap.
     Btree,
-    /// SQLite, a table with an integer primary key.
+    /// SQLite through ic-rusqlite, a table with an integer primary key.
     Sqlite,
+    /// The same through ic-sqlite-vfs.
+    SqliteVfs,
     /// The floor: an array whose places follow from the keys.
     Array,
 }

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use stablebench_protocol::{KeyKind, LinkSchema};
 
 use super::RunArgs;
+use super::values::SqlEngineArg;
 
 #[derive(Clone, Debug, Args)]
 pub struct KeysArgs {
@@ -25,6 +26,9 @@ pub struct KeysArgs {
     /// What identifies users, movies and, in the schemas a and b, links.
     #[arg(long, value_delimiter = ',', default_values = ["integer", "ulid", "uuidv4", "uuidv7"])]
     pub keys: Vec<KeyArg>,
+    /// The libraries through which SQLite is used, each with its own settings.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["sqlite", "sqlite-vfs"])]
+    pub engines: Vec<SqlEngineArg>,
     /// Rows that come into being in a millisecond: among those, ULIDs and UUIDv7s are in no order.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub rows_a_millisecond: u64,

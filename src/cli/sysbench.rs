@@ -8,13 +8,15 @@ use crate::suites::users::Setting;
 
 #[derive(Clone, Debug, Args)]
 pub struct SysbenchArgs {
-    /// The side that the other is compared with: sqlite/JOURNAL_MODE, after which may stand
-    /// ,page_size=… ,cache_size=… ,synchronous=… ,locking_mode=…
+    /// The side that the others are compared with: sqlite/JOURNAL_MODE or sqlite-vfs, after
+    /// which may stand ,page_size=… ,cache_size=… ,synchronous=… ,locking_mode=…
     #[arg(long, value_name = "SIDE", default_value = "sqlite/persist")]
     pub base: Setting,
-    /// The side whose instructions are divided by those of the base.
-    #[arg(long, value_name = "SIDE", default_value = "sqlite/delete,locking_mode=normal")]
-    pub other: Setting,
+    /// A side whose instructions are divided by those of the base; several where it is typed
+    /// several times.
+    #[arg(long, value_name = "SIDE",
+          default_values = ["sqlite/delete,locking_mode=normal", "sqlite-vfs"])]
+    pub other: Vec<Setting>,
     /// Rows of the main table; operations are those published for 100 000 rows, in proportion.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub rows: u64,

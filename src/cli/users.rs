@@ -18,10 +18,11 @@ pub struct UsersArgs {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 50, 100, 1_000, 10_000],
           value_parser = clap::value_parser!(u64).range(1..))]
     pub batches: Vec<u64>,
-    /// Engines to measure; append and array are the floor: bare stable memory.
-    #[arg(long, value_delimiter = ',', default_values = ["btree", "sqlite", "append", "array"])]
+    /// Engines to measure: sqlite is through ic-rusqlite, sqlite-vfs through ic-sqlite-vfs,
+    /// append and array are the floor: bare stable memory.
+    #[arg(long, value_delimiter = ',', default_values = ["btree", "sqlite", "sqlite-vfs", "append", "array"])]
     pub engines: Vec<EngineArg>,
-    /// Journal modes in which SQLite is measured.
+    /// Journal modes in which sqlite is measured; sqlite-vfs has its own.
     #[arg(long, value_delimiter = ',',
           default_values = ["delete", "truncate", "persist", "memory", "off", "wal"])]
     pub journal_modes: Vec<JournalModeArg>,

@@ -3,12 +3,14 @@
 use clap::ValueEnum;
 use stablebench_protocol::{Engine, JournalMode, LockingMode, Synchronous};
 
+use crate::suites::users::Library;
 use crate::suites::users::task::Access;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EngineArg {
     Btree,
     Sqlite,
+    SqliteVfs,
     Append,
     Array,
 }
@@ -17,9 +19,27 @@ impl From<EngineArg> for Engine {
     fn from(engine: EngineArg) -> Self {
         match engine {
             EngineArg::Btree => Self::Btree,
-            EngineArg::Sqlite => Self::Sqlite,
+            EngineArg::Sqlite | EngineArg::SqliteVfs => Self::Sqlite,
             EngineArg::Append => Self::Append,
             EngineArg::Array => Self::Array,
+        }
+    }
+}
+
+/// A library through which SQLite is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SqlEngineArg {
+    /// ic-rusqlite.
+    Sqlite,
+    /// ic-sqlite-vfs.
+    SqliteVfs,
+}
+
+impl From<SqlEngineArg> for Library {
+    fn from(engine: SqlEngineArg) -> Self {
+        match engine {
+            SqlEngineArg::Sqlite => Self::IcRusqlite,
+            SqlEngineArg::SqliteVfs => Self::IcSqliteVfs,
         }
     }
 }

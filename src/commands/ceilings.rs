@@ -1,4 +1,4 @@
-//! What the other side of a run may cost at most against the base.
+//! What the other sides of a run may cost at most against the base.
 
 use std::process::ExitCode;
 
@@ -18,15 +18,21 @@ pub fn ceilings(args: &SysbenchArgs, results: &Results) -> Result<ExitCode> {
     if max_ratio.is_none() && max_average.is_none() {
         return Ok(ExitCode::SUCCESS);
     }
-    let (base, other) = (args.base.key(), args.other.key());
+    let base = args.base.key();
     let gates = Gates { threshold: None, max_ratio, max_average };
-    let found = compare(results, results, Some((&base, &other)), gates)?;
-    match args.run.format {
-        Format::Table | Format::Markdown => {
-            let markdown = args.run.format == Format::Markdown;
-            print(&format!("\n{}", comparison::verdict(&found, markdown)))?;
+    let mut code = ExitCode::SUCCESS;
+    for other in &args.other {
+        let found = compare(results, results, Some((&base, &other.key())), gates)?;
+        match args.run.format {
+            Format::Table | Format::Markdown => {
+                let markdown = args.run.format == Format::Markdown;
+                print(&format!("\n{}", comparison::verdict(&found, markdown)))?;
+            }
+            Format::Csv | Format::Json => eprint!("{}", comparison::verdict(&found, false)),
         }
-        Format::Csv | Format::Json => eprint!("{}", comparison::verdict(&found, false)),
+        if !found.failures.is_empty() {
+            code = ExitCode::from(1);
+        }
     }
-    Ok(if found.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(code)
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::ceilings::ceilings;
 use super::replica::target;
-use crate::canisters::{self, BENCH, Built};
+use crate::canisters::{self, Built, SOURCES, Source};
 use crate::cli::{RunArgs, Suite};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
@@ -71,12 +71,12 @@ fn run(args: &RunArgs, planned: &Planned) -> Result<Results> {
     interrupt::listen()?;
     let progress = Progress::new();
     let (replica, cache) = target(&args.target, &args.replica, &out, &progress)?;
-    let built = canisters::build(BENCH, &progress)?;
+    let built = needed(outline, &progress)?;
     let mut results = empty(outline, &*replica, &built);
     if args.resume {
         results = resumed(&out, results, &progress)?;
     }
-    let runner = Runner::new(&*replica, &built.wasm, outline, &progress, &out, results)?
+    let runner = Runner::new(&*replica, &built, outline, &progress, &out, results)?
         .with_cache(cache.as_ref());
     let jobs = usize::try_from(args.jobs).unwrap_or(1);
     let ran = match planned {
@@ -103,8 +103,22 @@ fn run(args: &RunArgs, planned: &Planned) -> Result<Results> {
     }
 }
 
+/// The canisters of the columns, built.
+fn needed(outline: &Outline, progress: &Progress) -> Result<Vec<Built>> {
+    let needed =
+        |source: &&Source| outline.columns.iter().any(|column| column.canister == source.name);
+    SOURCES.iter().filter(needed).map(|source| canisters::build(*source, progress)).collect()
+}
+
 /// Results without cases.
-fn empty(outline: &Outline, replica: &dyn Replica, built: &Built) -> Results {
+fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Results {
+    let canister = |built: &Built| CanisterInfo {
+        name: built.name.clone(),
+        sha256: format!("{:x}", Sha256::digest(&built.wasm)),
+        bytes: built.wasm.len() as u64,
+        crates: Vec::new(),
+        sqlite: None,
+    };
     Results {
         format: FORMAT,
         stablebench: env!("CARGO_PKG_VERSION").to_owned(),
@@ -115,17 +129,17 @@ fn empty(outline: &Outline, replica: &dyn Replica, built: &Built) -> Results {
         seed: outline.seed,
         prices: outline.prices,
         replica: replica.identity(),
-        canister: CanisterInfo {
-            name: built.name.clone(),
-            sha256: format!("{:x}", Sha256::digest(&built.wasm)),
-            bytes: built.wasm.len() as u64,
-            crates: Vec::new(),
-            sqlite: None,
-        },
+        canisters: built.iter().map(canister).collect(),
         columns: outline.columns.clone(),
         stores: Vec::new(),
         cases: Vec::new(),
     }
+}
+
+/// The canisters by name and hash.
+fn modules(results: &Results) -> String {
+    let module = |of: &CanisterInfo| format!("{} {}", of.name, of.sha256);
+    results.canisters.iter().map(module).collect::<Vec<_>>().join(", ")
 }
 
 /// What the saved run found, if it was the same run.
@@ -140,7 +154,7 @@ fn resumed(out: &Path, new: Results, progress: &Progress) -> Result<Results> {
     };
     for (what, saved, now) in [
         ("command", &old.command, &new.command),
-        ("canister", &old.canister.sha256, &new.canister.sha256),
+        ("canister", &modules(&old), &modules(&new)),
         ("stablebench", &old.stablebench, &new.stablebench),
         ("replica", &format!("{:?}", old.replica), &format!("{:?}", new.replica)),
     ] {

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::report::number::Grouped;
-use crate::results::{Case, Results, State, Store};
+use crate::results::{CanisterInfo, Case, Results, State, Store};
 
 /// Columns that are compared: of the base, and of the new run.
 pub type Columns<'a> = Option<(&'a str, &'a str)>;
@@ -135,7 +135,8 @@ pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<St
         }
     }
     if notes.is_empty() {
-        if base.canister.sha256 != new.canister.sha256 {
+        let other = |of: &CanisterInfo| new.module(&of.name).is_some_and(|hash| hash != of.sha256);
+        if base.canisters.iter().any(other) {
             notes.push("the canisters' modules are not the same".to_owned());
         }
         if base.replica.subnet != new.replica.subnet {

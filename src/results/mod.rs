@@ -27,7 +27,7 @@ pub use file::save_text;
 use crate::replica::{Cost, Identity};
 
 /// Version of the file's format. Older ones are read, see `older.rs`.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// Everything that a run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,8 @@ pub struct Results {
     pub seed: u64,
     pub prices: Prices,
     pub replica: Identity,
-    pub canister: CanisterInfo,
+    /// The canisters that were measured.
+    pub canisters: Vec<CanisterInfo>,
     /// What is compared, in the order of the tables.
     pub columns: Vec<Column>,
     /// What was populated.
@@ -67,7 +68,7 @@ pub struct Prices {
     pub usd_per_trillion_cycles: f64,
 }
 
-/// The canister that was measured.
+/// A canister that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CanisterInfo {
@@ -86,6 +87,8 @@ pub struct CanisterInfo {
 pub struct Column {
     /// `btree`, `sqlite/delete`, `sqlite/persist,page_size=512`, …
     pub key: String,
+    /// Name of the canister that has the engine.
+    pub canister: String,
     pub engine: Engine,
     /// What SQLite was asked for; what it runs with is in each store.
     pub sqlite: Option<SqliteConfig>,
@@ -313,6 +316,12 @@ pub struct Worst {
 }
 
 impl Results {
+    /// SHA-256 of the module of a canister.
+    pub fn module(&self, canister: &str) -> Option<&str> {
+        let of = self.canisters.iter().find(|of| of.name == canister)?;
+        Some(&of.sha256)
+    }
+
     /// Cases of a section, in their order.
     pub fn section<'a>(&'a self, section: &str) -> impl Iterator<Item = &'a Case> {
         self.cases.iter().filter(move |case| case.section == section)

@@ -1,6 +1,9 @@
-//! Formats 1 and 2, read as the newest.
+//! Older formats, read as the newest.
 //!
-//! They knew the users suite alone: rows added to one populated table, at one place, in
+//! Formats 3 and 4 had one canister for all columns; what 4 holds more than 3 may be left
+//! out.
+//!
+//! Formats 1 and 2 knew the users suite alone: rows added to one populated table, at one place, in
 //! one message. Each of their settings becomes a column and a store, each insertion a
 //! case of the section `insert`. What they did not hold is left open where the format
 //! allows that; the rest follows from what the tool was then.
@@ -9,9 +12,10 @@ use anyhow::{Context, Result};
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stablebench_protocol::{Digest, Engine, JournalMode, SqliteConfig, SqliteSettings};
 
-use super::file::strict;
+use super::file::{json, strict};
 use super::{
     CanisterInfo, Case, Column, Detail, FORMAT, Held, Measured, Outcome, Populate, Prices, Results,
     State, Store,
@@ -134,17 +138,33 @@ struct Inside2 {
     stable_pages_written: u64,
 }
 
-/// Reads the text of a file of format 1 or 2.
+/// Reads the text of a file of an older format.
 pub fn parse(format: u32, text: &str) -> Result<Results> {
     match format {
         1 => strict::<Old<Identity1, Populate1, Cost1>>(text)?.convert(),
-        _ => strict::<Old<Identity, Populate, Cost2>>(text)?.convert(),
+        2 => strict::<Old<Identity, Populate, Cost2>>(text)?.convert(),
+        _ => one_canister(json(text)?),
     }
+}
+
+/// Formats 3 and 4.
+fn one_canister(mut text: Value) -> Result<Results> {
+    let fields = text.as_object_mut().context("no object")?;
+    fields.insert("format".to_owned(), FORMAT.into());
+    let canister = fields.remove("canister").context("no canister")?;
+    let name = canister["name"].clone();
+    fields.insert("canisters".to_owned(), Value::Array(vec![canister]));
+    let columns = fields.get_mut("columns").and_then(Value::as_array_mut).into_iter().flatten();
+    for column in columns.filter_map(Value::as_object_mut) {
+        column.insert("canister".to_owned(), name.clone());
+    }
+    strict(&text.to_string())
 }
 
 impl<I: Into<Identity>, P: Into<Populate>, M: Into<Cost>> Old<I, P, M> {
     fn convert(self) -> Result<Results> {
         let (rows, payload) = (self.rows, self.payload);
+        let name = self.canister.name.clone();
         Ok(Results {
             format: FORMAT,
             stablebench: self.stablebench,
@@ -156,11 +176,11 @@ impl<I: Into<Identity>, P: Into<Populate>, M: Into<Cost>> Old<I, P, M> {
             seed: 0,
             prices: PRICES,
             replica: self.replica.into(),
-            canister: self.canister,
+            canisters: vec![self.canister],
             columns: self
                 .settings
                 .iter()
-                .map(|setting| column(&setting.key))
+                .map(|setting| column(&setting.key, &name))
                 .collect::<Result<_>>()?,
             stores: self.settings.into_iter().map(|old| old.convert(rows, payload)).collect(),
             cases: self.cases.into_iter().map(|old| old.convert(rows, payload)).collect(),
@@ -169,7 +189,7 @@ impl<I: Into<Identity>, P: Into<Populate>, M: Into<Cost>> Old<I, P, M> {
 }
 
 /// `btree`, `sqlite/delete`: the journal mode was the one thing that was asked for.
-fn column(key: &str) -> Result<Column> {
+fn column(key: &str, canister: &str) -> Result<Column> {
     let (engine, mode) = match key.split_once('/') {
         Some((engine, mode)) => (engine, Some(mode)),
         None => (key, None),
@@ -180,7 +200,7 @@ fn column(key: &str) -> Result<Column> {
         .map(|mode| JournalMode::deserialize(named(mode)).with_context(unknown))
         .transpose()?
         .map(|mode| SqliteConfig { journal_mode: Some(mode), ..SqliteConfig::default() });
-    Ok(Column { key: key.to_owned(), engine, sqlite })
+    Ok(Column { key: key.to_owned(), canister: canister.to_owned(), engine, sqlite })
 }
 
 /// Names on the wire are the types' own.

@@ -22,7 +22,7 @@ pub fn full() -> Results {
             version: "0.1.0".to_owned(),
             subnet: "application".to_owned(),
         },
-        canister: CanisterInfo {
+        canisters: vec![CanisterInfo {
             name: "bench".to_owned(),
             sha256: "3e1c".to_owned(),
             bytes: 3_426_565,
@@ -31,9 +31,10 @@ pub fn full() -> Results {
                 version: "3.53.0".to_owned(),
                 compile_options: vec!["THREADSAFE=0".to_owned()],
             }),
-        },
+        }],
         columns: vec![Column {
             key: "sqlite/wal".to_owned(),
+            canister: "bench".to_owned(),
             engine: Engine::Sqlite,
             sqlite: Some(SqliteConfig {
                 journal_mode: Some(JournalMode::Wal),
@@ -98,7 +99,12 @@ pub fn of(cases: Vec<Case>) -> Results {
     let mut columns: Vec<Column> = Vec::new();
     for case in &cases {
         if columns.iter().all(|column| column.key != case.column) {
-            columns.push(Column { key: case.column.clone(), engine: Engine::Btree, sqlite: None });
+            columns.push(Column {
+                key: case.column.clone(),
+                canister: "bench".to_owned(),
+                engine: Engine::Btree,
+                sqlite: None,
+            });
         }
     }
     Results { published: None, columns, stores: Vec::new(), cases, ..full() }

@@ -36,7 +36,8 @@ impl Runner<'_> {
         let is_it = |held: &Held| held.digest == digest;
         // Its forks may not be read back, which would find what a stamp does not tell of.
         let trust = Trust::Nothing;
-        let (canister, held) = self.cache?.take(self.replica, self.wasm, &setup, trust, is_it)?;
+        let wasm = self.wasm(&plan.setting.column()).ok()?;
+        let (canister, held) = self.cache?.take(self.replica, wasm, &setup, trust, is_it)?;
         Some((canister, Held { wall_milliseconds: self.wall_milliseconds(began), ..held }))
     }
 
@@ -78,7 +79,8 @@ impl Runner<'_> {
             }
             held.digest == tables.content()
         };
-        let (canister, held) = cache.take(self.replica, self.wasm, setup, Trust::Stamp, is_it)?;
+        let wasm = self.wasm(&lane.column).ok()?;
+        let (canister, held) = cache.take(self.replica, wasm, setup, Trust::Stamp, is_it)?;
         Some(EarlierLane { canister, held, tables })
     }
 
@@ -90,7 +92,7 @@ impl Runner<'_> {
     }
 
     fn setup(&self, stored: Stored) -> Setup {
-        let canister = lock(&self.found).results.canister.sha256.clone();
-        Setup::new(self.replica.identity(), canister, stored)
+        let module = lock(&self.found).results.module(&stored.column().canister).map(str::to_owned);
+        Setup::new(self.replica.identity(), module.unwrap_or_default(), stored)
     }
 }

@@ -68,8 +68,16 @@ impl Runner<'_> {
             }
             self.keep_held(lane, held, known.as_ref())
         };
+        let mut refused: Option<Outcome<Measured>> = None;
         for (done, step) in lane.steps.iter().enumerate().skip(first) {
             interrupt::check()?;
+            if step.anew {
+                refused = None;
+            }
+            if let Some(outcome) = &refused {
+                self.keep_step(lane, step, outcome.clone())?;
+                continue;
+            }
             if done == lane.populated {
                 held(&mut *canister, &*tables, populate)?;
             }
@@ -86,6 +94,13 @@ impl Runner<'_> {
                     }
                     self.keep_step(lane, step, Outcome::Measured(measured))?;
                 }
+                // What begins anew can still be done.
+                Err(error) if lane.steps[done + 1..].iter().any(|step| step.anew) => {
+                    let outcome = super::refused(error)?;
+                    self.note_refused(lane, &outcome);
+                    self.keep_step(lane, step, outcome.clone())?;
+                    refused = Some(outcome);
+                }
                 Err(error) => return self.keep_refused_lane(lane, done, error).map(|()| how),
             }
         }
@@ -97,7 +112,7 @@ impl Runner<'_> {
 
     /// A fresh canister with the lane's settings, or why they were refused.
     fn installed(&self, lane: &Lane) -> Result<Result<Box<dyn Canister>>> {
-        let mut canister = self.replica.install(self.wasm)?;
+        let mut canister = self.replica.install(self.wasm(&lane.column)?)?;
         if let Some(config) = lane.column.sqlite {
             // The canister reads the settings back and refuses what was not taken.
             let taken = update::<SqliteSettings>(&mut *canister, "configure_sqlite", (config,));
@@ -197,29 +212,27 @@ impl Runner<'_> {
     /// A step that is refused refuses those after it, whose tables are not there.
     fn keep_refused_lane(&self, lane: &Lane, from: usize, error: anyhow::Error) -> Result<()> {
         let outcome: Outcome<Measured> = refused(error)?;
-        let (reason, not_applicable) = match outcome {
-            Outcome::NotApplicable { reason } => (reason, true),
-            Outcome::Measured(_) => return Ok(()),
-            Outcome::Failed { reason } => (reason, false),
-        };
-        self.progress.note(&format!("{} {}: {reason}", lane.column.key, lane.name));
+        self.note_refused(lane, &outcome);
         for step in &lane.steps[from..] {
-            let outcome = match not_applicable {
-                true => Outcome::NotApplicable { reason: reason.clone() },
-                false => Outcome::Failed { reason: reason.clone() },
-            };
-            self.keep_step(lane, step, outcome)?;
+            self.keep_step(lane, step, outcome.clone())?;
         }
         if from > lane.populated {
             return Ok(());
         }
         self.keep_store(stored(
             lane,
-            match not_applicable {
-                true => Outcome::NotApplicable { reason },
-                false => Outcome::Failed { reason },
+            match outcome {
+                Outcome::NotApplicable { reason } => Outcome::NotApplicable { reason },
+                Outcome::Failed { reason } => Outcome::Failed { reason },
+                Outcome::Measured(_) => return Ok(()),
             },
         ))
+    }
+
+    fn note_refused(&self, lane: &Lane, outcome: &Outcome<Measured>) {
+        if let Outcome::NotApplicable { reason } | Outcome::Failed { reason } = outcome {
+            self.progress.note(&format!("{} {}: {reason}", lane.column.key, lane.name));
+        }
     }
 }
 

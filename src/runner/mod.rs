@@ -28,13 +28,14 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use stablebench_protocol::{Description, Error};
 
 use crate::cache::Cache;
+use crate::canisters::Built;
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, query};
-use crate::results::{CanisterInfo, Case, Held, Outcome, Results, Store};
+use crate::results::{Case, Column, Held, Outcome, Results, Store};
 use crate::suites::outline::{Outline, StoreKey};
 
 /// Stack of a thread that runs canisters.
@@ -45,7 +46,7 @@ const SAVE_EVERY: Duration = Duration::from_millis(250);
 /// What every canister's run shares.
 pub struct Runner<'a> {
     replica: &'a dyn Replica,
-    wasm: &'a [u8],
+    canisters: &'a [Built],
     outline: &'a Outline,
     progress: &'a Progress,
     out: &'a Path,
@@ -63,33 +64,34 @@ struct Found {
 }
 
 impl<'a> Runner<'a> {
-    /// Prepares a run; the canister is installed once to learn what it is. `results`
+    /// Prepares a run; each canister is installed once to learn what it is. `results`
     /// may hold what an earlier run has found.
     pub fn new(
         replica: &'a dyn Replica,
-        wasm: &'a [u8],
+        canisters: &'a [Built],
         outline: &'a Outline,
         progress: &'a Progress,
         out: &'a Path,
         mut results: Results,
     ) -> Result<Self> {
-        let mut fresh = replica.install(wasm)?;
-        let description: Description = query(&mut fresh, "describe", ())?;
-        results.canister = CanisterInfo {
-            crates: description.crates,
-            sqlite: description.sqlite,
-            ..results.canister
-        };
+        let mut max_rows = u64::MAX;
+        for (built, info) in canisters.iter().zip(&mut results.canisters) {
+            let mut fresh = replica.install(&built.wasm)?;
+            let description: Description = query(&mut fresh, "describe", ())?;
+            info.crates = description.crates;
+            info.sqlite = description.sqlite;
+            max_rows = max_rows.min(description.max_rows);
+        }
         Ok(Self {
             replica,
-            wasm,
+            canisters,
             outline,
             progress,
             out,
             cache: None,
             found: Mutex::new(Found { results, saved: None }),
             order: order(outline),
-            max_rows: description.max_rows,
+            max_rows,
         })
     }
 
@@ -97,6 +99,12 @@ impl<'a> Runner<'a> {
     #[must_use]
     pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
         Self { cache, ..self }
+    }
+
+    /// The module of the canister that a column is measured in.
+    fn wasm(&self, column: &Column) -> Result<&'a [u8]> {
+        let built = self.canisters.iter().find(|built| built.name == column.canister);
+        Ok(&built.with_context(|| format!("no canister {} was built", column.canister))?.wasm)
     }
 
     /// What was found so far.

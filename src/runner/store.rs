@@ -54,7 +54,7 @@ impl Runner<'_> {
         let (mut canister, held, how) = match self.earlier_store(plan, digest, began) {
             Some((canister, held)) => (canister, held, EARLIER),
             None => {
-                let mut canister = self.replica.install(self.wasm)?;
+                let mut canister = self.replica.install(self.wasm(&plan.setting.column())?)?;
                 let held = match self.fill(&mut *canister, plan, digest, &step, began) {
                     Ok(held) => held,
                     Err(error) => return self.keep_refused(plan, error),

@@ -49,6 +49,8 @@ pub struct Step {
     pub operations: u64,
     /// Operations a message, unless a message comes to its limit with fewer.
     pub message_operations: u64,
+    /// Whether it needs nothing of the steps before it.
+    pub anew: bool,
     /// Whether it is done in a fork, which is dropped.
     pub forked: bool,
     /// Whether the canister is upgraded before.

@@ -34,8 +34,12 @@ pub fn get(name: &str) -> Result<Results> {
 
 /// Who published them, and what they were measured with.
 pub fn source(published: &Results) -> String {
-    let crates: Vec<String> =
-        published.canister.crates.iter().map(|of| format!("{} {}", of.name, of.version)).collect();
+    let crates: Vec<String> = published
+        .canisters
+        .iter()
+        .flat_map(|of| &of.crates)
+        .map(|of| format!("{} {}", of.name, of.version))
+        .collect();
     format!("{}: {}", published.stablebench, crates.join(", "))
 }
 

@@ -177,19 +177,25 @@ fn notes(results: &Results, style: Style) -> Result<String> {
              open: DELETE then overwrites its header, as PERSIST does."
         )?;
     }
-    let canister = &results.canister;
-    let versions: Vec<String> = canister
-        .crates
-        .iter()
-        .map(|version| format!("{} {}", version.name, version.version))
-        .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
-        .collect();
-    writeln!(text, "\nMeasured: {}", versions.join(", "))?;
+    writeln!(text)?;
+    for canister in &results.canisters {
+        let versions: Vec<String> = canister
+            .crates
+            .iter()
+            .map(|version| format!("{} {}", version.name, version.version))
+            .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
+            .collect();
+        writeln!(
+            text,
+            "Canister {} {}: {}",
+            canister.name,
+            &canister.sha256[..canister.sha256.len().min(16)],
+            versions.join(", ")
+        )?;
+    }
     writeln!(
         text,
-        "Canister {} {}, replica {} {}, stablebench {}{}",
-        canister.name,
-        &canister.sha256[..canister.sha256.len().min(16)],
+        "Replica {} {}, stablebench {}{}",
         results.replica.kind,
         results.replica.version,
         results.stablebench,

@@ -1,4 +1,4 @@
-//! Tables of the suite sysbench: a workload a row, the two sides and the multiplier, and the
+//! Tables of the suite sysbench: a workload a row, the sides and their multipliers, and the
 //! averages beside the published ones.
 
 use anyhow::Result;
@@ -8,31 +8,56 @@ use crate::cli::SysbenchPlace;
 use crate::compare::{Comparison, Gates, Means, compare};
 use crate::report::heading;
 use crate::report::number::{Factor, Grouped};
-use crate::results::{Case, Outcome, Results};
+use crate::results::{Case, Column, Outcome, Results};
 use crate::suites::sysbench::Section;
 use crate::suites::sysbench::published::Published;
 
-/// All tables of a run; nothing where a side has no figures at all.
+/// The base and the others.
+struct Sides<'a> {
+    base: &'a str,
+    others: Vec<Other<'a>>,
+}
+
+/// A side, compared with the base.
+struct Other<'a> {
+    key: &'a str,
+    found: Comparison,
+}
+
+impl Sides<'_> {
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        [self.base].into_iter().chain(self.others.iter().map(|other| other.key))
+    }
+}
+
+/// All tables of a run; nothing where there is nothing to compare.
 pub fn grids(results: &Results, style: Style) -> Result<Vec<Grid>> {
-    let [base, other] = &results.columns[..] else { return Ok(Vec::new()) };
-    let sides = [base.key.as_str(), other.key.as_str()];
+    let Some((base, others)) = results.columns.split_first() else { return Ok(Vec::new()) };
+    if others.is_empty() {
+        return Ok(Vec::new());
+    }
+    let base = base.key.as_str();
+    let compared = |other: &'_ Column| -> Result<Comparison> {
+        compare(results, results, Some((base, &other.key)), Gates::default())
+    };
+    let others: Result<Vec<Other<'_>>> =
+        others.iter().map(|other| Ok(Other { key: &other.key, found: compared(other)? })).collect();
+    let sides = Sides { base, others: others? };
     let published = Published::read()?;
-    let found = compare(results, results, Some((sides[0], sides[1])), Gates::default())?;
     let mut grids: Vec<Grid> = Section::all()
         .filter(|section| results.section(&section.name()).next().is_some())
-        .map(|section| multipliers(results, sides, section, &found, &published, style))
+        .map(|section| multipliers(results, &sides, section, &published, style))
         .collect();
-    grids.push(averages(sides, &found, &published));
-    grids.extend(places(results, sides));
+    grids.push(averages(&sides, &published));
+    grids.extend(places(results, &sides));
     Ok(grids)
 }
 
 /// A section in the published layout.
 fn multipliers(
     results: &Results,
-    sides: [&str; 2],
+    sides: &Sides<'_>,
     section: Section,
-    found: &Comparison,
     published: &Published,
     style: Style,
 ) -> Grid {
@@ -46,35 +71,38 @@ fn multipliers(
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for name in names {
-        let cases = sides.map(|side| results.case(&section_name, name, side));
-        let operations = cases.iter().flatten().find_map(|case| case.measured());
-        let ratio = found.rows.iter().find(|row| row.section == section_name && row.name == name);
-        rows.push(vec![
+        let case = |side: &str| results.case(&section_name, name, side);
+        let operations = sides.keys().filter_map(case).find_map(|case| case.measured());
+        let mut row = vec![
             Cell::text(name),
             operations.map_or(Cell::Absent, |of| Cell::text(Grouped(of.operations))),
-            instructions(cases[0]),
-            instructions(cases[1]),
-            factor(ratio.map(|row| row.ratio)),
-            factor(published.ratio(&section_name, name)),
-        ]);
-        for (side, case) in sides.iter().zip(cases) {
-            reasons.extend(reason(side, case));
+            instructions(case(sides.base)),
+        ];
+        for Other { key, found } in &sides.others {
+            let ratio =
+                found.rows.iter().find(|row| row.section == section_name && row.name == name);
+            row.push(instructions(case(key)));
+            row.push(factor(ratio.map(|row| row.ratio)));
         }
+        row.push(factor(published.ratio(&section_name, name)));
+        rows.push(row);
+        reasons.extend(sides.keys().filter_map(|side| reason(side, case(side))));
     }
-    let average = mean(found, &section_name).map(|means| means.arithmetic);
-    rows.push(vec![
-        Cell::text("average"),
-        Cell::text(""),
-        Cell::text(""),
-        Cell::text(""),
-        factor(average),
-        factor(published.average(&section_name)),
-    ]);
+    let mut average = vec![Cell::text("average"), Cell::text(""), Cell::text("")];
+    for Other { found, .. } in &sides.others {
+        average.push(Cell::text(""));
+        average.push(factor(mean(found, &section_name).map(|means| means.arithmetic)));
+    }
+    average.push(factor(published.average(&section_name)));
+    rows.push(average);
     reasons.sort_unstable();
     reasons.dedup();
     let mut header = vec!["workload".to_owned(), "operations".to_owned()];
-    header.extend(sides.map(|side| style.narrow(&heading(side))));
-    header.extend(["multiplier".to_owned(), "published".to_owned()]);
+    header.push(style.narrow(&heading(sides.base)));
+    for Other { key, .. } in &sides.others {
+        header.extend([style.narrow(&heading(key)), "multiplier".to_owned()]);
+    }
+    header.push("published".to_owned());
     let sizes = results.section(&section_name).map(|case| case.rows).max().unwrap_or(0);
     Grid {
         title: format!("{}: instructions, {} rows", section.title(), Grouped(sizes)),
@@ -102,27 +130,33 @@ fn reason(side: &str, case: Option<&Case>) -> Option<String> {
     Some(format!("{mark}: {}: {reason}", heading(side)))
 }
 
-/// Every section's average and largest multiplier, and the published average.
-fn averages(sides: [&str; 2], found: &Comparison, published: &Published) -> Grid {
+/// Every section's averages and largest multipliers, and the published average.
+fn averages(sides: &Sides<'_>, published: &Published) -> Grid {
     let mut rows = Vec::new();
     for section in Section::all() {
         let name = section.name();
-        let Some(means) = mean(found, &name) else { continue };
-        let of_section = found.rows.iter().filter(|row| row.section == name);
-        let largest = of_section.max_by(|one, other| one.ratio.total_cmp(&other.ratio));
-        rows.push(vec![
-            Cell::text(section.title()),
-            factor(Some(means.arithmetic)),
-            largest.map_or(Cell::Absent, |row| {
+        let mut row = vec![Cell::text(section.title())];
+        for Other { found, .. } in &sides.others {
+            let of_section = found.rows.iter().filter(|row| row.section == name);
+            let largest = of_section.max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+            row.push(factor(mean(found, &name).map(|means| means.arithmetic)));
+            row.push(largest.map_or(Cell::Absent, |row| {
                 Cell::Text(format!("{} {}", row.name, Factor(row.ratio)))
-            }),
-            factor(published.average(&name)),
-        ]);
+            }));
+        }
+        if row.iter().skip(1).any(|cell| *cell != Cell::Absent) {
+            row.push(factor(published.average(&name)));
+            rows.push(row);
+        }
     }
-    let header = ["section", "average", "largest", "published"];
+    let mut header = vec!["section".to_owned()];
+    for Other { key, .. } in &sides.others {
+        header.extend([format!("{}, average", heading(key)), "largest".to_owned()]);
+    }
+    header.push("published".to_owned());
     Grid {
-        title: format!("Averages of multipliers: {} / {}", heading(sides[1]), heading(sides[0])),
-        header: header.map(str::to_owned).to_vec(),
+        title: format!("Averages of multipliers, against {}", heading(sides.base)),
+        header,
         rows,
         notes: vec![format!(
             "Published: {}, {} rows: {} / {}, wall time, median of {} runs. Those are other sides \
@@ -141,11 +175,11 @@ fn averages(sides: [&str; 2], found: &Comparison, published: &Published) -> Grid
 }
 
 /// What stable memory costs each side: against the same workload in memory.
-fn places(results: &Results, sides: [&str; 2]) -> Option<Grid> {
+fn places(results: &Results, sides: &Sides<'_>) -> Option<Grid> {
     let mut rows = Vec::new();
     for memory in Section::all().filter(|of| of.place == SysbenchPlace::Memory) {
         let mut row = vec![Cell::Text(memory.title().replace(", in memory,", ","))];
-        for side in sides {
+        for side in sides.keys() {
             for place in [SysbenchPlace::Stable, SysbenchPlace::Autocommit] {
                 row.push(factor(against(results, side, memory, Section { place, ..memory })));
             }
@@ -155,7 +189,7 @@ fn places(results: &Results, sides: [&str; 2]) -> Option<Grid> {
         }
     }
     let mut header = vec!["workloads".to_owned()];
-    for side in sides {
+    for side in sides.keys() {
         let side = heading(side);
         header.extend([side.clone(), format!("{side}, each statement a transaction")]);
     }

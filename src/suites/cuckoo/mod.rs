@@ -134,6 +134,7 @@ fn lane(args: &CuckooArgs, store: StoreArg, keys: KeysArg, of_128: u64) -> Lane 
         }),
         operations,
         message_operations: MESSAGE,
+        anew: false,
         forked: true,
         upgraded: false,
         inspected: false,
@@ -179,7 +180,7 @@ fn point_store(store: StoreArg) -> PointStore {
         StoreArg::Murmur => PointStore::Cuckoo(CuckooHash::Murmur),
         StoreArg::Identity => PointStore::Cuckoo(CuckooHash::Identity),
         StoreArg::Btree => PointStore::Btree,
-        StoreArg::Sqlite => PointStore::Sqlite,
+        StoreArg::Sqlite | StoreArg::SqliteVfs => PointStore::Sqlite,
         StoreArg::Array => PointStore::Array,
     }
 }
@@ -190,12 +191,13 @@ pub fn table_key(hash: &str) -> String {
 }
 
 fn column(store: StoreArg) -> Column {
-    let table = |hash| Column { key: table_key(hash), engine: Engine::Cuckoo, sqlite: None };
+    let table = |hash| Column { key: table_key(hash), ..Setting::of(Engine::Cuckoo).column() };
     match store {
         StoreArg::Murmur => table("murmur"),
         StoreArg::Identity => table("identity"),
         StoreArg::Btree => Setting::of(Engine::Btree).column(),
         StoreArg::Sqlite => Setting::sqlite(JournalMode::Persist).column(),
+        StoreArg::SqliteVfs => Setting::sqlite_vfs().column(),
         StoreArg::Array => Setting::of(Engine::Array).column(),
     }
 }

@@ -1,13 +1,14 @@
 //! A lane for each column: the benchmarks as steps.
 
 use anyhow::{Result, bail};
-use stablebench_protocol::{DbBench, DbBenchTask, Engine, Job, SqliteConfig};
+use stablebench_protocol::{DbBench, DbBenchTask, Engine, Job};
 use stablebench_workload::db_bench::{KEY_BYTES, Keys, Model};
 
-use super::{Benchmark, SECTION, WITH_ROWID, WITHOUT_ROWID};
+use super::{Benchmark, SECTION, VFS_WITH_ROWID, VFS_WITHOUT_ROWID, WITH_ROWID, WITHOUT_ROWID};
 use crate::cli::DbBenchArgs;
 use crate::results::Column;
 use crate::suites::lane::{Lane, Step};
+use crate::suites::users::Setting;
 
 /// Operations that a message begins with at most.
 const MESSAGE_OPERATIONS: u64 = 1 << 16;
@@ -27,26 +28,34 @@ struct Planned {
 /// One lane a column.
 pub fn lanes(args: &DbBenchArgs) -> Result<Vec<Lane>> {
     let planned = benchmarks(args)?;
-    let sqlite = |key, rowids| {
+    let sqlite = |key: &str, rowids, mut setting: Setting| {
+        // The same for each library.
+        setting.sqlite.page_size = Some(args.page_size);
+        let column = Column { key: key.to_owned(), ..setting.column() };
         let wanted = args.use_rowids.is_none_or(|only| only == rowids);
-        wanted.then(|| lane(args, &planned, key, Engine::Sqlite, rowids))
+        wanted.then(|| lane(args, &planned, column, rowids))
     };
+    let other = |engine| Some(lane(args, &planned, Setting::of(engine).column(), false));
     let lanes = [
-        sqlite(WITH_ROWID, true),
-        sqlite(WITHOUT_ROWID, false),
-        Some(lane(args, &planned, Engine::Btree.name(), Engine::Btree, false)),
-        Some(lane(args, &planned, Engine::Array.name(), Engine::Array, false)),
+        sqlite(WITH_ROWID, true, Setting::of(Engine::Sqlite)),
+        sqlite(WITHOUT_ROWID, false, Setting::of(Engine::Sqlite)),
+        sqlite(VFS_WITH_ROWID, true, Setting::sqlite_vfs()),
+        sqlite(VFS_WITHOUT_ROWID, false, Setting::sqlite_vfs()),
+        other(Engine::Btree),
+        other(Engine::Array),
     ];
     Ok(lanes.into_iter().flatten().collect())
 }
 
-fn lane(args: &DbBenchArgs, planned: &[Planned], key: &str, engine: Engine, rowids: bool) -> Lane {
+fn lane(args: &DbBenchArgs, planned: &[Planned], column: Column, rowids: bool) -> Lane {
+    let engine = column.engine;
     let job = |task| Job::DbBench(DbBench { engine, rowids, task });
     let ready = |task| Step {
         case: None,
         job: job(task),
         operations: 1,
         message_operations: 1,
+        anew: matches!(task, DbBenchTask::Ready { fresh: true, .. }),
         forked: false,
         upgraded: false,
         inspected: false,
@@ -64,13 +73,8 @@ fn lane(args: &DbBenchArgs, planned: &[Planned], key: &str, engine: Engine, rowi
             ..ready(benchmark.task)
         });
     }
-    let config = SqliteConfig { page_size: Some(args.page_size), ..SqliteConfig::default() };
     Lane {
-        column: Column {
-            key: key.to_owned(),
-            engine,
-            sqlite: (engine == Engine::Sqlite).then_some(config),
-        },
+        column,
         name: String::new(),
         rows: args.num,
         payload: args.value_size,

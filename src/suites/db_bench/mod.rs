@@ -30,6 +30,8 @@ pub const SECTION: &str = "benchmarks";
 /// SQLite's columns, of which `--use-rowids` chooses one.
 pub const WITH_ROWID: &str = "sqlite/with-rowid";
 pub const WITHOUT_ROWID: &str = "sqlite/without-rowid";
+pub const VFS_WITH_ROWID: &str = "sqlite-vfs/with-rowid";
+pub const VFS_WITHOUT_ROWID: &str = "sqlite-vfs/without-rowid";
 
 /// What a section is about, from its name in results.
 pub fn describe(section: &str) -> Option<String> {

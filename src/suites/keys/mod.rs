@@ -13,13 +13,13 @@ mod claims;
 pub mod size;
 
 use anyhow::{Result, ensure};
-use stablebench_protocol::{Engine, Job, KeyKind, Keys, KeysTask, LinkSchema, SqliteConfig};
+use stablebench_protocol::{Engine, Job, KeyKind, Keys, KeysTask, LinkSchema};
 use stablebench_workload::{Tables, keys};
 
 use super::command::{Command, typed};
 use super::lane::{Lane, Plan, Step};
 use super::outline::Outline;
-use super::users::unique;
+use super::users::{Library, Setting, unique};
 use crate::cli::{KeysArgs, SwitchArg};
 use crate::report::number::Grouped;
 use crate::results::Column;
@@ -75,24 +75,26 @@ pub fn plan(args: &KeysArgs) -> Result<Plan> {
     let kinds = unique(args.keys.iter().map(|key| KeyKind::from(*key)).collect());
     let mut lanes = Vec::new();
     for schema in schemas {
-        for key in &kinds {
-            let job = Keys {
-                schema,
-                key: *key,
-                users: args.rows / args.watches,
-                movies,
-                watches: args.watches,
-                rows_a_millisecond: args.rows_a_millisecond,
-                foreign_keys: args.foreign_keys == SwitchArg::On,
-                task: KeysTask::Create,
-            };
-            lanes.push(lane(&job, args));
+        for library in unique(args.engines.iter().map(|engine| Library::from(*engine)).collect()) {
+            for key in &kinds {
+                let job = Keys {
+                    schema,
+                    key: *key,
+                    users: args.rows / args.watches,
+                    movies,
+                    watches: args.watches,
+                    rows_a_millisecond: args.rows_a_millisecond,
+                    foreign_keys: args.foreign_keys == SwitchArg::On,
+                    task: KeysTask::Create,
+                };
+                lanes.push(lane(&job, library, args));
+            }
         }
     }
     Ok(Plan::new(Outline::new(NAME, command(args), &args.run), lanes))
 }
 
-fn lane(job: &Keys, args: &KeysArgs) -> Lane {
+fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
     let step = |task| {
         let job = Keys { task, ..*job };
         let section = match task {
@@ -113,6 +115,7 @@ fn lane(job: &Keys, args: &KeysArgs) -> Lane {
             case: section.map(|section| (section.to_owned(), schema_name(job.schema).to_owned())),
             operations: keys::operations(&job, args.questions),
             message_operations: message_operations.max(1),
+            anew: false,
             forked: matches!(task, KeysTask::Wants | KeysTask::Watchers),
             upgraded: false,
             inspected: task == KeysTask::Links,
@@ -128,11 +131,7 @@ fn lane(job: &Keys, args: &KeysArgs) -> Lane {
         KeysTask::Watchers,
     ];
     Lane {
-        column: Column {
-            key: key_name(job.key).to_owned(),
-            engine: Engine::Sqlite,
-            sqlite: Some(SqliteConfig::default()),
-        },
+        column: column(library, job.key),
         name: schema_name(job.schema).to_owned(),
         rows: args.rows,
         payload: 0,
@@ -140,6 +139,15 @@ fn lane(job: &Keys, args: &KeysArgs) -> Lane {
         steps: steps.map(step).to_vec(),
         populated: 4,
     }
+}
+
+/// `ULID`, `sqlite-vfs ULID`
+fn column(library: Library, key: KeyKind) -> Column {
+    let (prefix, setting) = match library {
+        Library::IcRusqlite => ("", Setting::of(Engine::Sqlite)),
+        Library::IcSqliteVfs => ("sqlite-vfs ", Setting::sqlite_vfs()),
+    };
+    Column { key: format!("{prefix}{}", key_name(key)), ..setting.column() }
 }
 
 fn tables(_: &Lane) -> Box<dyn Tables> {
@@ -178,6 +186,7 @@ fn command(args: &KeysArgs) -> String {
     command.value("--questions", args.questions);
     command.values("--schemas", args.schemas.iter().map(typed));
     command.values("--keys", args.keys.iter().map(typed));
+    command.values("--engines", args.engines.iter().map(typed));
     command.value("--rows-a-millisecond", args.rows_a_millisecond);
     command.value("--foreign-keys", typed(&args.foreign_keys));
     command.run(&args.run)
@@ -203,7 +212,7 @@ mod tests {
             "",
             "--rows 400000 --watches 200 --movies 10000 --seed 7",
             "--schemas d,c-rowid --keys uuidv7,integer --foreign-keys off",
-            "--rows-a-millisecond 1 --questions 3 --nodes 34",
+            "--rows-a-millisecond 1 --questions 3 --nodes 34 --engines sqlite-vfs",
         ] {
             let first = plan(&args(&format!("stablebench run keys {typed}"))).unwrap();
             let again = plan(&args(&first.outline.command)).unwrap();
@@ -215,7 +224,7 @@ mod tests {
     #[test]
     fn the_published_size() {
         let plan = plan(&args("stablebench run keys --rows 100000")).unwrap();
-        assert_eq!(plan.lanes.len(), 5 * 4);
+        assert_eq!(plan.lanes.len(), 5 * 4 * 2);
         for lane in &plan.lanes {
             let operations: Vec<u64> = lane.steps.iter().map(|step| step.operations).collect();
             assert_eq!(operations, [1, 10_000, 1_000, 1_000, 200, 200]);
@@ -225,7 +234,10 @@ mod tests {
 
     #[test]
     fn a_combination_that_is_named_twice_is_measured_once() {
-        let plan = plan(&args("stablebench run keys --schemas a,a --keys ulid,ulid")).unwrap();
+        let plan = plan(&args(
+            "stablebench run keys --schemas a,a --keys ulid,ulid --engines sqlite,sqlite",
+        ))
+        .unwrap();
         assert_eq!(plan.lanes.len(), 1);
     }
 }

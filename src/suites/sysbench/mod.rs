@@ -1,4 +1,4 @@
-//! The suite sysbench: statements in the manner of that program, on two sides.
+//! The suite sysbench: statements in the manner of that program, on two sides or more.
 //!
 //! ```text
 //!   for each shape of key, place and side:   install → configure → create → populate → check
@@ -45,13 +45,18 @@ const MOST_LOOKED_AT: u64 = 5_000_000;
 ///
 /// Where a side is no SQL database, or both are the same.
 pub fn plan(args: &SysbenchArgs) -> Result<Plan> {
-    for (option, side) in [("--base", &args.base), ("--other", &args.other)] {
+    let others = args.other.iter().map(|side| ("--other", side));
+    let sides: Vec<(&str, &Setting)> = [("--base", &args.base)].into_iter().chain(others).collect();
+    for (place, (option, side)) in sides.iter().enumerate() {
         if side.engine != Engine::Sqlite {
-            bail!("{option} {}: it has no SQL; a side is sqlite/JOURNAL_MODE", side.key());
+            bail!(
+                "{option} {}: it has no SQL; a side is sqlite/JOURNAL_MODE or sqlite-vfs",
+                side.key()
+            );
         }
-    }
-    if args.base.key() == args.other.key() {
-        bail!("both sides are {}; choose another --base or --other", args.base.key());
+        if sides[..place].iter().any(|(_, other)| other.key() == side.key()) {
+            bail!("two sides are {}; choose another --base or --other", side.key());
+        }
     }
     let mut lanes = Vec::new();
     for shape in unique(&args.keys) {
@@ -62,7 +67,7 @@ pub fn plan(args: &SysbenchArgs) -> Result<Plan> {
             let places: Vec<SysbenchPlace> =
                 places.iter().copied().filter(|place| args.places.contains(place)).collect();
             if !places.is_empty() {
-                for side in [&args.base, &args.other] {
+                for (_, side) in &sides {
                     lanes.push(lane(side, shape.into(), storage, &places, args.rows));
                 }
             }
@@ -85,6 +90,7 @@ fn lane(
         job: Job::Sysbench(job(task, false)),
         operations,
         message_operations,
+        anew: false,
         forked: false,
         upgraded: false,
         inspected: false,
@@ -102,6 +108,7 @@ fn lane(
                 job: Job::Sysbench(job(Workload(workload), *place == SysbenchPlace::Autocommit)),
                 operations: operations(workload, rows),
                 message_operations: message_operations(workload, *place, rows),
+                anew: false,
                 forked: true,
                 upgraded: false,
                 inspected: false,
@@ -139,7 +146,9 @@ fn message_operations(workload: SysbenchWorkload, place: SysbenchPlace, rows: u6
 fn command(args: &SysbenchArgs) -> String {
     let mut command = Command::new(NAME);
     command.value("--base", args.base.key());
-    command.value("--other", args.other.key());
+    for side in &args.other {
+        command.value("--other", side.key());
+    }
     command.value("--rows", args.rows);
     command.values("--keys", unique(&args.keys).iter().map(typed));
     command.values("--places", unique(&args.places).iter().map(typed));
@@ -176,7 +185,7 @@ mod tests {
     fn each_side_has_every_workload_in_every_shape_and_place() {
         let plan = planned(&[]).unwrap();
         assert_eq!(plan.outline.rows.len(), 23 * 3 * 4);
-        assert_eq!(plan.outline.columns.len(), 2);
+        assert_eq!(plan.outline.columns.len(), 3);
         let cases: BTreeSet<_> = plan
             .lanes
             .iter()
@@ -185,7 +194,7 @@ mod tests {
                 cases.map(|case| (lane.column.key.clone(), case))
             })
             .collect();
-        assert_eq!(cases.len(), 2 * 23 * 3 * 4);
+        assert_eq!(cases.len(), 3 * 23 * 3 * 4);
         let mut sections: Vec<&str> =
             plan.outline.rows.iter().map(|(section, _)| section.as_str()).collect();
         sections.dedup();
@@ -207,7 +216,7 @@ mod tests {
     fn sides_that_cannot_be_are_refused() {
         for (typed, part) in [
             ("--base=btree", "--base btree: it has no SQL"),
-            ("--other=sqlite/persist", "both sides are sqlite/persist"),
+            ("--other=sqlite/persist", "two sides are sqlite/persist"),
         ] {
             let error = planned(&[typed]).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

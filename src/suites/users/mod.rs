@@ -15,7 +15,7 @@ mod sweep;
 pub mod task;
 
 use anyhow::Result;
-use stablebench_protocol::{Engine, JournalMode};
+use stablebench_protocol::JournalMode;
 
 use crate::cli::{EngineArg, JournalModeArg, Place, UsersArgs};
 use crate::results::State;
@@ -23,7 +23,7 @@ use crate::suites::outline::{Outline, StoreKey};
 use crate::suites::published;
 
 pub use section::{Section, describe};
-pub use setting::Setting;
+pub use setting::{Library, Setting};
 use task::Task;
 
 /// The name in results, and of the published figures.
@@ -171,12 +171,16 @@ impl UsersArgs {
     /// The engines asked for, SQLite in each of the journal modes.
     fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
-        for engine in unique(self.engines.iter().map(|engine| Engine::from(*engine)).collect()) {
-            if engine == Engine::Sqlite {
-                let modes = self.journal_modes.iter().map(|mode| JournalMode::from(*mode));
-                settings.extend(unique(modes.collect()).into_iter().map(Setting::sqlite));
-            } else {
-                settings.push(Setting::of(engine));
+        for engine in unique(self.engines.clone()) {
+            match engine {
+                EngineArg::Sqlite => {
+                    let modes = self.journal_modes.iter().map(|mode| JournalMode::from(*mode));
+                    settings.extend(unique(modes.collect()).into_iter().map(Setting::sqlite));
+                }
+                EngineArg::SqliteVfs => settings.push(Setting::sqlite_vfs()),
+                EngineArg::Btree | EngineArg::Append | EngineArg::Array => {
+                    settings.push(Setting::of(engine.into()));
+                }
             }
         }
         settings

@@ -4,12 +4,43 @@ mod parse;
 
 use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
 
+use crate::canisters::{BENCH, BENCH_VFS, Source};
 use crate::results::Column;
+
+/// The library through which SQLite is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// `ic-rusqlite`, beside the engines that are not SQLite.
+    IcRusqlite,
+    /// `ic-sqlite-vfs`.
+    IcSqliteVfs,
+}
+
+impl Library {
+    pub const ALL: [Self; 2] = [Self::IcRusqlite, Self::IcSqliteVfs];
+
+    /// What SQLite is called in it.
+    pub fn engine_name(self) -> &'static str {
+        match self {
+            Self::IcRusqlite => "sqlite",
+            Self::IcSqliteVfs => "sqlite-vfs",
+        }
+    }
+
+    /// The canister that has it.
+    pub fn canister(self) -> Source {
+        match self {
+            Self::IcRusqlite => BENCH,
+            Self::IcSqliteVfs => BENCH_VFS,
+        }
+    }
+}
 
 /// An engine and how it is set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     pub engine: Engine,
+    pub library: Library,
     /// What SQLite is asked for; what is left out stays at the library's defaults.
     pub sqlite: SqliteConfig,
 }
@@ -17,23 +48,36 @@ pub struct Setting {
 impl Setting {
     /// An engine without settings.
     pub fn of(engine: Engine) -> Self {
-        Self { engine, sqlite: SqliteConfig::default() }
+        Self { engine, library: Library::IcRusqlite, sqlite: SqliteConfig::default() }
     }
 
     /// SQLite in a journal mode, all else at the library's defaults.
     pub fn sqlite(journal_mode: JournalMode) -> Self {
         let sqlite = SqliteConfig { journal_mode: Some(journal_mode), ..SqliteConfig::default() };
-        Self { engine: Engine::Sqlite, sqlite }
+        Self { engine: Engine::Sqlite, library: Library::IcRusqlite, sqlite }
     }
 
-    /// The name in results: `btree`, `sqlite/delete`, `sqlite/delete,page_size=512`, …
+    /// SQLite through `ic-sqlite-vfs`, with its defaults.
+    pub fn sqlite_vfs() -> Self {
+        Self { library: Library::IcSqliteVfs, ..Self::of(Engine::Sqlite) }
+    }
+
+    /// The name in results: `btree`, `sqlite/delete`, `sqlite/delete,page_size=512`,
+    /// `sqlite-vfs`, …
     pub fn key(&self) -> String {
         if self.engine != Engine::Sqlite {
             return self.engine.to_string();
         }
         let config = &self.sqlite;
-        let mut key = "sqlite/".to_owned();
-        key += journal_mode(config.journal_mode.unwrap_or(JournalMode::Persist));
+        let mut key = self.library.engine_name().to_owned();
+        match (self.library, config.journal_mode) {
+            // It has one journal mode, which needs no name.
+            (Library::IcSqliteVfs, None) => {}
+            (_, mode) => {
+                key += "/";
+                key += journal_mode(mode.unwrap_or(JournalMode::Persist));
+            }
+        }
         let mut add = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 key += &format!(",{name}={value}");
@@ -50,6 +94,7 @@ impl Setting {
     pub fn column(&self) -> Column {
         Column {
             key: self.key(),
+            canister: self.library.canister().name.to_owned(),
             engine: self.engine,
             sqlite: (self.engine == Engine::Sqlite).then_some(self.sqlite),
         }
@@ -90,6 +135,10 @@ pub fn locking_mode(mode: LockingMode) -> &'static str {
 mod tests {
     use super::*;
 
+    fn text(key: &str, canister: &str) -> (String, String) {
+        (key.to_owned(), canister.to_owned())
+    }
+
     #[test]
     fn a_key_names_what_was_chosen() {
         assert_eq!(Setting::of(Engine::Btree).key(), "btree");
@@ -103,5 +152,11 @@ mod tests {
             setting.key(),
             "sqlite/wal,page_size=512,cache_size=0,synchronous=full,locking_mode=normal"
         );
+        let mut setting = Setting::sqlite_vfs();
+        assert_eq!((setting.key(), setting.column().canister), text("sqlite-vfs", "bench_vfs"));
+        setting.sqlite.page_size = Some(4096);
+        assert_eq!(setting.key(), "sqlite-vfs,page_size=4096");
+        setting.sqlite.journal_mode = Some(JournalMode::Wal);
+        assert_eq!(setting.key(), "sqlite-vfs/wal,page_size=4096");
     }
 }

@@ -2,19 +2,30 @@
 
 use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
 
-use super::setting::Setting;
+use super::setting::{Library, Setting};
 use super::unique;
-use crate::cli::UsersArgs;
+use crate::cli::{EngineArg, UsersArgs};
 
-/// The settings of a sweep: the product of all values, or each value by itself around
-/// the library's defaults.
+/// The settings of a sweep: of each library, the product of all values, or each value by
+/// itself around the library's defaults. What a library does not take, it says.
 pub fn swept(args: &UsersArgs) -> Vec<Setting> {
+    let vfs = args.engines.contains(&EngineArg::SqliteVfs);
+    let libraries =
+        Library::ALL.into_iter().filter(|library| vfs || *library == Library::IcRusqlite);
+    libraries.flat_map(|library| of_library(args, library)).collect()
+}
+
+fn of_library(args: &UsersArgs, library: Library) -> Vec<Setting> {
     let modes: Vec<JournalMode> = args.journal_modes.iter().map(|mode| (*mode).into()).collect();
     let levels: Vec<Synchronous> = args.sweep.synchronous.iter().map(|it| (*it).into()).collect();
     let locks: Vec<LockingMode> = args.sweep.locking_modes.iter().map(|it| (*it).into()).collect();
     let (pages, caches) = (&args.sweep.page_sizes, &args.sweep.cache_sizes);
-    let of = |sqlite: SqliteConfig| Setting { engine: Engine::Sqlite, sqlite };
-    let base = SqliteConfig { journal_mode: Some(JournalMode::Persist), ..SqliteConfig::default() };
+    let of = |sqlite| Setting { engine: Engine::Sqlite, library, sqlite };
+    let base = match library {
+        Library::IcRusqlite => Setting::sqlite(JournalMode::Persist).sqlite,
+        Library::IcSqliteVfs => SqliteConfig::default(),
+    };
+    let without_defaults = |config| without_defaults(library, config);
     let mut settings = vec![of(base)];
     if args.sweep.product {
         settings.clear();
@@ -38,7 +49,13 @@ pub fn swept(args: &UsersArgs) -> Vec<Setting> {
         }
     } else {
         let journal = |mode| of(SqliteConfig { journal_mode: Some(mode), ..base });
-        settings.extend(modes.iter().copied().map(journal));
+        settings.extend(
+            modes
+                .iter()
+                .copied()
+                .map(journal)
+                .map(|setting| Setting { sqlite: without_defaults(setting.sqlite), ..setting }),
+        );
         let vary = |change: SqliteConfig| of(without_defaults(change));
         settings
             .extend(pages.iter().map(|size| vary(SqliteConfig { page_size: Some(*size), ..base })));
@@ -51,7 +68,8 @@ pub fn swept(args: &UsersArgs) -> Vec<Setting> {
         settings.extend(
             locks.iter().map(|mode| vary(SqliteConfig { locking_mode: Some(*mode), ..base })),
         );
-        if modes.contains(&JournalMode::Wal) && locks.contains(&LockingMode::Normal) {
+        let wal = modes.contains(&JournalMode::Wal) && library == Library::IcRusqlite;
+        if wal && locks.contains(&LockingMode::Normal) {
             settings.push(of(SqliteConfig {
                 journal_mode: Some(JournalMode::Wal),
                 locking_mode: Some(LockingMode::Normal),
@@ -62,11 +80,17 @@ pub fn swept(args: &UsersArgs) -> Vec<Setting> {
     unique(settings)
 }
 
-/// Leaves out what `ic-rusqlite` chooses anyway, so that each setting has one name.
-fn without_defaults(config: SqliteConfig) -> SqliteConfig {
+/// Leaves out what the library chooses anyway, so that each setting has one name.
+fn without_defaults(library: Library, config: SqliteConfig) -> SqliteConfig {
+    let (page_size, cache_size) = match library {
+        Library::IcRusqlite => (4096, 500_000),
+        Library::IcSqliteVfs => (16_384, -32_768),
+    };
+    let vfs = library == Library::IcSqliteVfs;
     SqliteConfig {
-        page_size: config.page_size.filter(|size| *size != 4096),
-        cache_size: config.cache_size.filter(|size| *size != 500_000),
+        journal_mode: config.journal_mode.filter(|mode| !(vfs && *mode == JournalMode::Memory)),
+        page_size: config.page_size.filter(|size| *size != page_size),
+        cache_size: config.cache_size.filter(|size| *size != cache_size),
         synchronous: config.synchronous.filter(|level| *level != Synchronous::Off),
         locking_mode: config.locking_mode.filter(|mode| *mode != LockingMode::Exclusive),
         ..config
@@ -87,16 +111,21 @@ mod tests {
     #[test]
     fn a_sweep_varies_one_thing_at_a_time() {
         let settings = swept(&args(&[]));
-        assert_eq!(settings.len(), 1 + 5 + 7 + 3 + 3 + 1 + 1);
-        let last = settings.last().unwrap().key();
-        assert_eq!(last, "sqlite/wal,locking_mode=normal");
+        let (vfs, sqlite): (Vec<&Setting>, Vec<&Setting>) =
+            settings.iter().partition(|setting| setting.library == Library::IcSqliteVfs);
+        assert_eq!(sqlite.len(), 1 + 5 + 7 + 3 + 3 + 1 + 1);
+        assert_eq!(sqlite.last().unwrap().key(), "sqlite/wal,locking_mode=normal");
+        // Four caches, of which none is its own.
+        assert_eq!(vfs.len(), 1 + 5 + 7 + 4 + 3 + 1);
+        assert_eq!(vfs[0].key(), "sqlite-vfs");
+        assert_eq!(swept(&args(&["--engines=sqlite"])).len(), sqlite.len());
     }
 
     #[test]
     fn a_full_product_has_every_combination() {
         let settings = swept(&args(&["--product"]));
-        assert_eq!(settings.len(), 6 * 8 * 4 * 4 * 2);
+        assert_eq!(settings.len(), 2 * 6 * 8 * 4 * 4 * 2);
         let few = args(&["--product", "--page-sizes=512", "--cache-sizes=0,100"]);
-        assert_eq!(swept(&few).len(), 6 * 2 * 4 * 2);
+        assert_eq!(swept(&few).len(), 2 * 6 * 2 * 4 * 2);
     }
 }

@@ -4,14 +4,15 @@ use std::str::FromStr;
 
 use stablebench_protocol::{Engine, JournalMode, LockingMode, Synchronous};
 
-use super::{Setting, journal_mode, locking_mode, synchronous};
+use super::{Library, Setting, journal_mode, locking_mode, synchronous};
 
 /// What is no setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     #[error(
-        "no setting is called so; a setting is an engine ({}) or sqlite/JOURNAL_MODE, after which \
-         may stand ,page_size=… ,cache_size=… ,synchronous=… ,locking_mode=…",
+        "no setting is called so; a setting is an engine ({}) or sqlite/JOURNAL_MODE or \
+         sqlite-vfs, after which may stand ,page_size=… ,cache_size=… ,synchronous=… \
+         ,locking_mode=…",
         engines()
     )]
     Setting,
@@ -46,18 +47,31 @@ impl FromStr for Setting {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        let Some(chosen) = text.strip_prefix("sqlite/") else {
-            let engine = Engine::ALL.into_iter().find(|engine| engine.name() == text);
-            return match engine {
-                Some(engine) if engine != Engine::Sqlite => Ok(Self::of(engine)),
-                _ => Err(Unknown::Setting),
-            };
+        let mut parts = text.split(',');
+        let engine = parts.next().unwrap_or_default();
+        let (engine, mode) = match engine.split_once('/') {
+            Some((engine, mode)) => (engine, Some(mode)),
+            None => (engine, None),
         };
-        let mut parts = chosen.split(',');
-        let mode = parts.next().unwrap_or_default();
-        let mode = named(&JOURNAL_MODES, journal_mode, mode)
-            .ok_or_else(|| Unknown::JournalMode { mode: mode.to_owned() })?;
-        let mut setting = Self::sqlite(mode);
+        let mode = mode.map(|mode| {
+            named(&JOURNAL_MODES, journal_mode, mode)
+                .ok_or_else(|| Unknown::JournalMode { mode: mode.to_owned() })
+        });
+        let mut setting = match (named(&Library::ALL, Library::engine_name, engine), mode) {
+            (Some(Library::IcRusqlite), Some(mode)) => Self::sqlite(mode?),
+            (Some(Library::IcSqliteVfs), mode) => {
+                let mut setting = Self::sqlite_vfs();
+                setting.sqlite.journal_mode = mode.transpose()?;
+                setting
+            }
+            _ => {
+                let engine = Engine::ALL.into_iter().find(|engine| engine.name() == text);
+                return match engine {
+                    Some(engine) if engine != Engine::Sqlite => Ok(Self::of(engine)),
+                    _ => Err(Unknown::Setting),
+                };
+            }
+        };
         let mut seen: Vec<&str> = Vec::new();
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));

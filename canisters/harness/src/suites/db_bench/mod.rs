@@ -64,8 +64,9 @@ fn check(job: &DbBench, part: &Part) -> Result<()> {
 fn in_sql(sql: &mut dyn Sql, job: &DbBench, part: &Part) -> Result<Performed> {
     match job.task {
         DbBenchTask::Ready { fresh, sync } => {
+            sql.set("synchronous", if sync { "FULL" } else { "OFF" })?;
+            check_synchronous(sql, sync)?;
             let measurement = measure(|| {
-                sql.set("synchronous", if sync { "FULL" } else { "OFF" })?;
                 if fresh {
                     sql.batch(DROP)?;
                     // Without pages that a table left behind, the database is as a new one.
@@ -74,7 +75,6 @@ fn in_sql(sql: &mut dyn Sql, job: &DbBench, part: &Part) -> Result<Performed> {
                 }
                 Ok(Amount::default())
             })?;
-            check_synchronous(sql, sync)?;
             Ok(Performed { measurement, each: Vec::new(), results: None })
         }
         // The rows of one statement are the operations.
