@@ -9,6 +9,7 @@ mod run;
 mod sysbench;
 mod users;
 mod values;
+mod vfs;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub use run::RunArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place};
+pub use vfs::{VfsArgs, VfsSection};
 
 /// What storing and reading data costs in a canister of the Internet Computer.
 ///
@@ -82,6 +84,8 @@ pub enum Suite {
     Sysbench(Box<SysbenchArgs>),
     /// Point reads of a cuckoo hash table beside those of a map and of SQLite.
     Cuckoo(Box<CuckooArgs>),
+    /// SQLite through ic-sqlite-vfs and through ic-rusqlite: what the file layer costs.
+    Vfs(Box<VfsArgs>),
     /// Every suite with its defaults, each into a file of its own.
     All(Box<AllArgs>),
 }

@@ -41,6 +41,7 @@ fn suites(run: &RunArgs, folder: &Path) -> Result<Vec<(&'static str, Suite)>> {
         ("keys", Suite::Keys(defaults()?)),
         ("sysbench", Suite::Sysbench(defaults()?)),
         ("cuckoo", Suite::Cuckoo(defaults()?)),
+        ("vfs", Suite::Vfs(defaults()?)),
     ];
     for (name, suite) in &mut suites {
         let args = match suite {
@@ -49,6 +50,7 @@ fn suites(run: &RunArgs, folder: &Path) -> Result<Vec<(&'static str, Suite)>> {
             Suite::Keys(args) => &mut args.run,
             Suite::Sysbench(args) => &mut args.run,
             Suite::Cuckoo(args) => &mut args.run,
+            Suite::Vfs(args) => &mut args.run,
             Suite::All(_) => continue,
         };
         *args = RunArgs { out: Some(folder.join(name).with_extension("json")), ..run.clone() };
@@ -75,6 +77,7 @@ mod tests {
                 Suite::Keys(args) => args.run.out("keys"),
                 Suite::Sysbench(args) => args.run.out("sysbench"),
                 Suite::Cuckoo(args) => args.run.out("cuckoo"),
+                Suite::Vfs(args) => args.run.out("vfs"),
                 Suite::All(args) => args.run.out("all"),
             })
             .collect();

@@ -19,7 +19,7 @@ use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Results};
 use crate::runner::Runner;
 use crate::suites::outline::Outline;
-use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users};
+use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users, vfs};
 
 /// Runs a suite and prints what it found.
 pub fn suite(suite: &Suite) -> Result<ExitCode> {
@@ -29,6 +29,7 @@ pub fn suite(suite: &Suite) -> Result<ExitCode> {
         Suite::Keys(args) => (&args.run, Planned::Lanes(keys::plan(args)?)),
         Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
         Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
+        Suite::Vfs(args) => (&args.run, Planned::Lanes(vfs::plan(args)?)),
         Suite::All(args) => return super::all::all(args),
     };
     if args.list {

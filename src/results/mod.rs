@@ -19,7 +19,8 @@ use std::fmt;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use stablebench_protocol::{
-    CrateVersion, Digest, Engine, SqliteConfig, SqliteDescription, SqliteSettings, StoredObject,
+    CrateVersion, Digest, Engine, PhaseCost, SqliteConfig, SqliteDescription, SqliteSettings,
+    StoredObject,
 };
 
 pub use file::save_text;
@@ -213,6 +214,9 @@ pub struct Measured {
     pub detail: Option<Detail>,
     /// Operation by operation, where that was asked for.
     pub each: Option<Spread>,
+    /// Where the instructions of the same work go, measured once more; not in most results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Vec<PhaseCost>>,
 }
 
 /// Where a message comes to its limit.

@@ -265,6 +265,7 @@ impl<M: Into<Cost>> OldCase<M> {
                 capacity: None,
                 detail: Some(detail),
                 each: None,
+                phases: None,
             }),
         }
     }

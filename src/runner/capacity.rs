@@ -87,6 +87,7 @@ impl Runner<'_> {
             capacity: Some(Capacity { limit, fits: fit.operations, exceeds }),
             detail: Some(fit.detail),
             each: None,
+            phases: None,
         })
     }
 

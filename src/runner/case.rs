@@ -81,6 +81,7 @@ impl Runner<'_> {
             capacity: None,
             detail: Some(detail),
             each: None,
+            phases: None,
         })
     }
 

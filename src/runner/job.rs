@@ -1,7 +1,9 @@
 //! One step of a lane: its messages, and what they must find and leave.
 
 use anyhow::{Result, bail};
-use stablebench_protocol::{Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed};
+use stablebench_protocol::{
+    Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed, PhaseCost,
+};
 use stablebench_workload::{Expected, Tables};
 
 use super::Runner;
@@ -63,6 +65,7 @@ impl Runner<'_> {
             capacity: None,
             detail: Some(detail),
             each: None,
+            phases: None,
         };
         Ok((measured, populate))
     }
@@ -100,6 +103,7 @@ impl Runner<'_> {
         each: bool,
         mut done: impl FnMut(&Part, Performed, Cost) -> Result<()>,
     ) -> Result<()> {
+        self.before(step, canister)?;
         let (mut from, mut most) = (0, step.message_operations.max(1));
         while from < step.operations {
             interrupt::check()?;
@@ -117,6 +121,36 @@ impl Runner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Makes ready for a step.
+    fn before(&self, step: &Step, canister: &mut dyn Messages) -> Result<()> {
+        if let Some(job) = &step.before {
+            let part = self.whole(step, job);
+            update::<Performed>(canister, "perform", (&part,))?;
+        }
+        Ok(())
+    }
+
+    /// A job with all operations of a step.
+    fn whole(&self, step: &Step, job: &Job) -> Part {
+        let (job, seed) = (job.clone(), self.outline.seed);
+        Part { job, seed, from: 0, count: step.operations, each: false }
+    }
+
+    /// Where the instructions of a step go, in a fork, where that is wanted.
+    pub(super) fn phases_of(
+        &self,
+        step: &Step,
+        canister: &mut dyn Canister,
+    ) -> Result<Option<Vec<PhaseCost>>> {
+        if !step.phases {
+            return Ok(None);
+        }
+        let mut fork = canister.fork()?;
+        self.before(step, &mut *fork)?;
+        let part = self.whole(step, &step.job);
+        Ok(Some(update(&mut *fork, "phases", (&part,))?.0))
     }
 
     /// Reads all rows of a job's tables back and compares them with what must be there.

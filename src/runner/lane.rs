@@ -11,6 +11,7 @@ use super::{Runner, refused};
 use crate::interrupt;
 use crate::progress;
 use crate::replica::{Canister, query, update};
+use crate::report::number::Grouped;
 use crate::results::{Case, Held, Measured, Outcome, Populate, State, Store};
 use crate::suites::lane::{Lane, Step};
 use crate::suites::outline::StoreKey;
@@ -23,7 +24,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let label = match lane.name.as_str() {
-            "" => lane.column.key.clone(),
+            "" => format!("{}, {} rows", lane.column.key, Grouped(lane.rows)),
             name => format!("{}, {name}", lane.column.key),
         };
         let progress = self.progress.step(&label, lane.steps.len() as u64);
@@ -134,9 +135,10 @@ impl Runner<'_> {
         }
         let mut measured = || -> Result<Measured> {
             let each = self.each_of(step, canister, tables)?;
+            let phases = self.phases_of(step, canister)?;
             let mut fork = canister.fork()?;
             let (measured, _) = self.step(step, &mut *fork, &mut *tables.fork())?;
-            Ok(Measured { each, ..measured })
+            Ok(Measured { each, phases, ..measured })
         };
         let outcome = match measured() {
             Ok(measured) => Outcome::Measured(measured),

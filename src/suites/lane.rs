@@ -45,6 +45,8 @@ pub struct Step {
     /// Section and name of the row that it becomes; nothing where it makes ready.
     pub case: Option<(String, String)>,
     pub job: Job,
+    /// What makes ready for it in a message before, told as many operations.
+    pub before: Option<Job>,
     /// Operations of the job.
     pub operations: u64,
     /// Operations a message, unless a message comes to its limit with fewer.
@@ -57,6 +59,8 @@ pub struct Step {
     pub upgraded: bool,
     /// Whether results tell what the tables take afterwards.
     pub inspected: bool,
+    /// Whether results tell where its instructions go, measured in a fork of its own.
+    pub phases: bool,
 }
 
 impl Lane {

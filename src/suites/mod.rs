@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   users                            a plan of its own: one table, and what is done to it
-//!   db_bench keys sysbench cuckoo    lanes of steps, see `lane.rs`
+//!   db_bench keys sysbench cuckoo vfs   lanes of steps, see `lane.rs`
 //! ```
 
 pub mod command;
@@ -14,6 +14,7 @@ pub mod outline;
 pub mod published;
 pub mod sysbench;
 pub mod users;
+pub mod vfs;
 
 /// Names and questions of all suites.
 pub const SUITES: &[(&str, &str)] = &[
@@ -22,6 +23,7 @@ pub const SUITES: &[(&str, &str)] = &[
     (keys::NAME, "What do integers, ULIDs and UUIDs cost as keys, and what does a rowid?"),
     (sysbench::NAME, "How much more does each statement cost on one side than on the other?"),
     (cuckoo::NAME, "How cheap can a point read be where rows never change?"),
+    (vfs::NAME, "What does the file layer below SQLite cost, in one library and the other?"),
 ];
 
 /// What a section of a suite is about.
@@ -31,6 +33,7 @@ pub fn describe(suite: &str, section: &str) -> Option<String> {
         keys::NAME => keys::describe(section),
         sysbench::NAME => sysbench::describe(section),
         cuckoo::NAME => cuckoo::describe(section),
+        vfs::NAME => vfs::describe(section),
         _ => users::describe(section).map(str::to_owned),
     }
 }

@@ -35,7 +35,7 @@ pub use sqlite::{
     JournalMode, LockingMode, SqliteConfig, SqliteSettings, Storage, Synchronous, TempStore,
 };
 pub use sysbench::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
-pub use vfs::{Vfs, VfsStart, VfsTask, VfsTransaction};
+pub use vfs::{Vfs, VfsTask, VfsTransaction, VfsWork};
 pub use work::{Operation, OperationCost, Selection, Work, Worked};
 
 /// The longest payload a row may have, in bytes.

@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 pub struct Vfs {
     /// Which operations are in one transaction.
     pub transaction: VfsTransaction,
-    /// What the work finds open and cached.
-    pub start: VfsStart,
     /// Whether texts that are read are copied; else only their lengths are asked for.
     pub copy: bool,
     /// What is done.
@@ -28,29 +26,29 @@ pub enum VfsTransaction {
     Statement,
 }
 
-/// What the work finds open and cached; made so before it is measured.
-#[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VfsStart {
-    /// What earlier messages left.
-    #[serde(rename = "as_is")]
-    AsIs,
-    /// Nothing: the connection is closed.
-    #[serde(rename = "cold")]
-    Cold,
-    /// The connection is open and the statement prepared.
-    #[serde(rename = "prepared")]
-    Prepared,
-    /// As well, and the table was read once.
-    #[serde(rename = "warm")]
-    Warm,
-}
-
 /// What is done to the table.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfsTask {
-    /// Creates the table; one operation.
+    /// Creates it; one operation.
     #[serde(rename = "create")]
     Create,
+    /// Closes the connection.
+    #[serde(rename = "close")]
+    Close,
+    /// Opens the connection that the work will use, and prepares its statement.
+    #[serde(rename = "prepare")]
+    Prepare(VfsWork),
+    /// As well, and goes through the table once.
+    #[serde(rename = "warm")]
+    Warm(VfsWork),
+    /// The work.
+    #[serde(rename = "work")]
+    Work(VfsWork),
+}
+
+/// Work on the table.
+#[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VfsWork {
     /// Adds a row, after so many others.
     #[serde(rename = "insert")]
     Insert(u64),

@@ -12,6 +12,7 @@ mod published;
 mod section;
 mod spread;
 mod sysbench;
+mod vfs;
 
 use std::fmt::Write;
 
@@ -82,6 +83,7 @@ fn of_suite(results: &Results, style: Style) -> Result<Vec<Grid>> {
         suites::keys::NAME => keys::grids(results, style),
         suites::sysbench::NAME => sysbench::grids(results, style),
         suites::cuckoo::NAME => cuckoo::grids(results, style),
+        suites::vfs::NAME => vfs::grids(results, style),
         _ => Ok(Vec::new()),
     }
 }

@@ -134,6 +134,8 @@ fn lane(args: &CuckooArgs, store: StoreArg, keys: KeysArg, of_128: u64) -> Lane 
         }),
         operations,
         message_operations: MESSAGE,
+        before: None,
+        phases: false,
         anew: false,
         forked: true,
         upgraded: false,

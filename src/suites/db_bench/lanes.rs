@@ -55,6 +55,8 @@ fn lane(args: &DbBenchArgs, planned: &[Planned], column: Column, rowids: bool) -
         job: job(task),
         operations: 1,
         message_operations: 1,
+        before: None,
+        phases: false,
         anew: matches!(task, DbBenchTask::Ready { fresh: true, .. }),
         forked: false,
         upgraded: false,

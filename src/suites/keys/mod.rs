@@ -115,6 +115,8 @@ fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
             case: section.map(|section| (section.to_owned(), schema_name(job.schema).to_owned())),
             operations: keys::operations(&job, args.questions),
             message_operations: message_operations.max(1),
+            before: None,
+            phases: false,
             anew: false,
             forked: matches!(task, KeysTask::Wants | KeysTask::Watchers),
             upgraded: false,

@@ -5,7 +5,7 @@ use ic_rusqlite::types::{Null, ValueRef as Got};
 use ic_rusqlite::{CachedStatement, Connection, Statement};
 use stablebench_harness::phases;
 use stablebench_harness::sql::{Row, Statements};
-use stablebench_protocol::{Phase, Result};
+use stablebench_protocol::{Error, Phase, Result};
 use stablebench_workload::sql::{Value, ValueRef};
 use std::ops::ControlFlow;
 
@@ -95,7 +95,11 @@ impl Row for Answered<'_, '_> {
         Ok(match self.get(column)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(number) => Value::Integer(number),
-            ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+            // As `Row::get` does, which looks whether it is UTF-8.
+            ValueRef::Text(text) => match String::from_utf8(text.to_vec()) {
+                Ok(text) => Value::Text(text),
+                Err(error) => return Err(Error::Sqlite { message: error.to_string() }),
+            },
             ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
         })
     }

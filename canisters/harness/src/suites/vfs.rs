@@ -1,10 +1,10 @@
-//! The suite vfs: one table, and what the connection is like before the work begins.
+//! The suite vfs: one table, and the connection that the work will find.
 
 use crate::sql::{self, Sql, Table};
 use crate::{Canister, measure};
 use stablebench_protocol::{
-    DigestPart, Error, Inspected, Part, Performed, PhaseCost, Result, Storage, Vfs, VfsStart,
-    VfsTask,
+    DigestPart, Engine, Error, Inspected, Part, Performed, PhaseCost, Result, Storage, Vfs,
+    VfsTask, VfsWork,
 };
 use stablebench_workload::Amount;
 use stablebench_workload::sql::Script;
@@ -17,51 +17,52 @@ const TABLE: Table<'_> = Table { name: "bench", columns: "key, value", order: "k
 const MAX_LISTED: u64 = 32_766;
 
 pub fn perform<C: Canister>(canister: &mut C, job: &Vfs, part: &Part) -> Result<Performed> {
-    check(job, part)?;
     let sql = canister.sql(Storage::Stable)?;
-    if job.task == VfsTask::Create {
-        let measurement = measure(|| sql.batch(CREATE).map(|()| Amount::default()))?;
-        return Ok(Performed { measurement, each: Vec::new(), results: None });
+    let ready = |work: &mut dyn FnMut() -> Result<()>| {
+        let measurement = measure(|| work().map(|()| Amount::default()))?;
+        Ok(Performed { measurement, each: Vec::new(), results: None })
+    };
+    match job.task {
+        VfsTask::Create => ready(&mut || sql.batch(CREATE)),
+        VfsTask::Close => ready(&mut || {
+            sql.close();
+            Ok(())
+        }),
+        VfsTask::Prepare(work) => {
+            let script = checked(part, job, work)?;
+            ready(&mut || open(sql, &script, false))
+        }
+        VfsTask::Warm(work) => {
+            let script = checked(part, job, work)?;
+            ready(&mut || open(sql, &script, true))
+        }
+        VfsTask::Work(work) => sql::perform(sql, &checked(part, job, work)?, part.each),
     }
-    let script = script(part, job);
-    start(sql, job.start, &script)?;
-    sql::perform(sql, &script, part.each)
 }
 
 pub fn phases<C: Canister>(canister: &mut C, job: &Vfs, part: &Part) -> Result<Vec<PhaseCost>> {
-    check(job, part)?;
-    let sql = canister.sql(Storage::Stable)?;
-    let script = script(part, job);
-    start(sql, job.start, &script)?;
-    sql::phases(sql, &script)
+    let VfsTask::Work(work) = job.task else {
+        let operation = "tell the phases of anything but work".to_owned();
+        return Err(Error::Unsupported { engine: Engine::Sqlite, operation });
+    };
+    sql::phases(canister.sql(Storage::Stable)?, &checked(part, job, work)?)
 }
 
-fn check(job: &Vfs, part: &Part) -> Result<()> {
-    if job.task == VfsTask::List && part.count > MAX_LISTED {
+fn checked(part: &Part, job: &Vfs, work: VfsWork) -> Result<Script> {
+    if work == VfsWork::List && part.count > MAX_LISTED {
         return Err(Error::TooManyRows { limit: MAX_LISTED });
     }
-    Ok(())
+    Ok(script(part, job, work))
 }
 
-/// Brings the connection that the work will use into its state.
-fn start(sql: &mut dyn Sql, start: VfsStart, script: &Script) -> Result<()> {
-    let mut texts: Vec<&str> = script.statements.iter().map(String::as_str).collect();
-    let mut run_last = false;
-    match start {
-        VfsStart::AsIs => return Ok(()),
-        VfsStart::Cold => {
-            sql.close();
-            return Ok(());
-        }
-        VfsStart::Prepared => {}
-        VfsStart::Warm => {
-            texts.push(READ_ALL);
-            run_last = true;
-        }
-    }
-    // In a transaction of the same kind, since a library may have a connection for each.
+/// Opens the connection that the script will use, prepares its statement, and goes through
+/// the table where that is wanted. In a transaction of the same kind, since a library may
+/// have a connection for each.
+fn open(sql: &mut dyn Sql, script: &Script, warm: bool) -> Result<()> {
+    let statement = script.statements.iter().map(String::as_str);
+    let texts: Vec<&str> = statement.chain([READ_ALL]).collect();
     sql.transactions(&texts, 1, script.writes, &mut |statements, _| {
-        if run_last {
+        if warm {
             statements.run(texts.len() - 1, &[], &mut |_| Ok(ControlFlow::Continue(())))?;
         }
         Ok(())

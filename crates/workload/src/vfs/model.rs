@@ -3,7 +3,7 @@
 use super::{key, operations, updated_value, upserted_key, value};
 use crate::sql::{ValueRef, add_row};
 use crate::{ContentDigest, Expected, Tables};
-use stablebench_protocol::{Digest, Job, Part, VfsTask};
+use stablebench_protocol::{Digest, Job, Part, VfsTask, VfsWork};
 use std::collections::BTreeMap;
 
 /// The table.
@@ -39,23 +39,25 @@ impl Tables for VfsModel {
             return Expected::default();
         };
         let numbers = operations(part);
-        match job.task {
-            VfsTask::Create => Expected::default(),
-            VfsTask::Insert(after) => {
+        let VfsTask::Work(work) = job.task else {
+            return Expected::default();
+        };
+        match work {
+            VfsWork::Insert(after) => {
                 self.write(numbers.map(|index| (key(after + index), value(after + index))))
             }
-            VfsTask::Upsert => {
+            VfsWork::Upsert => {
                 self.write(numbers.map(|index| (upserted_key(index), updated_value(index))))
             }
-            VfsTask::Update => {
+            VfsWork::Update => {
                 let rows = numbers.map(|index| (key(index), updated_value(index)));
                 let there: Vec<_> = rows.filter(|(key, _)| self.0.contains_key(key)).collect();
                 self.write(there.into_iter())
             }
-            VfsTask::Read | VfsTask::List => {
+            VfsWork::Read | VfsWork::List => {
                 read(numbers.filter_map(|index| self.0.get(&key(index))))
             }
-            VfsTask::Scan => {
+            VfsWork::Scan => {
                 let (from, count) = (part.from as usize, part.count as usize);
                 read(self.0.values().skip(from).take(count))
             }
@@ -81,11 +83,11 @@ mod tests {
     use super::super::script::script;
     use super::*;
     use crate::sql::Value;
-    use stablebench_protocol::{Vfs, VfsStart, VfsTransaction};
+    use stablebench_protocol::{Vfs, VfsTransaction};
 
-    fn part(task: VfsTask, from: u64, count: u64) -> Part {
+    fn part(work: VfsWork, from: u64, count: u64) -> Part {
         let transaction = VfsTransaction::Message;
-        let job = Vfs { transaction, start: VfsStart::AsIs, copy: true, task };
+        let job = Vfs { transaction, copy: true, task: VfsTask::Work(work) };
         Part { job: Job::Vfs(job), seed: 1, from, count, each: false }
     }
 
@@ -100,38 +102,38 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut model = VfsModel::default();
-        let written = model.perform(&part(VfsTask::Insert(0), 0, 10));
+        let written = model.perform(&part(VfsWork::Insert(0), 0, 10));
         assert_eq!((written.rows, written.bytes), (10, 10 * (9 + 25)));
-        model.perform(&part(VfsTask::Insert(10), 0, 5));
-        assert_eq!(model.perform(&part(VfsTask::Scan, 0, 100)).rows, 15);
-        let listed = model.perform(&part(VfsTask::List, 3, 4));
-        assert_eq!(listed, model.perform(&part(VfsTask::Read, 3, 4)), "keys are in their order");
-        assert_eq!(listed, model.perform(&part(VfsTask::Scan, 3, 4)));
+        model.perform(&part(VfsWork::Insert(10), 0, 5));
+        assert_eq!(model.perform(&part(VfsWork::Scan, 0, 100)).rows, 15);
+        let listed = model.perform(&part(VfsWork::List, 3, 4));
+        assert_eq!(listed, model.perform(&part(VfsWork::Read, 3, 4)), "keys are in their order");
+        assert_eq!(listed, model.perform(&part(VfsWork::Scan, 3, 4)));
         let before = model.content();
         // Only 12, 13 and 14 are there.
-        assert_eq!(model.perform(&part(VfsTask::Update, 12, 8)).rows, 3);
+        assert_eq!(model.perform(&part(VfsWork::Update, 12, 8)).rows, 3);
         assert_ne!(model.content(), before);
         assert_eq!(model.content().rows, 15);
-        model.perform(&part(VfsTask::Upsert, 0, 7));
-        model.perform(&part(VfsTask::Upsert, 0, 7));
+        model.perform(&part(VfsWork::Upsert, 0, 7));
+        model.perform(&part(VfsWork::Upsert, 0, 7));
         assert_eq!(model.content().rows, 22);
     }
 
     /// The script executed here: its statements and their parameters are the model's rows.
     #[test]
     fn the_script_names_the_models_rows() {
-        let of = |task, from, count| {
-            let part = part(task, from, count);
+        let of = |work, from, count| {
+            let part = part(work, from, count);
             let Job::Vfs(job) = &part.job else { unreachable!() };
-            script(&part, job)
+            script(&part, job, work)
         };
-        let insert = of(VfsTask::Insert(7), 1, 2);
+        let insert = of(VfsWork::Insert(7), 1, 2);
         let texts: Vec<Value> =
             insert.operations.iter().flatten().flat_map(|call| call.parameters.clone()).collect();
         let expected = [key(8), value(8), key(9), value(9)].map(Value::Text);
         assert_eq!(texts, expected);
         assert!(insert.writes);
-        let list = of(VfsTask::List, 0, 3);
+        let list = of(VfsWork::List, 0, 3);
         assert!(list.statements[0].contains("IN (?,?,?)"));
         assert_eq!(list.operations.len(), 1);
         assert!(!list.writes);
