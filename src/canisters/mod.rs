@@ -19,7 +19,7 @@ pub struct Source {
 }
 
 /// Every canister.
-pub const SOURCES: &[Source] = &[BENCH, BENCH_VFS];
+pub const SOURCES: [Source; 2] = [BENCH, BENCH_VFS];
 
 /// StableBTreeMap and SQLite through `ic-rusqlite`.
 pub const BENCH: Source = Source {

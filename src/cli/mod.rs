@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::canisters::SOURCES;
+
 pub use all::{AllArgs, defaults};
 pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, limit};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
@@ -185,7 +187,7 @@ fn ceiling(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// `bench`, or the path of a wasm file.
+    /// `bench` or `bench_vfs`, or the path of a wasm file.
     pub canister: String,
     /// The method.
     pub method: String,
@@ -205,6 +207,11 @@ pub struct CallArgs {
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// The canister.
-    #[arg(default_value = "bench", value_parser = ["bench"])]
+    #[arg(default_value = "bench", value_parser = names())]
     pub canister: String,
+}
+
+/// Names of the canisters.
+fn names() -> clap::builder::PossibleValuesParser {
+    SOURCES.map(|source| source.name).into()
 }

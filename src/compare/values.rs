@@ -86,6 +86,11 @@ pub fn of_case(measured: &Measured, cycles: bool) -> Vec<Named> {
     capacity(&mut values, measured.capacity.as_ref());
     detail(&mut values, measured.detail.as_ref(), cycles);
     each(&mut values, measured.each.as_ref());
+    let phases = measured.phases.as_ref();
+    values.push((
+        "phases",
+        phases.map_or(Value::Untold, |phases| Value::Text(format!("{phases:?}"))),
+    ));
     values
 }
 

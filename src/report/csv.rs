@@ -87,6 +87,7 @@ const FIELDS: &[Field] = &[
     ("each_allocating", |case| each(case, |of| text(of.allocating))),
     ("each_allocating_sum", |case| each(case, |of| text(of.allocating_sum))),
     ("each_buckets", |case| each(case, |of| serde_json::to_string(&of.buckets).ok())),
+    ("phases", |case| measured(case, |of| serde_json::to_string(of.phases.as_ref()?).ok())),
 ];
 
 fn text(value: impl ToString) -> Option<String> {
@@ -159,8 +160,8 @@ mod tests {
         let raw = line.iter().take(FIELDS.len());
         let mut shown: BTreeSet<String> =
             raw.filter(|one| one.parse::<i64>().is_ok()).map(str::to_owned).collect();
-        // Tables and indexes are one field, as in the file; so is how costs are spread.
-        for list in ["stored_objects", "each_buckets"] {
+        // Tables and indexes are one field, as in the file; so are lists of costs.
+        for list in ["stored_objects", "each_buckets", "phases"] {
             let list = FIELDS.iter().position(|(name, _)| *name == list).unwrap();
             numbers(&serde_json::from_str(&line[list]).unwrap(), &mut shown);
         }

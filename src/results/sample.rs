@@ -1,6 +1,6 @@
 //! Results for tests.
 
-use stablebench_protocol::{JournalMode, LockingMode, Synchronous, TempStore};
+use stablebench_protocol::{JournalMode, LockingMode, Phase, Synchronous, TempStore};
 
 use super::*;
 use crate::replica::{Inside, StableCalls};
@@ -70,6 +70,7 @@ pub fn full() -> Results {
                     allocating_sum: 60,
                     buckets: vec![Bucket { from: 97, below: 98, count: 99 }],
                 }),
+                phases: Some(vec![PhaseCost { phase: Phase::Step, instructions: 100, times: 101 }]),
             }),
         }],
     }
@@ -90,6 +91,7 @@ pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case 
             capacity: None,
             detail: None,
             each: None,
+            phases: None,
         }),
     }
 }

@@ -20,20 +20,46 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The path, from the repository, that the tool prints when it has built the canister.
-/// Once a process: the tests run side by side.
-pub fn built_path() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-            .args(["build", "bench"])
-            .current_dir(root())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
-    })
+/// The canisters that have the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Bench,
+    Vfs,
+}
+
+impl Which {
+    pub const ALL: [Self; 2] = [Self::Bench, Self::Vfs];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bench => "bench",
+            Self::Vfs => "bench_vfs",
+        }
+    }
+
+    /// The path, from the repository, that the tool prints when it has built the canister.
+    /// Once a process: the tests run side by side.
+    pub fn built_path(self) -> &'static Path {
+        static PATHS: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+        PATHS[self as usize].get_or_init(|| {
+            let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+                .args(["build", self.name()])
+                .current_dir(root())
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{said}");
+            PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
+        })
+    }
+
+    pub fn module(self) -> &'static Module {
+        static MODULES: [OnceLock<Module>; 2] = [OnceLock::new(), OnceLock::new()];
+        MODULES[self as usize].get_or_init(|| {
+            let wasm = std::fs::read(root().join(self.built_path())).unwrap();
+            replica().compile(&wasm).unwrap()
+        })
+    }
 }
 
 pub fn replica() -> &'static Replica {
@@ -45,11 +71,7 @@ pub fn replica() -> &'static Replica {
 }
 
 pub fn module() -> &'static Module {
-    static MODULE: OnceLock<Module> = OnceLock::new();
-    MODULE.get_or_init(|| {
-        let wasm = std::fs::read(root().join(built_path())).unwrap();
-        replica().compile(&wasm).unwrap()
-    })
+    Which::Bench.module()
 }
 
 /// The arguments of a method about rows `first`, `first + step`, ….
@@ -69,14 +91,23 @@ pub struct Bench(pub Canister);
 impl Bench {
     /// Fresh.
     pub fn new() -> Self {
+        Self::of(Which::Bench)
+    }
+
+    /// Fresh, one or the other.
+    pub fn of(which: Which) -> Self {
         let mut bench = Self(replica().create_canister().unwrap());
-        bench.reinstall();
+        bench.install(which.module());
         bench
     }
 
     /// Fresh, with some settings of SQLite.
     pub fn configured(config: SqliteConfig) -> Self {
-        let mut bench = Self::new();
+        Self::configured_of(Which::Bench, config)
+    }
+
+    pub fn configured_of(which: Which, config: SqliteConfig) -> Self {
+        let mut bench = Self::of(which);
         let settings: Result<SqliteSettings> = bench.update("configure_sqlite", (config,));
         settings.unwrap_or_else(|error| panic!("{config:?}: {error}"));
         bench
@@ -96,14 +127,20 @@ impl Bench {
     }
 
     pub fn reinstall(&mut self) {
+        let module = self.0.module().unwrap().clone();
+        self.install(&module);
+    }
+
+    fn install(&mut self, module: &Module) {
         let arguments = encode_args(()).unwrap();
-        let execution = self.0.install(module(), CONTROLLER, &arguments);
+        let execution = self.0.install(module, CONTROLLER, &arguments);
         execution.unwrap().outcome.unwrap();
     }
 
     pub fn upgrade(&mut self) {
+        let module = self.0.module().unwrap().clone();
         let arguments = encode_args(()).unwrap();
-        let execution = self.0.upgrade(module(), CONTROLLER, &arguments);
+        let execution = self.0.upgrade(&module, CONTROLLER, &arguments);
         execution.unwrap().outcome.unwrap();
     }
 

@@ -208,7 +208,8 @@ fn every_limit_gives_the_same_digest() {
     }
 }
 
-fn follow(engine: Engine, bench: Bench, seed: u64) {
+/// Does what a stream of operations says, and compares with the model after each.
+pub fn follow(engine: Engine, bench: Bench, seed: u64) {
     let mut pair = Pair::new(engine, bench, 7);
     let (mut done, mut refused) = (0, 0);
     for (number, (operation, bytes)) in stream(seed).take(80).enumerate() {

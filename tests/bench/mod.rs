@@ -17,4 +17,5 @@ mod settings;
 mod settings_refused;
 mod sqlite;
 mod transactions;
+mod vfs;
 mod work;

@@ -1,6 +1,6 @@
 //! The module as it is installed, and the files that other tools deploy it by.
 
-use super::canister::{built_path, module, root};
+use super::canister::{Which, root};
 use candid::types::FuncMode;
 use candid_parser::utils::CandidSource;
 use stablebench_replica::{MethodKind, Visibility};
@@ -18,119 +18,136 @@ fn payloads(wasm: &[u8]) -> impl Iterator<Item = Payload<'_>> {
 
 #[test]
 fn the_interface_is_in_the_module_for_everyone() {
-    let sections = &module().info().custom_sections;
-    let section = &sections["candid:service"];
-    assert_eq!(section.visibility, Visibility::Public);
-    assert_eq!(String::from_utf8_lossy(&section.content), candid());
+    for module in Which::ALL.map(Which::module) {
+        let sections = &module.info().custom_sections;
+        let section = &sections["candid:service"];
+        assert_eq!(section.visibility, Visibility::Public);
+        assert_eq!(String::from_utf8_lossy(&section.content), candid());
+    }
 }
 
 #[test]
 fn the_module_has_the_methods_of_the_interface() {
-    let text = candid();
-    let (env, service) = CandidSource::Text(&text).load().unwrap();
-    let service = service.unwrap();
-    let methods = env.as_service(&service).unwrap();
-    let interface: BTreeSet<(String, MethodKind)> = methods
-        .iter()
-        .map(|(name, function)| {
-            let function = env.as_func(function).unwrap();
-            let query = function.modes.contains(&FuncMode::Query);
-            let kind = if query { MethodKind::Query } else { MethodKind::Update };
-            (name.clone(), kind)
-        })
-        .collect();
-    let exported: BTreeSet<(String, MethodKind)> =
-        module().info().methods.iter().map(|method| (method.name.clone(), method.kind)).collect();
-    assert_eq!(exported, interface);
+    for module in Which::ALL.map(Which::module) {
+        let text = candid();
+        let (env, service) = CandidSource::Text(&text).load().unwrap();
+        let service = service.unwrap();
+        let methods = env.as_service(&service).unwrap();
+        let interface: BTreeSet<(String, MethodKind)> = methods
+            .iter()
+            .map(|(name, function)| {
+                let function = env.as_func(function).unwrap();
+                let query = function.modes.contains(&FuncMode::Query);
+                let kind = if query { MethodKind::Query } else { MethodKind::Update };
+                (name.clone(), kind)
+            })
+            .collect();
+        let exported: BTreeSet<(String, MethodKind)> =
+            module.info().methods.iter().map(|method| (method.name.clone(), method.kind)).collect();
+        assert_eq!(exported, interface);
+    }
 }
 
 #[test]
 fn the_module_asks_the_system_alone() {
-    let wasm = module().wasm();
-    let mut imports = 0;
-    for payload in payloads(&wasm) {
-        if let Payload::ImportSection(section) = payload {
-            for import in section.into_imports() {
-                let import = import.unwrap();
-                assert_eq!(import.module, "ic0", "{}", import.name);
-                imports += 1;
+    for module in Which::ALL.map(Which::module) {
+        let wasm = module.wasm();
+        let mut imports = 0;
+        for payload in payloads(&wasm) {
+            if let Payload::ImportSection(section) = payload {
+                for import in section.into_imports() {
+                    let import = import.unwrap();
+                    assert_eq!(import.module, "ic0", "{}", import.name);
+                    imports += 1;
+                }
             }
         }
+        assert_eq!(imports, module.info().imports.len());
     }
-    assert_eq!(imports, module().info().imports.len());
 }
 
 #[test]
 fn functions_have_names_for_profiles() {
-    let wasm = module().wasm();
-    let named = payloads(&wasm)
-        .filter_map(|payload| match payload {
-            Payload::CustomSection(section) if section.name() == "name" => {
-                let reader = wasmparser::BinaryReader::new(section.data(), section.data_offset());
-                let names = NameSectionReader::new(reader).map(Result::unwrap);
-                names
-                    .filter_map(|name| match name {
-                        Name::Function(names) => Some(names.count()),
-                        _ => None,
-                    })
-                    .next()
-            }
-            _ => None,
-        })
-        .next()
-        .unwrap();
-    let defined: u32 = payloads(&wasm)
-        .filter_map(|payload| match payload {
-            Payload::FunctionSection(section) => Some(section.count()),
-            _ => None,
-        })
-        .sum();
-    assert!(named >= defined, "{named} names, {defined} functions");
+    for module in Which::ALL.map(Which::module) {
+        let wasm = module.wasm();
+        let named = payloads(&wasm)
+            .filter_map(|payload| match payload {
+                Payload::CustomSection(section) if section.name() == "name" => {
+                    let reader =
+                        wasmparser::BinaryReader::new(section.data(), section.data_offset());
+                    let names = NameSectionReader::new(reader).map(Result::unwrap);
+                    names
+                        .filter_map(|name| match name {
+                            Name::Function(names) => Some(names.count()),
+                            _ => None,
+                        })
+                        .next()
+                }
+                _ => None,
+            })
+            .next()
+            .unwrap();
+        let defined: u32 = payloads(&wasm)
+            .filter_map(|payload| match payload {
+                Payload::FunctionSection(section) => Some(section.count()),
+                _ => None,
+            })
+            .sum();
+        assert!(named >= defined, "{named} names, {defined} functions");
+    }
 }
 
 #[test]
 fn the_module_does_not_tell_where_it_was_built() {
-    let wasm = module().wasm();
-    let place = root().to_str().unwrap().as_bytes();
-    assert!(!wasm.windows(place.len()).any(|bytes| bytes == place));
+    for module in Which::ALL.map(Which::module) {
+        let wasm = module.wasm();
+        let place = root().to_str().unwrap().as_bytes();
+        assert!(!wasm.windows(place.len()).any(|bytes| bytes == place));
+    }
 }
 
 #[test]
-fn dfx_finds_the_module_and_the_interface() {
+fn dfx_finds_the_modules_and_the_interface() {
     let text = std::fs::read_to_string(root().join("dfx.json")).unwrap();
     let dfx: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let bench = &dfx["canisters"]["bench"];
-    assert_eq!(bench["type"], "custom");
-    assert_eq!(bench["wasm"], built_path().to_str().unwrap());
-    assert_eq!(bench["candid"], "canisters/bench/bench.did");
-    for file in ["wasm", "candid"] {
-        let path = root().join(bench[file].as_str().unwrap());
-        assert!(path.is_file(), "{}", path.display());
+    assert_eq!(dfx["canisters"].as_object().unwrap().len(), Which::ALL.len());
+    for which in Which::ALL {
+        let canister = &dfx["canisters"][which.name()];
+        assert_eq!(canister["type"], "custom");
+        assert_eq!(canister["wasm"], which.built_path().to_str().unwrap());
+        assert_eq!(canister["candid"], "canisters/bench/bench.did");
+        for file in ["wasm", "candid"] {
+            let path = root().join(canister[file].as_str().unwrap());
+            assert!(path.is_file(), "{}", path.display());
+        }
+        assert_builds(which, canister["build"].as_str().unwrap());
     }
-    assert_builds(bench["build"].as_str().unwrap());
 }
 
 #[test]
-fn icp_finds_the_module() {
+fn icp_finds_the_modules() {
     let text = std::fs::read_to_string(root().join("icp.yaml")).unwrap();
     let icp: serde_json::Value = serde_yaml_ng::from_str(&text).unwrap();
-    let bench = &icp["canisters"][0];
-    assert_eq!(bench["name"], "bench");
-    let commands: Vec<&str> = bench["build"]["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|step| step["commands"].as_array().unwrap())
-        .map(|command| command.as_str().unwrap())
-        .collect();
-    assert_builds(commands[0]);
-    let module = built_path().to_str().unwrap();
-    assert!(root().join(module).is_file());
-    let taken = format!("gzip -nc {module} > \"$ICP_WASM_OUTPUT_PATH\"");
-    assert!(commands[1].contains(&taken), "{}", commands[1]);
+    assert_eq!(icp["canisters"].as_array().unwrap().len(), Which::ALL.len());
+    for (place, which) in Which::ALL.into_iter().enumerate() {
+        let canister = &icp["canisters"][place];
+        assert_eq!(canister["name"], which.name());
+        let commands: Vec<&str> = canister["build"]["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|step| step["commands"].as_array().unwrap())
+            .map(|command| command.as_str().unwrap())
+            .collect();
+        assert_builds(which, commands[0]);
+        let module = which.built_path().to_str().unwrap();
+        assert!(root().join(module).is_file());
+        let taken = format!("gzip -nc {module} > \"$ICP_WASM_OUTPUT_PATH\"");
+        assert!(commands[1].contains(&taken), "{}", commands[1]);
+    }
 }
 
 /// The command is this tool, building this canister.
-fn assert_builds(command: &str) {
-    assert_eq!(command, "cargo run --release -- build bench");
+fn assert_builds(which: Which, command: &str) {
+    assert_eq!(command, format!("cargo run --release -- build {}", which.name()));
 }

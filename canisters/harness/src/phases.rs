@@ -6,8 +6,8 @@
 //!        └ a mark reads the counter and adds what passed since the one before it
 //! ```
 //!
-//! Marks are nearly free unless [`measured`] is under way. A mark's own reading of the
-//! counter is in the phase after it; how many there were is told.
+//! Marks are nearly free unless [`measured`] is under way. A mark's reading of the counter
+//! is in the phase that it names; how many there were is told.
 
 use crate::instructions;
 use stablebench_protocol::{Phase, PhaseCost, Result};

@@ -24,6 +24,7 @@ fn results(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
                 capacity: None,
                 detail: None,
                 each: None,
+                phases: None,
             }),
         });
     }

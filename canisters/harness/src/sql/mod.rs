@@ -1,10 +1,14 @@
 //! What an SQL engine implements to get every SQL workload.
 //!
 //! ```text
-//!   Script (statements, operations)          crates/workload, from a job and a seed
-//!      └─ perform     prepare, begin, calls, commit: measured; reads once more: results
-//!           └─ Sql    the engine: prepared statements on its one connection
+//!   Script (statements, operations)      crates/workload, from a job and a seed
+//!      └─ perform           begin, calls, commit: measured; reads once more: results
+//!           └─ Sql          the engine: a database and its connection, transactions as closures
+//!                └─ Prepare    the connection, or a transaction on it
+//!                     └─ Statements, Row    what it prepares, and what that answers
 //! ```
+//!
+//! A transaction is a closure, since there are libraries that have it no other way.
 
 mod content;
 pub mod library;
