@@ -70,7 +70,7 @@ pub fn full() -> Results {
                     allocating_sum: 60,
                     buckets: vec![Bucket { from: 97, below: 98, count: 99 }],
                 }),
-                phases: Some(vec![PhaseCost { phase: Phase::Step, instructions: 100, times: 101 }]),
+                phases: Some(vec![PhaseCost { phase: Phase::Step, instructions: 201, times: 101 }]),
             }),
         }],
     }

@@ -26,10 +26,10 @@ fn every_row_is_measured_and_two_runs_are_the_same() {
 
     let results: Value = serde_json::from_str(&saved).unwrap();
     let cases = results["cases"].as_array().unwrap();
-    // Four utilisations: hits and misses of two kinds of keys and building, in five columns;
+    // Four utilisations: hits and misses of two kinds of keys and building, in six columns;
     // five batches in two of them; two rows after an upgrade, in all.
-    assert_eq!(cases.len(), 4 * (6 * 5 + 5 * 2) + 2 * 5);
-    assert_eq!(results["stores"].as_array().unwrap().len(), 4 * 2 * 5);
+    assert_eq!(cases.len(), 4 * (6 * 6 + 5 * 2) + 2 * 6);
+    assert_eq!(results["stores"].as_array().unwrap().len(), 4 * 2 * 6);
     for case in cases {
         let measured = &case["outcome"]["measured"];
         assert!(measured["instructions"].as_u64().unwrap() > 0, "{case}");

@@ -62,6 +62,7 @@ mod keys;
 mod suites;
 mod sysbench;
 mod users;
+mod vfs;
 
 #[test]
 fn help() {

@@ -73,3 +73,8 @@ fn sysbench_goes_on() {
 fn cuckoo_goes_on() {
     check(&["cuckoo", "--num=128", "--lookups=50", "--keys=scattered"]);
 }
+
+#[test]
+fn vfs_goes_on() {
+    check(&["vfs", "--rows=200", "--sizes=1,50"]);
+}

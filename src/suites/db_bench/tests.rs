@@ -92,14 +92,15 @@ fn stores_are_emptied_and_synced_as_db_bench_does() {
 }
 
 #[test]
-fn columns_are_all_four_or_one_of_sqlites() {
+fn columns_are_all_or_one_of_each_library() {
     let columns = |typed: &[&str]| -> Vec<String> {
         let plan = plan(&args(typed)).unwrap();
         plan.outline.columns.into_iter().map(|column| column.key).collect()
     };
-    assert_eq!(columns(&[]), [WITH_ROWID, WITHOUT_ROWID, "btree", "array"]);
-    assert_eq!(columns(&["--use-rowids=true"]), [WITH_ROWID, "btree", "array"]);
-    assert_eq!(columns(&["--use_rowids=0"]), [WITHOUT_ROWID, "btree", "array"]);
+    let all = [WITH_ROWID, WITHOUT_ROWID, VFS_WITH_ROWID, VFS_WITHOUT_ROWID, "btree", "array"];
+    assert_eq!(columns(&[]), all);
+    assert_eq!(columns(&["--use-rowids=true"]), [WITH_ROWID, VFS_WITH_ROWID, "btree", "array"]);
+    assert_eq!(columns(&["--use_rowids=0"]), [WITHOUT_ROWID, VFS_WITHOUT_ROWID, "btree", "array"]);
 }
 
 /// Whatever was typed, the command that is printed measures the same.
