@@ -54,11 +54,11 @@ impl Connection {
     pub fn update<T>(&mut self, work: impl FnOnce(&Raw) -> Result<T>) -> Result<T> {
         let handle = self.handle()?;
         let opened = !self.writes;
-        let settings = self.own_settings();
+        let pragmas = self.pragmas;
         let mut failed = None;
         let outcome = handle.update(|connection| {
-            if opened && !settings.is_empty() {
-                connection.execute_batch(&settings)?;
+            if opened {
+                set_own(connection, pragmas)?;
             }
             phases::mark(if opened { Phase::Open } else { Phase::Begin });
             work(connection).map_err(|error| {
@@ -92,18 +92,17 @@ impl Connection {
         phases::mark(Phase::Commit);
         outcome.map_err(|error| failed.unwrap_or_else(|| sqlite_error(error)))
     }
+}
 
-    /// What is not as the library has it, and can be set in a transaction.
-    fn own_settings(&self) -> String {
-        let mut settings = String::new();
-        if self.pragmas.page_size != DEFAULTS.page_size {
-            settings += &format!("PRAGMA page_size={};", self.pragmas.page_size);
-        }
-        if self.pragmas.cache_size != DEFAULTS.cache_size {
-            settings += &format!("PRAGMA cache_size={};", self.pragmas.cache_size);
-        }
-        settings
+/// Sets what is not as the library has it, and can be set in a transaction.
+fn set_own(connection: &Raw, pragmas: Pragmas) -> std::result::Result<(), DbError> {
+    if pragmas.page_size != DEFAULTS.page_size {
+        connection.execute_batch(&format!("PRAGMA page_size={}", pragmas.page_size))?;
     }
+    if pragmas.cache_size != DEFAULTS.cache_size {
+        connection.execute_batch(&format!("PRAGMA cache_size={}", pragmas.cache_size))?;
+    }
+    Ok(())
 }
 
 /// A transaction.

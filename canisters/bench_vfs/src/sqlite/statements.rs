@@ -72,8 +72,7 @@ impl Statements for Prepared<'_> {
             phases::mark(Phase::Step);
             return Ok(self.connection.changes());
         }
-        let values: Vec<&dyn ToSql> = parameters.iter().map(to_sql).collect();
-        let mut rows = statement.query(&values).map_err(sqlite_error)?;
+        let mut rows = bind(statement, parameters).map_err(sqlite_error)?;
         phases::mark(Phase::Bind);
         loop {
             let answered = rows.next_row().map_err(sqlite_error)?;
@@ -108,10 +107,26 @@ fn execute(statement: &mut Statement<'_>, parameters: &[Value]) -> Answer<()> {
             _ => {}
         }
     }
-    let values: Vec<&dyn ToSql> = parameters.iter().map(to_sql).collect();
-    let mut rows = statement.query(&values)?;
+    let mut rows = bind(statement, parameters)?;
     phases::mark(Phase::Bind);
     rows.next_row().map(drop)
+}
+
+/// Binds parameters: few of them from the stack, as who types them does.
+fn bind<'s, 'c>(
+    statement: &'s mut Statement<'c>,
+    parameters: &[Value],
+) -> Answer<db::statement::Rows<'s, 'c>> {
+    const FEW: usize = 8;
+    let mut few: [&dyn ToSql; FEW] = [&Null; FEW];
+    let Some(few) = few.get_mut(..parameters.len()) else {
+        let many: Vec<&dyn ToSql> = parameters.iter().map(to_sql).collect();
+        return statement.query(&many);
+    };
+    for (place, parameter) in few.iter_mut().zip(parameters) {
+        *place = to_sql(parameter);
+    }
+    statement.query(few)
 }
 
 fn to_sql(value: &Value) -> &dyn ToSql {
