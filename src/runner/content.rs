@@ -7,6 +7,7 @@ use stablebench_protocol::{
 use stablebench_workload::Ids;
 
 use super::Runner;
+use super::capacity::is_too_much;
 use super::seen::Seen;
 use crate::interrupt;
 use crate::progress::Step;
@@ -47,15 +48,24 @@ impl Runner<'_> {
         step: &Step,
     ) -> Result<Populate> {
         let mut sum = Populate::default();
-        let (mut done, mut rows) = (0, FIRST_ROWS);
+        let (mut done, mut rows, mut most) = (0, FIRST_ROWS, all.rows());
         // The limit depends on the payload, which was chosen after the start.
         let Description { max_rows, .. } = query(canister, "describe", ())?;
         while done < all.rows() {
             interrupt::check()?;
-            rows = rows.min(all.rows() - done).clamp(1, max_rows);
+            rows = rows.min(all.rows() - done).min(most).clamp(1, max_rows);
             let ids = Ids::new(all.first() + done * all.step(), all.step(), rows)?;
+            let arguments = (engine, ids.first(), ids.step(), ids.rows());
             let (measurement, cost): (Measurement, Cost) =
-                update(canister, "add_users", (engine, ids.first(), ids.step(), ids.rows()))?;
+                match update(canister, "add_users", arguments) {
+                    // The message was undone: where many rows in a transaction cost much more
+                    // than as many in several.
+                    Err(error) if rows > 1 && is_too_much(&error) => {
+                        most = rows / 2;
+                        continue;
+                    }
+                    answer => answer?,
+                };
             done += rows;
             sum.add(measurement.message_instructions, &cost);
             step.at(

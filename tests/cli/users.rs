@@ -260,7 +260,7 @@ fn runs_are_compared() {
 fn every_format_has_every_case() {
     let directory = tempfile::tempdir().unwrap();
     let csv = small_run("csv", directory.path());
-    assert_eq!(csv.lines().count(), 1 + 5 * 4, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 6 * 4, "{csv}");
     let results = json(&read(directory.path(), "saved.json"));
     for format in ["table", "markdown"] {
         // Numbers are printed with their thousands apart, and some with a mark.
