@@ -210,9 +210,16 @@ fn old_entries_are_dropped_beyond_the_limit() {
     let limited = |rows: &str, bytes: u64| {
         let limit = format!("--cache-limit={}", bytes as f64 / (1_u64 << 30) as f64);
         let suite = ["run", "users", "--batches=1", "--at=end", "--engines=array", rows];
-        run(&suite, &[&cache, &limit], directory.path()).1
+        run(&suite, &[&cache, &limit], directory.path())
     };
-    limited("--rows=300", 1 << 30);
+    let (saved, _) = limited("--rows=300", 1 << 30);
+    // Modules of canisters that this run did not need would have to go first.
+    for module in with_end(&folder, "module") {
+        let canister = module.file_name().unwrap().to_str().unwrap().split('-').next().unwrap();
+        if module != foreign && !saved.contains(canister) {
+            fs::remove_file(module).unwrap();
+        }
+    }
     let one = on_disk() - (1 << 20);
     let first = with_end(&folder, "state").remove(0);
     assert!(foreign.exists() && first.exists());
@@ -221,9 +228,9 @@ fn old_entries_are_dropped_beyond_the_limit() {
     limited("--rows=301", one + state / 2);
     assert!(!foreign.exists() && !first.exists());
     assert!(on_disk() <= one + state / 2, "{} of {one}", on_disk());
-    assert_eq!(earlier(&limited("--rows=301", one + state / 2)), 1);
+    assert_eq!(earlier(&limited("--rows=301", one + state / 2).1), 1);
     // Not even one: that is said, and nothing is kept.
-    let told = limited("--rows=302", one - state / 2);
+    let (_, told) = limited("--rows=302", one - state / 2);
     assert_eq!(told.matches("--cache-limit").count(), 1, "{told}");
     assert_eq!(with_end(&folder, "state"), [] as [PathBuf; 0]);
 }
