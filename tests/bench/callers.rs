@@ -5,8 +5,8 @@ use super::jobs::create;
 use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, DigestPart, Engine, Error, Inspected, Measurement, Operation, Performed, Result,
-    SqliteConfig, SqliteSettings, Work, Worked,
+    Description, DigestPart, Engine, Error, Inspected, Measurement, Operation, Performed,
+    PhaseCost, Result, SqliteConfig, SqliteSettings, Work, Worked,
 };
 use stablebench_replica::MethodKind;
 use std::collections::BTreeSet;
@@ -35,6 +35,7 @@ fn updates_are_for_controllers() {
     let tried = BTreeSet::from([
         refused::<Worked>(one, "work", (count_all(),)),
         refused::<Performed>(one, "perform", (create(),)),
+        refused::<Vec<PhaseCost>>(one, "phases", (create(),)),
         refused::<Measurement>(one, "add_users", rows(btree, 5, 10, 1)),
         refused::<Measurement>(one, "add_users_btree", range),
         refused::<Measurement>(one, "add_users_sqlite", range),
