@@ -8,8 +8,8 @@ use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
     Cuckoo, CuckooKeys, CuckooTask, Description, DigestPart, Engine, Error, Inspected, Job,
-    Measurement, Operation, Part, Performed, PointStore, Selection, SqliteConfig, SqliteSettings,
-    Work, Worked,
+    Measurement, Operation, Part, Performed, Phase, PhaseCost, PointStore, Selection, SqliteConfig,
+    SqliteSettings, Vfs, VfsTask, VfsTransaction, VfsWork, Work, Worked,
 };
 
 use crate::bench::Bench;
@@ -80,6 +80,12 @@ fn build(items: u64) -> Part {
     Part { job: Job::Cuckoo(job), seed: 1, from: 0, count: items, each: false }
 }
 
+/// A job of the suite vfs, in one transaction.
+fn vfs(task: VfsTask, rows: u64) -> Part {
+    let job = Job::Vfs(Vfs { transaction: VfsTransaction::Message, copy: true, task });
+    Part { job, seed: 1, from: 0, count: rows, each: false }
+}
+
 pub fn controllers_call_every_method(replica: &dyn Replica) {
     let mut calls = Calls::new(replica);
     calls.update::<()>("set_payload", (30_u32,));
@@ -136,6 +142,12 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
         found.map(|there| there.rows)
     };
     assert_eq!((rows(BTREE), rows(SQLITE)), (Some(0), Some(13)));
+    let filled: Performed = calls.update("perform", (vfs(VfsTask::Create, 1),));
+    assert_eq!(filled.measurement.rows, 0);
+    let insert = VfsTask::Work(VfsWork::Insert(0));
+    let phases: Vec<PhaseCost> = calls.update("phases", (vfs(insert, 7),));
+    let times = |phase| phases.iter().find(|cost| cost.phase == phase).unwrap().times;
+    assert_eq!((times(Phase::Step), times(Phase::Commit)), (7, 1), "{phases:?}");
     let all: BTreeSet<String> = methods(true).union(&methods(false)).cloned().collect();
     assert_eq!(calls.called, all);
 }
@@ -166,6 +178,7 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     let work = Work { engine: SQLITE, operation: Operation::Count, transaction: None, each: false };
     calls.refused::<Worked>("work", (work.clone(),));
     calls.refused::<Performed>("perform", (build(7),));
+    calls.refused::<Vec<PhaseCost>>("phases", (vfs(VfsTask::Create, 1),));
     assert_eq!(calls.called, methods(false));
 
     let Calls { mut bench, .. } = calls;
