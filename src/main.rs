@@ -20,18 +20,21 @@ mod report;
 mod results;
 mod runner;
 mod suites;
+mod terminal;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 fn main() -> ExitCode {
+    cli::follow_color(std::env::args_os());
     let cli = cli::Cli::parse();
     match commands::execute(cli) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("stablebench: {error:#}");
+            let bold = anstyle::AnsiColor::Red.on_default().bold();
+            anstream::eprintln!("{bold}stablebench:{bold:#} {error:#}");
             ExitCode::from(2)
         }
     }

@@ -4,7 +4,9 @@ mod all;
 mod cache;
 mod cuckoo;
 mod db_bench;
+mod examples;
 mod keys;
+mod output;
 mod run;
 mod sysbench;
 mod users;
@@ -22,6 +24,7 @@ pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, li
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
+pub use output::{OutputArgs, follow_color};
 pub use run::RunArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
@@ -32,22 +35,26 @@ pub use vfs::{VfsArgs, VfsSection};
 ///
 /// Without a command: runs the users suite on 1 000 000 rows.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(version, args_conflicts_with_subcommands = true, max_term_width = 100, after_help = examples::TOOL)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
     pub users: UsersArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a suite.
+    #[command(after_help = examples::RUN)]
     Run {
         #[command(subcommand)]
         suite: Option<Suite>,
     },
     /// List the suites.
+    #[command(after_help = examples::LIST)]
     List,
     /// Compare two runs, or two columns: ratios of instructions, ceilings, every value.
     ///
@@ -58,12 +65,16 @@ pub enum Command {
     /// Ends with exit code 1 if a ceiling or the threshold is exceeded, or if a case or store
     /// that the base has is missing from the new results, has failed there, or cannot be measured
     /// there any more. What only the new results have is noted.
+    #[command(after_help = examples::COMPARE)]
     Compare(CompareArgs),
     /// Print saved results once more.
+    #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
     /// Call a method of a canister on the embedded replica.
+    #[command(after_help = examples::CALL)]
     Call(CallArgs),
     /// Build a canister, ready to be installed.
+    #[command(after_help = examples::BUILD)]
     Build(BuildArgs),
     /// Show what is kept for later runs, or clear it.
     ///
@@ -71,24 +82,52 @@ pub enum Command {
     /// them up where everything that they depend on is the same: the module, the setting, rows
     /// and payload, this tool and its replica. Results are the same with and without. What
     /// cannot be used is made anew, with a note.
+    #[command(after_help = examples::CACHE)]
     Cache(CacheArgs),
+    /// Print what a shell completes this tool's arguments with.
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Renew what README.md shows of results/: for those who work on this tool.
+    #[command(hide = true)]
+    Readme {
+        /// Change nothing; fail where that would change something.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Print the manual page.
+    #[command(after_help = examples::MAN)]
+    Man {
+        /// Save the pages of all commands in this folder instead.
+        #[arg(short, long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Suite {
     /// Insert into the middle and at the end of many rows.
+    #[command(after_help = examples::USERS)]
     Users(Box<UsersArgs>),
     /// LevelDB's db_bench for SQLite, with and without rowid, and for a map.
+    #[command(after_help = examples::DB_BENCH)]
     DbBench(Box<DbBenchArgs>),
     /// Integers, ULIDs and UUIDs as keys of a link table, with and without rowid.
+    #[command(after_help = examples::KEYS)]
     Keys(Box<KeysArgs>),
     /// Statements as sysbench has them, for two engines or settings side by side.
+    #[command(after_help = examples::SYSBENCH)]
     Sysbench(Box<SysbenchArgs>),
     /// Point reads of a cuckoo hash table beside those of a map and of SQLite.
+    #[command(after_help = examples::CUCKOO)]
     Cuckoo(Box<CuckooArgs>),
     /// SQLite through ic-sqlite-vfs and through ic-rusqlite: what the file layer costs.
+    #[command(after_help = examples::VFS)]
     Vfs(Box<VfsArgs>),
     /// Every suite with its defaults, each into a file of its own.
+    #[command(after_help = examples::ALL)]
     All(Box<AllArgs>),
 }
 

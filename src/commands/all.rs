@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use super::run;
+use super::{Output, run};
 use crate::cli::{AllArgs, RunArgs, Suite, defaults};
 use crate::interrupt::Interrupted;
 
@@ -14,13 +14,13 @@ const FOLDER: &str = "stablebench-results";
 
 /// Runs one suite after the other. One that fails does not keep the others from running,
 /// an interruption does.
-pub fn all(args: &AllArgs) -> Result<ExitCode> {
+pub fn all(args: &AllArgs, output: &Output) -> Result<ExitCode> {
     let folder = args.run.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
     let mut worst = ExitCode::SUCCESS;
     let mut failed = Vec::new();
     for (name, suite) in suites(&args.run, &folder)? {
-        eprintln!("run {name}");
-        match run::suite(&suite) {
+        output.progress.note(&format!("run {name}"));
+        match run::suite(&suite, output) {
             Ok(code) if code == ExitCode::SUCCESS => {}
             Ok(code) => worst = code,
             Err(error) if error.is::<Interrupted>() => return Err(error),

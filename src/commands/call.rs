@@ -9,17 +9,17 @@ use candid::{IDLArgs, types::Function};
 use candid_parser::utils::CandidSource;
 use stablebench_replica::{Canister, Execution, Principal, SystemCalls};
 
+use super::Output;
 use super::replica::embedded;
 use crate::canisters::{self, Built, Source};
 use crate::cli::CallArgs;
-use crate::progress::Progress;
 use crate::replica::embedded::{Embedded, cycles, inside};
 use crate::report::number::Grouped;
 
 /// Calls a method and prints the reply and what it cost.
-pub fn call(args: &CallArgs) -> Result<()> {
-    let (replica, _) = embedded(&args.replica, &Progress::new())?;
-    let (mut canister, candid) = prepare(args, &replica)?;
+pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
+    let (replica, _) = embedded(&args.replica, &output.progress)?;
+    let (mut canister, candid) = prepare(args, &replica, output)?;
     let (env, function) = signature(&candid, &args.method)?;
     let argument = candid_parser::parse_idl_args(&args.arguments)
         .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
@@ -54,7 +54,7 @@ fn argument_types(function: &Function) -> Vec<Type> {
 }
 
 /// The canister to call, and its interface.
-fn prepare(args: &CallArgs, replica: &Embedded) -> Result<(Canister, String)> {
+fn prepare(args: &CallArgs, replica: &Embedded, output: &Output) -> Result<(Canister, String)> {
     if let Some(path) = &args.state {
         let canister = replica
             .inner()
@@ -65,7 +65,7 @@ fn prepare(args: &CallArgs, replica: &Embedded) -> Result<(Canister, String)> {
         return Ok((canister, candid));
     }
     let built = match Source::named(&args.canister) {
-        Some(source) => canisters::build(source, &Progress::new())?,
+        Some(source) => canisters::build(source, &output.progress)?,
         None if Path::new(&args.canister).is_file() => Built::read(Path::new(&args.canister))?,
         None => bail!(
             "no canister {}; there is {}, or give the path of a wasm file",

@@ -4,16 +4,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::Output;
 use super::run::print;
 use crate::cli::{Format, SysbenchArgs};
 use crate::compare::{Gates, compare};
 use crate::report::comparison;
+use crate::report::style::Style;
 use crate::results::Results;
 
 /// Names what is above a ceiling; exit code 1 if anything is. Without ceilings, nothing.
 ///
 /// What is printed for a program to read is left alone: then it goes to stderr.
-pub fn ceilings(args: &SysbenchArgs, results: &Results) -> Result<ExitCode> {
+pub fn ceilings(args: &SysbenchArgs, results: &Results, output: &Output) -> Result<ExitCode> {
     let SysbenchArgs { max_ratio, max_average, .. } = *args;
     if max_ratio.is_none() && max_average.is_none() {
         return Ok(ExitCode::SUCCESS);
@@ -24,11 +26,16 @@ pub fn ceilings(args: &SysbenchArgs, results: &Results) -> Result<ExitCode> {
     for other in &args.other {
         let found = compare(results, results, Some((&base, &other.key())), gates)?;
         match args.run.format {
-            Format::Table | Format::Markdown => {
-                let markdown = args.run.format == Format::Markdown;
-                print(&format!("\n{}", comparison::verdict(&found, markdown)))?;
+            Format::Table => {
+                let style = Style::of(output.terminal);
+                print(&format!("\n{}", comparison::verdict(&found, style)))?;
             }
-            Format::Csv | Format::Json => eprint!("{}", comparison::verdict(&found, false)),
+            Format::Markdown => {
+                print(&format!("\n{}", comparison::verdict(&found, Style::MARKDOWN)))?;
+            }
+            Format::Csv | Format::Json => {
+                eprint!("{}", comparison::verdict(&found, Style::default()));
+            }
         }
         if !found.failures.is_empty() {
             code = ExitCode::from(1);

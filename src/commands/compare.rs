@@ -5,19 +5,20 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::Output;
 use super::report::read;
 use crate::cli::CompareArgs;
 use crate::compare::{Columns, Gates, compare};
 use crate::report::comparison;
 
 /// Prints ratios and what is too much; exit code 1 if anything is.
-pub fn run(args: &CompareArgs) -> Result<ExitCode> {
+pub fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     let base = read(&args.base)?;
     let new = args.new.as_deref().map(read).transpose()?;
     let new = new.as_ref().unwrap_or(&base);
     let found = compare(&base, new, columns(args), gates(args))?;
     let mut out = std::io::stdout().lock();
-    out.write_all(comparison::render(&found, args.format)?.as_bytes())?;
+    out.write_all(comparison::render(&found, args.format, output.terminal)?.as_bytes())?;
     out.flush()?;
     Ok(if found.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -5,9 +5,11 @@ mod cache;
 mod call;
 mod ceilings;
 mod compare;
+mod readme;
 mod replica;
 mod report;
 mod run;
+mod shell;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,16 +20,27 @@ use crate::canisters::{self, Source};
 use crate::cli::{Cli, Command, Suite};
 use crate::progress::Progress;
 use crate::suites::SUITES;
+use crate::terminal::Terminal;
+
+/// Where output goes.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub progress: Progress,
+    pub terminal: Terminal,
+}
 
 /// Executes what was typed. A failure is an error; a code that is not 0 says that a
 /// threshold was exceeded.
 pub fn execute(cli: Cli) -> Result<ExitCode> {
     let done = |done: Result<()>| done.map(|()| ExitCode::SUCCESS);
+    let output = Output { progress: Progress::new(cli.output.quiet), terminal: Terminal::stdout() };
     match cli.command {
-        None | Some(Command::Run { suite: None }) => run::suite(&Suite::Users(Box::new(cli.users))),
-        Some(Command::Run { suite: Some(suite) }) => run::suite(&suite),
-        Some(Command::Compare(args)) => compare::run(&args),
-        Some(Command::Report(args)) => done(report::run(&args)),
+        None | Some(Command::Run { suite: None }) => {
+            run::suite(&Suite::Users(Box::new(cli.users)), &output)
+        }
+        Some(Command::Run { suite: Some(suite) }) => run::suite(&suite, &output),
+        Some(Command::Compare(args)) => compare::run(&args, &output),
+        Some(Command::Report(args)) => done(report::run(&args, &output)),
         Some(Command::List) => {
             let mut out = std::io::stdout().lock();
             for (name, question) in SUITES {
@@ -35,14 +48,17 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Call(call)) => done(call::call(&call)),
+        Some(Command::Call(call)) => done(call::call(&call, &output)),
         Some(Command::Build(build)) => {
             let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);
-            let built = canisters::build(source, &Progress::new())?;
+            let built = canisters::build(source, &output.progress)?;
             let path = built.path.strip_prefix(canisters::root()).unwrap_or(&built.path);
             writeln!(std::io::stdout(), "{}", path.display())?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Cache(args)) => done(cache::cache(&args)),
+        Some(Command::Completions { shell }) => done(shell::completions(shell)),
+        Some(Command::Readme { check }) => done(readme::readme(check)),
+        Some(Command::Man { out }) => done(shell::man(out.as_deref())),
     }
 }

@@ -5,19 +5,23 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::Output;
 use crate::cli::ReportArgs;
 use crate::report;
 use crate::results::{Results, save_text};
 use crate::suites::published;
+use crate::terminal::Terminal;
 
 /// Prints or saves them one after the other.
-pub fn run(args: &ReportArgs) -> Result<()> {
+pub fn run(args: &ReportArgs, output: &Output) -> Result<()> {
+    // A file is not a terminal.
+    let terminal = if args.out.is_some() { Terminal::default() } else { output.terminal };
     let texts = args
         .files
         .iter()
         .map(|file| {
             let results = read(file)?.only(&args.sections)?;
-            report::render(&results, args.format)
+            report::render(&results, args.format, terminal)
                 .with_context(|| format!("cannot print {}", file.display()))
         })
         .collect::<Result<Vec<String>>>()?;

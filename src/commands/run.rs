@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 
+use super::Output;
 use super::ceilings::ceilings;
 use super::replica::target;
 use crate::canisters::{self, Built, SOURCES, Source};
@@ -22,7 +23,7 @@ use crate::suites::outline::Outline;
 use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users, vfs};
 
 /// Runs a suite and prints what it found.
-pub fn suite(suite: &Suite) -> Result<ExitCode> {
+pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
     let (args, planned) = match suite {
         Suite::Users(args) => (&args.run, Planned::Users(users::Plan::new(args)?)),
         Suite::DbBench(args) => (&args.run, Planned::Lanes(db_bench::plan(args)?)),
@@ -30,15 +31,15 @@ pub fn suite(suite: &Suite) -> Result<ExitCode> {
         Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
         Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
         Suite::Vfs(args) => (&args.run, Planned::Lanes(vfs::plan(args)?)),
-        Suite::All(args) => return super::all::all(args),
+        Suite::All(args) => return super::all::all(args, output),
     };
     if args.list {
         print(&planned.list())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let results = run(args, &planned)?;
+    let results = run(args, &planned, output)?;
     match suite {
-        Suite::Sysbench(args) => ceilings(args, &results),
+        Suite::Sysbench(args) => ceilings(args, &results, output),
         _ => Ok(ExitCode::SUCCESS),
     }
 }
@@ -65,19 +66,19 @@ impl Planned {
     }
 }
 
-fn run(args: &RunArgs, planned: &Planned) -> Result<Results> {
+fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     let outline = planned.outline();
     let out = args.out(outline.suite);
     Results::check_writable(&out)?;
     interrupt::listen()?;
-    let progress = Progress::new();
-    let (replica, cache) = target(&args.target, &args.replica, &out, &progress)?;
-    let built = needed(outline, &progress)?;
+    let progress = &output.progress;
+    let (replica, cache) = target(&args.target, &args.replica, &out, progress)?;
+    let built = needed(outline, progress)?;
     let mut results = empty(outline, &*replica, &built);
     if args.resume {
-        results = resumed(&out, results, &progress)?;
+        results = resumed(&out, results, progress)?;
     }
-    let runner = Runner::new(&*replica, &built, outline, &progress, &out, results)?
+    let runner = Runner::new(&*replica, &built, outline, progress, &out, results)?
         .with_cache(cache.as_ref());
     let jobs = usize::try_from(args.jobs).unwrap_or(1);
     let ran = match planned {
@@ -86,7 +87,7 @@ fn run(args: &RunArgs, planned: &Planned) -> Result<Results> {
     };
     let results = runner.results();
     if !results.cases.is_empty() {
-        print(&report::render(&results, args.format)?)?;
+        print(&report::render(&results, args.format, output.terminal)?)?;
     }
     // What the disk holds, which may have refused the last.
     let cases = Results::read(&out).map_or(0, |saved| saved.cases.len());
@@ -191,8 +192,12 @@ fn failures(results: &Results) -> Result<()> {
 }
 
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(bytes)?;
     Ok(out.flush()?)
 }
 

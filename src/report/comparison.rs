@@ -3,32 +3,34 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{CellAlignment, ContentArrangement, TableComponent};
+use comfy_table::Cell;
 
 use super::number::{Factor, Grouped, Percent};
+use super::sheet::Sheet;
+use super::style::Style;
 use crate::cli::Format;
 use crate::compare::{By, Comparison, Failure, Kind, Means, Row, Unit};
+use crate::terminal::Terminal;
 
-/// The comparison in that format.
-pub fn render(found: &Comparison, format: Format) -> Result<String> {
+/// The comparison in that format; `terminal` is what a table is printed on.
+pub fn render(found: &Comparison, format: Format, terminal: Terminal) -> Result<String> {
     match format {
-        Format::Table => Ok(Text { markdown: false }.render(found)),
-        Format::Markdown => Ok(Text { markdown: true }.render(found)),
+        Format::Table => Ok(Text { style: Style::of(terminal) }.render(found)),
+        Format::Markdown => Ok(Text { style: Style::MARKDOWN }.render(found)),
         Format::Csv => csv(found),
         Format::Json => Ok(serde_json::to_string_pretty(found)? + "\n"),
     }
 }
 
 /// What makes a comparison fail, and how much was compared, without the ratios.
-pub fn verdict(found: &Comparison, markdown: bool) -> String {
-    let text = Text { markdown };
+pub fn verdict(found: &Comparison, style: Style) -> String {
+    let text = Text { style };
     let failures = [Kind::Missing, Kind::Ratio, Kind::Average, Kind::Value];
     failures.map(|kind| text.failures(found, kind)).concat() + &summary(found) + "\n"
 }
 
 struct Text {
-    markdown: bool,
+    style: Style,
 }
 
 impl Text {
@@ -40,19 +42,17 @@ impl Text {
         }
         if let Some(all) = found.all.as_ref().filter(|_| found.sections.len() > 1) {
             let title = format!("All {} cases", Grouped(all.cases as u64));
-            let mut table = self.table(["", "ratio"]);
-            for (name, ratio) in averages(all) {
-                table.add_row([name.to_owned(), Factor(ratio).to_string()]);
-            }
-            text += &self.titled(&title, table);
+            let rows =
+                averages(all).map(|(name, ratio)| [name.to_owned(), Factor(ratio).to_string()]);
+            text += &self.titled(&title, ["", "ratio"], rows);
         }
         for kind in [Kind::Missing, Kind::Ratio, Kind::Average, Kind::Value] {
             text += &self.failures(found, kind);
         }
         for note in &found.notes {
-            let _ = writeln!(text, "{}note: {note}", if self.markdown { "- " } else { "" });
+            let _ = writeln!(text, "{}", self.style.item(&format!("note: {note}")));
         }
-        if self.markdown && !found.notes.is_empty() {
+        if self.style.markdown && !found.notes.is_empty() {
             text.push('\n');
         }
         text + &summary(found) + "\n"
@@ -68,7 +68,7 @@ impl Text {
             Some((base, new)) if base != new => (base.as_str(), new.as_str()),
             _ => ("base", "new"),
         };
-        let mut table = self.table(["", base, new, "ratio"]);
+        let mut lines = Vec::new();
         let mut units = Vec::new();
         for row in rows {
             let mark = match row.unit {
@@ -76,7 +76,7 @@ impl Text {
                 Unit::OperationsThatFit => " (how many fit)",
             };
             units.push(row.unit);
-            table.add_row([
+            lines.push([
                 row.label() + mark,
                 Grouped(row.base).to_string(),
                 Grouped(row.new).to_string(),
@@ -84,7 +84,7 @@ impl Text {
             ]);
         }
         for (name, ratio) in averages(means) {
-            table.add_row([name, "", "", &Factor(ratio).to_string()]);
+            lines.push([name, "", "", &Factor(ratio).to_string()].map(str::to_owned));
         }
         let of =
             match (units.contains(&Unit::Instructions), units.contains(&Unit::OperationsThatFit)) {
@@ -92,7 +92,8 @@ impl Text {
                 (false, true) => "operations that fit into a message",
                 (true, true) => "instructions, or operations that fit into a message",
             };
-        self.titled(&format!("{}: {of}", means.section.as_deref().unwrap_or_default()), table)
+        let title = format!("{}: {of}", means.section.as_deref().unwrap_or_default());
+        self.titled(&title, ["", base, new, "ratio"], lines)
     }
 
     fn failures(&self, found: &Comparison, kind: Kind) -> String {
@@ -101,31 +102,24 @@ impl Text {
         if failures.is_empty() {
             return String::new();
         }
-        let mut table = self.table(["", "base", "new", "difference"]);
-        for one in failures {
-            table.add_row([&one.name, &one.base, &one.new, &by(one)]);
-        }
-        self.titled(&heading(found, kind), table)
+        let rows = failures
+            .into_iter()
+            .map(|one| [one.name.clone(), one.base.clone(), one.new.clone(), by(one)]);
+        self.titled(&heading(found, kind), ["", "base", "new", "difference"], rows)
     }
 
-    fn table<const N: usize>(&self, header: [&str; N]) -> comfy_table::Table {
-        let mut table = comfy_table::Table::new();
-        table
-            .load_preset(if self.markdown { ASCII_MARKDOWN } else { UTF8_HORIZONTAL_ONLY })
-            .set_content_arrangement(ContentArrangement::Disabled)
-            .set_header(header);
-        if !self.markdown {
-            table.remove_style(TableComponent::HorizontalLines);
-            table.remove_style(TableComponent::MiddleIntersections);
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        table
-    }
-
-    fn titled(&self, title: &str, table: comfy_table::Table) -> String {
-        format!("{}{title}\n\n{table}\n\n", if self.markdown { "### " } else { "" })
+    fn titled<const N: usize>(
+        &self,
+        title: &str,
+        header: [&str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> String {
+        let sheet = Sheet {
+            header: header.map(str::to_owned).to_vec(),
+            rows: rows.into_iter().map(|row| row.map(Cell::new).to_vec()).collect(),
+            lines: false,
+        };
+        format!("{}\n\n{}\n\n", self.style.heading(title), sheet.render(self.style))
     }
 }
 

@@ -12,7 +12,7 @@ use super::seen::Seen;
 use crate::interrupt;
 use crate::progress::Step;
 use crate::replica::{Cost, Messages, query, query_all, update};
-use crate::report::number::{Grouped, Short};
+use crate::report::number::Short;
 use crate::results::Populate;
 use crate::suites::users::content::{Churn, Content, digest_after};
 
@@ -68,10 +68,7 @@ impl Runner<'_> {
                 };
             done += rows;
             sum.add(measurement.message_instructions, &cost);
-            step.at(
-                done,
-                format!("{} rows, {} instructions", Grouped(done), Short(sum.instructions)),
-            );
+            step.at(done, format!("{} instructions", Short(sum.instructions)));
             // Rows cost more as they get more: never grow by more than ten times.
             let each = (measurement.message_instructions / rows).max(1);
             rows = (MESSAGE_INSTRUCTIONS / each).min(rows * 10);

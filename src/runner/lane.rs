@@ -27,7 +27,7 @@ impl Runner<'_> {
             "" => format!("{}, {} rows", lane.column.key, Grouped(lane.rows)),
             name => format!("{}, {name}", lane.column.key),
         };
-        let progress = self.progress.step(&label, lane.steps.len() as u64);
+        let progress = self.progress.step(&label, "steps", lane.steps.len() as u64);
         let began = Instant::now();
         let how = self.steps(lane, known, &progress, began).context(label)?;
         progress.done(&format!("{:.1} s{how}", began.elapsed().as_secs_f64()));

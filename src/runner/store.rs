@@ -47,7 +47,7 @@ impl Runner<'_> {
         let key = plan.setting.key();
         let label =
             format!("{key}, {} rows of {} bytes", Grouped(plan.rows), Grouped(plan.payload.into()));
-        let step = self.progress.step(&label, plan.rows);
+        let step = self.progress.step(&label, "rows", plan.rows);
         let began = Instant::now();
         let content = Content::populated(plan.rows);
         let digest = content.digest(plan.payload);
@@ -88,6 +88,7 @@ impl Runner<'_> {
 
     /// Cases of the populated store in forks; then the store itself is changed.
     fn cases(&self, store: &mut Populated<'_>, todo: &[&CasePlan], step: &Step) -> Result<()> {
+        step.next("cases", todo.len() as u64);
         let of = |states: &[State]| -> Vec<&CasePlan> {
             todo.iter().copied().filter(|case| states.contains(&case.state)).collect()
         };
@@ -100,7 +101,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let engine = store.plan.setting.engine;
-        step.at(store.plan.rows, "random deletes and inserts");
+        step.says("random deletes and inserts");
         let churn = store.content.churn(self.outline.seed);
         if let Err(error) = self.churn(store.canister, engine, &churn) {
             return self.keep_refused_cases(store.plan, &[churned, vacuumed].concat(), error);
@@ -140,12 +141,13 @@ impl Runner<'_> {
     ) -> Result<()> {
         for case in cases {
             interrupt::check()?;
-            step.at(store.plan.rows, format!("{}: {}", case.section.name(), case.name));
+            step.says(format!("{}: {}", case.section.name(), case.name));
             let outcome = match self.case(store, case) {
                 Ok(measured) => Outcome::Measured(measured),
                 Err(error) => refused(error).with_context(|| case.name.clone())?,
             };
             self.keep_case(measured(store.plan, case, outcome))?;
+            step.advance();
         }
         Ok(())
     }

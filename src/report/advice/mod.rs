@@ -4,7 +4,7 @@
 //! * the cheapest setting for each kind of work;
 //! * what not to do: whatever costs many times what the same work costs otherwise.
 
-mod overtaking;
+pub mod overtaking;
 
 use super::number::{Grouped, Ratio};
 use super::{heading, is_floor};

@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn tables_hold_what_follows_from_the_cases() {
         let results = results();
-        let style = Style { markdown: true };
+        let style = Style::MARKDOWN;
         // 40 G / 1.5 M = 26 666 and 40 G / 0.5 M = 80 000, in transactions of 1 000; a
         // message reads 40 G / 100.
         assert_eq!(

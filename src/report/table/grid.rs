@@ -2,20 +2,15 @@
 
 use std::fmt::{Display, Write};
 
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{Attribute, CellAlignment, ContentArrangement, TableComponent};
+use comfy_table::Attribute;
 
 use crate::report::number::{Grouped, Ratio};
+use crate::report::sheet::Sheet;
+pub use crate::report::style::Style;
 use crate::results::Outcome;
 
 /// Marks the cheapest engine of a row.
 pub const BEST: &str = "*";
-
-/// How tables look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    pub markdown: bool,
-}
 
 /// A table with a title and what has to be said below it.
 #[derive(Clone, Debug, Default)]
@@ -60,85 +55,41 @@ impl Cell {
             Outcome::Failed { .. } => Self::Failed,
         }
     }
-}
 
-impl Style {
-    pub fn heading(self, title: &str) -> String {
-        if self.markdown { format!("### {title}") } else { title.to_owned() }
-    }
-
-    /// A sentence in a list.
-    pub fn item(self, sentence: &str) -> String {
-        format!("{}{sentence}", if self.markdown { "- " } else { "" })
-    }
-
-    /// Two lines in one cell.
-    pub fn stacked(self, above: &dyn Display, below: &dyn Display) -> String {
-        format!("{above}{}{below}", if self.markdown { "<br>" } else { "\n" })
-    }
-
-    /// A heading as narrow as the numbers below it.
-    pub fn narrow(self, heading: &str) -> String {
-        match heading.split_once(' ') {
-            Some((above, below)) => self.stacked(&above, &below),
-            None => heading.to_owned(),
-        }
-    }
-
-    /// The table as text, with its title and notes.
-    pub fn render(self, grid: &Grid) -> String {
-        let mut table = comfy_table::Table::new();
-        table
-            .load_preset(if self.markdown { ASCII_MARKDOWN } else { UTF8_HORIZONTAL_ONLY })
-            .set_content_arrangement(ContentArrangement::Disabled);
-        if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-            table.force_no_tty();
-        }
-        if !grid.lines && !self.markdown {
-            for inner in [
-                TableComponent::HorizontalLines,
-                TableComponent::MiddleIntersections,
-                TableComponent::LeftBorderIntersections,
-                TableComponent::RightBorderIntersections,
-            ] {
-                table.remove_style(inner);
-            }
-        }
-        table.set_header(&grid.header);
-        for row in &grid.rows {
-            table.add_row(row.iter().map(|cell| self.cell(cell)));
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let mut text = format!("{}\n\n{table}\n", self.heading(&grid.title));
-        if !grid.notes.is_empty() {
-            text.push('\n');
-        }
-        for note in &grid.notes {
-            let _ = writeln!(text, "{}", self.item(note));
-        }
-        text
-    }
-
-    fn cell(self, cell: &Cell) -> comfy_table::Cell {
-        let (value, base, best) = match cell {
-            Cell::Text(text) => return comfy_table::Cell::new(text),
-            Cell::Absent => return comfy_table::Cell::new("–"),
-            Cell::NotApplicable => return comfy_table::Cell::new("n/a"),
-            Cell::Failed => return comfy_table::Cell::new("failed"),
-            Cell::Number { value, base, best } => (*value, *base, *best),
+    fn shown(&self, style: Style) -> comfy_table::Cell {
+        let (value, base, best) = match self {
+            Self::Text(text) => return comfy_table::Cell::new(text),
+            Self::Absent => return comfy_table::Cell::new("–"),
+            Self::NotApplicable => return comfy_table::Cell::new("n/a"),
+            Self::Failed => return comfy_table::Cell::new("failed"),
+            Self::Number { value, base, best } => (*value, *base, *best),
         };
-        let number = match (best, self.markdown) {
+        let number = match (best, style.markdown) {
             (true, true) => format!("**{}**", Grouped(value)),
             (true, false) => format!("{BEST}{}", Grouped(value)),
             (false, _) => Grouped(value).to_string(),
         };
         let text = match base {
-            Some(base) => self.stacked(&number, &Ratio(value, base)),
+            Some(base) => style.stacked(&number, &Ratio(value, base)),
             None => number,
         };
         let cell = comfy_table::Cell::new(text);
-        if best && !self.markdown { cell.add_attribute(Attribute::Bold) } else { cell }
+        if best && !style.markdown { cell.add_attribute(Attribute::Bold) } else { cell }
+    }
+}
+
+impl Grid {
+    /// The table as text, with its title and notes.
+    pub fn render(&self, style: Style) -> String {
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| cell.shown(style)).collect());
+        let sheet = Sheet { header: self.header.clone(), rows: rows.collect(), lines: self.lines };
+        let mut text = format!("{}\n\n{}\n", style.heading(&self.title), sheet.render(style));
+        if !self.notes.is_empty() {
+            text.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "{}", style.item(note));
+        }
+        text
     }
 }

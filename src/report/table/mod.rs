@@ -3,12 +3,12 @@
 
 mod cuckoo;
 mod db_bench;
-mod grid;
+pub mod grid;
 mod histogram;
 mod keep;
 mod keys;
 mod price;
-mod published;
+pub mod published;
 mod section;
 mod spread;
 mod sysbench;
@@ -26,12 +26,12 @@ use crate::results::Results;
 use crate::suites;
 
 pub struct Table {
-    pub markdown: bool,
+    pub style: Style,
 }
 
 impl Export for Table {
     fn export(&self, results: &Results) -> Result<String> {
-        let style = Style { markdown: self.markdown };
+        let style = self.style;
         let mut sections: Vec<&str> = Vec::new();
         for case in &results.cases {
             if !sections.contains(&case.section.as_str()) {
@@ -62,7 +62,7 @@ impl Export for Table {
         }
         let mut text = String::new();
         for grid in &grids {
-            writeln!(text, "{}", style.render(grid))?;
+            writeln!(text, "{}", grid.render(style))?;
         }
         for (title, sentences) in advice::advice(results) {
             writeln!(text, "{}\n", style.heading(title))?;
@@ -147,22 +147,21 @@ fn notes(results: &Results, style: Style) -> Result<String> {
     let detail = results.cases.iter().find_map(|case| case.measured()?.detail.as_ref());
     if let Some(detail) = detail {
         if results.suite == suites::users::NAME {
-            writeln!(
-                text,
-                "× is against StableBTreeMap. The floors store the same bytes on bare stable memory."
-            )?;
+            let base = "× is against StableBTreeMap. The floors store the same bytes on bare \
+                        stable memory.";
+            writeln!(text, "{}", style.sentence(base))?;
         }
         if results.suite != suites::sysbench::NAME {
             let best = if style.markdown { "Bold" } else { BEST };
             writeln!(text, "{best} is the cheapest of a row.")?;
         }
-        writeln!(
-            text,
+        let counted = format!(
             "Instructions are read from performance_counter(0) inside of the canister; reading it \
              twice costs {}, not subtracted.\nWhat the counter does not see, changed heap pages, \
              is in the whole charge.",
             detail.counter_overhead
-        )?;
+        );
+        writeln!(text, "{}", style.sentence(&counted))?;
     }
     let exclusive = |results: &Results| {
         results.stores.iter().any(|store| {
@@ -173,11 +172,9 @@ fn notes(results: &Results, style: Style) -> Result<String> {
         })
     };
     if exclusive(results) {
-        writeln!(
-            text,
-            "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal file \
-             open: DELETE then overwrites its header, as PERSIST does."
-        )?;
+        let open = "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal \
+                    file open: DELETE then overwrites its header, as PERSIST does.";
+        writeln!(text, "{}", style.sentence(open))?;
     }
     writeln!(text)?;
     for canister in &results.canisters {
@@ -187,13 +184,13 @@ fn notes(results: &Results, style: Style) -> Result<String> {
             .map(|version| format!("{} {}", version.name, version.version))
             .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
             .collect();
-        writeln!(
-            text,
+        let measured = format!(
             "Canister {} {}: {}",
             canister.name,
             &canister.sha256[..canister.sha256.len().min(16)],
             versions.join(", ")
-        )?;
+        );
+        writeln!(text, "{}", style.sentence(&measured))?;
     }
     writeln!(
         text,

@@ -1,0 +1,71 @@
+//! The shortest answer: what one operation costs, kind by kind.
+
+use anyhow::{Context, Result};
+
+use super::Reference;
+use crate::report::heading;
+use crate::report::number::Grouped;
+use crate::report::style::Style;
+use crate::report::table::grid::{Cell, Grid};
+use crate::results::Measured;
+
+/// What is shown: `ic-rusqlite` with its default, the same with WAL, `ic-sqlite-vfs`, a floor.
+const COLUMNS: [&str; 5] = ["btree", "sqlite/persist", "sqlite/wal", "sqlite-vfs", "array"];
+/// The floor, which is not for choosing.
+const FLOOR: &str = "array";
+
+/// A line of the table: what it is called, and which case it is.
+const ROWS: [(&str, &str, &str); 9] = [
+    ("insert, 1 row a message", "insert", "middle 1"),
+    ("insert, 10 rows a message", "insert", "middle 10"),
+    ("insert, 100 rows a message", "insert", "middle 100"),
+    ("insert, 10 000 rows a message", "insert", "middle 10 000"),
+    ("update, at random", "work", "update 1 000 uniform, warm"),
+    ("delete, at random", "work", "delete 1 000 uniform, warm"),
+    ("read one by one, at random", "work", "read 1 000 uniform, warm"),
+    ("read all, in order", "work", "scan, warm"),
+    ("the first read after an upgrade", "work", "read 1 uniform, upgraded"),
+];
+
+pub fn part(reference: &Reference) -> Result<String> {
+    let users = &reference.users;
+    let mut rows = Vec::new();
+    for (label, section, name) in ROWS {
+        let costs = COLUMNS.map(|column| {
+            users.case(section, name, column)?.measured().map(Measured::each_operation)
+        });
+        let choice = COLUMNS.iter().zip(costs).filter(|(column, _)| **column != FLOOR);
+        let best = choice.filter_map(|(_, cost)| cost).min();
+        let base = costs[0];
+        let cells = COLUMNS.iter().zip(costs).map(|(column, cost)| match cost {
+            Some(value) => Cell::Number {
+                value,
+                base: base.filter(|_| *column != COLUMNS[0]),
+                best: Some(value) == best && *column != FLOOR,
+            },
+            None => Cell::Absent,
+        });
+        rows.push([Cell::text(label)].into_iter().chain(cells).collect());
+    }
+    let of = users.case("insert", "middle 1", "btree").context("the run has no section insert")?;
+    let style = Style::MARKDOWN;
+    let mut header = vec![String::new()];
+    header.extend(COLUMNS.map(|key| match key {
+        // The name says which setting of it is meant.
+        "sqlite/persist" => style.stacked(&"SQLite", &"ic-rusqlite"),
+        "sqlite/wal" => style.stacked(&"the same", &"WAL"),
+        "sqlite-vfs" => style.stacked(&"SQLite", &"ic-sqlite-vfs"),
+        key => style.narrow(&heading(key)),
+    }));
+    let grid = Grid {
+        title: format!(
+            "Instructions a row, {} rows of {} bytes",
+            Grouped(of.rows),
+            Grouped(of.payload.into())
+        ),
+        header,
+        rows,
+        ..Grid::default()
+    };
+    Ok(grid.render(style))
+}

@@ -1,0 +1,80 @@
+//! What the documents point to is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Documents of the repository.
+fn documents() -> Vec<PathBuf> {
+    let folders = ["", "docs", "crates/replica", "crates/cuckoo", "crates/conformance/cases"];
+    let mut found = Vec::new();
+    for folder in folders {
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Targets of links and pictures: `](target)`, `src="target"`, `srcset="target"`.
+fn targets(text: &str) -> Vec<&str> {
+    let after = |mark: &'static str, end: char| {
+        text.split(mark).skip(1).filter_map(move |rest| rest.split_once(end)).map(|(to, _)| to)
+    };
+    after("](", ')').chain(after("src=\"", '"')).chain(after("srcset=\"", '"')).collect()
+}
+
+/// What a heading is called in a link.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+fn has_heading(text: &str, name: &str) -> bool {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#'))).any(|known| known == name)
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut broken = Vec::new();
+    let mut seen = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for target in targets(&text).into_iter().filter(|target| !target.contains("://")) {
+            seen += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = match file {
+                "" => document.clone(),
+                file => document.parent().unwrap().join(file),
+            };
+            let there = match heading {
+                "" => path.exists(),
+                heading => fs::read_to_string(&path).is_ok_and(|text| has_heading(&text, heading)),
+            };
+            if !there {
+                broken.push(format!("{}: {target}", document.display()));
+            }
+        }
+    }
+    assert!(seen > 100, "{seen}");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_index_names_every_document() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    for document in documents() {
+        let name = document.file_name().unwrap().to_str().unwrap();
+        if document.parent().unwrap().ends_with("docs") && name != "README.md" {
+            assert!(index.contains(&format!("({name})")), "{name}");
+        }
+    }
+}
