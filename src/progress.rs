@@ -56,14 +56,14 @@ impl Progress {
     /// stderr is a terminal; elsewhere a [`Progress::note`] says what is worth a line.
     pub fn spinner(&self, name: &str) -> Step {
         let bar = ProgressBar::hidden();
-        bar.set_style(style("{spinner} {prefix}  {elapsed}  {wide_msg}"));
+        bar.set_style(style("{spinner} {elapsed:>4}  {wide_msg}"));
         let step = self.begin(name, bar);
         step.bar.enable_steady_tick(Duration::from_millis(120));
         step
     }
 
     fn begin(&self, name: &str, bar: ProgressBar) -> Step {
-        bar.set_prefix(name.to_owned());
+        bar.set_message(name.to_owned());
         let bar = match self {
             Self::Bars(bars) => bars.add(bar),
             Self::Lines | Self::Quiet => bar,
@@ -81,7 +81,11 @@ impl Step {
 
     /// What it is at.
     pub fn says(&self, message: impl Into<Cow<'static, str>>) {
-        self.bar.set_message(message);
+        let message = message.into();
+        self.bar.set_message(match message.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}  {message}", self.name),
+        });
     }
 
     /// It is one further.
@@ -110,16 +114,15 @@ impl Drop for Step {
     }
 }
 
-/// What is done, at which rate, for how long, and for how long it will be.
+/// How much is done, at which rate, for how long, and for how long it will be. What it is comes
+/// last, because that can be cut off.
 fn counting(unit: &'static str) -> ProgressStyle {
-    style("{prefix}  {bar:20}  {done}  {rate}  {elapsed}, {eta} left  {wide_msg}")
-        .with_key("done", move |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            let length = state.len().unwrap_or_default();
-            let _ = write!(text, "{} of {} {unit}", Grouped(state.pos()), Grouped(length));
-        })
-        .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            let _ = write!(text, "{}/s", Grouped(state.per_sec() as u64));
-        })
+    style("{bar:16} {percent:>3} % {rate:>15}  {elapsed:>4}, {eta:>4} left  {wide_msg}").with_key(
+        "rate",
+        move |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let _ = write!(text, "{} {unit}/s", Grouped(state.per_sec() as u64));
+        },
+    )
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -146,21 +149,22 @@ mod tests {
         step.at(250_000, "18.5 G instructions");
         step.bar.tick();
         let shown = term.contents();
-        assert!(shown.starts_with("btree, 1 000 000 rows of 100 bytes  █"), "{shown}");
-        assert!(shown.contains("  250 000 of 1 000 000 rows  "), "{shown}");
-        assert!(shown.contains("/s  0s, "), "{shown}");
-        assert!(shown.contains(" left  18.5 G instructions"), "{shown}");
+        assert!(shown.starts_with("████░░░░░░░░░░░░  25 % "), "{shown}");
+        assert!(shown.contains(" rows/s    0s, "), "{shown}");
+        let what = " left  btree, 1 000 000 rows of 100 bytes  18.5 G instructions";
+        assert!(shown.ends_with(what), "{shown}");
         step.next("cases", 12);
         step.at(3, "insert: middle 10");
         step.bar.tick();
-        assert!(term.contents().contains("  3 of 12 cases  "), "{}", term.contents());
+        assert!(term.contents().contains("  25 % "), "{}", term.contents());
+        assert!(term.contents().contains(" cases/s "), "{}", term.contents());
         step.done("");
         assert_eq!(term.contents(), "", "it leaves nothing behind");
     }
 
     #[test]
     fn a_bar_stays_in_its_line() {
-        let (term, progress) = bars(60);
+        let (term, progress) = bars(80);
         let step = progress.step("btree, 1 000 000 rows of 100 bytes", "rows", 1_000_000);
         step.at(250_000, "18.5 G instructions");
         step.bar.tick();

@@ -29,7 +29,8 @@ impl Terminal {
             return text.to_owned();
         };
         let options = textwrap::Options::new(usize::from(width).min(LONGEST))
-            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .break_words(false);
         textwrap::fill(&numbers_together(text), options).replace(NO_BREAK, " ")
     }
 }

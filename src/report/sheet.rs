@@ -14,10 +14,10 @@ use comfy_table::{
 
 use super::style::Style;
 
-/// Around the content of a cell.
-const PADDING: u16 = 2;
-/// Labels are wrapped where they are longer, if the table is too wide.
-const LABEL: u16 = 24;
+/// Around the content of a cell, and between it and the next.
+const PADDING: u16 = 3;
+/// Labels are as long as they are, or are wrapped where they are longer than that.
+const LABELS: [u16; 2] = [u16::MAX, 24];
 
 /// A table without a title.
 #[derive(Clone, Debug, Default)]
@@ -90,14 +90,12 @@ fn parts(widths: &[u16], width: u16) -> Vec<Vec<usize>> {
     let total = |columns: &[usize]| -> u32 {
         columns.iter().map(|column| u32::from(widths[*column] + PADDING)).sum()
     };
-    // Labels are wrapped only where that saves a table or cannot be helped.
-    for label in [*label, (*label).min(LABEL)] {
-        let left = u32::from(width.saturating_sub(label + PADDING));
-        for tables in 1..=columns.len() {
-            let parts = || columns.chunks(columns.len().div_ceil(tables));
-            if parts().all(|part| total(part) <= left) {
-                return parts().map(<[usize]>::to_vec).collect();
-            }
+    // Labels are wrapped where that saves a table.
+    for (tables, most) in (1..=columns.len()).flat_map(|tables| LABELS.map(|most| (tables, most))) {
+        let left = u32::from(width.saturating_sub((*label).min(most) + PADDING));
+        let parts = || columns.chunks(columns.len().div_ceil(tables));
+        if parts().all(|part| total(part) <= left) {
+            return parts().map(<[usize]>::to_vec).collect();
         }
     }
     columns.chunks(1).map(<[usize]>::to_vec).collect()
@@ -111,11 +109,16 @@ fn fit(table: &mut Table, width: u16) {
         return;
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    let others: u32 = total - u32::from(widths[0] + PADDING);
+    let others = total - u32::from(widths[0] + PADDING);
     let label = u32::from(width).saturating_sub(others + u32::from(PADDING));
-    if let (Some(column), Ok(label)) = (table.column_mut(0), u16::try_from(label)) {
-        let upper = label.max(LABEL.min(widths[0]));
-        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(upper)));
+    let label = u16::try_from(label).unwrap_or(u16::MAX);
+    if label >= widths[0].min(LABELS[1]) {
+        for (column, content) in table.column_iter_mut().zip(&widths).skip(1) {
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(content + 2)));
+        }
+        if let Some(column) = table.column_mut(0) {
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(label + 2)));
+        }
     }
 }
 
@@ -127,7 +130,7 @@ mod tests {
     fn sheet() -> Sheet {
         let header = ["", "StableBTreeMap", "SQLite\nDELETE", "SQLite\nWAL", "floor:\nappend"];
         let row = |label: &str| {
-            let cells = [label, "54 003", "151 234\n2.80×", "189 012", "1 234"];
+            let cells = [label, "54 003", "151 234\n2.80×", "189 012", "7 890"];
             cells.map(Cell::new).to_vec()
         };
         let long = "insert 1 000 uniform, upgraded, in transactions of 1 row";
@@ -163,7 +166,7 @@ mod tests {
         for width in [40, 80, 200] {
             let text = rendered(Some(width));
             assert_eq!(text.matches("189 012").count(), 2, "{width}");
-            assert_eq!(text.matches("1 234").count(), 4 - 2, "{width}:\n{text}");
+            assert_eq!(text.matches("7 890").count(), 2, "{width}:\n{text}");
         }
     }
 
@@ -171,7 +174,7 @@ mod tests {
     fn tables_have_about_as_many_columns_each() {
         let widths = [10, 8, 8, 8, 8, 8, 8, 8];
         assert_eq!(parts(&widths, 100).len(), 1);
-        let sizes: Vec<usize> = parts(&widths, 76).iter().map(Vec::len).collect();
+        let sizes: Vec<usize> = parts(&widths, 80).iter().map(Vec::len).collect();
         assert_eq!(sizes, [4, 3]);
         assert_eq!(parts(&widths, 5).len(), 7);
         assert_eq!(parts(&[4], 80), [Vec::<usize>::new()], "labels alone are a table");

@@ -57,15 +57,11 @@ pub fn part(reference: &Reference) -> Result<String> {
         "sqlite-vfs" => style.stacked(&"SQLite", &"ic-sqlite-vfs"),
         key => style.narrow(&heading(key)),
     }));
-    let grid = Grid {
-        title: format!(
-            "Instructions a row, {} rows of {} bytes",
-            Grouped(of.rows),
-            Grouped(of.payload.into())
-        ),
-        header,
-        rows,
-        ..Grid::default()
-    };
-    Ok(grid.render(style))
+    let grid = Grid { header, rows, ..Grid::default() };
+    Ok(format!(
+        "Instructions a row, in {} rows of {} bytes:\n\n{}",
+        Grouped(of.rows),
+        Grouped(of.payload.into()),
+        grid.render(style)
+    ))
 }

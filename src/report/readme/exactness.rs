@@ -10,7 +10,7 @@ use crate::compare::{Gates, compare};
 use crate::report::number::Grouped;
 use crate::results::Results;
 
-/// Calls in the recorded cases of a folder.
+/// Calls in the recorded cases of a folder, and installs that were refused.
 pub fn recorded(folder: &Path) -> Result<u64> {
     let listed = std::fs::read_dir(folder);
     let listed = listed.with_context(|| format!("cannot read {}", folder.display()))?;
@@ -19,7 +19,10 @@ pub fn recorded(folder: &Path) -> Result<u64> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.ends_with(".json") || name.ends_with(".json.gz") {
-            calls += read(&path)?.iter().map(|case| case.calls.len() as u64).sum::<u64>();
+            calls += read(&path)?
+                .iter()
+                .map(|case| case.calls.len() as u64 + u64::from(case.install.is_some()))
+                .sum::<u64>();
         }
     }
     Ok(calls)
@@ -30,7 +33,7 @@ pub fn part(reference: &Reference) -> Result<String> {
     let there = &reference.users_pocket_ic;
     let found = compare(there, &reference.users, None, gates)?;
     Ok(format!(
-        "{} calls that were recorded on a PocketIC server are part of the tests: replies, reject \
+        "{} calls and refused installs that were recorded on a PocketIC server are part of the tests: replies, reject \
          codes, counts and cycles must be those. The sections {} of the run above were repeated \
          on such a server ({} {}): of {} values (counters, charges, cycles, pages, digests), {} \
          differ.",

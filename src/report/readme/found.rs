@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::Reference;
+use super::{Reference, again};
 use crate::report::advice::overtaking::{Overtaking, overtaking};
 use crate::report::heading;
 use crate::report::number::{Grouped, Ratio};
@@ -29,7 +29,7 @@ pub fn part(reference: &Reference) -> Result<String> {
         users.unseen()?,
     ];
     let lines: Vec<String> = sentences.iter().map(|sentence| format!("* {sentence}")).collect();
-    Ok(format!("{}\n\nAgain: `{}`", lines.join("\n"), reference.users.command))
+    Ok(format!("{}\n\n{}", lines.join("\n"), again(&reference.users)))
 }
 
 struct Run<'r>(&'r Results);
@@ -65,7 +65,13 @@ impl Run<'_> {
             }
             Some(Overtaking::Always) => "throughout".to_owned(),
             Some(Overtaking::Never) => "nowhere".to_owned(),
-            Some(Overtaking::Sometimes) | None => "at some sizes".to_owned(),
+            Some(Overtaking::Sometimes) | None => {
+                let (map, sqlite) = (series(place, MAP), series(place, SQLITE));
+                let cheaper = map.iter().zip(&sqlite).filter(|(map, sqlite)| sqlite.1 < map.1);
+                let sizes: Vec<String> =
+                    cheaper.map(|(map, _)| Grouped(map.0).to_string()).collect();
+                format!("with {} rows a message", sizes.join(", "))
+            }
         };
         Ok(format!(
             "**New rows:** a single row is cheapest in `StableBTreeMap`, many rows in SQLite, whose \
@@ -82,8 +88,8 @@ impl Run<'_> {
     /// Reading by id and reading all.
     fn reading(&self) -> Result<String> {
         Ok(format!(
-            "**Reading:** rows looked up one by one cost SQLite {} of what they cost the map, all \
-             rows in order {}.",
+            "**Reading:** rows looked up one by one cost SQLite {} what they cost the map, all rows in \
+             order {}.",
             self.times("work", "read 1 000 uniform, warm", SQLITE, MAP)?,
             self.times("work", "scan, warm", SQLITE, MAP)?,
         ))
@@ -100,11 +106,12 @@ impl Run<'_> {
         let because = refused.split_once("because ").map_or(refused.as_str(), |(_, why)| why);
         Ok(format!(
             "**WAL in a canister** works in exclusive locking mode only: {because}. Against {} it \
-             takes {} for one row at the end, {} for 10 000, and {} for a read. Nothing runs \
-             beside a message, so there are no readers that it would let go on.",
+             takes {} for one row at the end, {} for 10 000, {} for an update, and {} for a \
+             read. Nothing runs beside a message, so there are no readers that it would let go on.",
             heading(SQLITE),
             self.times("insert", "end 1", WAL, SQLITE)?,
             self.times("insert", "end 10 000", WAL, SQLITE)?,
+            self.times("work", "update 1 000 uniform, warm", WAL, SQLITE)?,
             self.times("work", "read 1 000 uniform, warm", WAL, SQLITE)?,
         ))
     }
@@ -144,7 +151,7 @@ impl Run<'_> {
             Ok(Ratio(read("upgraded")?, read("warm")?))
         };
         Ok(format!(
-            "**After an upgrade** the first read takes {} of a warm one in {}, {} in {}, {} in the map.",
+            "**After an upgrade** the first read takes {} what a warm one takes in {}, {} in {}, {} in the map.",
             times(SQLITE)?,
             heading(SQLITE),
             times(VFS)?,
@@ -171,7 +178,7 @@ impl Run<'_> {
         let default = self.each("settings", name, SQLITE)?;
         Ok(format!(
             "**Page size:** 1 000 rows at random places cost {} with pages of {} bytes and {} with \
-             {}, of what they cost with {}'s default.",
+             {} what they cost with {}'s default.",
             Ratio(best.0, default),
             best.1,
             Ratio(worst.0, default),
@@ -201,7 +208,7 @@ impl Run<'_> {
         };
         Ok(format!(
             "**The counter is not the bill:** heap pages that changed cost 1 000 instructions each at a \
-             message's end. For one row in the middle the whole charge is {} of what the counter reads \
+             message's end. For one row in the middle the whole charge is {} what the counter reads \
              in {}, {} in {}, {} in the map.",
             charge(SQLITE)?,
             heading(SQLITE),

@@ -22,7 +22,7 @@ pub struct Reference {
     users: Results,
     users_as_published: Results,
     users_pocket_ic: Results,
-    /// Calls that were recorded on a PocketIC server.
+    /// Calls, and installs that were refused, as recorded on a PocketIC server.
     recorded: u64,
 }
 
@@ -47,6 +47,11 @@ impl Reference {
             _ => return None,
         })
     }
+}
+
+/// What repeats a run.
+fn again(results: &Results) -> String {
+    format!("```sh\n{}\n```", results.command)
 }
 
 /// The same text with its parts made anew.

@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result};
 
-use super::Reference;
+use super::{Reference, again};
 use crate::report::style::Style;
 use crate::report::table::published;
 
 pub fn part(reference: &Reference) -> Result<String> {
     let results = &reference.users_as_published;
     let name = results.published.as_deref().context("the run is not as published")?;
-    let grid = published::grid(results, name, Style::MARKDOWN)?;
-    Ok(format!("{}\nAgain: `{}`", grid.render(Style::MARKDOWN), results.command))
+    let mut grid = published::grid(results, name, Style::MARKDOWN)?;
+    grid.title.clear();
+    Ok(format!("{}\n{}", grid.render(Style::MARKDOWN), again(results)))
 }

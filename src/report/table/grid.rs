@@ -15,6 +15,7 @@ pub const BEST: &str = "*";
 /// A table with a title and what has to be said below it.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
+    /// None where it is empty.
     pub title: String,
     /// Headings, the first one of the labels.
     pub header: Vec<String>,
@@ -83,7 +84,11 @@ impl Grid {
     pub fn render(&self, style: Style) -> String {
         let rows = self.rows.iter().map(|row| row.iter().map(|cell| cell.shown(style)).collect());
         let sheet = Sheet { header: self.header.clone(), rows: rows.collect(), lines: self.lines };
-        let mut text = format!("{}\n\n{}\n", style.heading(&self.title), sheet.render(style));
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => style.heading(title) + "\n\n",
+        };
+        let mut text = format!("{title}{}\n", sheet.render(style));
         if !self.notes.is_empty() {
             text.push('\n');
         }
