@@ -24,11 +24,9 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     cli::follow_color(std::env::args_os());
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::understand(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match commands::execute(cli) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -158,7 +158,7 @@ Examples:
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
+    use clap::CommandFactory;
 
     use crate::cli::Cli;
 
@@ -185,7 +185,7 @@ mod tests {
             help.lines().map(str::trim).filter(|line| line.starts_with("stablebench")).collect();
         assert!(examples.len() >= 2, "{}", command.get_name());
         for example in &examples {
-            let parsed = Cli::try_parse_from(words(example));
+            let parsed = Cli::understand(words(example).into_iter().map(Into::into));
             assert!(parsed.is_ok(), "{example}\n{}", parsed.unwrap_err());
         }
         let shown = command.get_subcommands().filter(|command| !command.is_hide_set());

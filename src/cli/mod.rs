@@ -13,9 +13,12 @@ mod users;
 mod values;
 mod vfs;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::canisters::SOURCES;
 
@@ -35,7 +38,7 @@ pub use vfs::{VfsArgs, VfsSection};
 ///
 /// Without a command: runs the users suite on 1 000 000 rows.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, max_term_width = 100, after_help = examples::TOOL)]
+#[command(version, max_term_width = 100, after_help = examples::TOOL)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -43,6 +46,36 @@ pub struct Cli {
     pub users: UsersArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl Cli {
+    /// What was typed.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be meant: an option of the users suite before another command, too, which
+    /// would change nothing.
+    pub fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        if let Some(name) = matches.subcommand_name() {
+            let everywhere = OutputArgs::augment_args(clap::Command::new(""));
+            let everywhere: Vec<&clap::Id> =
+                everywhere.get_arguments().map(clap::Arg::get_id).collect();
+            let typed = matches.ids().find(|id| {
+                let typed = matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+                // Groups of arguments have ids too.
+                let argument = command.get_arguments().any(|known| known.get_id() == *id);
+                typed && argument && !everywhere.contains(id)
+            });
+            if let Some(id) = typed {
+                let option = id.as_str().replace('_', "-");
+                let message = format!("--{option} is not for {name}, unless it follows it");
+                return Err(command.error(ErrorKind::ArgumentConflict, message));
+            }
+        }
+        Self::from_arg_matches(&matches)
+    }
 }
 
 #[derive(Debug, Subcommand)]

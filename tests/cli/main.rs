@@ -103,6 +103,7 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         &["--verify-embedded"],
         &["--subnet=system"],
         &["run", "users", "--replica=mainnet"],
+        &["--rows=5", "report", "old.json"],
         &["--cache-limit=much"],
         &["cache", "--cache-dir=file"],
         &["cache", "empty"],
