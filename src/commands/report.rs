@@ -1,27 +1,25 @@
 //! `stablebench report`: saved results, printed once more.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::cli::ReportArgs;
+use crate::cli::{Format, ReportArgs, ReportFormat};
 use crate::report;
 use crate::results::{Results, save_text};
 use crate::suites::published;
 
-/// Prints or saves them one after the other.
+/// Prints or saves them one after the other, or as one page.
 pub fn run(args: &ReportArgs) -> Result<()> {
-    let texts = args
-        .files
-        .iter()
-        .map(|file| {
-            let results = read(file)?.only(&args.sections)?;
-            report::render(&results, args.format)
-                .with_context(|| format!("cannot print {}", file.display()))
-        })
-        .collect::<Result<Vec<String>>>()?;
-    let text = texts.join("\n");
+    let text = match format(args) {
+        ReportFormat::Table => texts(args, Format::Table),
+        ReportFormat::Markdown => texts(args, Format::Markdown),
+        ReportFormat::Csv => texts(args, Format::Csv),
+        ReportFormat::Json => texts(args, Format::Json),
+        ReportFormat::Html => page(args),
+    }?;
     match &args.out {
         Some(path) => save_text(path, &text),
         None => {
@@ -30,6 +28,39 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             Ok(out.flush()?)
         }
     }
+}
+
+/// The format that was asked for, else that of the file's name.
+fn format(args: &ReportArgs) -> ReportFormat {
+    let extension = args.out.as_deref().and_then(Path::extension);
+    let is_page = |extension: &OsStr| {
+        extension.eq_ignore_ascii_case("html") || extension.eq_ignore_ascii_case("htm")
+    };
+    args.format.unwrap_or(match extension {
+        Some(extension) if is_page(extension) => ReportFormat::Html,
+        _ => ReportFormat::Table,
+    })
+}
+
+fn texts(args: &ReportArgs, format: Format) -> Result<String> {
+    let texts = args
+        .files
+        .iter()
+        .map(|file| {
+            let results = read(file)?.only(&args.sections)?;
+            report::render(&results, format)
+                .with_context(|| format!("cannot print {}", file.display()))
+        })
+        .collect::<Result<Vec<String>>>()?;
+    Ok(texts.join("\n"))
+}
+
+fn page(args: &ReportArgs) -> Result<String> {
+    let named = args.files.iter().map(|file| {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        Ok((name, read(file)?.only(&args.sections)?))
+    });
+    report::page(&named.collect::<Result<Vec<_>>>()?)
 }
 
 /// The results of a file, or published figures where `published:` says so.

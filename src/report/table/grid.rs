@@ -62,6 +62,23 @@ impl Cell {
     }
 }
 
+impl Grid {
+    /// Its rows as texts; two lines in one cell are apart by a line's end.
+    pub fn texts(&self) -> Vec<Vec<String>> {
+        let text = |cell: &Cell| match cell {
+            Cell::Text(text) => text.clone(),
+            Cell::Absent => "–".to_owned(),
+            Cell::NotApplicable => "n/a".to_owned(),
+            Cell::Failed => "failed".to_owned(),
+            Cell::Number { value, base: None, .. } => Grouped(*value).to_string(),
+            Cell::Number { value, base: Some(base), .. } => {
+                format!("{}\n{}", Grouped(*value), Ratio(*value, *base))
+            }
+        };
+        self.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+    }
+}
+
 impl Style {
     pub fn heading(self, title: &str) -> String {
         if self.markdown { format!("### {title}") } else { title.to_owned() }
