@@ -35,7 +35,7 @@ export function ranked(report, all, asked, chargedNodes) {
   });
   // Where a replica tells no cycles of some, what all have decides.
   const known = rows.filter((row) => row.estimate.cost);
-  const by = known.every((row) => Number.isFinite(row.cycles)) ? "cycles" : "instructions";
+  const by = asked.by === "cycles" && known.every((row) => Number.isFinite(row.cycles)) ? "cycles" : "instructions";
   const order = (row) => (row.estimate.cost ? (row.fits ? 0 : 1) : 2);
   rows.sort((one, other) => order(one) - order(other) || one[by] - other[by] || 0);
   let rank = 0;

@@ -12,6 +12,10 @@ import { ranked } from "./rank.js";
 
 /** Messages that a price is told for. */
 const MESSAGES = 1e6;
+const ORDERS = [
+  { value: "cycles", text: "cycles: the whole message" },
+  { value: "instructions", text: "instructions: the work alone" },
+];
 /** The answer is read out when the reader has stopped turning. */
 const PAUSE = 350;
 
@@ -43,7 +47,7 @@ function question({ report, all }, chargedNodes) {
   const ranges = rangesOf(all);
   const asked = {
     n: usual(ranges.n, all), payload: all.payload, rows: all.rows, place: all.places[0],
-    nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles),
+    nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "cycles",
   };
   const spoken = h("p", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
   const list = h("div");
@@ -61,10 +65,15 @@ function question({ report, all }, chargedNodes) {
       errors.replaceChildren(errorTable(report, all, asked.place));
     }
   };
+  const order = choice("Ranked by", ORDERS, asked.by, (value) => {
+    asked.by = value;
+    change(true);
+  });
   const fields = controls({ asked, places: all.places, ranges, change });
   change(true);
   const fixed = fixedSizes(ranges);
-  return [...fields, fixed && h("p", { class: "about" }, fixed), spoken, list, method(report, errors)];
+  const told = fixed ? [h("p", { class: "about" }, fixed)] : [];
+  return [...fields, ...told, order, spoken, list, method(report, errors)];
 }
 
 /** A measured number of rows a message that is neither one nor the most. */
@@ -114,7 +123,7 @@ function sentence({ rows, by }, asked) {
 }
 
 function answerTable({ rows, by }, asked) {
-  const most = Math.max(...rows.filter((row) => row.fits).map((row) => row[by]).filter(Number.isFinite));
+  const most = Math.max(...rows.filter((row) => row.rank).map((row) => row[by]));
   const best = rows.find((row) => row.rank === 1);
   const numeric = (heading, value, text) => ({
     heading, numeric: true, value, cell: (row) => (Number.isFinite(value(row)) ? text(value(row)) : "–"),
@@ -161,7 +170,8 @@ function method(report, errors) {
       "Other rows in the table and other lengths multiply that by the ratio of measured messages, which add the number of rows told beside the ratio; ",
       "how such a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
     h("p", {}, "The charge is the instructions of the whole message and 1\u202f000 for each heap page that it changes. Its part beyond the work, and the cycles ",
-      "beyond the charge, are interpolated and scaled by themselves. Cycles are for the nodes given. The order is that of the cycles."),
+      "beyond the charge, are interpolated and scaled by themselves. Cycles are for the nodes given. Around the work this canister decodes its argument and looks ",
+      "whether the ids are free, which another would do otherwise: ranked by instructions, the work alone counts."),
     h("p", {}, "The error is found by leaving out each measured point between others and taking it from its neighbours. They are then further apart ",
       "than in use, so it is rather too large. Floors store the same bytes on bare stable memory and do nothing else: they have no rank."),
     errors,

@@ -12,7 +12,7 @@ import { domain, ticks } from "./scale.js";
 
 /** A label as long as there is room for, on a screen as narrow as a telephone's. */
 function shortened(label, width) {
-  const most = Math.max(14, Math.floor((width * 0.42) / 6.4));
+  const most = Math.max(14, Math.floor((width * 0.42) / 7));
   return label.length > most ? `${label.slice(0, most - 1)}…` : label;
 }
 
@@ -30,7 +30,7 @@ export function dots(context, of) {
   const across = domain([...shown.map((one) => one.x), ...(of.base ? [of.base] : [])]);
   const labels = new Map(rows.map((row) => [row, shortened(row, width)]));
   const longest = Math.max(...rows.map((row) => labels.get(row).length), 6);
-  const marginLeft = Math.min(width * 0.45, longest * 6.4 + 16);
+  const marginLeft = Math.min(width * 0.45, longest * 7 + 16);
   const at = ticks(across, Math.max(3, Math.floor((width - marginLeft) / 62)));
   const spans = rows.flatMap((row) => {
     const xs = shown.filter((one) => one.row === row && !one.ghost).map((one) => one.x);
@@ -48,7 +48,7 @@ export function dots(context, of) {
     marks: [
       gridX(at, { stroke: colours.line, strokeOpacity: 1 }),
       of.base ? ruleX([of.base], { stroke: colours.soft }) : [],
-      axisX(at, { tickFormat: tick, fill: colours.soft, tickSize: 4, stroke: colours.line, label: of.x, labelArrow: "none" }),
+      axisX(at, { text: tick, fill: colours.soft, tickSize: 4, stroke: colours.line, label: of.x, labelArrow: "none" }),
       axisY({ tickFormat: (row) => labels.get(row), fill: colours.ink, tickSize: 0 }),
       link(spans, { x1: "low", x2: "high", y1: "row", y2: "row", stroke: colours.line, strokeWidth: 3, strokeLinecap: "round" }),
       of.series.flatMap((series) => {

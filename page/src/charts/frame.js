@@ -10,25 +10,24 @@ import { FONT } from "./theme.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Guess of a letter's width, since a chart is also drawn where nothing can be measured. */
-const LETTER = 6.5;
+const LETTER = 7;
 const ROW = 22;
 
+const SIZE = 12;
+
 /** Plot's options that every chart has. @param {Context} context */
-export function common({ document, colours, width }) {
-  return {
-    document,
-    width,
-    style: { background: "none", color: colours.soft, fontFamily: FONT, fontSize: "12px" },
-  };
+export function common({ document, width }) {
+  return { document, width };
 }
 
 /**
  * @param {Context} context
  * @param {SVGElement} drawing
- * @param {{title: string, subtitle?: string, description: string, legend?: SVGElement?}} parts
+ * @param {{title: string, subtitle?: string, description: string, legend?: SVGElement?,
+ *   size?: number}} parts size is that of the drawing's letters
  * @returns {SVGElement}
  */
-export function frame({ document, colours, width, alone }, drawing, { title, subtitle, description, legend }) {
+export function frame({ document, colours, width, alone }, drawing, { title, subtitle, description, legend, size: letters = SIZE }) {
   const margin = alone ? 16 : 0;
   const above = alone ? (subtitle ? 58 : 38) : 0;
   const height = above + size(drawing) + (legend ? size(legend) + 6 : 0) + margin;
@@ -38,7 +37,7 @@ export function frame({ document, colours, width, alone }, drawing, { title, sub
     height,
     viewBox: `0 0 ${width + 2 * margin} ${height}`,
     "font-family": FONT,
-    "font-size": 12,
+    "font-size": SIZE,
     fill: colours.soft,
     role: "img",
     "aria-label": `${title}. ${description}`,
@@ -48,24 +47,21 @@ export function frame({ document, colours, width, alone }, drawing, { title, sub
     svg.append(label(document, title, { x: margin, y: 28, fill: colours.ink, "font-size": 16, "font-weight": 600 }));
     if (subtitle) svg.append(label(document, subtitle, { x: margin, y: 47, fill: colours.soft }));
   }
-  svg.append(moved(document, drawing, margin, above));
-  if (legend) svg.append(moved(document, legend, margin, above + size(drawing) + 6));
+  svg.append(moved(document, drawing, margin, above, letters));
+  if (legend) svg.append(moved(document, legend, margin, above + size(drawing) + 6, SIZE));
   return svg;
 }
 
 /** What Plot drew, as a group: without its style, which is for a drawing of its own. */
-function moved(document, drawing, x, y) {
-  const group = element(document, "g", { transform: `translate(${x},${y})` });
-  for (const name of ["fill", "font-size", "font-family", "text-anchor"]) {
-    const value = drawing.getAttribute(name);
-    if (value) group.setAttribute(name, value === "currentColor" ? "inherit" : value);
-  }
-  group.removeAttribute("fill");
+function moved(document, drawing, x, y, letters) {
+  const group = element(document, "g", {
+    transform: `translate(${x},${y})`,
+    "font-size": letters,
+    "text-anchor": drawing.getAttribute("text-anchor") ?? "start",
+  });
   for (const child of [...drawing.childNodes]) {
     if (child.nodeName.toLowerCase() !== "style") group.append(child);
   }
-  group.setAttribute("color", drawing.style?.color || "");
-  if (!group.getAttribute("color")) group.removeAttribute("color");
   return group;
 }
 

@@ -52,7 +52,6 @@ export function heatMap(context, of) {
   };
   const drawing = plot({
     ...common(context),
-    style: { ...common(context).style, fontSize: `${size}px` },
     height: rows.length * 25 + lines * (size + 2) + 22,
     marginTop: lines * (size + 2) + 12,
     marginBottom: 6,
@@ -77,5 +76,5 @@ export function heatMap(context, of) {
     ],
   });
   const entries = NAMES.map((heading, at) => ({ heading, colour: `heat${at}`, square: true }));
-  return frame(context, drawing, { ...of, legend: legend(context, entries) });
+  return frame(context, drawing, { ...of, size, legend: legend(context, entries) });
 }

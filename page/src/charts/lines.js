@@ -21,8 +21,10 @@ const NARROWEST = 290;
 export function lines(context, of) {
   const { colours, width } = context;
   const panels = unique(of.points.map((point) => point.panel));
-  const across = Math.max(1, Math.min(panels.length, Math.floor(width / NARROWEST)));
-  const down = Math.ceil(panels.length / across);
+  const room = Math.max(1, Math.min(panels.length, Math.floor(width / NARROWEST)));
+  const down = Math.ceil(panels.length / room);
+  // As many in each line as can be, none alone in the last.
+  const across = Math.ceil(panels.length / down);
   const place = new Map(panels.map((panel, at) => [panel, { fx: at % across, fy: Math.floor(at / across) }]));
   const points = of.points.filter((point) => point.y > 0 && point.x > 0).map((point) => ({ ...point, ...place.get(point.panel) }));
   const each = [...place].map(([panel, at]) => ({ panel, ...at }));
@@ -31,7 +33,7 @@ export function lines(context, of) {
   const panelWidth = (width - 56) / across;
   const xTicks = thinned(xs, panelWidth);
   const yTicks = ticks(yDomain, 7);
-  const height = Math.round(down * Math.max(230, Math.min(330, panelWidth * 0.72)) + 54);
+  const height = Math.round(down * Math.max(240, Math.min(330, panelWidth * 0.78)) + 54);
   const drawing = plot({
     ...common(context),
     height,
@@ -47,8 +49,8 @@ export function lines(context, of) {
       gridX(xTicks, { stroke: colours.line, strokeOpacity: 1 }),
       gridY(yTicks, { stroke: colours.line, strokeOpacity: 1 }),
       border({ stroke: colours.line }),
-      axisX(xTicks, { tickFormat: tick, fill: colours.soft, stroke: colours.line, tickSize: 4, label: of.x, labelArrow: "none", labelAnchor: "right", labelOffset: 34 }),
-      axisY(yTicks, { tickFormat: tick, fill: colours.soft, stroke: colours.line, tickSize: 0, label: of.y, labelArrow: "none" }),
+      axisX(xTicks, { text: tick, fill: colours.soft, stroke: colours.line, tickSize: 4, label: of.x, labelArrow: "none", labelAnchor: "right", labelOffset: 34 }),
+      axisY(yTicks, { text: tick, fill: colours.soft, stroke: colours.line, tickSize: 0, label: of.y, labelArrow: "none" }),
       text(each, { fx: "fx", fy: "fy", text: "panel", frameAnchor: "top-left", dy: -15, fill: colours.ink, fontWeight: 600 }),
       of.series.flatMap((series) => ofSeries(points.filter((point) => point.key === series.key), series, colours)),
     ],
@@ -82,13 +84,13 @@ function thinned(xs, width) {
   return ticks(domain(xs), most);
 }
 
-/** Without those whose labels would touch the one before. */
+/** Without those whose labels would touch another's; powers of ten stay. */
 function apart(xs, width) {
   const whole = Math.log(xs[xs.length - 1] / xs[0]) || 1;
+  const round = (x) => Number.isInteger(Math.log10(x));
   const kept = [];
-  for (const x of xs) {
-    const before = kept[kept.length - 1];
-    if (before === undefined || (Math.log(x / before) / whole) * width > 34) kept.push(x);
+  for (const x of [...xs.filter(round), ...xs.filter((x) => !round(x))]) {
+    if (kept.every((other) => Math.abs(Math.log(x / other) / whole) * width > 36)) kept.push(x);
   }
   return kept;
 }

@@ -6,11 +6,11 @@
 
 import { plot, dot, link, gridX, axisX, axisY } from "@observablehq/plot";
 import { tick, whole } from "../format.js";
-import { common, frame, legend } from "./frame.js";
+import { common, filled, frame, legend } from "./frame.js";
 import { domain, ticks } from "./scale.js";
 
 const MARKS = [
-  ["min", "circle", 3, "cheapest"],
+  ["min", "times", 3.2, "cheapest"],
   ["p50", "circle", 5.5, "half are cheaper (p50)"],
   ["p90", "square", 4.6, "p90"],
   ["p99", "triangle", 4.6, "p99"],
@@ -25,9 +25,9 @@ const MARKS = [
 export function spread(context, of) {
   const { colours, width } = context;
   const across = domain(of.rows.flatMap((row) => MARKS.map(([key]) => row[key])));
-  const fits = Math.max(12, Math.floor((width * 0.4) / 6.4));
+  const fits = Math.max(12, Math.floor((width * 0.4) / 7));
   const shorten = (row) => (row.length > fits ? `${row.slice(0, fits - 1)}…` : row);
-  const marginLeft = Math.max(60, ...of.rows.map((row) => shorten(row.heading).length * 6.4 + 14));
+  const marginLeft = Math.max(60, ...of.rows.map((row) => shorten(row.heading).length * 7 + 14));
   const at = ticks(across, Math.max(3, Math.floor((width - marginLeft) / 62)));
   const drawing = plot({
     ...common(context),
@@ -40,13 +40,13 @@ export function spread(context, of) {
     y: { type: "band", domain: of.rows.map((row) => row.heading), label: null },
     marks: [
       gridX(at, { stroke: colours.line, strokeOpacity: 1 }),
-      axisX(at, { tickFormat: tick, fill: colours.soft, stroke: colours.line, tickSize: 4, label: of.x, labelArrow: "none" }),
+      axisX(at, { text: tick, fill: colours.soft, stroke: colours.line, tickSize: 4, label: of.x, labelArrow: "none" }),
       axisY({ tickSize: 0, fill: colours.ink, tickFormat: shorten }),
       of.rows.flatMap((row) => [
         link([row], { x1: "min", x2: "max", y1: "heading", y2: "heading", stroke: colours[row.colour], strokeOpacity: 0.45, strokeWidth: 2 }),
         MARKS.map(([key, symbol, r, name]) =>
           dot([row], {
-            x: key, y: "heading", r, symbol, fill: colours[row.colour], stroke: colours.paper, strokeWidth: 0.8,
+            x: key, y: "heading", r, symbol, ...filled({ colour: row.colour, symbol }, colours),
             title: () => `${row.heading}, ${name}: ${whole(row[key])}`,
           }),
         ),

@@ -26,9 +26,9 @@ export function stack(context, of) {
       return { row: bar.heading, at, from, to: before, title: `${bar.heading}, ${of.parts[at]}: ${short(bar.parts[at])}` };
     });
   });
-  const fits = Math.max(12, Math.floor((width * 0.4) / 6.4));
+  const fits = Math.max(12, Math.floor((width * 0.4) / 7));
   const shorten = (row) => (row.length > fits ? `${row.slice(0, fits - 1)}…` : row);
-  const marginLeft = Math.max(60, ...sums.map((bar) => shorten(bar.heading).length * 6.4 + 14));
+  const marginLeft = Math.max(60, ...sums.map((bar) => shorten(bar.heading).length * 7 + 14));
   const drawing = plot({
     ...common(context),
     height: of.bars.length * 28 + 56,

@@ -3,7 +3,7 @@
 import { series } from "../charts/series.js";
 import { spread } from "../charts/spread.js";
 import { stack } from "../charts/stack.js";
-import { heading, inside, measured, unique } from "../data.js";
+import { heading, inside, isFloor, measured, unique } from "../data.js";
 import { choice, slug } from "../dom.js";
 import { figure } from "../figure.js";
 import { ofSpread, ofStack } from "./describe.js";
@@ -43,13 +43,14 @@ export function stackFigure(report) {
   };
   return ofCase(report, {
     title: "Where the charge of a message goes",
-    about: "The work is what the counter shows. Around it the canister reads its argument and checks the rows; each heap page that changes costs 1\u202f000 instructions more.",
+    about: "The work is what the counter shows. Around it the canister reads its argument and checks the rows; each heap page that changes costs 1\u202f000 instructions more. Floors are in the table.",
     file: "charge",
     has: inside,
-    favourite: ["insert\nmiddle 100", "transactions\ninsert 1 000, warm"],
+    favourite: ["insert\nmiddle 100", "transactions\ninsert 1 000, warm", "integer autocommit writes\nupdate_index"],
     columns: (of) => named(of, PARTS.map((part, at) => [part, (one) => partsOf(one)[at]]).concat([["charge", (one) => inside(one).charge]])),
     draw: (context, cases, label) => {
-      const bars = cases.map((of) => ({ heading: heading(report, of.column), parts: partsOf(of) }));
+      const engines = cases.filter((of) => !isFloor(report, of.column));
+      const bars = (engines.length ? engines : cases).map((of) => ({ heading: heading(report, of.column), parts: partsOf(of) }));
       return stack(context, { title: `Where the charge goes: ${label}`, description: ofStack(bars, PARTS), x: "instructions →", parts: PARTS, bars });
     },
   });

@@ -65,25 +65,27 @@ export function linesFigure(report, section, table) {
   let cost = "instructions";
   const known = Object.keys(COSTS).filter((key) => linesOf(report, section, key));
   const { reader } = linesOf(report, section);
-  const first = casesOf(report, section)[0];
-  const same = casesOf(report, section).every((of) => of.rows === first.rows && of.payload === first.payload);
   const made = figure({
     title: reader.title,
     file: `${report.results.suite}-${slug(section)}`.replace(/[^\w-]/g, ""),
     command: narrowed(report.results, section),
     table,
     controls: known.length > 1 ? [choice("Cost", known.map((value) => ({ value, text: COSTS[value][0] })), cost, (value) => { cost = value; made.redraw(); })] : [],
-    draw: (context) => {
-      const { points, series } = linesOf(report, section, cost);
-      return lines(context, {
-        title: reader.title,
-        subtitle: `${about(report, section)}${same ? `; ${whole(first.rows)} rows of ${whole(first.payload)} bytes` : ""}`,
-        description: ofLines(points, series, `${COSTS[cost][0]} a ${reader.unit} over ${reader.x}, both axes logarithmic`),
-        x: `${reader.x} →`,
-        y: `↑ ${COSTS[cost][0]} a ${reader.unit}`,
-        points, series, ghosts: report.published?.source,
-      });
-    },
+    draw: (context) => lines(context, linesContent(report, section, cost, linesOf(report, section, cost))),
   });
   return made;
+}
+
+/** What the chart is told. */
+export function linesContent(report, section, cost, { reader, points, series }) {
+  const cases = casesOf(report, section);
+  const same = cases.every((of) => of.rows === cases[0].rows && of.payload === cases[0].payload);
+  return {
+    title: reader.title,
+    subtitle: `${about(report, section)}${same ? `; ${whole(cases[0].rows)} rows of ${whole(cases[0].payload)} bytes before` : ""}`,
+    description: ofLines(points, series, `${COSTS[cost][0]} a ${reader.unit} over ${reader.x}, both axes logarithmic`),
+    x: `${reader.x} →`,
+    y: `↑ ${COSTS[cost][0]} a ${reader.unit}`,
+    points, series, ghosts: report.published?.source,
+  };
 }
