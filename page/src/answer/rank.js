@@ -1,5 +1,5 @@
 /**
- * Every column's cost at the sizes asked for, the cheapest first.
+ * Every column's cost at the sizes asked for, the cheapest first, floors after the engines.
  *
  * @typedef {{key: string, heading: string, floor: boolean, estimate: import("./estimate.js").Estimate,
  *   instructions: number, charge: number, cycles: number, usd: number, fits: boolean, rank: number?}} Ranked
@@ -36,7 +36,7 @@ export function ranked(report, all, asked, chargedNodes) {
   // Where a replica tells no cycles of some, what all have decides.
   const known = rows.filter((row) => row.estimate.cost);
   const by = asked.by === "cycles" && known.every((row) => Number.isFinite(row.cycles)) ? "cycles" : "instructions";
-  const order = (row) => (row.estimate.cost ? (row.fits ? 0 : 1) : 2);
+  const order = (row) => (row.estimate.cost ? Number(!row.fits) + 2 * Number(row.floor) : 4);
   rows.sort((one, other) => order(one) - order(other) || one[by] - other[by] || 0);
   let rank = 0;
   for (const row of rows) {

@@ -62,6 +62,10 @@ function moved(document, drawing, x, y, letters) {
   for (const child of [...drawing.childNodes]) {
     if (child.nodeName.toLowerCase() !== "style") group.append(child);
   }
+  // The whole is one image with one label; parts of it have none.
+  for (const part of group.querySelectorAll("[aria-label], [aria-hidden], [aria-description]")) {
+    for (const name of ["aria-label", "aria-hidden", "aria-description"]) part.removeAttribute(name);
+  }
   return group;
 }
 

@@ -44,7 +44,7 @@ export function dotsFigure(report, section, table) {
   let kind = names.size > MANY && kinds.length > 1 ? kinds[0] : null;
   const title = about(report, section);
   const made = figure({
-    title: `${title}, case by case`,
+    title: "Case by case",
     file: `${slug(report.results.suite)}-${slug(section)}-cases`,
     command: narrowed(report.results, section),
     table,
