@@ -39,7 +39,7 @@ export function table({ caption, columns, rows, hideCaption }) {
   show(rows);
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h("table", {}, h("caption", { class: hideCaption ? "hidden" : null }, caption), h("thead", {}, h("tr", {}, headers)), body),
   );
 }

@@ -81,18 +81,19 @@ fn the_one_script_that_may_run_is_the_pages_own() {
 fn nothing_of_the_results_stands_in_the_page_as_text() {
     const HOSTILE: &str = "</script><script>alert('canary')</script>{{script}}<!--\"'&]]>";
     let mut results = sample::full();
+    let (canister, case) = (&mut results.canisters[0], &mut results.cases[0]);
     let texts = [
         &mut results.stablebench,
         &mut results.suite,
         &mut results.command,
         &mut results.replica.kind,
-        &mut results.canisters[0].name,
-        &mut results.canisters[0].sha256,
-        &mut results.canisters[0].crates[0].name,
+        &mut canister.name,
+        &mut canister.sha256,
+        &mut canister.crates[0].name,
         &mut results.columns[0].key,
-        &mut results.cases[0].section,
-        &mut results.cases[0].name,
-        &mut results.cases[0].column,
+        &mut case.section,
+        &mut case.name,
+        &mut case.column,
     ];
     for text in texts {
         *text = HOSTILE.to_owned();
