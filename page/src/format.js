@@ -2,6 +2,7 @@
 
 /** A thin space that does not break. */
 const THIN = "\u202f";
+const FIXED = "\u00a0";
 
 /** @param {string} digits @returns {string} */
 function grouped(digits) {
@@ -35,7 +36,7 @@ export function short(value) {
   for (const [unit, name] of UNITS) {
     if (value >= unit) {
       const scaled = value / unit;
-      return `${scaled.toFixed(scaled < 10 ? 2 : scaled < 100 ? 1 : 0)} ${name}`;
+      return `${scaled.toFixed(scaled < 10 ? 2 : scaled < 100 ? 1 : 0)}${FIXED}${name}`;
     }
   }
   return whole(value);
@@ -44,7 +45,7 @@ export function short(value) {
 /** A tick of an axis: `10 k`, `500`. @param {number} value */
 export function tick(value) {
   for (const [unit, name] of UNITS) {
-    if (value >= unit) return `${Number((value / unit).toPrecision(3))} ${name}`;
+    if (value >= unit) return `${Number((value / unit).toPrecision(3))}${FIXED}${name}`;
   }
   return String(Number(value.toPrecision(3)));
 }
@@ -60,7 +61,7 @@ export function times(value) {
 export function percent(share) {
   const value = share * 100;
   if (!Number.isFinite(value)) return "–";
-  return `${fixed(value, value < 0.95 ? 1 : 0)} %`;
+  return `${fixed(value, value < 0.95 ? 1 : 0)}${FIXED}%`;
 }
 
 /** US dollars in three digits, however few: `$12.30`, `$0.000 0105`. @param {number} value */

@@ -29,7 +29,7 @@ function source(report) {
     ["Replica", `${results.replica.kind} ${results.replica.version}, ${results.replica.subnet} subnet`],
     ["Seed", String(results.seed)],
     ["Prices", `${whole(Number(results.prices.nodes))} nodes, $${results.prices.usd_per_trillion_cycles} for a trillion cycles`],
-    ["Published figures", report.published?.source ?? "none beside these"],
+    ["Published figures in charts", report.published?.source ?? "none"],
   ];
   return h(
     "section",

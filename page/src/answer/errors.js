@@ -3,13 +3,19 @@
 import { heading } from "../data.js";
 import { percent } from "../format.js";
 import { table } from "../tables/table.js";
+import { AXES, ascending, lengthRatios } from "./axes.js";
 import { leaveOneOut } from "./interpolate.js";
 
-const AXES = [
-  ["insert", "n", "rows a message"],
-  ["curve", "rows", "rows in the table"],
-  ["payload", "payload", "bytes a row"],
+/** @type {Array<[string, string, (all: any, here: any[]) => Array<{x: number, y: number}>]>} */
+const SIZES = [
+  ["n", "rows a message", (all, here) => work(here, "insert", "n")],
+  ["rows", "rows in the table", (all, here) => work(here, "curve", "rows")],
+  ["payload", "bytes a row", (all, here) => lengthRatios(all, here, "work")],
 ];
+
+function work(here, section, axis) {
+  return ascending(here.filter((of) => of.section === section), axis).map((of) => ({ x: of[axis], y: of.parts.work }));
+}
 
 /**
  * @param {import("../data.js").Report} report
@@ -18,12 +24,10 @@ const AXES = [
  */
 export function errorTable(report, all, place) {
   const rows = all.columns.map((column) => {
-    const errors = AXES.map(([section, axis]) => {
-      const points = column.points
-        .filter((of) => of.section === section && of.place === place)
-        .map((of) => ({ x: of[axis], y: perRow(all, column, of) }))
-        .sort((one, other) => one.x - other.x);
-      return { ...leaveOneOut(points), measured: points.length };
+    const here = column.points.filter((of) => of.place === place);
+    const errors = SIZES.map(([axis, , read]) => {
+      const points = read(all, here);
+      return { ...leaveOneOut(points, AXES[axis]), measured: points.length };
     });
     return { heading: heading(report, column.key), errors };
   });
@@ -32,7 +36,7 @@ export function errorTable(report, all, place) {
     rows,
     columns: [
       { heading: "Engine", value: (row) => row.heading, cell: (row) => row.heading },
-      ...AXES.map(([, , name], at) => ({
+      ...SIZES.map(([, name], at) => ({
         heading: `Over ${name}`,
         numeric: true,
         value: (row) => row.errors[at].worst,
@@ -46,13 +50,4 @@ function words({ worst, typical, measured }) {
   if (measured === 0) return "not measured";
   if (worst === undefined) return measured === 1 ? "one point" : "two points";
   return `${percent(worst)} / ${percent(typical)}`;
-}
-
-/** Stores of long rows hold fewer: what is interpolated there is the ratio to the same store's. */
-function perRow(all, column, point) {
-  if (point.section !== "payload") return point.parts.work;
-  const beside = column.points.find(
-    (of) => of.section === "curve" && of.place === point.place && of.rows === point.rows,
-  );
-  return point.parts.work / (beside?.parts.work ?? 1);
 }

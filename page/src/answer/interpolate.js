@@ -1,43 +1,51 @@
 /**
- * Figures between measured points: straight lines between neighbours, both axes logarithmic.
- * Beyond the first and the last point there is no figure.
+ * Figures between measured points: on the straight line between the neighbours. Beyond the first
+ * and the last point there is no figure.
+ *
+ * A message costs something fixed and something a row, and so does a row with its bytes: there the
+ * axes are linear. A tree grows with the logarithm of its rows: there both are logarithmic.
  *
  * @typedef {{x: number, y: number}} Point
+ * @typedef {"linear"|"logarithmic"} Axes
  */
 
 /**
  * @param {Point[]} points ascending in x
  * @param {number} x
+ * @param {Axes} axes
  * @returns {{y: number, from: number, to: number}?} `from` equals `to` at a measured point
  */
-export function interpolate(points, x) {
+export function interpolate(points, x, axes) {
   const exact = points.find((point) => point.x === x);
   if (exact) return { y: exact.y, from: x, to: x };
   const after = points.findIndex((point) => point.x > x);
-  if (after < 1 || !(x > 0)) return null;
+  if (after < 1) return null;
   const [low, high] = [points[after - 1], points[after]];
-  return { y: between(low, high, x), from: low.x, to: high.x };
+  return { y: between(low, high, x, axes), from: low.x, to: high.x };
 }
 
-function between(low, high, x) {
-  const logarithmic = low.x > 0;
-  const share = logarithmic
-    ? Math.log(x / low.x) / Math.log(high.x / low.x)
-    : (x - low.x) / (high.x - low.x);
-  if (logarithmic && low.y > 0 && high.y > 0) return low.y * (high.y / low.y) ** share;
-  return low.y + (high.y - low.y) * share;
+function between(low, high, x, axes) {
+  // A logarithm of nothing is not a number.
+  if (axes === "logarithmic" && low.x > 0 && low.y > 0 && high.y > 0) {
+    return low.y * (high.y / low.y) ** (Math.log(x / low.x) / Math.log(high.x / low.x));
+  }
+  return low.y + ((high.y - low.y) * (x - low.x)) / (high.x - low.x);
 }
 
 /**
  * How far off interpolation is where that can be known: each inner point is left out in turn
  * and taken from its neighbours. They are further apart then, so this errs upwards.
  * @param {Point[]} points ascending in x
- * @returns {{worst: number, typical: number, points: number}?} shares of the measured values
+ * @param {Axes} axes
+ * @param {number[]} [at] only points there, in place of all
+ * @returns {{worst: number, typical: number, points: number}?} shares of the measured values;
+ *   nothing where no such point is an inner one
  */
-export function leaveOneOut(points) {
-  const errors = points.slice(1, -1).map((point, at) => {
-    const guess = between(points[at], points[at + 2], point.x);
-    return Math.abs(guess - point.y) / Math.abs(point.y || 1);
+export function leaveOneOut(points, axes, at) {
+  const errors = points.slice(1, -1).flatMap((point, before) => {
+    if (at && !at.includes(point.x)) return [];
+    const guess = between(points[before], points[before + 2], point.x, axes);
+    return [Math.abs(guess - point.y) / Math.abs(point.y || 1)];
   });
   if (errors.length === 0) return null;
   errors.sort((one, other) => one - other);

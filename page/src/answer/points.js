@@ -10,7 +10,8 @@
  * @typedef {{work: number, rest: number?, fee: number?}} Parts
  * @typedef {{n: number, rows: number, payload: number, place: string, parts: Parts, section: string}} Point
  * @typedef {{key: string, points: Point[]}} Column
- * @typedef {{rows: number, payload: number, places: string[], columns: Column[], limit: number?}} Points
+ * @typedef {{rows: number, payload: number, places: string[], columns: Column[], limit: number?,
+ *   ratioN: number}} Points ratioN is the most new rows of a message that ratios are made of
  */
 
 import { measured, unique } from "../data.js";
@@ -38,7 +39,8 @@ export function points(report) {
     columns.get(of.column).points.push(point);
   }
   const kept = [...columns.values()].filter((column) => column.points.some((of) => of.section === "insert"));
-  return { rows, payload, places: unique(places), columns: kept, limit };
+  const others = kept.flatMap((column) => column.points.filter((of) => of.section !== "insert").map((of) => of.n));
+  return { rows, payload, places: unique(places), columns: kept, limit, ratioN: Math.max(...others, 0) };
 }
 
 function read(of, found) {

@@ -73,7 +73,7 @@ function question({ report, all }, chargedNodes) {
   change(true);
   const fixed = fixedSizes(ranges);
   const told = fixed ? [h("p", { class: "about" }, fixed)] : [];
-  return [...fields, ...told, order, spoken, list, method(report, errors)];
+  return [...fields, ...told, order, spoken, list, method(all, errors)];
 }
 
 /** A measured number of rows a message that is neither one nor the most. */
@@ -156,24 +156,25 @@ const KINDS = { measured: "measured", interpolated: "interpolated", scaled: "sca
 
 function how(row) {
   const { estimate } = row;
-  const facts = estimate.kind === "measured" ? [] : [...estimate.how, errorText(estimate)];
+  const facts = [estimate.how, errorText(estimate)];
   if (!row.fits) facts.unshift("more than one message can do");
   return [h("span", { class: `badge ${estimate.kind}` }, KINDS[estimate.kind]), h("span", { class: "facts" }, facts.filter(Boolean).join("; "))];
 }
 
-function method(report, errors) {
+function method(all, errors) {
   return h(
     "details",
     { class: "method" },
     h("summary", {}, "How these figures are made, and how far off they are"),
-    h("p", {}, "Measured figures are raw. Between measured numbers of rows a message, figures lie on straight lines, both axes logarithmic. ",
-      "Other rows in the table and other lengths multiply that by the ratio of measured messages, which add the number of rows told beside the ratio; ",
-      "how such a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
+    h("p", {}, "Measured figures are raw. Between measured numbers of rows a message, figures lie on the straight line between the neighbours. ",
+      "Other lengths of rows and other rows in the table multiply that by ratios of measured messages, each told with the points that it lies between: ",
+      `of messages of ${whole(all.ratioN)} rows where the table is large enough, against ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
+      "Between rows in the table, both axes are logarithmic. How a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
     h("p", {}, "The charge is the instructions of the whole message and 1\u202f000 for each heap page that it changes. Its part beyond the work, and the cycles ",
       "beyond the charge, are interpolated and scaled by themselves. Cycles are for the nodes given. Around the work this canister decodes its argument and looks ",
       "whether the ids are free, which another would do otherwise: ranked by instructions, the work alone counts."),
-    h("p", {}, "The error is found by leaving out each measured point between others and taking it from its neighbours. They are then further apart ",
-      "than in use, so it is rather too large. Floors store the same bytes on bare stable memory and do nothing else: they have no rank."),
+    h("p", {}, "The error is found by leaving out a measured point and taking it from its neighbours, which are then further apart than in use. ",
+      "Beside a figure it is that of the points around it; the table has the worst and the median of all. Floors store the same bytes on bare stable memory and do nothing else: they have no rank."),
     errors,
   );
 }

@@ -33,23 +33,30 @@ test("between sizes a figure lies between its neighbours, and says which", () =>
   const cost = (n) => estimate(ALL, btree, { ...AT, n }).cost;
   const told = estimate(ALL, btree, { ...AT, n: 300 });
   assert.equal(told.kind, "interpolated");
-  assert.match(told.how.join(), /between 100 and 1\u202f000 rows a message/);
+  assert.match(told.how, /between 100 and 1\u202f000 rows a message/);
   for (const value of ["instructions", "charge", "cycles"]) {
     assert.ok(told.cost[value] > cost(100)[value] && told.cost[value] < cost(1_000)[value], value);
   }
   assert.match(errorText(told), /^error ≤ /);
 });
 
+test("an error is that of the points around", () => {
+  const worst = (n) => Math.max(...ALL.columns.map((column) => estimate(ALL, column, { ...AT, n }).error));
+  assert.ok(worst(700) < 0.1, "costs are nearly straight there");
+  assert.ok(worst(20) > 0.5, "and bent there: pages begin to split");
+});
+
 test("the same message in tables between measured ones is interpolated", () => {
   const told = estimate(ALL, btree, { ...AT, rows: 30_000 });
   assert.equal(told.kind, "interpolated");
-  assert.match(told.how.join(), /between 10\u202f000 and 100\u202f000 rows in the table/);
+  assert.match(told.how, /between 10\u202f000 and 100\u202f000 rows in the table/);
 });
 
 test("other sizes are scaled by measured ratios", () => {
   const told = estimate(ALL, btree, { ...AT, n: 1_000, payload: 1_000, rows: 10_000 });
   assert.equal(told.kind, "scaled");
-  assert.equal(told.how.length, 2);
+  assert.match(told.how, /^1\u202f000 rows a message × [\d.]+ \(1\u202f000 bytes\) × [\d.]+ \(10\u202f000 rows\)$/);
+  assert.equal(errorText(told), "", "each of its points was measured");
   const alone = estimate(ALL, btree, { ...AT, n: 1_000 }).cost.instructions;
   const [insert, curve] = [estimate(ALL, btree, AT), estimate(ALL, btree, { ...AT, rows: 10_000 })];
   const long = estimate(ALL, btree, { ...AT, payload: 1_000, rows: 100_000 });
@@ -69,7 +76,7 @@ test("beyond what was measured there is no figure, but the range", () => {
     const told = estimate(ALL, btree, { ...AT, ...asked });
     assert.equal(told.kind, "none");
     assert.equal(told.cost, null);
-    assert.match(told.how.join(), expected);
+    assert.match(told.how, expected);
   }
 });
 
@@ -78,8 +85,8 @@ test("one section alone fixes the other sizes", () => {
   const all = points(alone);
   const column = all.columns.find((one) => one.key === "btree");
   assert.equal(estimate(all, column, { ...AT, n: 20 }).kind, "interpolated");
-  assert.match(estimate(all, column, { ...AT, rows: 10_000 }).how.join(), /measured with 1\u202f000\u202f000 rows alone/);
-  assert.match(estimate(all, column, { ...AT, payload: 10 }).how.join(), /measured with 100 bytes alone/);
+  assert.match(estimate(all, column, { ...AT, rows: 10_000 }).how, /measured with 1\u202f000\u202f000 rows alone/);
+  assert.match(estimate(all, column, { ...AT, payload: 10 }).how, /measured with 100 bytes alone/);
 });
 
 test("without details there are instructions alone, and they rank", () => {

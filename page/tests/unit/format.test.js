@@ -11,8 +11,8 @@ test("thousands are apart by a thin space", () => {
 });
 
 test("large numbers are short, as in the other reports", () => {
-  assert.deepEqual([12, 1_500, 74_390_226_683, 999_000_000].map(short), ["12", "1.50 k", "74.4 G", "999 M"]);
-  assert.deepEqual([1, 500, 1_000, 2_000_000, 0.5].map(tick), ["1", "500", "1 k", "2 M", "0.5"]);
+  assert.deepEqual([12, 1_500, 74_390_226_683, 999_000_000].map(short), ["12", "1.50\u00a0k", "74.4\u00a0G", "999\u00a0M"]);
+  assert.deepEqual([1, 500, 1_000, 2_000_000, 0.5].map(tick), ["1", "500", "1\u00a0k", "2\u00a0M", "0.5"]);
 });
 
 test("ratios have three digits, as in the other reports", () => {
@@ -21,7 +21,7 @@ test("ratios have three digits, as in the other reports", () => {
 });
 
 test("shares and dollars", () => {
-  assert.deepEqual([0.001, 0.04, 1.5].map(percent), ["0.1 %", "4 %", "150 %"]);
+  assert.deepEqual([0.001, 0.04, 1.5].map(percent), ["0.1\u00a0%", "4\u00a0%", "150\u00a0%"]);
   assert.deepEqual([0, 0.0000105, 12.3, 1_234].map(dollars), ["$0", "$0.0000105", "$12.30", `$1${THIN}234`]);
 });
 
