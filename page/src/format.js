@@ -74,7 +74,7 @@ export function dollars(value) {
   return `$${value.toFixed(decimals)}`;
 }
 
-/** Several of the same: `1 row`, `2 rows`. @param {number} count @param {string} noun */
+/** Several of the same: `1 other`, `2 others`. @param {number} count @param {string} noun */
 export function count(count, noun) {
   return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,7 +1,7 @@
 /** The first part of the page: the question, its answer, how the figures were made. */
 
 import { choice, h } from "../dom.js";
-import { dollars, short, times, whole } from "../format.js";
+import { count, dollars, short, times, whole } from "../format.js";
 import { table } from "../tables/table.js";
 import { unique } from "../data.js";
 import { controls } from "./controls.js";
@@ -119,6 +119,9 @@ function sentence({ rows, by }, asked) {
   }
   const kinds = { measured: "This was measured.", interpolated: "This is interpolated.", scaled: "This is estimated from measured ratios." };
   parts.push(` ${kinds[best.estimate.kind]}`);
+  // Errors of the instructions: where they decide, the order may be another.
+  const close = others.filter((row) => row[by] / best[by] - 1 < Math.max(best.estimate.error ?? 0, row.estimate.error ?? 0));
+  if (close.length) parts.push(` ${count(close.length, "other")} may be as cheap: the difference is within the error.`);
   return parts;
 }
 

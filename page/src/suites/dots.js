@@ -20,7 +20,7 @@ function dotsOf(report, section, kind) {
   const value = capacity ? (of) => Number(measured(of).operations) : eachOperation;
   const unit = capacity ? "operations in one message" : "instructions an operation";
   const points = cases.map((of) => ({
-    row: of.name, key: of.column, x: value(of), title: `${of.name}, ${heading(report, of.column)}: ${whole(value(of))} ${unit}`,
+    row: kind ? of.name.slice(0, -kind.length - 2) : of.name, key: of.column, x: value(of), title: `${of.name}, ${heading(report, of.column)}: ${whole(value(of))} ${unit}`,
   }));
   const ghosts = published(report, section).map((of) => {
     const x = of.instructions / Math.max(1, of.operations);
