@@ -70,3 +70,30 @@ pub fn read(path: &Path) -> Result<Results> {
         None => Results::read(path),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn chosen(options: &[&str]) -> ReportFormat {
+        let words = ["stablebench", "report", "results.json"].iter().chain(options);
+        match Cli::parse_from(words).command {
+            Some(Command::Report(args)) => format(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_files_name_tells_the_format_where_nothing_else_does() {
+        assert_eq!(chosen(&[]), ReportFormat::Table);
+        assert_eq!(chosen(&["--out", "tables.md"]), ReportFormat::Table);
+        for name in ["report.html", "report.HTM"] {
+            assert_eq!(chosen(&["--out", name]), ReportFormat::Html);
+        }
+        assert_eq!(chosen(&["--out", "report.html", "--format", "csv"]), ReportFormat::Csv);
+        assert_eq!(chosen(&["--format", "html"]), ReportFormat::Html);
+    }
+}
