@@ -43,11 +43,11 @@ export function heatMap(context, of) {
   const narrow = width < 560;
   const size = narrow ? 10 : 12;
   const longest = Math.max(...rows.map((row) => row.length));
-  const marginLeft = Math.min(width * 0.36, longest * size * 0.54 + 12);
+  const marginLeft = Math.min(width * 0.36, longest * size * 0.58 + 12);
   const most = Math.max(5, Math.floor((width - marginLeft) / columns.length / (size * 0.56)));
   const lines = Math.max(...columns.map((column) => wrapped(column, most).split("\n").length));
   const shorten = (row) => {
-    const fits = Math.floor(marginLeft / (size * 0.54)) - 1;
+    const fits = Math.floor(marginLeft / (size * 0.58)) - 1;
     return row.length > fits ? `${row.slice(0, fits - 1)}…` : row;
   };
   const drawing = plot({
