@@ -107,6 +107,8 @@ Examples:
 /// Of `report`.
 pub const REPORT: &str = "\
 Examples:
+  A page to look at in a browser, of one run or of several:
+    stablebench report results.json keys.json -o report.html
   One section as Markdown:
     stablebench report results.json --sections insert --format markdown
   Raw values for a spreadsheet:

@@ -31,7 +31,7 @@ pub use output::{OutputArgs, follow_color};
 pub use run::RunArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
-pub use values::{EngineArg, Format, JournalModeArg, Place};
+pub use values::{EngineArg, Format, JournalModeArg, Place, ReportFormat};
 pub use vfs::{VfsArgs, VfsSection};
 
 /// What storing and reading data costs in a canister of the Internet Computer.
@@ -232,9 +232,9 @@ pub struct ReportArgs {
     /// Only these sections.
     #[arg(long, value_delimiter = ',', value_name = "SECTION")]
     pub sections: Vec<String>,
-    /// How they are printed.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// How they are printed. [default: html where --out ends with .html, else table]
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
     /// Save what would be printed to this file.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,

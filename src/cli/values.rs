@@ -140,3 +140,13 @@ pub enum Format {
     Csv,
     Json,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Table,
+    Markdown,
+    Csv,
+    Json,
+    /// One page of all files: charts, tables, what is cheapest.
+    Html,
+}

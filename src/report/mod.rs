@@ -4,6 +4,7 @@ mod advice;
 pub mod comparison;
 mod csv;
 pub mod number;
+mod page;
 mod price;
 pub mod readme;
 mod sheet;
@@ -40,6 +41,15 @@ pub fn render(results: &Results, format: Format, terminal: Terminal) -> Result<S
         Format::Json => &Json,
     };
     export.export(results)
+}
+
+/// One HTML page of the results of several files, each with the file's name.
+///
+/// # Errors
+///
+/// Where figures that the results name are not published.
+pub fn page(results: &[(String, Results)]) -> Result<String> {
+    page::page(results)
 }
 
 /// The column heading of a setting.

@@ -3,7 +3,7 @@
 use crate::results::Prices;
 
 /// Nodes of the subnet that the replica charges for.
-const CHARGED_NODES: u64 = 13;
+pub const CHARGED_NODES: u64 = 13;
 
 /// Cycles on a subnet of so many nodes, from those on one of 13.
 pub fn cycles(charged: u64, prices: &Prices) -> u64 {

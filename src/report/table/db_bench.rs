@@ -23,9 +23,19 @@ const NOISE: f64 = 0.05;
 ///
 /// Where the published figures cannot be read.
 pub fn grids(results: &Results, style: Style) -> Result<Vec<Grid>> {
+    let mut grids = beside_cases(results, style)?;
+    grids.extend(histogram::grids(results));
+    Ok(grids)
+}
+
+/// All of them but the histograms.
+///
+/// # Errors
+///
+/// Where the published figures cannot be read.
+pub fn beside_cases(results: &Results, style: Style) -> Result<Vec<Grid>> {
     let mut grids = vec![fitting(results, style), stored(results, style)];
     grids.extend(beside(results, &published::get()?, style));
-    grids.extend(histogram::grids(results));
     Ok(grids)
 }
 

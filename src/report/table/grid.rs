@@ -80,6 +80,21 @@ impl Cell {
 }
 
 impl Grid {
+    /// Its rows as texts; two lines in one cell are apart by a line's end.
+    pub fn texts(&self) -> Vec<Vec<String>> {
+        let text = |cell: &Cell| match cell {
+            Cell::Text(text) => text.clone(),
+            Cell::Absent => "–".to_owned(),
+            Cell::NotApplicable => "n/a".to_owned(),
+            Cell::Failed => "failed".to_owned(),
+            Cell::Number { value, base: None, .. } => Grouped(*value).to_string(),
+            Cell::Number { value, base: Some(base), .. } => {
+                format!("{}\n{}", Grouped(*value), Ratio(*value, *base))
+            }
+        };
+        self.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+    }
+
     /// The table as text, with its title and notes.
     pub fn render(&self, style: Style) -> String {
         let rows = self.rows.iter().map(|row| row.iter().map(|cell| cell.shown(style)).collect());

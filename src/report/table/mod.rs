@@ -76,6 +76,27 @@ impl Export for Table {
     }
 }
 
+/// The tables that hold more than the cases of a section: what follows from them, published
+/// figures, what is kept.
+///
+/// # Errors
+///
+/// Where published figures cannot be read.
+pub fn beside(results: &Results) -> Result<Vec<Grid>> {
+    let style = Style::default();
+    let mut grids = match results.suite.as_str() {
+        suites::db_bench::NAME => db_bench::beside_cases(results, style)?,
+        suites::sysbench::NAME => sysbench::beside_cases(results)?,
+        _ => of_suite(results, style)?,
+    };
+    grids.extend(keep::writes(results));
+    if results.suite != suites::db_bench::NAME {
+        grids.push(keep::stores(results));
+    }
+    grids.retain(|grid| !grid.rows.is_empty());
+    Ok(grids)
+}
+
 /// Tables that one suite alone has.
 fn of_suite(results: &Results, style: Style) -> Result<Vec<Grid>> {
     match results.suite.as_str() {
@@ -97,7 +118,7 @@ fn store_title(rows: u64, payload: u32) -> String {
 }
 
 /// What SQLite runs with, as it was read back.
-fn settings(results: &Results) -> Option<Grid> {
+pub fn settings(results: &Results) -> Option<Grid> {
     let mut rows: Vec<Vec<grid::Cell>> = Vec::new();
     let mut seen: Vec<(&str, bool)> = Vec::new();
     for store in &results.stores {

@@ -32,9 +32,35 @@ impl Sides<'_> {
 
 /// All tables of a run; nothing where there is nothing to compare.
 pub fn grids(results: &Results, style: Style) -> Result<Vec<Grid>> {
-    let Some((base, others)) = results.columns.split_first() else { return Ok(Vec::new()) };
+    let Some(sides) = sides(results)? else { return Ok(Vec::new()) };
+    let published = Published::read()?;
+    let mut grids: Vec<Grid> = Section::all()
+        .filter(|section| results.section(&section.name()).next().is_some())
+        .map(|section| multipliers(results, &sides, section, &published, style))
+        .collect();
+    grids.extend(summaries(results, &sides, &published));
+    Ok(grids)
+}
+
+/// The averages alone, without the workloads.
+///
+/// # Errors
+///
+/// Where the published figures cannot be read.
+pub fn beside_cases(results: &Results) -> Result<Vec<Grid>> {
+    let Some(sides) = sides(results)? else { return Ok(Vec::new()) };
+    Ok(summaries(results, &sides, &Published::read()?))
+}
+
+fn summaries(results: &Results, sides: &Sides<'_>, published: &Published) -> Vec<Grid> {
+    [averages(sides, published)].into_iter().chain(places(results, sides)).collect()
+}
+
+/// The first column and the others; nothing where there are no others.
+fn sides(results: &Results) -> Result<Option<Sides<'_>>> {
+    let Some((base, others)) = results.columns.split_first() else { return Ok(None) };
     if others.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let base = base.key.as_str();
     let compared = |other: &'_ Column| -> Result<Comparison> {
@@ -42,15 +68,7 @@ pub fn grids(results: &Results, style: Style) -> Result<Vec<Grid>> {
     };
     let others: Result<Vec<Other<'_>>> =
         others.iter().map(|other| Ok(Other { key: &other.key, found: compared(other)? })).collect();
-    let sides = Sides { base, others: others? };
-    let published = Published::read()?;
-    let mut grids: Vec<Grid> = Section::all()
-        .filter(|section| results.section(&section.name()).next().is_some())
-        .map(|section| multipliers(results, &sides, section, &published, style))
-        .collect();
-    grids.push(averages(&sides, &published));
-    grids.extend(places(results, &sides));
-    Ok(grids)
+    Ok(Some(Sides { base, others: others? }))
 }
 
 /// A section in the published layout.

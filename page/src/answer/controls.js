@@ -1,0 +1,94 @@
+/**
+ * The question as a sentence with fields, and a slider for each size that can be varied.
+ *
+ * @typedef {{n: number, payload: number, rows: number, place: string, nodes: number, usd: number,
+ *   by: "cycles"|"instructions"}} Asked
+ */
+
+import { h, id } from "../dom.js";
+import { whole } from "../format.js";
+
+const STEPS = 300;
+
+/**
+ * @param {{asked: Asked, places: string[], ranges: Object<string, [number, number]>, change: () => void}} of
+ *   `asked` is written to
+ * @returns {HTMLElement[]}
+ */
+export function controls({ asked, places, ranges, change }) {
+  const fields = {};
+  const sliders = {};
+  const size = (name, label) => {
+    const [low, high] = ranges[name];
+    const fixed = low === high;
+    const input = h("input", {
+      type: "number", inputmode: "numeric", min: low, max: high, step: 1, value: asked[name], "aria-label": label, name,
+      readonly: fixed, class: "sized", style: { "--digits": String(String(high).length + 2) },
+      oninput: () => set(name, Math.round(Number(input.value)), input),
+    });
+    fields[name] = input;
+    if (!fixed) sliders[name] = slider(name, label, low, high);
+    return input;
+  };
+  const slider = (name, label, low, high) => {
+    const own = id("slider");
+    const input = h("input", {
+      type: "range", id: own, min: 0, max: STEPS, step: 1, value: position(asked[name], low, high),
+      "aria-valuetext": whole(asked[name]),
+      oninput: () => set(name, rounded(low * (high / low) ** (Number(input.value) / STEPS), low, high), input),
+    });
+    input.range = [low, high];
+    const box = h("div", { class: "slider" }, h("label", { for: own }, label), input,
+      h("span", { class: "ends" }, h("span", {}, whole(low)), h("span", {}, whole(high))));
+    box.input = input;
+    return box;
+  };
+  const set = (name, value, from) => {
+    if (!(value > 0)) return;
+    asked[name] = value;
+    if (fields[name] !== from) fields[name].value = String(value);
+    const input = sliders[name]?.input;
+    if (input) {
+      if (input !== from) input.value = String(position(value, ...input.range));
+      input.setAttribute("aria-valuetext", whole(value));
+    }
+    change();
+  };
+  const place = h(
+    "select",
+    { "aria-label": "Where the rows go", name: "place", onchange: () => { asked.place = place.value; change(); } },
+    places.map((of) => h("option", { value: of, selected: of === asked.place }, PLACES[of] ?? of)),
+  );
+  const price = (name, label, step) => {
+    const input = h("input", {
+      type: "number", min: step, step, value: asked[name], "aria-label": label, name, class: "sized", style: { "--digits": "6" },
+      oninput: () => { const value = Number(input.value); if (value > 0) { asked[name] = value; change(); } },
+    });
+    return input;
+  };
+  const sentence = h(
+    "p",
+    { class: "sentence" },
+    "I insert ", size("n", "New rows a message"), " rows of ", size("payload", "Bytes a row"), " bytes a message into ",
+    size("rows", "Rows in the table"), " rows, ", place, ".",
+  );
+  const prices = h(
+    "p",
+    { class: "sentence small" },
+    "The subnet has ", price("nodes", "Nodes of the subnet", 1), " nodes, and a trillion cycles cost ",
+    price("usd", "US dollars for a trillion cycles", 0.01), " US dollars.",
+  );
+  return [sentence, h("div", { class: "sliders" }, Object.values(sliders)), prices];
+}
+
+const PLACES = { middle: "in the middle", end: "at the end", random: "at random places" };
+
+function position(value, low, high) {
+  return Math.round((Math.log(Math.min(Math.max(value, low), high) / low) / Math.log(high / low)) * STEPS);
+}
+
+/** A size as people would say it: two digits, but the ends as they are. */
+function rounded(value, low, high) {
+  const round = Number(value.toPrecision(2));
+  return Math.round(Math.min(Math.max(round, low), high));
+}

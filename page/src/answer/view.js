@@ -1,0 +1,183 @@
+/** The first part of the page: the question, its answer, how the figures were made. */
+
+import { choice, h } from "../dom.js";
+import { count, dollars, short, times, whole } from "../format.js";
+import { table } from "../tables/table.js";
+import { unique } from "../data.js";
+import { controls } from "./controls.js";
+import { errorTable } from "./errors.js";
+import { errorText } from "./estimate.js";
+import { points } from "./points.js";
+import { ranked } from "./rank.js";
+
+/** Messages that a price is told for. */
+const MESSAGES = 1e6;
+const ORDERS = [
+  { value: "cycles", text: "cycles: the whole message" },
+  { value: "instructions", text: "instructions: the work alone" },
+];
+/** The answer is read out when the reader has stopped turning. */
+const PAUSE = 350;
+
+/** @param {{reports: import("../data.js").Report[], charged_nodes: number}} data @returns {HTMLElement} */
+export function answer(data) {
+  const sources = data.reports.flatMap((report) => {
+    const all = points(report);
+    return all ? [{ report, all }] : [];
+  });
+  const section = h("section", { id: "answer", "aria-labelledby": "answer-title" }, h("h2", { id: "answer-title" }, "What is cheapest?"));
+  if (!sources.length) {
+    section.append(h("p", { class: "about" }, "None of these files holds the section insert of the suite users, which answers this. ",
+      h("code", {}, "stablebench run users"), " measures it."));
+    return section;
+  }
+  const place = h("div");
+  const show = (source) => place.replaceChildren(...question(source, data.charged_nodes));
+  if (sources.length > 1) {
+    const options = sources.map(({ report }, at) => ({ value: String(at), text: report.file }));
+    section.append(choice("From", options, "0", (value) => show(sources[Number(value)])));
+  }
+  show(sources[0]);
+  section.append(place);
+  return section;
+}
+
+function question({ report, all }, chargedNodes) {
+  const { prices } = report.results;
+  const ranges = rangesOf(all);
+  const asked = {
+    n: usual(ranges.n, all), payload: all.payload, rows: all.rows, place: all.places[0],
+    nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "cycles",
+  };
+  const spoken = h("p", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
+  const list = h("div");
+  const errors = h("div");
+  let timer = 0;
+  const change = (now) => {
+    const found = ranked(report, all, asked, chargedNodes);
+    list.replaceChildren(answerTable(found, asked));
+    const say = () => spoken.replaceChildren(...sentence(found, asked));
+    clearTimeout(timer);
+    if (now === true) say();
+    else timer = setTimeout(say, PAUSE);
+    if (errors.dataset.place !== asked.place) {
+      errors.dataset.place = asked.place;
+      errors.replaceChildren(errorTable(report, all, asked.place));
+    }
+  };
+  const order = choice("Ranked by", ORDERS, asked.by, (value) => {
+    asked.by = value;
+    change(true);
+  });
+  const fields = controls({ asked, places: all.places, ranges, change });
+  change(true);
+  const fixed = fixedSizes(ranges);
+  const told = fixed ? [h("p", { class: "about" }, fixed)] : [];
+  return [...fields, ...told, order, spoken, list, method(all, errors)];
+}
+
+/** A measured number of rows a message that is neither one nor the most. */
+function usual([low, high], all) {
+  const measured = unique(all.columns.flatMap((column) => column.points.filter((of) => of.section === "insert").map((of) => of.n)));
+  return measured.includes(100) ? 100 : measured.sort((one, other) => one - other)[measured.length >> 1] ?? Math.round((low + high) / 2);
+}
+
+function rangesOf(all) {
+  const values = (section, axis) => all.columns.flatMap((column) => column.points.filter((of) => of.section === section).map((of) => of[axis]));
+  const ends = (list) => [Math.min(...list), Math.max(...list)];
+  const rows = [...values("curve", "rows"), all.rows];
+  // Lengths are compared with rows of the usual length in a store as large.
+  const payload = values("curve", "rows").length ? [...values("payload", "payload"), all.payload] : [all.payload];
+  return { n: ends(values("insert", "n")), payload: ends(payload), rows: ends(rows) };
+}
+
+function fixedSizes(ranges) {
+  const fixed = [
+    ["payload", "bytes a row", "payload"],
+    ["rows", "rows in the table", "curve"],
+  ].filter(([name]) => ranges[name][0] === ranges[name][1]);
+  if (!fixed.length) return null;
+  const parts = fixed.map(([name, what, section]) => `${whole(ranges[name][0])} ${what} (the section ${section} varies them)`);
+  return `This file was measured with ${parts.join(" and ")}, so that cannot be changed here.`;
+}
+
+function sentence({ rows, by }, asked) {
+  const best = rows.find((row) => row.rank === 1);
+  if (!best) return ["Nothing was measured for these sizes."];
+  const others = rows.filter((row) => row.rank > 1);
+  const last = others[others.length - 1];
+  const cost = [`${whole(best.instructions)} instructions`];
+  if (Number.isFinite(best.charge)) cost.push(`${whole(best.charge)} with all that is paid for`);
+  if (Number.isFinite(best.cycles)) {
+    cost.push(`${short(best.cycles)} cycles, ${dollars(best.usd * MESSAGES)} for a million messages`);
+  }
+  const parts = [h("strong", {}, best.heading), ` is cheapest: ${cost.join("; ")}.`];
+  if (last) {
+    const noun = by === "cycles" ? "cycles" : "instructions";
+    parts.push(` ${others[0].heading} takes ${times(others[0][by] / best[by])} the ${noun}`);
+    parts.push(others.length > 1 ? `, ${last.heading} ${times(last[by] / best[by])}.` : ".");
+  }
+  const kinds = { measured: "This was measured.", interpolated: "This is interpolated.", scaled: "This is estimated from measured ratios." };
+  parts.push(` ${kinds[best.estimate.kind]}`);
+  // Errors of the instructions: where they decide, the order may be another.
+  const close = others.filter((row) => row[by] / best[by] - 1 < Math.max(best.estimate.error ?? 0, row.estimate.error ?? 0));
+  if (close.length) parts.push(` ${count(close.length, "other")} may be as cheap: the difference is within the error.`);
+  return parts;
+}
+
+function answerTable({ rows, by }, asked) {
+  const most = Math.max(...rows.filter((row) => row.rank).map((row) => row[by]));
+  const best = rows.find((row) => row.rank === 1);
+  const numeric = (heading, value, text) => ({
+    heading, numeric: true, value, cell: (row) => (Number.isFinite(value(row)) ? text(value(row)) : "–"),
+    class: (row) => (row.rank === 1 ? "best" : null),
+  });
+  const bar = (row) => h("span", { class: row.floor ? "bar floor" : "bar", "aria-hidden": "true",
+    style: { width: `${Number.isFinite(row[by]) ? Math.min(100, (row[by] / most) * 100) : 0}%` } });
+  return table({
+    caption: `A message of ${whole(asked.n)} rows, the cheapest first`,
+    hideCaption: true,
+    rows,
+    columns: [
+      {
+        heading: "Engine or mode",
+        value: (row) => row.heading,
+        class: () => "ranked",
+        cell: (row) => [h("span", { class: "rank" }, row.rank ? String(row.rank) : row.floor ? "" : "–"), row.heading, h("span", { class: "track" }, bar(row))],
+      },
+      numeric("Against the cheapest", (row) => (row.fits ? row[by] / (best?.[by] ?? NaN) : NaN), times),
+      numeric("Instructions", (row) => row.instructions, whole),
+      numeric("Charge", (row) => row.charge, whole),
+      numeric("Cycles", (row) => row.cycles, whole),
+      numeric("USD, a million messages", (row) => row.usd * MESSAGES, dollars),
+      { heading: "How it is known", value: (row) => row.estimate.kind, class: () => "how", cell: how },
+    ],
+  });
+}
+
+const KINDS = { measured: "measured", interpolated: "interpolated", scaled: "scaled", none: "no figure" };
+
+function how(row) {
+  const { estimate } = row;
+  const facts = [estimate.how, errorText(estimate)];
+  if (!row.fits) facts.unshift("more than one message can do");
+  return [h("span", { class: `badge ${estimate.kind}` }, KINDS[estimate.kind]), h("span", { class: "facts" }, facts.filter(Boolean).join("; "))];
+}
+
+function method(all, errors) {
+  return h(
+    "details",
+    { class: "method" },
+    h("summary", {}, "How these figures are made, and how far off they are"),
+    h("p", {}, "Measured figures are raw. Between measured numbers of rows a message, figures lie on the straight line between the neighbours. ",
+      "Other lengths of rows and other rows in the table multiply that by ratios of measured messages, each told with the points that it lies between: ",
+      `of messages of ${whole(all.ratioN)} rows where the table is large enough, against ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
+      "Between rows in the table, both axes are logarithmic. How a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
+    h("p", {}, "The charge is the instructions of the whole message and 1\u202f000 for each heap page that it changes. Its part beyond the work, and the cycles ",
+      "beyond the charge, are interpolated and scaled by themselves. Cycles are for the nodes given. Around the work this canister decodes its argument and looks ",
+      "whether the ids are free, which another would do otherwise: ranked by instructions, the work alone counts."),
+    h("p", {}, "The error is found by leaving out a measured point and taking it from its neighbours, which are then further apart than in use. ",
+      "Beside a figure it is that of the points around it; the table has the worst and the median of all. Floors store the same bytes on bare stable memory and do nothing else: they have no rank."),
+    errors,
+  );
+}

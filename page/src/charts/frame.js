@@ -1,0 +1,144 @@
+/**
+ * Puts a chart's parts together: a drawing of Plot's with a legend below and, where it stands
+ * alone, a title above and paper behind.
+ *
+ * @typedef {{document: Document, colours: Object<string, string>, width: number, alone: boolean}} Context
+ */
+
+import { plot, dot, link, text } from "@observablehq/plot";
+import { FONT } from "./theme.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+/** Guess of a letter's width, since a chart is also drawn where nothing can be measured. */
+const LETTER = 7;
+const ROW = 22;
+
+const SIZE = 12;
+
+/** Plot's options that every chart has. @param {Context} context */
+export function common({ document, width }) {
+  return { document, width };
+}
+
+/**
+ * @param {Context} context
+ * @param {SVGElement} drawing
+ * @param {{title: string, subtitle?: string, description: string, legend?: SVGElement?,
+ *   size?: number}} parts size is that of the drawing's letters
+ * @returns {SVGElement}
+ */
+export function frame({ document, colours, width, alone }, drawing, { title, subtitle, description, legend, size: letters = SIZE }) {
+  const margin = alone ? 16 : 0;
+  const above = alone ? (subtitle ? 58 : 38) : 0;
+  const height = above + size(drawing) + (legend ? size(legend) + 6 : 0) + margin;
+  const svg = element(document, "svg", {
+    xmlns: SVG,
+    width: width + 2 * margin,
+    height,
+    viewBox: `0 0 ${width + 2 * margin} ${height}`,
+    "font-family": FONT,
+    "font-size": SIZE,
+    fill: colours.soft,
+    role: "img",
+    "aria-label": `${title}. ${description}`,
+  });
+  if (alone) {
+    svg.append(element(document, "rect", { width: "100%", height: "100%", fill: colours.paper }));
+    svg.append(label(document, title, { x: margin, y: 28, fill: colours.ink, "font-size": 16, "font-weight": 600 }));
+    if (subtitle) svg.append(label(document, subtitle, { x: margin, y: 47, fill: colours.soft }));
+  }
+  svg.append(moved(document, drawing, margin, above, letters));
+  if (legend) svg.append(moved(document, legend, margin, above + size(drawing) + 6, SIZE));
+  return svg;
+}
+
+/** What Plot drew, as a group: without its style, which is for a drawing of its own. */
+function moved(document, drawing, x, y, letters) {
+  const group = element(document, "g", {
+    transform: `translate(${x},${y})`,
+    "font-size": letters,
+    "text-anchor": drawing.getAttribute("text-anchor") ?? "start",
+  });
+  for (const child of [...drawing.childNodes]) {
+    if (child.nodeName.toLowerCase() !== "style") group.append(child);
+  }
+  // The whole is one image with one label; parts of it have none.
+  for (const part of group.querySelectorAll("[aria-label], [aria-hidden], [aria-description]")) {
+    for (const name of ["aria-label", "aria-hidden", "aria-description"]) part.removeAttribute(name);
+  }
+  return group;
+}
+
+function size(drawing) {
+  return Number(drawing.getAttribute("height"));
+}
+
+/** @returns {SVGElement} */
+function element(document, name, attributes) {
+  const created = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  return created;
+}
+
+function label(document, content, attributes) {
+  const created = element(document, "text", attributes);
+  created.textContent = content;
+  return created;
+}
+
+/**
+ * Lines with symbols, or squares of colour, and what they stand for.
+ * @param {Context} context
+ * @param {Array<{heading: string, colour: string, dash?: string?, symbol?: string, width?: number, square?: boolean}>} entries
+ * @returns {SVGElement?}
+ */
+export function legend(context, entries) {
+  if (!entries.length) return null;
+  const { colours, width } = context;
+  let [x, y] = [0, 0];
+  const placed = entries.map((entry) => {
+    const swatch = entry.square ? 16 : 34;
+    const room = swatch + 8 + entry.heading.length * LETTER + 18;
+    if (x > 0 && x + room > width) [x, y] = [0, y + ROW];
+    const at = { ...entry, x, y: y + ROW / 2, text: x + swatch + 6, swatch };
+    x += room;
+    return at;
+  });
+  const height = y + ROW;
+  const colour = (entry) => colours[entry.colour];
+  const lines = placed.filter((entry) => !entry.square);
+  const squares = placed.filter((entry) => entry.square);
+  return plot({
+    ...common(context),
+    height,
+    margin: 0,
+    axis: null,
+    x: { domain: [0, width], range: [0, width] },
+    y: { domain: [0, height], range: [0, height] },
+    marks: [
+      lines
+        .filter((entry) => !entry.dotsOnly)
+        .map((entry) =>
+          link([entry], {
+            x1: entry.x, x2: entry.x + 28, y1: "y", y2: "y",
+            stroke: colour(entry), strokeWidth: entry.width ?? 1.8, strokeDasharray: entry.dash ?? undefined,
+          }),
+        ),
+      lines.map((entry) =>
+        dot([entry], { x: entry.x + 14, y: "y", r: 4, symbol: entry.symbol ?? "circle", ...filled(entry, colours) }),
+      ),
+      squares.map((entry) =>
+        dot([entry], { x: entry.x + 8, y: "y", r: 5.5, symbol: "square", fill: colour(entry) }),
+      ),
+      text(placed, { x: "text", y: "y", text: "heading", textAnchor: "start", fill: colours.ink }),
+    ],
+  });
+}
+
+/** Symbols that are lines have a stroke, the others are filled. @param {{colour: string, symbol: string, ghost?: boolean}} of */
+export function filled(of, colours) {
+  const colour = colours[of.colour];
+  if (of.ghost) return { fill: colours.paper, stroke: colour, strokeWidth: 1.4 };
+  if (of.symbol === "times" || of.symbol === "plus") return { stroke: colour, strokeWidth: 1.6 };
+  return { fill: colour, stroke: colours.paper, strokeWidth: 0.8 };
+}

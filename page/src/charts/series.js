@@ -1,0 +1,50 @@
+/**
+ * How each column looks in every chart: a colour, a pattern of its line, and a symbol, so that
+ * colour is never all that tells two apart.
+ *
+ * @typedef {{key: string, heading: string, colour: string, dash: string?, symbol: string, width: number}} Series
+ */
+
+import { heading, isFloor } from "../data.js";
+
+const KNOWN = {
+  btree: ["c0", null, "circle", 2.6],
+  "sqlite/delete": ["c1", "7 3", "square", 1.8],
+  "sqlite/truncate": ["c2", "2 3", "triangle", 1.8],
+  "sqlite/persist": ["c3", null, "diamond", 1.8],
+  "sqlite/memory": ["c4", "9 3 2 3", "star", 1.8],
+  "sqlite/off": ["c5", null, "square", 1.8],
+  "sqlite/wal": ["c6", "4 3", "wye", 1.8],
+  "sqlite-vfs": ["c7", null, "triangle", 2.6],
+  append: ["floor", "1 3", "times", 1.4],
+  array: ["floor", "4 4", "plus", 1.4],
+};
+
+/** For columns that are not known, in their order. */
+const OTHERS = [
+  ["c1", null, "circle", 1.8],
+  ["c3", "7 3", "square", 1.8],
+  ["c4", "2 3", "triangle", 1.8],
+  ["c6", "9 3 2 3", "diamond", 1.8],
+  ["c7", null, "star", 1.8],
+  ["c5", "4 3", "wye", 1.8],
+  ["c2", null, "times", 1.8],
+  ["c0", "5 2 1 2", "plus", 1.8],
+];
+
+/** @param {import("../data.js").Report} report @param {string[]} keys @returns {Series[]} */
+export function series(report, keys) {
+  const taken = new Set(keys.filter((key) => Object.hasOwn(KNOWN, key)).map((key) => KNOWN[key][0]));
+  const free = OTHERS.filter(([colour]) => !taken.has(colour));
+  const pool = free.length ? free : OTHERS;
+  let next = 0;
+  return keys.map((key) => {
+    let look = Object.hasOwn(KNOWN, key) ? KNOWN[key] : null;
+    if (!look) {
+      look = isFloor(report, key) ? KNOWN.array : pool[next % pool.length];
+      next += 1;
+    }
+    const [colour, dash, symbol, width] = look;
+    return { key, heading: heading(report, key), colour, dash, symbol, width };
+  });
+}

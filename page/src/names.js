@@ -1,0 +1,42 @@
+/** What names of cases say: sizes, places, kinds of work. Others are shown as they are. */
+
+/** A whole number that may have spaces in it. @param {string} text */
+export function number(text) {
+  return Number(text.replace(/[\s\u202f]/g, ""));
+}
+
+/** `middle 1 000` of the section insert. @param {string} name */
+export function insert(name) {
+  const match = /^(middle|end|random) ([\d ]+)$/.exec(name);
+  return match && { place: match[1], n: number(match[2]) };
+}
+
+/** `100 of 1 000 rows: insert middle` of the section curve. @param {string} name */
+export function curve(name) {
+  const match = /^([\d ]+) of ([\d ]+) rows: (.+)$/.exec(name);
+  return match && { n: number(match[1]), rows: number(match[2]), work: match[3] };
+}
+
+/** `10 bytes, 100 rows of 1 000 000: insert middle` of the section payload. @param {string} name */
+export function payload(name) {
+  const match = /^([\d ]+) bytes, ([\d ]+) rows of ([\d ]+): (.+)$/.exec(name);
+  return match && { bytes: number(match[1]), n: number(match[2]), rows: number(match[3]), work: match[4] };
+}
+
+/** `10 000 rows by 100, one message` of the section transactions. @param {string} name */
+export function transaction(name) {
+  const match = /^([\d ]+) rows by ([\d ]+), (.+)$/.exec(name);
+  return match && { n: number(match[1]), size: number(match[2]), messages: match[3] };
+}
+
+/** `insert 1 000, warm` of the suite vfs. @param {string} name */
+export function sized(name) {
+  const match = /^([A-Za-z ]+?) ([\d ]+), (warm|cold)$/.exec(name);
+  return match && { work: match[1], n: number(match[2]), state: match[3] };
+}
+
+/** The place in which `insert middle` or `insert uniform` puts its rows. @param {string} work */
+export function place(work) {
+  const match = /^insert (middle|end|uniform)$/.exec(work);
+  return match && (match[1] === "uniform" ? "random" : match[1]);
+}

@@ -1,0 +1,104 @@
+/** One result file on the page: what follows from it, and section by section its charts and tables. */
+
+import { about, casesOf, columnsOf, heading, sections } from "../data.js";
+import { copyable } from "../copy.js";
+import { narrowed } from "../command.js";
+import { h, slug } from "../dom.js";
+import { sectionTable } from "../tables/section.js";
+import { sheetTable } from "../tables/sheet.js";
+import { phasesFigure, spreadFigure, stackFigure } from "./costs.js";
+import { dotsFigure, ratiosFigure } from "./dots.js";
+import { linesFigure } from "./lines.js";
+import { settingsFigure } from "./settings.js";
+
+/** Sections beyond which there is one chart of all, and a table each. */
+const MANY = 12;
+
+/** @param {import("../data.js").Report} report @returns {HTMLElement} */
+export function suite(report) {
+  const names = sections(report);
+  const title = `${report.id}-title`;
+  const ids = new Map(names.map((name) => [name, `${report.id}-${slug(name)}`]));
+  const many = names.length > MANY;
+  return h(
+    "section",
+    { id: report.id, class: "suite", "aria-labelledby": title },
+    h("h2", { id: title }, report.title),
+    report.question && h("p", { class: "question" }, report.question),
+    !many && names.length > 1 && h("p", { class: "contents" }, names.map((name) => h("a", { href: `#${ids.get(name)}` }, name))),
+    advice(report),
+    many && overview(report),
+    many
+      ? [h("h3", {}, "All sections"), names.map((name) => bare(report, name, ids.get(name)))]
+      : names.map((name) => section(report, name, ids.get(name))),
+    costs(report),
+    sheets(report),
+  );
+}
+
+function advice(report) {
+  if (!report.advice.length) return null;
+  return h(
+    "div",
+    { class: "advice" },
+    h("h3", {}, "What follows"),
+    report.advice.map(({ title, sentences }) =>
+      h("details", {}, h("summary", {}, `${title} (${sentences.length})`), h("ul", {}, sentences.map((sentence) => h("li", {}, sentence)))),
+    ),
+  );
+}
+
+/** All columns against the first, where there are many sections. */
+function overview(report) {
+  const [base, ...others] = columnsOf(report, report.results.cases);
+  const made = ratiosFigure(report, base, others, {
+    title: `Against ${heading(report, base)}, section by section`,
+    about: "A mark a workload; the upright line is the geometric mean of the section. Right of 1 is dearer.",
+    file: `${slug(report.results.suite)}-ratios`,
+    level: 3,
+  });
+  return made?.element;
+}
+
+function section(report, name, id) {
+  const title = about(report, name);
+  const table = sectionTable(report, name, title);
+  const made =
+    name === "settings" && report.results.suite === "users"
+      ? settingsFigure(report, name, table)
+      : (linesFigure(report, name, table) ?? dotsFigure(report, name, table));
+  return h(
+    "section",
+    { id, class: "part", "aria-label": title },
+    h("h3", {}, title),
+    made ? made.element : [h("p", { class: "about" }, "Nothing of it could be measured."), table],
+  );
+}
+
+/** A section as its table alone. */
+function bare(report, name, id) {
+  const title = about(report, name);
+  return h(
+    "details",
+    { id, class: "bare" },
+    h("summary", {}, title, h("span", { class: "count" }, ` ${casesOf(report, name).length}`)),
+    sectionTable(report, name, title),
+    copyable(narrowed(report.results, name), title),
+  );
+}
+
+function costs(report) {
+  const made = [stackFigure(report), phasesFigure(report), spreadFigure(report)].filter(Boolean);
+  return made.length > 0 && h("section", { class: "part", "aria-label": `Inside of messages, ${report.title}` }, h("h3", {}, "Inside of messages"), made.map((of) => of.element));
+}
+
+function sheets(report) {
+  if (!report.sheets.length) return null;
+  return h(
+    "section",
+    { class: "part", "aria-label": `More tables, ${report.title}` },
+    h("h3", {}, "More tables"),
+    report.sheets.map((sheet) => h("details", { class: "bare" }, h("summary", {}, sheet.title), sheetTable(sheet))),
+    copyable(report.results.command, `tables of ${report.title}`),
+  );
+}

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFileSync } from "node:fs";
+import { COMMITTED, Reports, launch, open } from "./support.js";
+
+const reports = new Reports();
+let browser;
+let all;
+
+before(async () => {
+  all = reports.make("all.html", COMMITTED);
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  reports.drop();
+});
+
+/** A page of all committed results, and that it had nothing to complain about. */
+function onPage(name, run, options) {
+  test(name, async () => {
+    const { page, complaints, close } = await open(browser, all, options);
+    try {
+      await run(page);
+      assert.deepEqual(complaints, []);
+    } finally {
+      await close();
+    }
+  });
+}
+
+onPage("every suite is there, with charts and tables, and nothing goes wrong", async (page) => {
+  assert.match(await page.title(), /^stablebench: users, db-bench, keys, sysbench, cuckoo, vfs$/);
+  assert.equal(await page.locator("section.suite").count(), 6);
+  for (const suite of await page.locator("section.suite").all()) {
+    assert.ok((await suite.locator("svg[role=img]").count()) > 0);
+    assert.ok((await suite.locator("table").count()) > 0);
+  }
+  assert.equal(await page.locator("text=/undefined|NaN|\\[object/").count(), 0);
+  assert.equal(await page.locator("svg [d*=NaN], svg [transform*=NaN]").count(), 0);
+});
+
+onPage("the controls change the answer, which says how it is known", async (page) => {
+  const answer = page.locator("#answer .answer");
+  const first = await answer.textContent();
+  assert.match(first, /is cheapest: .* instructions; .*This was measured\./);
+  const field = (name) => page.locator(`#answer input[name=${name}]`);
+  const rows = page.locator("#answer .scroll").first().locator("tbody tr");
+  await field("n").fill("700");
+  await page.waitForFunction((before) => document.querySelector("#answer .answer").textContent !== before, first);
+  assert.match(await answer.textContent(), /This is interpolated\./);
+  assert.match(await rows.first().textContent(), /between 100 and 1\u202f000 rows a message; error ≤/);
+  await field("payload").fill("500");
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("estimated from measured ratios"));
+  assert.match(await rows.first().textContent(), /× [\d.]+ \(100 to 1\u202f000 bytes\)/);
+  await field("n").fill("20000");
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("Nothing was measured"));
+  assert.match(await rows.first().textContent(), /20\u202f000 rows a message is outside of what was measured: 1 to 10\u202f000/);
+});
+
+onPage("nodes and the price of cycles change what it costs", async (page) => {
+  const dollars = async () => Number((await page.locator("#answer tbody tr").nth(0).locator("td").nth(4).textContent()).replace(/[^\d.]/g, ""));
+  const before = await dollars();
+  await page.locator("#answer input[name=nodes]").fill("26");
+  assert.ok(Math.abs((await dollars()) / before - 2) < 0.01);
+  await page.locator("#answer input[name=usd]").fill("2.72");
+  assert.ok(Math.abs((await dollars()) / before - 4) < 0.01);
+});
+
+onPage("the place, the slider and the order are followed", async (page) => {
+  const names = () => page.locator("#answer .scroll").first().locator("tbody th").allTextContents();
+  const first = await names();
+  await page.locator("#answer select[name=place]").selectOption("end");
+  assert.notDeepEqual(await names(), first);
+  await page.locator("#answer input[type=range]").first().focus();
+  await page.keyboard.press("Home");
+  assert.equal(await page.locator("#answer input[name=n]").inputValue(), "1");
+  await page.keyboard.press("End");
+  assert.equal(await page.locator("#answer input[name=n]").inputValue(), "10000");
+});
+
+onPage("tables are sorted by their headings, with the keyboard too", async (page) => {
+  const table = page.locator("#suite-users-insert .section-table table");
+  await table.evaluate((inner) => { inner.closest("details").open = true; });
+  const header = table.locator("thead th").nth(1);
+  const values = async () => (await table.locator("tbody tr td:nth-child(2)").allTextContents()).map((text) => Number(text.replace(/\D/g, "")));
+  const ascending = [...(await values())].sort((one, other) => one - other);
+  await header.locator("button").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await header.getAttribute("aria-sort"), "ascending");
+  assert.deepEqual(await values(), ascending);
+  await page.keyboard.press("Space");
+  assert.equal(await header.getAttribute("aria-sort"), "descending");
+  assert.deepEqual(await values(), ascending.reverse());
+  assert.equal(await table.locator("[aria-sort]").count(), 1);
+});
+
+onPage("any value can be put into the table of a section", async (page) => {
+  const section = page.locator("#suite-users-insert .section-table");
+  await section.evaluate((inner) => { inner.closest("details").open = true; });
+  const caption = () => section.locator("caption").textContent();
+  const before = await caption();
+  await section.locator("select").selectOption({ label: "Heap pages changed (4 KiB)" });
+  assert.notEqual(await caption(), before);
+  assert.match(await caption(), /heap pages changed/);
+});
+
+onPage("what could not be measured is there with its reason", async (page) => {
+  const section = page.locator("#suite-users-settings .section-table");
+  await section.evaluate((inner) => { inner.closest("details").open = true; });
+  assert.ok((await section.locator("abbr.absent").count()) > 0);
+  assert.match(await section.locator(".reasons").textContent(), /n\/a: /);
+});
+
+onPage("two columns are compared", async (page) => {
+  const pair = page.locator("#multipliers");
+  const answer = pair.locator(".answer");
+  const first = await answer.textContent();
+  await pair.getByLabel("Other").selectOption({ label: "SQLite OFF" });
+  assert.notEqual(await answer.textContent(), first);
+  await pair.getByLabel("Base").selectOption({ label: "SQLite OFF" });
+  assert.match(await answer.textContent(), /^1\.00× is the geometric mean of \d+ cases/);
+  await pair.getByLabel("From").selectOption({ label: "sysbench" });
+  assert.equal(await pair.locator("table").first().locator("tbody tr").count(), 25);
+});
+
+onPage("a chart is saved as an image that stands alone", async (page) => {
+  for (const id of ["#suite-users-insert", "#suite-users-settings", "#suite-sysbench", "#suite-db-bench-benchmarks"]) {
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.locator(id).getByRole("button", { name: /^Save as SVG/ }).first().click(),
+    ]);
+    assert.match(download.suggestedFilename(), /^[\w-]+\.svg$/);
+    const text = readFileSync(await download.path(), "utf8");
+    const found = await page.evaluate((svg) => {
+      const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+      return {
+        root: parsed.documentElement.namespaceURI + parsed.documentElement.localName,
+        error: parsed.querySelector("parsererror")?.textContent,
+        texts: parsed.querySelectorAll("text").length,
+      };
+    }, text);
+    assert.equal(found.error, undefined);
+    assert.equal(found.root, "http://www.w3.org/2000/svgsvg");
+    assert.ok(found.texts > 5);
+    assert.doesNotMatch(text, /var\(|<script|href="http/);
+  }
+});
+
+onPage("a chart is drawn anew for what is chosen", async (page) => {
+  const section = page.locator("#suite-users-insert");
+  const label = () => section.locator("svg[role=img]").first().getAttribute("aria-label");
+  const first = await label();
+  await section.locator("figure select").first().selectOption("cycles");
+  assert.notEqual(await label(), first);
+  assert.match(await label(), /cycles a row over new rows a message/);
+});
+
+onPage("each chart has its command, for its section where that can be told", async (page) => {
+  const command = page.locator("#suite-users-curve figcaption code").first();
+  assert.match(await command.textContent(), /^stablebench run users --sections curve --rows 1000000 /);
+  for (const figure of await page.locator("figure").all()) assert.equal(await figure.locator("figcaption code").count(), 1);
+});

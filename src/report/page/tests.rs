@@ -1,0 +1,117 @@
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+use super::*;
+use crate::results::sample;
+
+/// Most bytes that a page may have.
+const LIMIT: usize = 2_000_000;
+
+fn committed() -> Vec<(String, Results)> {
+    let read = |suite: &str| {
+        let file = format!("{suite}.json");
+        let path = crate::canisters::root().join("results").join(&file);
+        (file, Results::read(&path).unwrap())
+    };
+    crate::suites::SUITES.iter().map(|(suite, _)| read(suite)).collect()
+}
+
+/// What is between the first of one text and the next of the other.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(begin).unwrap();
+    rest.split_once(end).unwrap().0
+}
+
+fn unpacked(page: &str) -> Value {
+    let packed = between(page, "<script type=\"text/plain\" id=\"data\">", "</script>");
+    let mut text = String::new();
+    let compressed = STANDARD.decode(packed).unwrap();
+    GzDecoder::new(compressed.as_slice()).read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn all_committed_results_are_one_small_page() {
+    let results = committed();
+    let page = page(&results).unwrap();
+    assert!(page.len() < LIMIT, "{} bytes", page.len());
+    let data = unpacked(&page);
+    for ((file, results), report) in results.iter().zip(data["reports"].as_array().unwrap()) {
+        assert_eq!(report["file"], **file);
+        let cases = report["results"]["cases"].as_array().unwrap();
+        assert_eq!(cases.len(), results.cases.len(), "{file}");
+        assert!(report["question"].is_string(), "{file}");
+        for case in &results.cases {
+            assert!(report["columns"][&case.column]["heading"].is_string(), "{}", case.column);
+            assert!(report["sections"][&case.section].is_string(), "{}", case.section);
+        }
+    }
+}
+
+#[test]
+fn a_page_is_the_same_each_time() {
+    let results = [("users.json".to_owned(), sample::full())];
+    assert!(page(&results).unwrap() == page(&results).unwrap());
+}
+
+#[test]
+fn the_one_script_that_may_run_is_the_pages_own() {
+    let page = page(&[("users.json".to_owned(), sample::full())]).unwrap();
+    let script = between(&page, "<script>", "</script>");
+    assert!(script == SCRIPT);
+    let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
+    let hash = STANDARD.encode(Sha256::digest(script));
+    assert_eq!(
+        policy,
+        format!(
+            "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; img-src \
+             data: blob:; base-uri 'none'; form-action 'none'"
+        )
+    );
+    // The block of data, and the script.
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!STYLE.contains("</style") && !SCRIPT.contains("<!--"));
+    assert!(["{{style}}", "{{data}}", "{{script}}"].iter().all(|name| !page.contains(name)));
+}
+
+#[test]
+fn nothing_of_the_results_stands_in_the_page_as_text() {
+    const HOSTILE: &str = "</script><script>alert('canary')</script>{{script}}<!--\"'&]]>";
+    let mut results = sample::full();
+    let (canister, case) = (&mut results.canisters[0], &mut results.cases[0]);
+    let texts = [
+        &mut results.stablebench,
+        &mut results.suite,
+        &mut results.command,
+        &mut results.replica.kind,
+        &mut canister.name,
+        &mut canister.sha256,
+        &mut canister.crates[0].name,
+        &mut results.columns[0].key,
+        &mut case.section,
+        &mut case.name,
+        &mut case.column,
+    ];
+    for text in texts {
+        *text = HOSTILE.to_owned();
+    }
+    results.revision = Some(HOSTILE.to_owned());
+    let harmless = page(&[("users.json".to_owned(), sample::full())]).unwrap();
+    let hostile = page(&[(HOSTILE.to_owned(), results)]).unwrap();
+    assert!(!hostile.contains("canary"));
+    let without_data = |page: &str| {
+        let (before, rest) = page.split_once("id=\"data\">").unwrap();
+        format!("{before}{}", rest.split_once("</script>").unwrap().1)
+    };
+    assert!(without_data(&hostile) == without_data(&harmless));
+    assert_eq!(unpacked(&hostile)["reports"][0]["results"]["command"], HOSTILE);
+}
+
+#[test]
+fn values_are_not_filled_in_twice() {
+    assert_eq!(fill("a{{b}}c{{d}}e", &[("b", "{{d}}"), ("d", "1")]), "a{{d}}c1e");
+    assert_eq!(fill("{{unknown}} {{", &[]), "{{unknown}} {{");
+}
