@@ -5,6 +5,7 @@ mod cache;
 mod cuckoo;
 mod db_bench;
 mod keys;
+mod profile;
 mod run;
 mod sysbench;
 mod users;
@@ -22,6 +23,7 @@ pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, li
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
+pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
@@ -61,6 +63,12 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print saved results once more.
     Report(ReportArgs),
+    /// Show where the instructions of a measured case go, function by function.
+    ///
+    /// The case is measured as its suite does it, on the embedded replica, and executed once
+    /// more with every function told apart. All instructions together are what was measured,
+    /// exactly.
+    Profile(Box<ProfileArgs>),
     /// Call a method of a canister on the embedded replica.
     Call(CallArgs),
     /// Build a canister, ready to be installed.

@@ -5,6 +5,7 @@ mod cache;
 mod call;
 mod ceilings;
 mod compare;
+mod profile;
 mod replica;
 mod report;
 mod run;
@@ -35,6 +36,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Profile(args)) => done(profile::run(&args)),
         Some(Command::Call(call)) => done(call::call(&call)),
         Some(Command::Build(build)) => {
             let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);
