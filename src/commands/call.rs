@@ -54,11 +54,7 @@ pub fn argument_types(function: &Function) -> Vec<Type> {
 }
 
 /// The canister to call, and its interface.
-pub fn prepare(
-    name: &str,
-    state: Option<&Path>,
-    replica: &Embedded,
-) -> Result<(Canister, String)> {
+pub fn prepare(name: &str, state: Option<&Path>, replica: &Embedded) -> Result<(Canister, String)> {
     if let Some(path) = state {
         let canister = replica
             .inner()

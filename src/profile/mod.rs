@@ -19,7 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use stablebench_replica::Profile;
@@ -185,11 +185,5 @@ impl Flame {
             *lines.entry(stack.join(";")).or_default() += node.own;
         }
         lines
-    }
-
-    /// How many functions took instructions.
-    pub fn width(&self) -> usize {
-        let own = self.nodes.iter().filter(|node| node.own > 0);
-        own.map(|node| node.name).collect::<BTreeSet<usize>>().len()
     }
 }

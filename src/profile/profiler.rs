@@ -132,7 +132,12 @@ impl Canister for Profiled {
 
 /// Holds a profiled message against the same message as it is always executed, and the
 /// profile against what was counted.
-pub fn check(normal: &Execution, profiled: &Execution, profile: &Profile, span: Span) -> Result<()> {
+pub fn check(
+    normal: &Execution,
+    profiled: &Execution,
+    profile: &Profile,
+    span: Span,
+) -> Result<()> {
     let of = |execution: &Execution| {
         let Execution { instructions, charge, cycles, memory, stable_calls, .. } = execution;
         (*instructions, *charge, *cycles, *memory, *stable_calls)

@@ -10,10 +10,8 @@ const MOST: usize = 15;
 pub fn table(flame: &Flame) -> String {
     let all = flame.all();
     let functions = flame.functions();
-    let mut text = format!(
-        "{:>7} {:>17} {:>17} {:>13}  function\n",
-        "share", "self", "with callees", "calls"
-    );
+    let mut text =
+        format!("{:>7} {:>17} {:>17} {:>13}  function\n", "share", "self", "with callees", "calls");
     for function in functions.iter().take(MOST) {
         let share = function.own as f64 / all.max(1) as f64 * 100.0;
         text += &format!(

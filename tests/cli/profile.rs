@@ -45,9 +45,8 @@ const USERS: &[&str] = &["--rows=500", "--batches=20", "--at=middle", "--engines
 #[test]
 fn a_profile_holds_what_a_run_measures() {
     let directory = tempfile::tempdir().unwrap();
-    let folded = |args: &[&str]| {
-        profile(&[args, &["--format=folded"], SMALL].concat(), directory.path())
-    };
+    let folded =
+        |args: &[&str]| profile(&[args, &["--format=folded"], SMALL].concat(), directory.path());
     let [counted, charged] = measured(USERS, "insert", "middle 20", "sqlite/delete");
     let found = folded(&[SQLITE]);
     assert_eq!(sum(&found), counted);

@@ -217,8 +217,7 @@ impl Live {
         let recorder = span.map(|span| Tree::of(&instance, &mut store).map(|it| (span, it)));
         let recorder = recorder.transpose()?.map(|(span, tree)| Recorder::new(span, tree));
         // Elsewhere than on Linux, pages that were written cannot be taken off a mapping.
-        let forgets =
-            rewritten.drops_segments || recorder.is_some() || !cfg!(target_os = "linux");
+        let forgets = rewritten.drops_segments || recorder.is_some() || !cfg!(target_os = "linux");
         store.data_mut().parts = Some(parts);
         store.data_mut().recorder = recorder;
         let mut live = Self { store, instance, parts, counted, pages_left, globals, forgets };

@@ -34,7 +34,8 @@ fn message(
     let values = candid_parser::parse_idl_args(arguments);
     if candid.is_empty() {
         // Nothing tells the types: those of the text are taken.
-        let methods = canister.module().map(|module| &module.info().methods[..]).unwrap_or_default();
+        let methods =
+            canister.module().map(|module| &module.info().methods[..]).unwrap_or_default();
         let Some(found) = methods.iter().find(|known| known.name == method) else {
             let names: Vec<&str> = methods.iter().map(|method| method.name.as_str()).collect();
             bail!("the canister has no method {method}; it has {}", names.join(", "));

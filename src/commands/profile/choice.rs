@@ -4,7 +4,7 @@
 //! is all that is neither letter nor digit; digits need not be grouped.
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use crate::cli::{ProfileArgs, Suite};
 use crate::commands::run::{Planned, plan};
@@ -115,9 +115,9 @@ fn planned(args: &ProfileArgs, suite: &str, section: &str) -> Result<Planned> {
     let mut words = vec!["stablebench".to_owned(), suite.to_owned()];
     let own = |option: &str| args.options.iter().any(|word| word.starts_with(option));
     if suite == users::NAME && !own("--sections") && !own("--as-published") {
-        let known = users::DESCRIPTIONS.iter().map(|(section, _)| *section);
-        let section = known
-            .map(Section::name)
+        let section = Section::value_variants()
+            .iter()
+            .map(|section| section.name())
             .find(|name| normal(name) == normal(section))
             .unwrap_or_else(|| Section::All.name());
         words.push(format!("--sections={section}"));
@@ -175,7 +175,9 @@ fn only(planned: Planned, place: &Place) -> Result<Planned> {
             let store = &mut plan.stores[0];
             store.cases = vec![store.cases.swap_remove(place.within)];
             if let Task::UpdateCapacity(_) | Task::QueryCapacity(_) = store.cases[0].task {
-                bail!("it is found by many messages of which none is the case; profile one of them");
+                bail!(
+                    "it is found by many messages of which none is the case; profile one of them"
+                );
             }
             plan.outline.columns = vec![store.setting.column()];
             plan.outline.stores = vec![store.key()];

@@ -115,7 +115,12 @@ fn command(args: &ProfileArgs) -> String {
         ("--rows", args.rows.map(|rows| rows.to_string())),
         ("--seed", args.seed.map(|seed| seed.to_string())),
         ("--wasm", args.wasm.as_deref().map(path)),
-        ("--call", args.call.as_ref().map(|words| words.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "))),
+        (
+            "--call",
+            args.call
+                .as_ref()
+                .map(|words| words.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" ")),
+        ),
         ("--state", args.state.as_deref().map(path)),
     ] {
         words.extend(value.map(|value| format!("{option} {value}")));

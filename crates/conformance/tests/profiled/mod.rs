@@ -16,9 +16,8 @@ impl Profiled {
 
 impl Target for Profiled {
     fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
-        let refused = |reject| {
-            Installed::Refused(Answer { outcome: Err(answered(reject)), cycles: None })
-        };
+        let refused =
+            |reject| Installed::Refused(Answer { outcome: Err(answered(reject)), cycles: None });
         let module = match self.0.compile(wasm) {
             Ok(module) => module,
             Err(reject) => return Ok(refused(reject)),

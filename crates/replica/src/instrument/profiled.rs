@@ -29,9 +29,6 @@ use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
 use crate::units::WASM_PAGE;
 
-/// Changes with anything that changes the profiled form and not the others.
-pub const VERSION: u32 = 1;
-
 /// Bytes of a node.
 pub const NODE: u32 = 40;
 /// Most nodes.

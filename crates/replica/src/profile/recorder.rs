@@ -34,9 +34,8 @@ impl Tree {
     /// If it is none of a profiled form.
     pub fn of<T: 'static>(instance: &Instance, store: &mut Store<T>) -> wasmtime::Result<Self> {
         let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
-        let memory = instance
-            .get_memory(&mut *store, export::TREE)
-            .ok_or_else(|| missing(export::TREE))?;
+        let memory =
+            instance.get_memory(&mut *store, export::TREE).ok_or_else(|| missing(export::TREE))?;
         let mut global =
             |name: &str| instance.get_global(&mut *store, name).ok_or_else(|| missing(name));
         Ok(Self {

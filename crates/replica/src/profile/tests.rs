@@ -112,8 +112,7 @@ fn every_way_of_leaving_a_function() {
             (drop (call $tail)) (drop (call $tail_indirect))
             (drop (call_indirect (type $number) (i32.const 1))))
         (func (export "canister_update run") (call $all)))"#);
-    let stacks: Vec<&str> =
-        found.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    let stacks: Vec<&str> = found.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
     let all = format!("{NAME};all");
     let expected = [
         // In place of who called it last.
@@ -223,11 +222,12 @@ fn a_span_that_was_not_read_is_an_error() {
         let error = canister.fork().profile_update(CALLER, "run", &[], span).unwrap_err();
         assert!(matches!(error, ProfileError::NotRead(number) if number == missing), "{error}");
     }
-    // Both readings are those of the first message alone.
-    let span = Span::Between { from: readings[0], to: readings[1] };
+    // What `trap` costs up to its first reading, and one that it does not come to.
+    let first = Instructions(1 + 2 * 5 + 1 + 1 + (1 + 1 + 1 + 5 + 1) + 200);
+    let span = Span::Between { from: first, to: wrong };
     let (execution, profile) = canister.profile_update(CALLER, "trap", &[], span).unwrap();
     assert!(execution.outcome.is_err());
-    assert_eq!(profile.instructions, execution.instructions - readings[0], "up to the trap");
+    assert_eq!(profile.instructions, execution.instructions - first, "up to the trap");
 }
 
 #[test]
@@ -302,8 +302,7 @@ fn slices_change_nothing() {
     let fill = found.nodes.iter().find(|node| found.frames[node.frame].name == "fill");
     let each = 1 + 3 + 100 + 1_000_000;
     assert_eq!(fill.unwrap().instructions, Instructions(4_500 * each));
-    let (execution, found) =
-        canister.profile_query(CALLER, "all", &[], Span::Message).unwrap();
+    let (execution, found) = canister.profile_query(CALLER, "all", &[], Span::Message).unwrap();
     let code = execution.outcome.unwrap_err().code;
     assert_eq!(code, ErrorCode::CanisterInstructionLimitExceeded);
     assert!(execution.instructions > execution.charge, "the last charge went past the limit");
@@ -379,8 +378,8 @@ fn profiled_messages_and_others_share_the_canister() {
         r#"(func (export "canister_inspect_message"))"#,
         r#"(func (export "canister_inspect_message") (call $accept))"#,
     );
-    let accepting = accepting
-        .replace("(module", r#"(module (import "ic0" "accept_message" (func $accept))"#);
+    let accepting =
+        accepting.replace("(module", r#"(module (import "ic0" "accept_message" (func $accept))"#);
     let mut mixed = install(&accepting);
     let mut normal = mixed.fork();
     for (number, is_profiled) in [true, false, false, true, true, false].into_iter().enumerate() {
