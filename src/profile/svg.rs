@@ -8,6 +8,9 @@ use super::folded::{difference, folded};
 use super::{Flame, Heading};
 use crate::report::number::{Factor, Grouped};
 
+/// Letters that a line above a picture has room for.
+const LINE: usize = 165;
+
 /// The flame graph.
 pub fn svg(flame: &Flame, heading: &Heading) -> Result<String> {
     let mut counted = format!("{} instructions", Grouped(flame.instructions));
@@ -33,7 +36,7 @@ pub fn svg_of_difference(before: &Flame, after: &Flame, heading: &Heading) -> Re
 fn draw(lines: &str, heading: &Heading, counted: &str) -> Result<String> {
     let mut options = Options::default();
     options.title = heading.title.clone();
-    options.subtitle = Some(format!("{counted} · {}", heading.command));
+    options.subtitle = Some(short(format!("{counted} · {}", heading.command)));
     options.count_name = "instructions".to_owned();
     // A function has one colour, in each picture.
     options.colors = Palette::Basic(BasicPalette::Hot);
@@ -43,4 +46,12 @@ fn draw(lines: &str, heading: &Heading, counted: &str) -> Result<String> {
     from_lines(&mut options, lines.lines(), &mut picture)
         .context("the flame graph cannot be drawn")?;
     String::from_utf8(picture).context("the flame graph is no text")
+}
+
+/// The line, cut where it would be wider than the picture.
+fn short(line: String) -> String {
+    match line.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }

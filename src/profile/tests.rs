@@ -133,5 +133,5 @@ fn the_firefox_profile_holds_all_instructions() {
     let weights = value["threads"][0]["samples"]["weight"].as_array().unwrap();
     let sum: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
     assert_eq!(sum as u64, flame.all());
-    assert_eq!(weights.len(), 3 + 5);
+    assert_eq!(weights.len(), 4 + 3);
 }

@@ -17,9 +17,10 @@ fn profile(args: &[&str], directory: &Path) -> String {
     stdout(&output)
 }
 
-/// Instructions of all lines of folded stacks.
-fn sum(folded: &str) -> u64 {
-    folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+/// Instructions of all lines of folded stacks, by the place of the number from the end.
+fn sum(folded: &str, place: usize) -> u64 {
+    let number = |line: &str| line.rsplit(' ').nth(place).unwrap().parse::<u64>().unwrap();
+    folded.lines().map(number).sum()
 }
 
 /// What a run of the suite measures: the counter, and the whole charge.
@@ -47,93 +48,90 @@ fn a_profile_holds_what_a_run_measures() {
     let directory = tempfile::tempdir().unwrap();
     let folded =
         |args: &[&str]| profile(&[args, &["--format=folded"], SMALL].concat(), directory.path());
-    let [counted, charged] = measured(USERS, "insert", "middle 20", "sqlite/delete");
-    let found = folded(&[SQLITE]);
-    assert_eq!(sum(&found), counted);
-    for name in [";sqlite3VdbeExec", ";ic0.stable64_write;[stable pages written] "] {
+    let [sqlite, charge] = measured(USERS, "insert", "middle 20", "sqlite/delete");
+    let [btree, _] = measured(USERS, "insert", "middle 20", "btree");
+    let found = folded(&[SQLITE, "--diff", BTREE]);
+    assert_eq!((sum(&found, 1), sum(&found, 0)), (sqlite, btree));
+    for name in [
+        ";sqlite3VdbeExec",
+        ";ic0.stable64_write;[stable pages written] ",
+        ";ic_stable_structures::btreemap::",
+    ] {
         assert!(found.contains(name), "{name}: {found}");
     }
-    assert!(!found.contains("[heap pages changed]"));
+    for name in ["[heap pages changed]", "_ZN", "func["] {
+        assert!(!found.contains(name), "{name}: {found}");
+    }
     let whole = folded(&[SQLITE, "--whole-message"]);
-    assert_eq!(sum(&whole), charged);
+    assert_eq!(sum(&whole, 0), charge);
     assert!(whole.starts_with("[heap pages changed] "), "{whole}");
-
-    let [counted, _] = measured(USERS, "insert", "middle 20", "btree");
-    let found = folded(&[BTREE]);
-    assert_eq!(sum(&found), counted);
-    let rust = found.lines().filter(|line| line.contains("ic_stable_structures::")).count();
-    assert!(rust > 10, "{found}");
-    assert!(!found.contains("_ZN") && !found.contains("func["), "{found}");
 }
 
-/// Steps of lanes: in forks, and kept ones after others.
+/// In a fork, and kept after others; and the picture of a difference.
 #[test]
 fn steps_of_lanes_have_profiles() {
     let directory = tempfile::tempdir().unwrap();
-    for (suite, options, [section, name, column]) in [
-        (
-            "vfs",
-            &["--rows=300", "--sizes=100", "--sections=reads"][..],
-            ["reads", "point read 100, warm", "sqlite-vfs"],
-        ),
-        (
-            "db-bench",
-            &["--num=300", "--benchmarks=fillseq,fillrandom,readrandom"],
-            ["benchmarks", "readrandom", "sqlite/without-rowid"],
-        ),
-        (
-            "db-bench",
-            &["--num=300", "--benchmarks=fillseq,fillrandom"],
-            ["benchmarks", "fillrandom", "btree"],
-        ),
-    ] {
-        let case = [suite, section, name, column].join("/");
-        let args = [&[case.as_str(), "--format=folded", "--"], options].concat();
-        let found = sum(&profile(&args, directory.path()));
-        let [counted, _] = measured(&[&["run", suite], options].concat(), section, name, column);
-        assert_eq!(found, counted, "{case}");
+    let options = ["--rows=300", "--sizes=100", "--sections=reads"];
+    let case = "vfs/reads/point-read-100-warm/sqlite-vfs";
+    let found =
+        profile(&[&[case, "--format=folded", "--"], &options[..]].concat(), directory.path());
+    let suite = [&["run", "vfs"], &options[..]].concat();
+    let [counted, _] = measured(&suite, "reads", "point read 100, warm", "sqlite-vfs");
+    assert_eq!(sum(&found, 0), counted);
+
+    let options = ["--num=300", "--benchmarks=fillseq,fillrandom,readrandom"];
+    let cases = [
+        "db-bench/benchmarks/readrandom/sqlite/without-rowid",
+        "--diff",
+        "db-bench/benchmarks/fillrandom/btree",
+        "-o",
+        "difference.svg",
+        "--",
+    ];
+    let told = profile(&[&cases, &options[..]].concat(), directory.path());
+    assert!(told.contains("× the instructions"), "{told}");
+    let picture = std::fs::read_to_string(directory.path().join("difference.svg")).unwrap();
+    is_well_formed(&picture);
+    let suite = [&["run", "db-bench"], &options[..]].concat();
+    for (name, column, side) in
+        [("readrandom", "sqlite/without-rowid", "before"), ("fillrandom", "btree", "after")]
+    {
+        let [counted, _] = measured(&suite, "benchmarks", name, column);
+        let (front, _) = picture.split_once(side).unwrap();
+        let number = front.rsplit(['>', ',']).next().unwrap().replace(" instructions", "");
+        assert_eq!(number.replace(' ', ""), counted.to_string(), "{name}");
     }
 }
 
 #[test]
 fn every_form_of_a_profile() {
     let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
     let saved = |out: &str, more: &[&str]| {
-        let args = [&[SQLITE, "-o", out], more, SMALL].concat();
+        shelf(directory.path());
+        let args = [&["--wasm", "shelf.wasm", "--call", "fill", "-o", out], more].concat();
         let told = profile(&args, directory.path());
-        (told, std::fs::read_to_string(at(out)).unwrap())
+        (told, std::fs::read_to_string(directory.path().join(out)).unwrap())
     };
     let (told, picture) = saved("flame.svg", &[]);
-    assert!(told.contains("middle 20/sqlite/delete\n") && told.contains("share"), "{told}");
-    assert!(told.contains("sqlite3") && told.contains("100.0 %"), "{told}");
+    assert!(told.starts_with("fill of shelf.wasm\n") && told.contains("100.0 %"), "{told}");
     is_well_formed(&picture);
-    for part in ["middle 20/sqlite/delete", "instructions · stablebench profile", "--batches=20"] {
+    for part in
+        ["fill of shelf.wasm", "stablebench profile --wasm shelf.wasm --call fill", "shelf::put"]
+    {
         assert!(picture.contains(part), "{part}: {picture}");
     }
     let (_, text) = saved("profile.json", &[]);
     let json: Value = serde_json::from_str(&text).unwrap();
-    let nodes = json["nodes"].as_array().unwrap();
+    let all: u64 =
+        ["instructions", "heap_pages"].iter().map(|key| json[key].as_u64().unwrap()).sum();
     let of = |node: &Value| node["self"].as_u64().unwrap();
-    assert_eq!(nodes.iter().map(of).sum::<u64>(), json["instructions"].as_u64().unwrap());
+    assert_eq!(json["nodes"].as_array().unwrap().iter().map(of).sum::<u64>(), all);
     let (_, folded) = saved("stacks.txt", &[]);
-    assert_eq!(sum(&folded), json["instructions"].as_u64().unwrap());
+    assert_eq!(sum(&folded, 0), all);
     let (_, firefox) = saved("profile.firefox", &["--format=firefox"]);
     let firefox: Value = serde_json::from_str(&firefox).unwrap();
     let weights = firefox["threads"][0]["samples"]["weight"].as_array().unwrap();
-    let weights: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
-    assert_eq!(weights as u64, sum(&folded));
-
-    let (told, picture) = saved("difference.svg", &["--diff", BTREE]);
-    assert!(told.contains("× the instructions"), "{told}");
-    is_well_formed(&picture);
-    assert!(picture.contains("instructions before, "), "{picture}");
-    let (_, both) = saved("difference.folded", &["--diff", BTREE]);
-    let side = |line: &str, side: usize| -> u64 {
-        line.rsplitn(3, ' ').nth(side).unwrap().parse().unwrap()
-    };
-    assert_eq!(both.lines().map(|line| side(line, 1)).sum::<u64>(), sum(&folded));
-    assert!(both.lines().any(|line| side(line, 0) > 0 && side(line, 1) == 0), "{both}");
+    assert_eq!(weights.iter().map(|weight| weight.as_u64().unwrap()).sum::<u64>(), all);
 }
 
 /// Every element that begins ends, in order.
@@ -170,10 +168,14 @@ const WAT: &str = r#"(module
         (call $append (i32.const 0) (i32.const 4)) (call $reply))
     (func (export "canister_query trap") (call $fill) unreachable))"#;
 
+fn shelf(directory: &Path) {
+    std::fs::write(directory.join("shelf.wasm"), wat::parse_str(WAT).unwrap()).unwrap();
+}
+
 #[test]
 fn any_canister_has_profiles() {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("shelf.wasm"), wat::parse_str(WAT).unwrap()).unwrap();
+    shelf(directory.path());
     let call = |words: &[&str]| {
         stablebench(&[&["profile", "--wasm", "shelf.wasm"], words].concat(), directory.path())
     };
@@ -204,7 +206,7 @@ fn what_has_no_profile_is_refused_before_anything_is_measured() {
         &[SQLITE, "--rows=500", "--", "--batch=20"],
         &["db-bench/benchmarks/fillseq/btree", "--rows=5"],
         &[SQLITE, "-o", "flame.png"],
-        &["users/insert/end-1/btree", "-o", "missing/flame.svg"],
+        &["users/insert/end-1/btree", "-o", "file/flame.svg"],
         &["users/insert/end-1/btree", "--diff", "nothing"],
         &["users/insert/end-1/btree", "--diff", "users/insert/end-10/btree", "--format=json"],
         &["--list", "users/nothing"],

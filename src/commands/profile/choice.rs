@@ -198,28 +198,29 @@ fn only(planned: Planned, place: &Place) -> Result<Planned> {
     })
 }
 
-/// The lane up to a step, whose steps before are not measured.
+/// The lane up to a step. Those before it are done too, what they leave is what it finds,
+/// but are not measured.
 fn cut(mut lane: Lane, last: usize) -> Lane {
     lane.steps.truncate(last + 1);
-    if lane.populated > last {
-        // What comes before a new beginning is of no use.
-        let anew = lane.steps.iter().rposition(|step| step.anew).unwrap_or(0);
-        lane.steps.drain(..anew);
-        lane.populated = lane.steps.len();
-    }
     let populated = lane.populated;
+    // What is measured is no part of what can be taken from the cache.
+    let measured = populated > last;
     let mut kept = Vec::new();
-    let count = lane.steps.len();
     for (at, mut step) in lane.steps.into_iter().enumerate() {
-        if at + 1 == count {
+        if at == last {
             (step.phases, step.inspected) = (false, false);
         } else if step.forked {
-            lane.populated -= usize::from(at < populated);
             continue;
-        } else if at >= populated || lane.populated == count {
+        } else if at >= populated || measured {
             step.case = None;
         }
         kept.push(step);
+        if at + 1 == populated {
+            lane.populated = kept.len();
+        }
+    }
+    if measured {
+        lane.populated = kept.len();
     }
     lane.steps = kept;
     lane

@@ -67,11 +67,11 @@ fn lists_begin_with_what_was_typed() {
 fn options_are_the_suites() {
     let case = "users/insert/end-500/btree";
     assert!(chosen(&[case]).is_err());
-    let found = chosen(&[case, "--rows=100", "--seed=7", "--", "--batches=500"]).unwrap();
+    let found = chosen(&[case, "--rows=2000", "--seed=7", "--", "--batches=500"]).unwrap();
     let Planned::Users(plan) = found.planned else {
         panic!("it is of the users suite");
     };
-    assert_eq!((plan.stores[0].rows, plan.outline.seed), (100, 7));
+    assert_eq!((plan.stores[0].rows, plan.outline.seed), (2_000, 7));
     assert_eq!((plan.stores.len(), plan.stores[0].cases.len()), (1, 1));
     let error = chosen(&["db-bench/benchmarks/fillseq/btree", "--rows=100"]).err().unwrap();
     assert!(format!("{error:#}").contains("--rows"), "{error:#}");
@@ -83,8 +83,8 @@ fn a_lane_ends_with_the_case() {
         // In a fork of what four steps have made.
         (&["keys", "", ""][..], None),
         (&["vfs", "", ""], None),
-        // After what it needs, and nothing from before the new beginning.
-        (&["db-bench", "fillrandom", "sqlite/with-rowid"], Some(2)),
+        // After all that was done before it: three benchmarks, each made ready for.
+        (&["db-bench", "fillrandom", "sqlite/with-rowid"], Some(1 + 2 * 4)),
     ] {
         let [suite, name, column] = words else { unreachable!() };
         let planned = planned(&args(&["--list"]), suite, "").unwrap();
