@@ -62,14 +62,8 @@ fn generated_random() {
 /// What a replica answered, a profiled message answers too.
 #[test]
 fn profiled_messages() {
-    let folder = tempfile::tempdir().unwrap();
-    let short = folder.path().join("modules.json");
-    let mut cases = read(&recorded("modules.json")).unwrap();
-    // Those take their time, and profiles have such of their own.
-    cases.retain(|case| case.group != "limits");
-    write(&short, &cases).unwrap();
-    let short = short.to_str().unwrap();
-    for (file, calls) in [(short, 57), ("random.json.gz", 80), ("calls.json.gz", 88)] {
+    // `modules.json` takes its time, and is about operators.
+    for (file, calls) in [("random.json.gz", 80), ("calls.json.gz", 88)] {
         check_on(&mut profiled::Profiled::new(), file, calls);
     }
 }
