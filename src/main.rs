@@ -3,7 +3,8 @@
 //! ```text
 //!   cli → commands → suites → runner → replica
 //!                                ├──→ cache
-//!                                └──→ results → compare → report
+//!                                ├──→ results → compare → report
+//!                                └──→ profile
 //! ```
 
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ mod cli;
 mod commands;
 mod compare;
 mod interrupt;
+mod profile;
 mod progress;
 mod replica;
 mod report;

@@ -116,6 +116,19 @@ Examples:
   The published figures:
     stablebench report published:users";
 
+/// Of `profile`.
+pub const PROFILE: &str = "\
+Examples:
+  A flame graph of 1 000 rows into SQLite, among 100 000:
+    stablebench profile users/insert/middle-1000/sqlite/delete --rows 100000 -o flame.svg
+  What WAL does otherwise:
+    stablebench profile users/insert/end-1/sqlite/persist --diff users/insert/end-1/sqlite/wal \
+-o difference.svg
+  The cases that there are:
+    stablebench profile --list users/insert
+  A call of a canister of your own:
+    stablebench profile --wasm my_canister.wasm --call greet '(\"world\")' -o flame.svg";
+
 /// Of `call`.
 pub const CALL: &str = "\
 Examples:

@@ -7,6 +7,7 @@ mod db_bench;
 mod examples;
 mod keys;
 mod output;
+mod profile;
 mod run;
 mod sysbench;
 mod users;
@@ -28,6 +29,7 @@ pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
+pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
@@ -103,6 +105,13 @@ pub enum Command {
     /// Print saved results once more.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
+    /// Show where the instructions of a measured case go, function by function.
+    ///
+    /// The case is measured as its suite does it, on the embedded replica, and executed once
+    /// more with every function told apart. All instructions together are what was measured,
+    /// exactly.
+    #[command(after_help = examples::PROFILE)]
+    Profile(Box<ProfileArgs>),
     /// Call a method of a canister on the embedded replica.
     #[command(after_help = examples::CALL)]
     Call(CallArgs),

@@ -13,13 +13,15 @@ use super::Output;
 use super::replica::embedded;
 use crate::canisters::{self, Built, Source};
 use crate::cli::CallArgs;
+use crate::progress::Progress;
 use crate::replica::embedded::{Embedded, cycles, inside};
 use crate::report::number::Grouped;
 
 /// Calls a method and prints the reply and what it cost.
 pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let (replica, _) = embedded(&args.replica, &output.progress)?;
-    let (mut canister, candid) = prepare(args, &replica, output)?;
+    let (mut canister, candid) =
+        prepare(&args.canister, args.state.as_deref(), &replica, &output.progress)?;
     let (env, function) = signature(&candid, &args.method)?;
     let argument = candid_parser::parse_idl_args(&args.arguments)
         .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
@@ -49,13 +51,18 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     Ok(())
 }
 
-fn argument_types(function: &Function) -> Vec<Type> {
+pub fn argument_types(function: &Function) -> Vec<Type> {
     function.args.clone()
 }
 
 /// The canister to call, and its interface.
-fn prepare(args: &CallArgs, replica: &Embedded, output: &Output) -> Result<(Canister, String)> {
-    if let Some(path) = &args.state {
+pub fn prepare(
+    name: &str,
+    state: Option<&Path>,
+    replica: &Embedded,
+    progress: &Progress,
+) -> Result<(Canister, String)> {
+    if let Some(path) = state {
         let canister = replica
             .inner()
             .load(path)
@@ -64,26 +71,20 @@ fn prepare(args: &CallArgs, replica: &Embedded, output: &Output) -> Result<(Cani
         let candid = canisters::candid_of(&wasm).unwrap_or_default();
         return Ok((canister, candid));
     }
-    let built = match Source::named(&args.canister) {
-        Some(source) => canisters::build(source, &output.progress)?,
-        None if Path::new(&args.canister).is_file() => Built::read(Path::new(&args.canister))?,
+    let built = match Source::named(name) {
+        Some(source) => canisters::build(source, progress)?,
+        None if Path::new(name).is_file() => Built::read(Path::new(name))?,
         None => bail!(
-            "no canister {}; there is {}, or give the path of a wasm file",
-            args.canister,
+            "no canister {name}; there is {}, or give the path of a wasm file",
             canisters::SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ")
         ),
     };
-    let module = replica.inner().compile(&built.wasm).context("the module was refused")?;
-    let mut canister = replica.inner().create_canister()?;
-    canister
-        .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
-        .outcome
-        .context("installing failed")?;
+    let canister = replica.installed(&built.wasm)?;
     Ok((canister, built.candid))
 }
 
 /// The type of a method.
-fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
+pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
     if candid.is_empty() {
         bail!("the module has no candid:service metadata, so {method} cannot be called in Candid");
     }

@@ -5,6 +5,7 @@ mod cache;
 mod call;
 mod ceilings;
 mod compare;
+mod profile;
 mod readme;
 mod replica;
 mod report;
@@ -48,6 +49,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Profile(args)) => done(profile::run(&args, &output)),
         Some(Command::Call(call)) => done(call::call(&call, &output)),
         Some(Command::Build(build)) => {
             let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);

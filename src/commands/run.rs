@@ -24,15 +24,10 @@ use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users, vfs};
 
 /// Runs a suite and prints what it found.
 pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
-    let (args, planned) = match suite {
-        Suite::Users(args) => (&args.run, Planned::Users(users::Plan::new(args)?)),
-        Suite::DbBench(args) => (&args.run, Planned::Lanes(db_bench::plan(args)?)),
-        Suite::Keys(args) => (&args.run, Planned::Lanes(keys::plan(args)?)),
-        Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
-        Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
-        Suite::Vfs(args) => (&args.run, Planned::Lanes(vfs::plan(args)?)),
-        Suite::All(args) => return super::all::all(args, output),
-    };
+    if let Suite::All(args) = suite {
+        return super::all::all(args, output);
+    }
+    let (args, planned) = plan(suite)?;
     if args.list {
         print(&planned.list())?;
         return Ok(ExitCode::SUCCESS);
@@ -44,14 +39,27 @@ pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
     }
 }
 
+/// What the arguments of a suite mean.
+pub fn plan(suite: &Suite) -> Result<(&RunArgs, Planned)> {
+    Ok(match suite {
+        Suite::Users(args) => (&args.run, Planned::Users(users::Plan::new(args)?)),
+        Suite::DbBench(args) => (&args.run, Planned::Lanes(db_bench::plan(args)?)),
+        Suite::Keys(args) => (&args.run, Planned::Lanes(keys::plan(args)?)),
+        Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
+        Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
+        Suite::Vfs(args) => (&args.run, Planned::Lanes(vfs::plan(args)?)),
+        Suite::All(_) => bail!("all suites have no plan together"),
+    })
+}
+
 /// What a suite is going to measure.
-enum Planned {
+pub enum Planned {
     Users(users::Plan),
     Lanes(lane::Plan),
 }
 
 impl Planned {
-    fn outline(&self) -> &Outline {
+    pub fn outline(&self) -> &Outline {
         match self {
             Self::Users(plan) => &plan.outline,
             Self::Lanes(plan) => &plan.outline,
@@ -78,7 +86,7 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     if args.resume {
         results = resumed(&out, results, progress)?;
     }
-    let runner = Runner::new(&*replica, &built, outline, progress, &out, results)?
+    let runner = Runner::new(&*replica, &built, outline, progress, Some(&out), results)?
         .with_cache(cache.as_ref());
     let jobs = usize::try_from(args.jobs).unwrap_or(1);
     let ran = match planned {
@@ -106,14 +114,14 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
 }
 
 /// The canisters of the columns, built.
-fn needed(outline: &Outline, progress: &Progress) -> Result<Vec<Built>> {
+pub fn needed(outline: &Outline, progress: &Progress) -> Result<Vec<Built>> {
     let needed =
         |source: &&Source| outline.columns.iter().any(|column| column.canister == source.name);
     SOURCES.iter().filter(needed).map(|source| canisters::build(*source, progress)).collect()
 }
 
 /// Results without cases.
-fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Results {
+pub fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Results {
     let canister = |built: &Built| CanisterInfo {
         name: built.name.clone(),
         sha256: format!("{:x}", Sha256::digest(&built.wasm)),

@@ -35,6 +35,37 @@ impl Embedded {
     pub fn inner(&self) -> &stablebench_replica::Replica {
         &self.0
     }
+
+    /// A canister with that module, installed with no Candid arguments.
+    pub fn installed(&self, wasm: &[u8]) -> Result<stablebench_replica::Canister> {
+        let module = self.0.compile(wasm).context("the module was refused")?;
+        let mut canister = self.0.create_canister()?;
+        canister
+            .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
+            .outcome
+            .context("installing failed")?;
+        Ok(canister)
+    }
+
+    /// A canister with that module as it was saved, and the note; nothing where there is no
+    /// such file.
+    pub fn loaded(
+        &self,
+        wasm: &[u8],
+        path: &Path,
+        trust: Trust,
+    ) -> Result<Option<(stablebench_replica::Canister, String)>> {
+        let module = self.0.compile(wasm).context("the module was refused")?;
+        let loaded = match trust {
+            Trust::Stamp => self.0.load_stamped(path, &module),
+            Trust::Nothing => self.0.load_checked(path, &module),
+        };
+        match loaded {
+            Ok(loaded) => Ok(Some(loaded)),
+            Err(LoadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 impl Replica for Embedded {
@@ -47,13 +78,7 @@ impl Replica for Embedded {
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        let module = self.0.compile(wasm).context("the module was refused")?;
-        let mut canister = self.0.create_canister()?;
-        canister
-            .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
-            .outcome
-            .context("installing failed")?;
-        Ok(Box::new(canister))
+        Ok(Box::new(self.installed(wasm)?))
     }
 
     fn load(
@@ -62,16 +87,8 @@ impl Replica for Embedded {
         path: &Path,
         trust: Trust,
     ) -> Result<Option<(Box<dyn Canister>, String)>> {
-        let module = self.0.compile(wasm).context("the module was refused")?;
-        let loaded = match trust {
-            Trust::Stamp => self.0.load_stamped(path, &module),
-            Trust::Nothing => self.0.load_checked(path, &module),
-        };
-        match loaded {
-            Ok((canister, note)) => Ok(Some((Box::new(canister), note))),
-            Err(LoadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let loaded = self.loaded(wasm, path, trust)?;
+        Ok(loaded.map(|(canister, note)| (Box::new(canister) as Box<dyn Canister>, note)))
     }
 }
 
@@ -137,7 +154,8 @@ impl Messages for Fork<'_> {
     }
 }
 
-fn answer(execution: Execution) -> Answer {
+/// What a message on the embedded replica was answered with.
+pub fn answer(execution: Execution) -> Answer {
     let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
     Answer { outcome: execution.outcome.map_err(reject), cost }
 }

@@ -66,6 +66,11 @@ pub trait Messages: Send {
     /// Sends an update and waits for its answer.
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
 
+    /// Sends an update whose work is a measurement, for those who look into such.
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.update(method, argument)
+    }
+
     /// Asks a query.
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
 
@@ -88,6 +93,10 @@ pub trait Messages: Send {
 impl<M: Messages + ?Sized> Messages for Box<M> {
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         (**self).update(method, argument)
+    }
+
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        (**self).measure(method, argument)
     }
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
@@ -188,6 +197,19 @@ where
     T: CandidType + DeserializeOwned,
 {
     let answer = canister.update(method, &encode_args(arguments)?)?;
+    Ok((decode(method, answer.outcome)?, answer.cost))
+}
+
+/// Calls an update that answers likewise, and whose work is a measurement.
+pub fn measure<T>(
+    canister: &mut dyn Messages,
+    method: &str,
+    arguments: impl ArgumentEncoder,
+) -> Result<(T, Cost)>
+where
+    T: CandidType + DeserializeOwned,
+{
+    let answer = canister.measure(method, &encode_args(arguments)?)?;
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 

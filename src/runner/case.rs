@@ -8,7 +8,7 @@ use super::content::Known;
 use super::spread::spread;
 use super::store::Populated;
 use crate::interrupt;
-use crate::replica::{Cost, Inside, Messages, StableCalls, query_cost, update};
+use crate::replica::{Cost, Inside, Messages, StableCalls, measure, query_cost, update};
 use crate::results::{Detail, Measured, State};
 use crate::suites::users::content::{Content, rows_of};
 use crate::suites::users::task::{self, Task, narrowed, selection};
@@ -156,7 +156,7 @@ pub(super) fn send(
 ) -> Result<(Worked, Cost)> {
     let work = Work { engine, operation, transaction, each };
     match sent {
-        Sent::Update => update(canister, "work", (work,)),
+        Sent::Update => measure(canister, "work", (work,)),
         Sent::Query => query_cost(canister, "look", (work,)),
     }
 }

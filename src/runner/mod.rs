@@ -49,7 +49,8 @@ pub struct Runner<'a> {
     canisters: &'a [Built],
     outline: &'a Outline,
     progress: &'a Progress,
-    out: &'a Path,
+    /// Where the results are saved; nowhere where they are not kept.
+    out: Option<&'a Path>,
     cache: Option<&'a Cache>,
     found: Mutex<Found>,
     /// Places of cases in the tables: section, name, column.
@@ -71,7 +72,7 @@ impl<'a> Runner<'a> {
         canisters: &'a [Built],
         outline: &'a Outline,
         progress: &'a Progress,
-        out: &'a Path,
+        out: Option<&'a Path>,
         mut results: Results,
     ) -> Result<Self> {
         let mut max_rows = u64::MAX;
@@ -190,14 +191,18 @@ impl<'a> Runner<'a> {
         let mut found = lock(&self.found);
         change(&mut found.results);
         if found.saved.is_none_or(|saved| saved.elapsed() >= SAVE_EVERY) {
-            found.results.save(self.out)?;
+            self.write(&found.results)?;
             found.saved = Some(Instant::now());
         }
         Ok(())
     }
 
     fn save(&self) -> Result<()> {
-        lock(&self.found).results.save(self.out)
+        self.write(&lock(&self.found).results)
+    }
+
+    fn write(&self, results: &Results) -> Result<()> {
+        self.out.map_or(Ok(()), |out| results.save(out))
     }
 }
 

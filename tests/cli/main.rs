@@ -59,6 +59,7 @@ mod cache;
 mod cuckoo;
 mod db_bench;
 mod keys;
+mod profile;
 mod suites;
 mod sysbench;
 mod users;

@@ -4,15 +4,21 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stablebench_conformance::{Embedded, Outcome, hold, read, write};
+use stablebench_conformance::{Embedded, Outcome, Target, hold, read, write};
+
+mod profiled;
 
 fn recorded(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file)
 }
 
 fn check(file: &str, calls: usize) {
+    check_on(&mut Embedded::new().unwrap(), file, calls);
+}
+
+fn check_on(target: &mut dyn Target, file: &str, calls: usize) {
     let mut outcome = Outcome::default();
-    hold(&mut Embedded::new().unwrap(), &recorded(file), &mut outcome, |_| {}).unwrap();
+    hold(target, &recorded(file), &mut outcome, |_| {}).unwrap();
     let listed: Vec<String> = outcome.differences.iter().map(ToString::to_string).collect();
     assert!(listed.is_empty(), "{}", listed.join("\n"));
     assert_eq!(outcome.passed, calls, "the file holds as many calls");
@@ -51,6 +57,15 @@ fn generated_modules() {
 #[test]
 fn generated_random() {
     check("generated-random.json.gz", 300);
+}
+
+/// What a replica answered, a profiled message answers too.
+#[test]
+fn profiled_messages() {
+    // `modules.json` takes its time, and is about operators.
+    for (file, calls) in [("random.json.gz", 80), ("calls.json.gz", 88)] {
+        check_on(&mut profiled::Profiled::new(), file, calls);
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! What does counting instructions cost?
+//! What does counting instructions cost, and what does telling functions apart?
 //!
-//! The same module is compiled by the same optimiser with its charges and without; the loop
-//! is compiled natively too. Each sample runs the same message on a fork of the same canister,
+//! The same module is compiled by the same optimiser with its charges, without, and in the
+//! form for profiles; the loop is compiled natively too. Each sample runs the same message on a fork of the same canister,
 //! memory and files included, so that only the charges differ.
 
 mod support;
 
 use divan::{Bencher, black_box};
-use stablebench_replica::{Canister, Module};
+use stablebench_replica::{Canister, Module, Principal, Span};
 use support::{install, on_a_large_stack, replica, update, users, wat};
 
 fn main() {
@@ -95,4 +95,29 @@ fn sqlite_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
 fn map_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
     let canister = install(users_module(metering));
     messages(bencher, canister, |canister| drop(users::add(canister, "add_users_btree", 0, ROWS)));
+}
+
+/// The message is executed once before, so that compiling is no part of it.
+fn profiles(bencher: Bencher<'_, '_>, canister: Canister, method: &str) {
+    let profiled = |canister: &mut Canister| {
+        let argument = users::rows(0, ROWS);
+        let caller = Principal::anonymous();
+        let (execution, profile) =
+            canister.profile_update(caller, method, &argument, Span::Message).unwrap();
+        assert_eq!(profile.instructions, execution.instructions);
+    };
+    profiled(&mut canister.fork());
+    messages(bencher, canister, profiled);
+}
+
+/// The rows of `sqlite_inserts`, profiled.
+#[divan::bench(sample_count = 20)]
+fn sqlite_inserts_profiled(bencher: Bencher<'_, '_>) {
+    profiles(bencher, users::with_table(users::metered()), "add_users_sqlite");
+}
+
+/// The rows of `map_inserts`, profiled.
+#[divan::bench(sample_count = 10)]
+fn map_inserts_profiled(bencher: Bencher<'_, '_>) {
+    profiles(bencher, install(users::metered()), "add_users_btree");
 }

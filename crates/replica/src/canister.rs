@@ -12,8 +12,10 @@ use crate::fault::Fault;
 use crate::limits;
 use crate::live::Spare;
 use crate::module::Module;
+use crate::profile::recorder::Recorded;
+use crate::profile::{Profile, ProfileError, Span};
 use crate::reject::{ErrorCode, Reject};
-use crate::run::{Place, Run, run};
+use crate::run::{Place, Run, run, run_profiled};
 use crate::state::State;
 use crate::system_api::message::{Answer, Message, Mode};
 use crate::system_api::names::AddressWidth;
@@ -141,6 +143,16 @@ impl Canister {
         method: &str,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
+        self.update_by(caller, method, argument, run)
+    }
+
+    fn update_by(
+        &mut self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+        run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
+    ) -> Result<Execution, HostError> {
         let began = now();
         let (id, induction) = (self.id(), cycles::induction(method, argument));
         let Some(module) = self.module.clone() else {
@@ -204,7 +216,7 @@ impl Canister {
         method: &str,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        self.ask(caller, method, argument, false)
+        self.ask(caller, method, argument, false, run)
     }
 
     /// Calls a method as a query that goes through most of what the canister holds.
@@ -225,7 +237,73 @@ impl Canister {
         method: &str,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        self.ask(caller, method, argument, true)
+        self.ask(caller, method, argument, true, run)
+    }
+
+    /// Calls a method as [`Canister::update`] does, and tells where the instructions of the
+    /// message go, or of a span of it. The profile of a message that fails goes up to there;
+    /// that of one that never began is empty.
+    ///
+    /// What the message does, answers and costs is the same. One that fails for its stack is
+    /// the exception, on whose depth compiled code decides.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left, or the canister did not read its counter where the span
+    /// begins or ends.
+    pub fn profile_update(
+        &mut self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+        span: Span,
+    ) -> Result<(Execution, Profile), ProfileError> {
+        let mut recorded = Ok(Recorded::default());
+        let execution =
+            self.update_by(caller, method, argument, |place, message, export, total| {
+                let (run, tree) = run_profiled(place, message, export, total, span)?;
+                recorded = tree;
+                Ok(run)
+            })?;
+        self.profile(execution, recorded?, span)
+    }
+
+    /// Calls a method as [`Canister::query`] does, and tells where its instructions go.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Canister::profile_update`].
+    pub fn profile_query(
+        &self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+        span: Span,
+    ) -> Result<(Execution, Profile), ProfileError> {
+        let mut recorded = Ok(Recorded::default());
+        let execution =
+            self.ask(caller, method, argument, false, |place, message, export, total| {
+                let (run, tree) = run_profiled(place, message, export, total, span)?;
+                recorded = tree;
+                Ok(run)
+            })?;
+        self.profile(execution, recorded?, span)
+    }
+
+    fn profile(
+        &self,
+        execution: Execution,
+        recorded: Recorded,
+        span: Span,
+    ) -> Result<(Execution, Profile), ProfileError> {
+        let profiled = self.module.as_ref().and_then(|module| module.profiled().ok());
+        let Some(profiled) = profiled.filter(|_| !recorded.is_empty()) else {
+            return Ok((execution, Profile::default()));
+        };
+        let pages = execution.charge.get().saturating_sub(execution.instructions.get());
+        let pages = if span == Span::Message { pages } else { 0 };
+        let profile = recorded.named(&profiled.names, Instructions(pages));
+        Ok((execution, profile))
     }
 
     fn ask(
@@ -234,6 +312,7 @@ impl Canister {
         method: &str,
         argument: &[u8],
         copies_ahead: bool,
+        run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
         let began = now();
         let id = self.id();

@@ -37,6 +37,7 @@
 //! | `memory` | heaps and stable memories, copied only where written |
 //! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
+//! | `profile` | where the instructions of a message go, by function |
 //! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
 //! | `limits`, `cycles` | limits and prices |
@@ -56,6 +57,7 @@ mod limits;
 mod live;
 mod memory;
 mod module;
+mod profile;
 mod reject;
 mod replica;
 mod run;
@@ -73,6 +75,7 @@ pub use difference::Difference;
 pub use execution::{CallCount, Execution, MemoryUse, StableCalls, SystemCalls};
 pub use ic_principal::Principal;
 pub use module::Module;
+pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
 pub use saved::{LoadError, STATE_STAMP, saved_note};

@@ -21,16 +21,19 @@ use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder,
 
 use crate::engine::{GUARD, RESERVED};
 use crate::execution::{CallCount, SystemCalls};
+use crate::instrument::profiled;
 use crate::limits;
 use crate::memory::pages::{Pages, push};
 use crate::memory::{Mapping, PAGE, Shown, copy_ahead, discard, prepare, written_pages};
 use crate::module::Module;
+use crate::profile::recorder::{Recorded, Recorder, Tree};
+use crate::profile::{ProfileError, Span};
 use crate::state::{GlobalValue, State};
 use crate::system_api::host::{Host, Parts};
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::system_api::slices::Slices;
-use crate::units::{Bytes, OS_PAGE};
+use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
 
 /// Largest heap that is copied before a message runs, whether or not it is used.
 const MOST_COPIED_AHEAD: usize = 512 << 20;
@@ -143,6 +146,32 @@ impl Live {
         message: Message,
         slices: Slices,
     ) -> Result<Self, Failure> {
+        Self::make(module, ready, state, message, slices, None)
+    }
+
+    /// Instantiates the profiled form of the module on the state, for one message.
+    ///
+    /// # Errors
+    ///
+    /// As [`Live::new`].
+    pub fn profiled(
+        module: &Module,
+        state: &State,
+        message: Message,
+        slices: Slices,
+        span: Span,
+    ) -> Result<Self, Failure> {
+        Self::make(module, &module.profiled()?.ready, state, message, slices, Some(span))
+    }
+
+    fn make(
+        module: &Module,
+        ready: &InstancePre<Host>,
+        state: &State,
+        message: Message,
+        slices: Slices,
+        span: Option<Span>,
+    ) -> Result<Self, Failure> {
         let rewritten = module.rewritten();
         let stable_max = Bytes::from(limits::MAX_STABLE).get();
         let host = Host {
@@ -157,10 +186,12 @@ impl Live {
                 .table_elements(limits::MAX_TABLE_ELEMENTS)
                 .build(),
             parts: None,
+            recorder: None,
         };
         let mut store = Store::new(ready.module().engine(), host);
         store.limiter(|host| &mut host.limits);
-        prepare(map(state, rewritten.address_width)?);
+        let tree = span.map(|_| tree_memory()).transpose()?;
+        prepare(map(state, rewritten.address_width)?.into_iter().chain(tree));
         let instance = ready.instantiate(&mut store)?;
 
         let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
@@ -183,9 +214,12 @@ impl Live {
             .iter()
             .map(|(index, _)| global(&format!("global {index}")))
             .collect::<Result<_, _>>()?;
-        store.data_mut().parts = Some(parts);
+        let recorder = span.map(|span| Tree::of(&instance, &mut store).map(|it| (span, it)));
+        let recorder = recorder.transpose()?.map(|(span, tree)| Recorder::new(span, tree));
         // Elsewhere than on Linux, pages that were written cannot be taken off a mapping.
-        let forgets = rewritten.drops_segments || !cfg!(target_os = "linux");
+        let forgets = rewritten.drops_segments || recorder.is_some() || !cfg!(target_os = "linux");
+        store.data_mut().parts = Some(parts);
+        store.data_mut().recorder = recorder;
         let mut live = Self { store, instance, parts, counted, pages_left, globals, forgets };
         live.set_globals(&state.globals)?;
         Ok(live)
@@ -226,8 +260,24 @@ impl Live {
                 global.set(&mut self.store, Val::I64(0))?;
             }
         }
+        if let Some(tree) = self.store.data().recorder.as_ref().map(Recorder::tree) {
+            tree.counter_moved(&mut self.store, 0, first)?;
+        }
         let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
         function.call(&mut self.store, ())
+    }
+
+    /// What was recorded of the message that ran, if it was to be; `failed` says whether
+    /// it was cut short.
+    ///
+    /// # Errors
+    ///
+    /// If the span is not there, or the sum is not what was counted.
+    pub fn recorded(&mut self, failed: bool) -> Option<Result<Recorded, ProfileError>> {
+        let recorder = self.store.data_mut().recorder.take()?;
+        let counter = self.counter();
+        let used = self.store.data().slices.used(counter);
+        Some(recorder.finish(&mut self.store, counter, used, failed))
     }
 
     fn set(&mut self, global: Global, value: i64) -> wasmtime::Result<()> {
@@ -349,6 +399,13 @@ impl Live {
         }
         Ok(())
     }
+}
+
+/// The memory of a profile.
+fn tree_memory() -> io::Result<Mapping> {
+    let mut tree = Mapping::reserve(RESERVED, GUARD)?;
+    tree.grow((profiled::PAGES * WASM_PAGE) as usize)?;
+    Ok(tree)
 }
 
 /// The memories of an instance: heap, stable memory, byte map.

@@ -9,6 +9,7 @@ use wasmtime::{Engine, InstancePre, Linker};
 
 use crate::fault::Fault;
 use crate::instrument::{Instrumented, Metering, instrument};
+use crate::profile::names::Names;
 use crate::reject::ErrorCode;
 use crate::system_api::host::Host;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, decode, validate};
@@ -25,6 +26,13 @@ struct Inner {
     ready: InstancePre<Host>,
     linker: Linker<Host>,
     exact: OnceLock<InstancePre<Host>>,
+    profiled: OnceLock<Profiled>,
+}
+
+/// The form of a module that tells its functions apart.
+pub(crate) struct Profiled {
+    pub ready: InstancePre<Host>,
+    pub names: Names,
 }
 
 /// A module before it is linked to the System API: what the cache keeps.
@@ -71,8 +79,16 @@ impl Module {
             .map_err(|error| Fault::Engine(format!("Failed to instantiate module: {error:#}")))?;
         let uploaded = uploaded.to_vec();
         let linker = linker.clone();
-        let exact = OnceLock::new();
-        Ok(Self(Arc::new(Inner { uploaded, hash, info, rewritten, ready, linker, exact })))
+        Ok(Self(Arc::new(Inner {
+            uploaded,
+            hash,
+            info,
+            rewritten,
+            ready,
+            linker,
+            exact: OnceLock::new(),
+            profiled: OnceLock::new(),
+        })))
     }
 
     /// The module as it was uploaded.
@@ -113,6 +129,20 @@ impl Module {
         let Prepared { compiled, .. } = Prepared::new(engine, &self.0.uploaded, Metering::Stored)?;
         let exact = self.0.linker.instantiate_pre(&compiled)?;
         Ok(self.0.exact.get_or_init(|| exact))
+    }
+
+    /// The module in the form that tells its functions apart; compiled when it is first
+    /// asked for.
+    pub(crate) fn profiled(&self) -> wasmtime::Result<&Profiled> {
+        if let Some(profiled) = self.0.profiled.get() {
+            return Ok(profiled);
+        }
+        let engine = self.0.ready.module().engine();
+        let Prepared { compiled, .. } =
+            Prepared::new(engine, &self.0.uploaded, Metering::Profiled)?;
+        let ready = self.0.linker.instantiate_pre(&compiled)?;
+        let names = Names::of(&self.wasm());
+        Ok(self.0.profiled.get_or_init(|| Profiled { ready, names }))
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {

@@ -19,6 +19,8 @@ use crate::limits;
 use crate::live::{Failure, Live, Spare, Touched};
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
+use crate::profile::recorder::Recorded;
+use crate::profile::{ProfileError, Span};
 use crate::state::State;
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::AddressWidth;
@@ -149,6 +151,36 @@ fn run_here(
         other => Err(Fault::Engine(format!("{trap} at first, and when repeated {other:?}"))),
     };
     finish(live, place, result, &Spare::default())
+}
+
+/// Runs the function likewise, in the profiled form, and tells what was recorded. That form
+/// counts exactly whatever happens, and is not kept for the next message.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub fn run_profiled(
+    place: Place<'_>,
+    message: Message,
+    export: &str,
+    total: Instructions,
+    span: Span,
+) -> io::Result<(Run, Result<Recorded, ProfileError>)> {
+    stacker::maybe_grow(STACK, 2 * STACK, || {
+        let timer = message.timer;
+        let (limit, slice) = message.mode.instructions();
+        let slices = Slices::new(total.min(limit), slice);
+        // It would be of the state before.
+        drop(place.spare.take());
+        let live = Live::profiled(place.module, place.state, message, slices, span);
+        let mut live = match live {
+            Ok(live) => Box::new(live),
+            Err(failure) => return Ok((not_begun(failure, timer)?, Ok(Recorded::default()))),
+        };
+        let result = live.call(export).map_err(Fault::from_engine);
+        let recorded = live.recorded(result.is_err()).unwrap_or(Ok(Recorded::default()));
+        Ok((finish(live, place, result, &Spare::default())?, recorded))
+    })
 }
 
 /// The trap that leaves an older value in the counter, if it was one: that of an operator

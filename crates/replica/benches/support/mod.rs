@@ -83,12 +83,17 @@ pub mod users {
 
     /// Adds rows with the ids first, first + 10, ….
     pub fn add(canister: &mut Canister, method: &str, first: u64, rows: u64) -> Execution {
+        update(canister, method, &self::rows(first, rows))
+    }
+
+    /// The argument that asks for that.
+    pub fn rows(first: u64, rows: u64) -> Vec<u8> {
         // Three numbers of 64 bits in Candid.
         let mut argument = b"DIDL\0\x03\x78\x78\x78".to_vec();
         for number in [first, 10, rows] {
             argument.extend(number.to_le_bytes());
         }
-        update(canister, method, &argument)
+        argument
     }
 
     /// A canister with so many rows in SQLite or in the map, made once.

@@ -34,6 +34,8 @@ pub enum Metering {
     Local,
     /// In the global, at each charge: exact after any trap.
     Stored,
+    /// Likewise, and by function: see [`super::profiled`].
+    Profiled,
     /// Nowhere: for benchmarks of what metering costs.
     Off,
 }
@@ -63,7 +65,8 @@ pub struct Bodies<'r> {
 }
 
 impl Bodies<'_> {
-    /// Encodes the body of function `index`, which has `params` parameters.
+    /// Encodes the body of function `index`, which has `params` parameters and returns
+    /// what a block of type `results` does.
     ///
     /// # Errors
     ///
@@ -73,6 +76,7 @@ impl Bodies<'_> {
         index: u32,
         body: &FunctionBody<'_>,
         params: u32,
+        results: BlockType,
     ) -> Result<Body, Error> {
         let operators: Vec<Operator<'_>> =
             body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
@@ -111,8 +115,13 @@ impl Bodies<'_> {
         let function = Function::new(locals);
         let mut code = Code { function, hints: Vec::new(), left, stored: false, added: self.added };
         code.load();
+        if let Some(profiler) = self.added.profiler {
+            // Branches that leave the function leave this block, and so pass its end.
+            profiler.enter(&mut code.sink(), index);
+            code.sink().block(results);
+        }
         let mut charges = charges.into_iter().peekable();
-        let mut depth = 0;
+        let mut depth: u32 = 0;
         for (position, operator) in operators.into_iter().enumerate() {
             while let Some(charge) = charges.next_if(|charge| charge.position == position) {
                 self.charge(&mut code, charge.kind, &operator);
@@ -120,9 +129,22 @@ impl Bodies<'_> {
             if is_seen(&operator, depth) {
                 code.store();
             }
+            if let Some(profiler) = self.added.profiler {
+                match operator {
+                    Operator::Return
+                    | Operator::ReturnCall { .. }
+                    | Operator::ReturnCallIndirect { .. } => profiler.leave(&mut code.sink()),
+                    Operator::End if depth == 0 => {
+                        code.sink().end();
+                        profiler.leave(&mut code.sink());
+                    }
+                    _ => {}
+                }
+            }
             match operator {
                 Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => depth += 1,
-                Operator::End => depth -= 1,
+                // The last one ends the function.
+                Operator::End => depth = depth.saturating_sub(1),
                 _ => {}
             }
             if ends_run(&operator) {

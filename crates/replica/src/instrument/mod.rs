@@ -14,6 +14,7 @@
 //! | `heap`, `stable`, `byte map` | memories                         |
 //! | `global N`  | the canister's own mutable globals, to be kept    |
 //! | `start`     | the start function, called by the host            |
+//! | `profile …` | only in the profiled form: see `profiled`         |
 //!
 //! Functions stay exported, as `function NAME`; all other exports are dropped. Active
 //! data segments become empty passive ones: the host lays them into the heap
@@ -22,6 +23,7 @@
 mod blocks;
 mod body;
 pub mod operator_cost;
+pub mod profiled;
 mod rewrite;
 mod sections;
 pub mod stable;

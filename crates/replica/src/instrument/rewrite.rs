@@ -3,14 +3,17 @@
 //! The index spaces of the new module:
 //!
 //! ```text
-//!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls
-//!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ …
-//!   memories   heap │ stable │ byte map
+//!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls │ …
+//!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ … │ …
+//!   memories   heap │ stable │ byte map │ …
 //! ```
+//!
+//! What the profiled form adds comes last: its two functions and one around each import,
+//! its globals, its memory.
 
 use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{
-    BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment,
+    BlockType, BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, DataSegment,
     DataSegmentMode, ElementSection, EntityType, ExportKind, ExportSection, Function,
     FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module,
     TableSection, TypeSection, ValType,
@@ -18,6 +21,7 @@ use wasm_encoder::{
 use wasmparser::{ExternalKind, Operator, TypeRef};
 
 use super::body::{Bodies, Metering};
+use super::profiled::{self, Profiler};
 use super::sections::Sections;
 use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
@@ -75,6 +79,8 @@ struct Rewriter<'s, 'a> {
     charge_size: u32,
     /// The stable calls that the module imports.
     stable_calls: Vec<&'static str>,
+    /// What each import is without the frame that the profiled form puts around it.
+    unframed: Vec<u32>,
     /// Function types that the module does not have, to be added in order.
     first_added_type: u32,
     /// Whether a function drops a segment.
@@ -130,6 +136,24 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             *slot = index;
         }
         let globals = sections.globals.len() as u32;
+        let imports = sections.imports.len();
+        let mut unframed = Vec::new();
+        let mut profiler = None;
+        if metering == Metering::Profiled {
+            let enter = charge_size + 1 + stable_calls.len() as u32;
+            profiler = Some(Profiler {
+                tree: 3,
+                globals: globals + ADDED_GLOBALS + 2 * stable_calls.len() as u32,
+                enter,
+                leave: enter + 1,
+                counter: globals,
+            });
+            let framed = enter + 2..;
+            unframed = framed
+                .zip(&mut map[..imports])
+                .map(|(framed, slot)| std::mem::replace(slot, framed))
+                .collect();
+        }
         Ok(Self {
             sections,
             address_width,
@@ -147,9 +171,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 may_grow_stable: first_host + 2,
                 fail: first_host + 3,
                 metered: metering != Metering::Off,
+                profiler,
             },
             charge_size,
             stable_calls,
+            unframed,
             first_added_type: sections.params.len() as u32,
             drops_segments: false,
         })
@@ -226,7 +252,36 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             types.ty().function([], [api.address()]);
             types.ty().function([api.address()], [api.address()]);
         }
+        if self.added.profiler.is_some() {
+            let sections = self.sections;
+            for results in sections.results.iter().filter(|results| results.len() > 1) {
+                let results: Vec<ValType> = self.val_types(results)?;
+                types.ty().function([], results);
+            }
+        }
         Ok(types)
+    }
+
+    fn val_types(&mut self, types: &[wasmparser::ValType]) -> Result<Vec<ValType>, Error> {
+        types.iter().map(|ty| Ok(self.map.val_type(*ty)?)).collect()
+    }
+
+    /// The type of a block that returns what functions of type `ty` do. Several results need
+    /// a type of their own, which stand behind all others, in order.
+    fn results(&mut self, ty: u32) -> Result<BlockType, Error> {
+        let sections = self.sections;
+        let all = &sections.results;
+        let missing = || Error::Unsupported("a function without a type");
+        let results = all.get(ty as usize).ok_or_else(missing)?;
+        Ok(match results[..] {
+            [] => BlockType::Empty,
+            [result] => BlockType::Result(self.map.val_type(result)?),
+            _ => {
+                let before = all[..ty as usize].iter().filter(|results| results.len() > 1).count();
+                let last = self.first_added_type + added_types(self.size_type()).len() as u32 + 6;
+                BlockType::FunctionType(last + before as u32)
+            }
+        })
     }
 
     fn imports(&self) -> Result<ImportSection, Error> {
@@ -265,6 +320,14 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 _ => base,
             });
         }
+        if self.added.profiler.is_some() {
+            functions.function(self.first_added_type + 3).function(self.first_added_type);
+            for import in &self.sections.imports {
+                if let TypeRef::Func(ty) = import.ty {
+                    functions.function(ty);
+                }
+            }
+        }
         functions
     }
 
@@ -280,11 +343,15 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         });
         let stable = MAX_STABLE.get();
         let byte_map = stable * WASM_PAGE / OS_PAGE / WASM_PAGE;
+        let tree = self.added.profiler.map(|_| (profiled::PAGES, profiled::PAGES, false));
         for (minimum, maximum, memory64) in [
             (minimum, maximum, self.address_width == AddressWidth::Bits64),
             (0, stable, true),
             (byte_map, byte_map, false),
-        ] {
+        ]
+        .into_iter()
+        .chain(tree)
+        {
             memories.memory(MemoryType {
                 minimum,
                 maximum: Some(maximum),
@@ -306,6 +373,13 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 GlobalType { val_type: ValType::I64, mutable: true, shared: false },
                 &ConstExpr::i64_const(0),
             );
+        }
+        for (_, val_type, first) in self.added.profiler.iter().flat_map(|_| profiled::GLOBALS) {
+            let first = match val_type {
+                ValType::I32 => ConstExpr::i32_const(first),
+                _ => ConstExpr::i64_const(first.into()),
+            };
+            globals.global(GlobalType { val_type, mutable: true, shared: false }, &first);
         }
         Ok(globals)
     }
@@ -340,6 +414,12 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             let Counted { calls, bytes } = self.counted(number);
             exports.export(&format!("calls {number}"), ExportKind::Global, calls);
             exports.export(&format!("bytes {number}"), ExportKind::Global, bytes);
+        }
+        if let Some(profiler) = self.added.profiler {
+            exports.export(profiled::export::TREE, ExportKind::Memory, profiler.tree);
+            for ((name, ..), index) in profiled::GLOBALS.iter().zip(profiler.globals..) {
+                exports.export(name, ExportKind::Global, index);
+            }
         }
         if let Some(start) = self.sections.start {
             exports.export("start", ExportKind::Func, self.map.function_index(start)?);
@@ -381,6 +461,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 .get(*ty as usize)
                 .ok_or(Error::Unsupported("a function without a type"))?;
             let number = self.map.function_index(index)?;
+            let results = self.results(*ty)?;
             let body = Bodies {
                 map: &mut self.map,
                 added: &self.added,
@@ -388,7 +469,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 address_width: self.address_width,
                 metering: self.metering,
             }
-            .encode(index, body, params)?;
+            .encode(index, body, params, results)?;
             code.function(&body.function);
             self.drops_segments |= body.drops_segments;
             if !body.hints.is_empty() {
@@ -405,6 +486,17 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 "read" => stable::copy(added, counted, api, Direction::Read, heap),
                 _ => stable::copy(added, counted, api, Direction::Write, heap),
             });
+        }
+        if let Some(profiler) = self.added.profiler {
+            code.function(&profiler.enter_function()).function(&profiler.leave_function());
+            let imports = (0..).zip(&self.sections.imports).zip(&self.unframed);
+            for ((frame, import), target) in imports {
+                let TypeRef::Func(ty) = import.ty else {
+                    continue;
+                };
+                let params = self.sections.params.get(ty as usize).copied().unwrap_or(0);
+                code.function(&profiler.framed(frame, params, *target));
+            }
         }
         Ok((code, hints))
     }

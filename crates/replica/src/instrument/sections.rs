@@ -11,6 +11,8 @@ pub struct Sections<'a> {
     pub types: Option<wasmparser::TypeSectionReader<'a>>,
     /// Number of parameters of each function type.
     pub params: Vec<u32>,
+    /// Results of each function type.
+    pub results: Vec<Vec<wasmparser::ValType>>,
     /// Imports.
     pub imports: Vec<wasmparser::Import<'a>>,
     /// Type of each function of the module.
@@ -47,7 +49,9 @@ impl<'a> Sections<'a> {
             match payload? {
                 Payload::TypeSection(reader) => {
                     for ty in reader.clone().into_iter_err_on_gc_types() {
-                        sections.params.push(ty?.params().len() as u32);
+                        let ty = ty?;
+                        sections.params.push(ty.params().len() as u32);
+                        sections.results.push(ty.results().to_vec());
                     }
                     sections.types = Some(reader);
                 }

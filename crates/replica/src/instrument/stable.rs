@@ -22,6 +22,7 @@
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
+use super::profiled::{PAGES_FRAME, Profiler};
 use crate::limits::{STABLE_PAGE_WRITTEN_COST, STABLE_READ_COST, STABLE_WRITE_COST};
 use crate::system_api::names::AddressWidth;
 
@@ -50,6 +51,8 @@ pub struct Added {
     pub fail: u32,
     /// Whether anything is charged.
     pub metered: bool,
+    /// What is told where the charges are made, in the profiled form.
+    pub profiler: Option<Profiler>,
 }
 
 /// Globals in which the calls of one function are counted.
@@ -514,7 +517,13 @@ impl CopyBody<'_> {
                 .i64_const(STABLE_PAGE_WRITTEN_COST)
                 .i64_mul()
                 .local_set(l.amount);
+            if let Some(profiler) = self.added.profiler {
+                profiler.enter(code, PAGES_FRAME);
+            }
             charge(code, self.added, l.amount, l.scratch);
+            if let Some(profiler) = self.added.profiler {
+                profiler.leave(code);
+            }
         }
         self.each_page(code, |code| {
             code.local_get(l.page)

@@ -14,6 +14,7 @@ use crate::fault::{Fault, Trap};
 use crate::instrument::HOST;
 use crate::instrument::stable::failure;
 use crate::limits;
+use crate::profile::recorder::Recorder;
 use crate::units::{Bytes, Instructions, WASM_PAGE};
 
 /// What the store of a running message holds.
@@ -32,6 +33,8 @@ pub struct Host {
     pub limits: StoreLimits,
     /// The module's parts, once it is instantiated.
     pub parts: Option<Parts>,
+    /// What is recorded for a profile, in an instance of the profiled form.
+    pub recorder: Option<Recorder>,
 }
 
 impl fmt::Debug for Host {
@@ -79,8 +82,13 @@ fn set_counter(caller: &mut Context<'_>, parts: &Parts, value: i64) -> Result<()
 fn next_slice_if_used_up(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     let mut left = counter(caller, parts)?;
     if left < 0 {
+        let before = left;
         left = caller.data_mut().slices.next(left)?;
         set_counter(caller, parts, left)?;
+        if let Some(tree) = caller.data().recorder.as_ref().map(Recorder::tree) {
+            tree.counter_moved(&mut *caller, before, left)
+                .map_err(|error| Fault::Engine(format!("cannot set the mark: {error:#}")))?;
+        }
     }
     Ok(left)
 }
@@ -184,6 +192,11 @@ fn system_call(
     let fee = price(system_call).of(args).saturating_add(logged);
     let left = charge(caller, &parts, fee)?;
     let used = caller.data().slices.used(left);
+    if system_call == SystemCall::PerformanceCounter
+        && caller.data().recorder.as_ref().is_some_and(|recorder| recorder.is_bound(used))
+    {
+        Recorder::note(&mut *caller, |host: &mut Host| host.recorder.as_mut(), used, left);
+    }
     with_call(caller, &parts, used, |call| call.execute(system_call, args))
 }
 

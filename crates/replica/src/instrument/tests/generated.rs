@@ -18,6 +18,7 @@ use crate::engine::STACK;
 use crate::fault::Fault;
 use crate::limits::WASM_STACK;
 use crate::module::Module;
+use crate::profile::Span;
 use crate::reject::{ErrorCode, Reject};
 use crate::state::GlobalValue;
 use crate::{Canister, Execution, Replica};
@@ -221,6 +222,45 @@ fn both_ways_of_counting_agree() {
         }
     }
     assert!(trapped > compared / 2, "{trapped} traps in {compared} modules");
+}
+
+/// The profiled form does and counts the same, and has all of it in its tree.
+#[test]
+fn a_profile_changes_nothing() {
+    let replica = Replica::new(None).unwrap();
+    let mut random = Random(0xf1a3e);
+    let (mut compared, mut trapped, mut stacks) = (0, 0, 0);
+    while compared < MODULES / 2 {
+        let Some(wasm) = generate(&mut random) else {
+            continue;
+        };
+        let Ok(module) = replica.compile(&wasm) else {
+            continue;
+        };
+        compared += 1;
+        let mut normal = replica.create_canister().unwrap();
+        normal.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+        let mut profiled = normal.fork();
+        for method in ["a", "b", "c"].into_iter().cycle().take(MESSAGES) {
+            let place = || format!("{method}:\n{}", wasmprinter::print_bytes(&wasm).unwrap());
+            let expected = send(&mut normal, method);
+            let (execution, profile) = profiled
+                .profile_update(Principal::anonymous(), method, &[], Span::Message)
+                .unwrap_or_else(|error| panic!("{error}: {}", place()));
+            assert_eq!(execution.outcome, expected.outcome, "{}", place());
+            assert_eq!(counts(&execution), counts(&expected), "{}", place());
+            assert_eq!(execution.memory, expected.memory, "{}", place());
+            assert!(Content::of(&profiled) == Content::of(&normal), "{}", place());
+            let sum: u64 = profile.nodes.iter().map(|node| node.instructions.get()).sum();
+            assert_eq!(sum, execution.instructions.get(), "{}", place());
+            assert_eq!(sum + profile.heap_pages.get(), execution.charge.get(), "{}", place());
+            stacks += profile.nodes.len();
+            let code = execution.outcome.unwrap_err().code;
+            trapped += usize::from(code == ErrorCode::CanisterTrapped);
+        }
+    }
+    assert!(trapped > compared / 2, "{trapped} traps in {compared} modules");
+    assert!(stacks > 2 * compared * MESSAGES, "{stacks} stacks in {compared} modules");
 }
 
 #[test]

@@ -1,0 +1,250 @@
+//! Tells apart which function made which charges: the bookkeeping of a profile.
+//!
+//! It is kept in a memory and in globals of its own, which no operator of the canister's
+//! can reach, and is not metered. The memory holds a tree, a node for each stack of
+//! functions that was called:
+//!
+//! ```text
+//!   0   instructions, i64: charged while the node was the current one
+//!   8   calls, i64
+//!   16  frame, i32: the function's index in the uploaded module
+//!   20  parent, i32: address of a node; the root's is the root
+//!   24  first child, i32, or 0
+//!   28  next child of the parent, i32, or 0
+//!   32  depth, i32: the root's is 0
+//! ```
+//!
+//! The root is at 0. Every function tells when it begins and when it is left:
+//!
+//! ```text
+//!   enter   current.instructions += mark − counter;  mark ← counter;  current ← its child
+//!   leave   current.instructions += mark − counter;  mark ← counter;  current ← its parent
+//! ```
+//!
+//! A child that is not there is made. Beyond so many nodes or so deep a stack none is made:
+//! what is called then is *folded*, and its charges are its caller's. A trap leaves the tree
+//! as it is.
+
+use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
+
+use crate::units::WASM_PAGE;
+
+/// Bytes of a node.
+pub const NODE: u32 = 40;
+/// Most nodes.
+pub const NODES: u32 = 1 << 18;
+/// Deepest node.
+pub const DEPTH: i32 = 1_000;
+/// Wasm pages of the memory.
+pub const PAGES: u64 = (NODE as u64 * NODES as u64).div_ceil(WASM_PAGE);
+/// The frame of what stable pages cost that are written for the first time.
+pub const PAGES_FRAME: u32 = u32::MAX;
+
+/// Where a node's parts are.
+pub mod offset {
+    /// Charged while it was the current node.
+    pub const INSTRUCTIONS: u64 = 0;
+    /// Calls.
+    pub const CALLS: u64 = 8;
+    /// Its function.
+    pub const FRAME: u64 = 16;
+    /// Its parent's address.
+    pub const PARENT: u64 = 20;
+    /// Its first child's address.
+    pub const CHILD: u64 = 24;
+    /// The address of its parent's next child.
+    pub const NEXT: u64 = 28;
+    /// How many nodes are above it.
+    pub const DEPTH: u64 = 32;
+}
+
+/// Names under which the profiled form exports its memory and its globals.
+pub mod export {
+    /// The memory.
+    pub const TREE: &str = "profile tree";
+    /// Global, i32: address of the current node.
+    pub const CURRENT: &str = "profile current";
+    /// Global, i64: the counter when the current node last became that.
+    pub const MARK: &str = "profile mark";
+    /// Global, i32: address behind the last node.
+    pub const END: &str = "profile end";
+    /// Global, i64: calls under way that are folded.
+    pub const FOLDED: &str = "profile folded";
+    /// Global, i64: calls that were folded.
+    pub const ALL_FOLDED: &str = "profile all folded";
+}
+
+/// Indices of what the bookkeeping adds.
+#[derive(Clone, Copy, Debug)]
+pub struct Profiler {
+    /// Memory index of the tree.
+    pub tree: u32,
+    /// Global index of the first of the added globals, which stand in the order of [`GLOBALS`].
+    pub globals: u32,
+    /// Function: a frame begins.
+    pub enter: u32,
+    /// Function: the frame is left.
+    pub leave: u32,
+    /// Global index of the counter.
+    pub counter: u32,
+}
+
+/// The added globals: name, type, first value.
+pub const GLOBALS: [(&str, ValType, i32); 5] = [
+    (export::CURRENT, ValType::I32, 0),
+    (export::MARK, ValType::I64, 0),
+    (export::END, ValType::I32, NODE as i32),
+    (export::FOLDED, ValType::I64, 0),
+    (export::ALL_FOLDED, ValType::I64, 0),
+];
+
+impl Profiler {
+    /// Says that `frame` begins.
+    pub fn enter(self, code: &mut InstructionSink<'_>, frame: u32) {
+        code.i32_const(frame.cast_signed()).call(self.enter);
+    }
+
+    /// Says that the frame is left.
+    pub fn leave(self, code: &mut InstructionSink<'_>) {
+        code.call(self.leave);
+    }
+
+    fn current(self) -> u32 {
+        self.globals
+    }
+
+    fn mark(self) -> u32 {
+        self.globals + 1
+    }
+
+    fn end(self) -> u32 {
+        self.globals + 2
+    }
+
+    fn folded(self) -> u32 {
+        self.globals + 3
+    }
+
+    fn all_folded(self) -> u32 {
+        self.globals + 4
+    }
+
+    fn at(self, offset: u64) -> MemArg {
+        MemArg { offset, align: 0, memory_index: self.tree }
+    }
+
+    /// Gives what was charged since the mark to the current node.
+    fn settle(self, code: &mut InstructionSink<'_>) {
+        code.global_get(self.current())
+            .global_get(self.current())
+            .i64_load(self.at(offset::INSTRUCTIONS))
+            .global_get(self.mark())
+            .global_get(self.counter)
+            .i64_sub()
+            .i64_add()
+            .i64_store(self.at(offset::INSTRUCTIONS))
+            .global_get(self.counter)
+            .global_set(self.mark());
+    }
+
+    /// Adds to the number of folded calls under way and returns, if there are such.
+    fn return_if_folded(self, code: &mut InstructionSink<'_>, change: i64) {
+        code.global_get(self.folded()).i64_const(0).i64_ne().if_(BlockType::Empty);
+        code.global_get(self.folded()).i64_const(change).i64_add().global_set(self.folded());
+        if change > 0 {
+            self.count_folded(code);
+        }
+        code.return_().end();
+    }
+
+    fn count_folded(self, code: &mut InstructionSink<'_>) {
+        code.global_get(self.all_folded()).i64_const(1).i64_add().global_set(self.all_folded());
+    }
+
+    /// `enter(frame)`.
+    pub fn enter_function(self) -> Function {
+        const FRAME: u32 = 0;
+        const CHILD: u32 = 1;
+        const BEFORE: u32 = 2;
+        let mut function = Function::new([(2, ValType::I32)]);
+        let mut code = function.instructions();
+        let code = &mut code;
+        self.return_if_folded(code, 1);
+        self.settle(code);
+
+        code.global_get(self.current()).i32_load(self.at(offset::CHILD)).local_set(CHILD);
+        code.block(BlockType::Empty).block(BlockType::Empty).loop_(BlockType::Empty);
+        code.local_get(CHILD).i32_eqz().br_if(1);
+        code.local_get(CHILD).i32_load(self.at(offset::FRAME)).local_get(FRAME).i32_eq().br_if(2);
+        code.local_get(CHILD).local_tee(BEFORE);
+        code.i32_load(self.at(offset::NEXT)).local_set(CHILD);
+        code.br(0).end().end();
+        self.make_child(code, FRAME, CHILD);
+        code.i32_const(0).local_set(BEFORE).end();
+
+        // Who was called last is likely to be called next.
+        code.local_get(BEFORE).if_(BlockType::Empty);
+        code.local_get(BEFORE).local_get(CHILD).i32_load(self.at(offset::NEXT));
+        code.i32_store(self.at(offset::NEXT));
+        self.put_first(code, CHILD);
+        code.end();
+
+        code.local_get(CHILD).local_get(CHILD).i64_load(self.at(offset::CALLS));
+        code.i64_const(1).i64_add().i64_store(self.at(offset::CALLS));
+        code.local_get(CHILD).global_set(self.current()).end();
+        function
+    }
+
+    /// Makes the child of the current node, or folds the call and returns.
+    fn make_child(self, code: &mut InstructionSink<'_>, frame: u32, child: u32) {
+        code.global_get(self.end()).i32_const((NODE * NODES).cast_signed()).i32_ge_u();
+        code.global_get(self.current()).i32_load(self.at(offset::DEPTH));
+        code.i32_const(DEPTH).i32_ge_u().i32_or().if_(BlockType::Empty);
+        code.i64_const(1).global_set(self.folded());
+        self.count_folded(code);
+        code.return_().end();
+
+        code.global_get(self.end()).local_tee(child);
+        code.i32_const(NODE.cast_signed()).i32_add().global_set(self.end());
+        code.local_get(child).local_get(frame).i32_store(self.at(offset::FRAME));
+        code.local_get(child).global_get(self.current()).i32_store(self.at(offset::PARENT));
+        code.local_get(child);
+        code.global_get(self.current()).i32_load(self.at(offset::DEPTH)).i32_const(1).i32_add();
+        code.i32_store(self.at(offset::DEPTH));
+        self.put_first(code, child);
+    }
+
+    /// Makes a node the first child of the current one.
+    fn put_first(self, code: &mut InstructionSink<'_>, child: u32) {
+        code.local_get(child);
+        code.global_get(self.current()).i32_load(self.at(offset::CHILD));
+        code.i32_store(self.at(offset::NEXT));
+        code.global_get(self.current()).local_get(child).i32_store(self.at(offset::CHILD));
+    }
+
+    /// `leave()`.
+    pub fn leave_function(self) -> Function {
+        let mut function = Function::new([]);
+        let mut code = function.instructions();
+        let code = &mut code;
+        self.return_if_folded(code, -1);
+        self.settle(code);
+        code.global_get(self.current()).i32_load(self.at(offset::PARENT));
+        code.global_set(self.current()).end();
+        function
+    }
+
+    /// A function with `params` parameters that does what `target` does, in a frame.
+    pub fn framed(self, frame: u32, params: u32, target: u32) -> Function {
+        let mut function = Function::new([]);
+        let mut code = function.instructions();
+        self.enter(&mut code, frame);
+        for param in 0..params {
+            code.local_get(param);
+        }
+        code.call(target);
+        self.leave(&mut code);
+        code.end();
+        function
+    }
+}

@@ -1,0 +1,72 @@
+//! A case, measured as its suite does it and profiled.
+
+use anyhow::{Result, bail};
+
+use super::choice::Chosen;
+use super::{Found, of};
+use crate::cache::Cache;
+use crate::commands::run::{Planned, empty, needed};
+use crate::profile::Profiler;
+use crate::progress::Progress;
+use crate::replica::embedded::Embedded;
+use crate::results::{Measured, Outcome};
+use crate::runner::Runner;
+
+/// Measures and profiles the case.
+pub fn profile(
+    chosen: Chosen,
+    whole: bool,
+    replica: &Embedded,
+    cache: Option<&Cache>,
+    progress: &Progress,
+) -> Result<Found> {
+    let title = chosen.title.clone();
+    of(profiled(chosen, whole, replica, cache, progress), &title)
+}
+
+fn profiled(
+    chosen: Chosen,
+    whole: bool,
+    replica: &Embedded,
+    cache: Option<&Cache>,
+    progress: &Progress,
+) -> Result<Found> {
+    let Chosen { title, section, name, column, planned } = chosen;
+    let outline = planned.outline();
+    let built = needed(outline, progress)?;
+    let profiler = Profiler::new(replica.clone(), whole);
+    let results = empty(outline, &profiler, &built);
+    let runner =
+        Runner::new(&profiler, &built, outline, progress, None, results)?.with_cache(cache);
+    match &planned {
+        Planned::Users(plan) => runner.run(1, &plan.stores, Runner::store)?,
+        Planned::Lanes(plan) => runner.run(1, &plan.lanes, Runner::lane)?,
+    }
+    let results = runner.results();
+    let measured = match results.case(&section, &name, &column).map(|case| &case.outcome) {
+        Some(Outcome::Measured(measured)) => measured,
+        Some(Outcome::NotApplicable { reason }) => bail!("it is not applicable: {reason}"),
+        Some(Outcome::Failed { reason }) => bail!("it failed: {reason}"),
+        None => bail!("it was not measured"),
+    };
+    let flame = profiler.flame();
+    let (counted, charged) = expected(measured, whole);
+    if (flame.instructions, flame.all()) != (counted, charged) {
+        bail!(
+            "the profile holds {} of {counted} instructions, {} of {charged} with heap pages: this \
+             is a bug",
+            flame.instructions,
+            flame.all()
+        );
+    }
+    Ok(Found { title, flame })
+}
+
+/// Instructions that the profile must hold, and those with what is charged for heap pages.
+fn expected(measured: &Measured, whole: bool) -> (u64, u64) {
+    let inside = measured.detail.as_ref().and_then(|detail| detail.cost.inside);
+    match inside.filter(|_| whole) {
+        Some(inside) => (inside.instructions, inside.charge),
+        None => (measured.instructions, measured.instructions),
+    }
+}

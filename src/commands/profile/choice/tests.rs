@@ -1,0 +1,136 @@
+use std::collections::BTreeSet;
+
+use clap::Parser;
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+fn args(words: &[&str]) -> ProfileArgs {
+    let cli = Cli::try_parse_from([&["stablebench", "profile"], words].concat()).unwrap();
+    let Some(Command::Profile(args)) = cli.command else {
+        panic!("{words:?}");
+    };
+    *args
+}
+
+fn chosen(words: &[&str]) -> Result<Chosen> {
+    choose(&args(words), words[0])
+}
+
+#[test]
+fn what_is_typed_need_not_be_spelled_exactly() {
+    for typed in [
+        "users/insert/middle 1 000/sqlite/delete",
+        "users/insert/middle-1000/sqlite/delete",
+        "Users/Insert/middle 1\u{202f}000/SQLite-delete/",
+        "users/insert/middle_1000/sqlite/delete",
+    ] {
+        let found = chosen(&[typed]).unwrap();
+        assert_eq!(found.title, "users/insert/middle 1000/sqlite/delete", "{typed}");
+        assert_eq!((found.name.as_str(), found.column.as_str()), ("middle 1 000", "sqlite/delete"));
+    }
+}
+
+/// Otherwise one of two could not be typed.
+#[test]
+fn no_two_cases_are_typed_alike() {
+    let args = args(&["--list"]);
+    let mut seen = BTreeSet::new();
+    for (suite, _) in SUITES {
+        let found = places(&planned(&args, suite, "").unwrap());
+        assert!(found.len() > 20, "{suite}");
+        for place in found {
+            let title = title(suite, &place);
+            assert!(seen.insert(normal(&title)), "{title}");
+        }
+    }
+    let listed = list(&args).unwrap();
+    assert_eq!(listed.lines().count(), seen.len());
+}
+
+#[test]
+fn lists_begin_with_what_was_typed() {
+    for (typed, first, count) in [
+        ("users/insert/end", "users/insert/end 1/btree", 6 * 10),
+        ("vfs", "vfs/", 8 * 2),
+        ("users/capacity", "users/capacity/rows inserted", 3 * 10),
+    ] {
+        let listed = list(&args(&["--list", typed])).unwrap();
+        assert!(listed.starts_with(first), "{listed}");
+        assert!(listed.lines().count() >= count, "{listed}");
+        assert!(listed.lines().all(|line| normal(line).starts_with(&normal(typed))), "{listed}");
+    }
+    assert!(list(&args(&["--list", "users/nothing"])).is_err());
+}
+
+#[test]
+fn options_are_the_suites() {
+    let case = "users/insert/end-500/btree";
+    assert!(chosen(&[case]).is_err());
+    let found = chosen(&[case, "--rows=2000", "--seed=7", "--", "--batches=500"]).unwrap();
+    let Planned::Users(plan) = found.planned else {
+        panic!("it is of the users suite");
+    };
+    assert_eq!((plan.stores[0].rows, plan.outline.seed), (2_000, 7));
+    assert_eq!((plan.stores.len(), plan.stores[0].cases.len()), (1, 1));
+    let error = chosen(&["db-bench/benchmarks/fillseq/btree", "--rows=100"]).err().unwrap();
+    assert!(format!("{error:#}").contains("--rows"), "{error:#}");
+}
+
+#[test]
+fn a_lane_ends_with_the_case() {
+    for (words, kept) in [
+        // In a fork of what four steps have made.
+        (&["keys", "", ""][..], None),
+        (&["vfs", "", ""], None),
+        // After all that was done before it: three benchmarks, each made ready for.
+        (&["db-bench", "fillrandom", "sqlite/with-rowid"], Some(1 + 2 * 4)),
+    ] {
+        let [suite, name, column] = words else { unreachable!() };
+        let planned = planned(&args(&["--list"]), suite, "").unwrap();
+        let places = places(&planned);
+        let wanted = |place: &&Place| {
+            (name.is_empty() || place.name == *name)
+                && (column.is_empty() || place.column == *column)
+        };
+        let place = places.iter().filter(wanted).last().or(places.last()).unwrap();
+        let Planned::Lanes(plan) = only(planned, place).unwrap() else {
+            panic!("{suite} has lanes");
+        };
+        let lane = &plan.lanes[0];
+        let last = lane.steps.last().unwrap();
+        assert_eq!(last.case, Some((place.section.clone(), place.name.clone())), "{suite}");
+        assert!(lane.steps[..lane.steps.len() - 1].iter().all(|step| !step.forked), "{suite}");
+        assert!(lane.populated <= lane.steps.len(), "{suite}");
+        assert!(kept.is_none_or(|kept| kept == lane.steps.len()), "{suite}");
+        assert!(!last.phases && !last.inspected, "{suite}");
+    }
+}
+
+#[test]
+fn a_search_is_no_case() {
+    let error = chosen(&["users/capacity/rows-scanned-in-one-query/btree"]).err().unwrap();
+    assert!(format!("{error:#}").contains("many messages"), "{error:#}");
+}
+
+#[test]
+fn what_is_not_there_is_answered_with_the_nearest() {
+    let error = chosen(&["users/insert/midle-1000/sqlite/delete"]).err().unwrap();
+    assert!(error.to_string().contains("\n  users/insert/middle 1000/sqlite/delete\n"), "{error}");
+    let error = chosen(&["user/insert"]).err().unwrap();
+    assert!(error.to_string().contains("users, db-bench, keys"), "{error}");
+}
+
+#[test]
+fn digits_stand_together() {
+    for (text, expected) in [
+        ("1 000", "1000"),
+        ("1 000 000 rows by 1 000", "1000000 rows by 1000"),
+        ("10 100 rows", "10100 rows"),
+        ("1 00 rows", "1 00 rows"),
+        ("1 0000 rows", "1 0000 rows"),
+        ("", ""),
+    ] {
+        assert_eq!(ungrouped(text), expected);
+    }
+}
