@@ -49,7 +49,9 @@ export function rowsRatio(all, here, { n, rows, payload }) {
   const ratio = (part) => {
     const points = series(curve, "rows", part);
     const [one, other] = [valueAt(points, rows, "rows"), valueAt(points, all.rows, "rows")];
-    return one === null || !other ? null : one / other;
+    if (one === null || other === null) return null;
+    // Of nothing there is no ratio: it goes as the work does.
+    return other === 0 ? ratio("work") : one / other;
   };
   // Those very messages were measured with fewer rows and with more.
   const direct = payload === all.payload && n === curve[0].n;
@@ -82,11 +84,15 @@ export function payloadRatio(all, here, { payload }) {
  */
 export function lengthRatios(all, here, part) {
   const curve = series(ascending(here.filter((of) => of.section === "curve"), "rows"), "rows", part);
+  // Of nothing there is no ratio: it goes as the work does.
+  const works = series(ascending(here.filter((of) => of.section === "curve"), "rows"), "rows", "work");
   const lengths = ascending(here.filter((of) => of.section === "payload"), "payload");
   const usual = lengths.find((of) => of.payload === all.payload);
   return lengths.flatMap((of) => {
     const beside = of.rows === usual?.rows ? usual.parts[part] : valueAt(curve, of.rows, "rows");
-    return of.parts[part] === null || !beside ? [] : [{ x: of.payload, y: of.parts[part] / beside }];
+    if (of.parts[part] === null || beside === null || beside === undefined) return [];
+    const [one, other] = beside === 0 ? [of.parts.work, valueAt(works, of.rows, "rows") ?? usual?.parts.work] : [of.parts[part], beside];
+    return other ? [{ x: of.payload, y: one / other }] : [];
   });
 }
 

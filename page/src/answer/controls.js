@@ -2,7 +2,7 @@
  * The question as a sentence with fields, and a slider for each size that can be varied.
  *
  * @typedef {{n: number, payload: number, rows: number, place: string, nodes: number, usd: number,
- *   by: "cycles"|"instructions"}} Asked
+ *   by: "cycles"|"message"|"instructions"}} Asked
  */
 
 import { h, id } from "../dom.js";

@@ -7,7 +7,7 @@
  * equally many new rows, see `axes.js`. Each part of a cost is made by itself.
  *
  * @typedef {"measured"|"interpolated"|"scaled"|"none"} Kind
- * @typedef {{kind: Kind, cost: {instructions: number, charge: number?, cycles: number?}?,
+ * @typedef {{kind: Kind, cost: ReturnType<typeof sum>?,
  *   how: string, error: number?, unknown: boolean}} Estimate
  *   `error` is of the instructions, as a share; `unknown` that a step's error is not known.
  */
@@ -16,7 +16,7 @@ import { percent } from "../format.js";
 import { ascending, batch, payloadRatio, rowsRatio } from "./axes.js";
 import { sum } from "./points.js";
 
-const PARTS = ["work", "rest", "fee"];
+const PARTS = ["work", "heap", "around", "fee"];
 
 /**
  * @param {import("./points.js").Points} all

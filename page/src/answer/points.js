@@ -1,13 +1,14 @@
 /**
  * The measured points of new rows, from the sections insert, curve and payload of the users suite.
  *
- * A message's cost is kept in three parts that add up to its cycles:
+ * A message's cost is kept in four parts that add up to its cycles:
  *
- *     work   the instructions counted around the work
- *     rest   the charge beyond them: around the work, heap pages
- *     fee    the cycles beyond the charge: taking the message in
+ *     work     the instructions of the work
+ *     heap     what heap pages that changed are charged
+ *     around   the instructions around the work: this canister's own checks
+ *     fee      the cycles beyond the charge: taking the message in
  *
- * @typedef {{work: number, rest: number?, fee: number?}} Parts
+ * @typedef {{work: number, heap: number?, around: number?, fee: number?}} Parts
  * @typedef {{n: number, rows: number, payload: number, place: string, parts: Parts, section: string}} Point
  * @typedef {{key: string, points: Point[]}} Column
  * @typedef {{rows: number, payload: number, places: string[], columns: Column[], limit: number?,
@@ -62,21 +63,25 @@ function size({ section, name, rows, payload }) {
 function parts(found) {
   const work = Number(found.instructions);
   const cost = found.detail?.cost;
-  const charge = cost?.inside ? Number(cost.inside.charge) : null;
   const cycles = cost ? Number(cost.cycles) : null;
-  return {
-    work,
-    rest: charge === null ? null : charge - work,
-    fee: cycles === null ? null : cycles - (charge ?? work),
-  };
+  if (!cost?.inside) return { work, heap: null, around: null, fee: cycles === null ? null : cycles - work };
+  const charge = Number(cost.inside.charge);
+  const counted = Number(cost.inside.instructions);
+  return { work, heap: charge - counted, around: counted - work, fee: cycles - charge };
 }
 
-/** What parts add up to. @param {Parts} of */
+/**
+ * What parts add up to: `charge` and `cycles` of the work, `message` of the whole message.
+ * @param {Parts} of
+ */
 export function sum(of) {
-  const charge = of.rest === null ? null : of.work + of.rest;
+  const charge = of.heap === null ? null : of.work + of.heap;
+  const message = charge === null || of.around === null ? null : charge + of.around;
+  const cycles = (charged) => (of.fee === null ? null : (charged ?? of.work) + of.fee);
   return {
     instructions: of.work,
     charge,
-    cycles: of.fee === null ? null : (charge ?? of.work) + of.fee,
+    cycles: cycles(charge),
+    message: { charge: message, cycles: cycles(message) },
   };
 }

@@ -19,23 +19,24 @@ export function ranked(report, all, asked, chargedNodes) {
   const rows = all.columns.map((column) => {
     const found = estimate(all, column, asked);
     const cost = found.cost ?? {};
-    const cycles = number(cost.cycles) * (asked.nodes / chargedNodes);
+    const paid = (asked.by === "message" ? cost.message : cost) ?? {};
+    const cycles = number(paid.cycles) * (asked.nodes / chargedNodes);
     return {
       key: column.key,
       heading: heading(report, column.key),
       floor: isFloor(report, column.key),
       estimate: found,
       instructions: number(cost.instructions),
-      charge: number(cost.charge),
+      charge: number(paid.charge),
       cycles: Math.floor(cycles),
       usd: (cycles / 1e12) * asked.usd,
-      fits: !(all.limit && Math.max(number(cost.charge) || 0, number(cost.instructions) || 0) > all.limit),
+      fits: !(all.limit && Math.max(number(cost.message?.charge) || 0, number(cost.instructions) || 0) > all.limit),
       rank: null,
     };
   });
   // Where a replica tells no cycles of some, what all have decides.
   const known = rows.filter((row) => row.estimate.cost);
-  const by = asked.by === "cycles" && known.every((row) => Number.isFinite(row.cycles)) ? "cycles" : "instructions";
+  const by = asked.by !== "instructions" && known.every((row) => Number.isFinite(row.cycles)) ? "cycles" : "instructions";
   const order = (row) => (row.estimate.cost ? Number(!row.fits) + 2 * Number(row.floor) : 4);
   rows.sort((one, other) => order(one) - order(other) || one[by] - other[by] || 0);
   let rank = 0;

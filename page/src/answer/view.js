@@ -13,8 +13,9 @@ import { ranked } from "./rank.js";
 /** Messages that a price is told for. */
 const MESSAGES = 1e6;
 const ORDERS = [
-  { value: "cycles", text: "cycles: the whole message" },
-  { value: "instructions", text: "instructions: the work alone" },
+  { value: "cycles", text: "cycles, without this canister's own checks" },
+  { value: "message", text: "cycles of the whole message, as measured" },
+  { value: "instructions", text: "instructions of the work" },
 ];
 /** The answer is read out when the reader has stopped turning. */
 const PAUSE = 350;
@@ -107,7 +108,7 @@ function sentence({ rows, by }, asked) {
   const others = rows.filter((row) => row.rank > 1);
   const last = others[others.length - 1];
   const cost = [`${whole(best.instructions)} instructions`];
-  if (Number.isFinite(best.charge)) cost.push(`${whole(best.charge)} with all that is paid for`);
+  if (Number.isFinite(best.charge)) cost.push(`${whole(best.charge)} with heap pages`);
   if (Number.isFinite(best.cycles)) {
     cost.push(`${short(best.cycles)} cycles, ${dollars(best.usd * MESSAGES)} for a million messages`);
   }
@@ -173,9 +174,9 @@ function method(all, errors) {
       "Other lengths of rows and other rows in the table multiply that by ratios of measured messages, each told with the points that it lies between: ",
       `of messages of ${whole(all.ratioN)} rows where the table is large enough, against ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
       "Between rows in the table, both axes are logarithmic. How a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
-    h("p", {}, "The charge is the instructions of the whole message and 1\u202f000 for each heap page that it changes. Its part beyond the work, and the cycles ",
-      "beyond the charge, are interpolated and scaled by themselves. Cycles are for the nodes given. Around the work this canister decodes its argument and looks ",
-      "whether the ids are free, which another would do otherwise: ranked by instructions, the work alone counts."),
+    h("p", {}, "The charge is the instructions of the work and 1\u202f000 for each heap page that the message changes; cycles are that and the fee of taking the message in, ",
+      "for the nodes given. Around the work this canister decodes its argument and looks whether the ids are free, which another would do otherwise: ",
+      "that is part of the whole message, as measured, and left out else. Each part is interpolated and scaled by itself."),
     h("p", {}, "The error is found by leaving out a measured point and taking it from its neighbours, which are then further apart than in use. ",
       "Beside a figure it is that of the points around it; the table has the worst and the median of all. Floors store the same bytes on bare stable memory and do nothing else: they have no rank."),
     errors,

@@ -19,8 +19,10 @@ test("all measured inserts are told as they were measured", () => {
     const told = estimate(ALL, column, { ...AT, place: match[1], n: Number(match[2].replace(/ /g, "")) });
     assert.equal(told.kind, "measured");
     assert.equal(told.cost.instructions, found.instructions);
-    assert.equal(told.cost.charge, found.detail.cost.inside.charge);
-    assert.equal(told.cost.cycles, found.detail.cost.cycles);
+    assert.equal(told.cost.message.cycles, found.detail.cost.cycles);
+    const { inside } = found.detail.cost;
+    assert.equal(told.cost.message.charge, inside.charge);
+    assert.equal(told.cost.charge, found.instructions + inside.charge - inside.instructions, "without what is around the work");
   }
 });
 
@@ -100,11 +102,12 @@ test("without details there are instructions alone, and they rank", () => {
 });
 
 test("floors have no rank, the others are ranked by what is asked", () => {
-  for (const by of ["cycles", "instructions"]) {
+  for (const by of ["cycles", "message", "instructions"]) {
     const { rows } = ranked(USERS, ALL, { ...AT, nodes: 13, usd: 1.36, by }, 13);
     const own = rows.filter((row) => row.rank);
     assert.deepEqual(own.map((row) => row.rank), own.map((_, at) => at + 1));
-    assert.ok(own.every((row, at) => at === 0 || own[at - 1][by] <= row[by]));
+    const key = by === "message" ? "cycles" : by;
+    assert.ok(own.every((row, at) => at === 0 || own[at - 1][key] <= row[key]));
     assert.ok(rows.filter((row) => row.floor).every((row) => row.rank === null));
   }
 });
