@@ -276,8 +276,8 @@ fn what_fails_has_a_profile_up_to_there() {
     ] {
         let (execution, profile) = profile(&mut canister, method);
         assert_eq!(execution.outcome.unwrap_err().code, code, "{method}");
-        let found = profile.nodes.iter().map(|node| profile.frames[node.frame].name.as_str());
-        assert_eq!(found.last(), Some(last), "{method}");
+        let node = profile.nodes.last().unwrap();
+        assert_eq!(profile.frames[node.frame].name, last, "{method}");
     }
 }
 

@@ -93,7 +93,7 @@ fn a_lane_ends_with_the_case() {
             (name.is_empty() || place.name == *name)
                 && (column.is_empty() || place.column == *column)
         };
-        let place = places.iter().filter(wanted).last().or(places.last()).unwrap();
+        let place = places.iter().rfind(wanted).or(places.last()).unwrap();
         let Planned::Lanes(plan) = only(planned, place).unwrap() else {
             panic!("{suite} has lanes");
         };
