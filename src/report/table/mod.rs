@@ -213,14 +213,14 @@ fn notes(results: &Results, style: Style) -> Result<String> {
         );
         writeln!(text, "{}", style.sentence(&measured))?;
     }
-    writeln!(
-        text,
+    let ran = format!(
         "Replica {} {}, stablebench {}{}",
         results.replica.kind,
         results.replica.version,
         results.stablebench,
         results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
-    )?;
+    );
+    writeln!(text, "{}", style.sentence(&ran))?;
     writeln!(text, "Again: {}", results.command)?;
     Ok(text)
 }

@@ -1,0 +1,101 @@
+//! What shells, terminals and `man` get.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{command, stablebench, stderr, stdout};
+
+/// A run that takes no time.
+const TINY: &[&str] =
+    &["--rows=20", "--batches=1", "--at=end", "--engines=array,append", "--no-wall-time"];
+
+#[test]
+fn quiet_leaves_the_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = stablebench(TINY, directory.path());
+    assert!(stderr(&told).contains("2 cases saved to results.json"), "{}", stderr(&told));
+    for quiet in [&["--quiet"][..], &["-q", "run", "users"]] {
+        let output = stablebench(&[quiet, TINY].concat(), directory.path());
+        assert!(output.status.success());
+        assert_eq!((stdout(&output), stderr(&output)), (stdout(&told), String::new()));
+    }
+    let failed = stablebench(&["--quiet", "report", "missing.json"], directory.path());
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(stderr(&failed).starts_with("stablebench: "), "{}", stderr(&failed));
+}
+
+#[test]
+fn tables_are_folded_to_the_width_of_the_terminal() {
+    let shown = |columns: &str| {
+        let mut command = command(&["report", "published:users"], Path::new("."));
+        stdout(&command.env("COLUMNS", columns).output().unwrap())
+    };
+    insta::assert_snapshot!(shown("50"));
+    for (columns, width) in [("50", 50), ("72", 72), ("79", 79)] {
+        let shown = shown(columns);
+        // A command is to be copied, not broken.
+        let lines = shown.lines().filter(|line| !line.starts_with("Again: "));
+        let longest = lines.map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= width, "{longest} in {width}");
+    }
+    assert_eq!(shown("much"), shown("1000"), "what is no number is not believed");
+}
+
+#[test]
+fn colours_are_where_they_are_wanted() {
+    let bold = |args: &[&str], no_color: &str| {
+        let args = [args, &["report", "published:users"]].concat();
+        let output = command(&args, Path::new(".")).env("NO_COLOR", no_color).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).contains("\u{1b}[1m")
+    };
+    assert!(!bold(&[], ""), "a pipe");
+    assert!(!bold(&["--color=auto"], ""));
+    assert!(!bold(&["--color=never"], ""));
+    assert!(bold(&["--color=always"], ""));
+    assert!(bold(&["--color", "always"], "1"), "what is typed is meant");
+    let failed = |color: &str| {
+        stderr(&stablebench(&[color, "report", "missing.json"], Path::new("."))).contains("\u{1b}[")
+    };
+    assert!(failed("--color=always") && !failed("--color=never"));
+}
+
+#[test]
+fn shells_take_the_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = stablebench(&["completions", shell], Path::new("."));
+        assert!(output.status.success(), "{shell}");
+        assert!(stdout(&output).contains("sysbench"), "{shell}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("completions");
+    fs::write(&script, stablebench(&["completions", "bash"], Path::new(".")).stdout).unwrap();
+    // What follows `stablebench run sys` in bash.
+    let words = format!(
+        "source {}; COMP_WORDS=(stablebench run sys); COMP_CWORD=2; _stablebench stablebench sys run; \
+         echo \"${{COMPREPLY[*]}}\"",
+        script.display()
+    );
+    let completed = Command::new("bash").args(["-c", &words]).output().unwrap();
+    assert_eq!(stdout(&completed), "sysbench\n", "{}", stderr(&completed));
+}
+
+#[test]
+fn there_is_a_manual_page_of_every_command() {
+    let page = stdout(&stablebench(&["man"], Path::new(".")));
+    assert!(page.contains(".TH stablebench 1"), "{page}");
+    assert!(page.contains("sections"), "{page}");
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("share/man/man1");
+    let output = stablebench(&["man", "--out", folder.to_str().unwrap()], Path::new("."));
+    assert!(output.status.success(), "{}", stderr(&output));
+    for name in ["", "-run", "-run-users", "-compare", "-profile", "-cache-clear"] {
+        assert!(folder.join(format!("stablebench{name}.1")).is_file(), "{name}");
+    }
+    fs::write(directory.path().join("file"), "").unwrap();
+    let inside = directory.path().join("file/man1");
+    let output = stablebench(&["man", "--out", inside.to_str().unwrap()], Path::new("."));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot save manual pages in "), "{}", stderr(&output));
+}
