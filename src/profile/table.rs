@@ -2,12 +2,24 @@
 
 use super::Flame;
 use crate::report::number::{Fixed, Grouped};
+use crate::terminal::Terminal;
 
 /// Functions that are listed.
 const MOST: usize = 15;
+/// Characters before a name, and the least of a name.
+const BEFORE: usize = 59;
+const LEAST: usize = 20;
 
-/// A line a function, and what is left out.
-pub fn table(flame: &Flame) -> String {
+/// A line a function, and what is left out. Names are cut off where the terminal ends.
+pub fn table(flame: &Flame, terminal: Terminal) -> String {
+    let name = |name: &str| -> String {
+        let room =
+            terminal.width.map_or(usize::MAX, |width| usize::from(width).saturating_sub(BEFORE));
+        match name.chars().count() > room.max(LEAST) {
+            true => name.chars().take(room.max(LEAST) - 1).chain(['…']).collect(),
+            false => name.to_owned(),
+        }
+    };
     let all = flame.all();
     let functions = flame.functions();
     let mut text =
@@ -20,7 +32,7 @@ pub fn table(flame: &Flame) -> String {
             Grouped(function.own),
             Grouped(function.total),
             Grouped(function.calls),
-            function.name
+            name(&function.name)
         );
     }
     let rest = &functions[functions.len().min(MOST)..];
@@ -38,11 +50,12 @@ pub fn table(flame: &Flame) -> String {
     }
     text += &format!("{:>5} % {:>17}\n", Fixed(100.0, 1), Grouped(all));
     if flame.folded > 0 {
-        text += &format!(
+        let folded = format!(
             "{} calls were too deep, or of too many kinds, to be told apart: they are part of \
-             their callers\n",
+             their callers",
             Grouped(flame.folded)
         );
+        text += &(terminal.wrapped(&folded) + "\n");
     }
     text
 }

@@ -1,6 +1,7 @@
 use stablebench_replica::{Frame, FrameKind, Instructions, Node, Profile};
 
 use super::*;
+use crate::terminal::Terminal;
 
 /// `a` calls `b` and `c`, which calls `a`; two functions are called `b`.
 fn profile() -> Profile {
@@ -70,7 +71,9 @@ fn a_profile_that_does_not_add_up_is_refused() {
 
 #[test]
 fn the_dearest_functions() {
-    insta::assert_snapshot!(table(&flame(1)));
+    insta::assert_snapshot!(table(&flame(1), Terminal::default()));
+    let narrow = table(&flame(1), Terminal { colour: false, width: Some(80) });
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
 }
 
 #[test]

@@ -59,6 +59,6 @@ function none(how) {
 
 /** An estimate's error in words; empty for what was measured. @param {Estimate} of */
 export function errorText(of) {
-  if (of.error !== null) return `error ≤ ${percent(of.error)}${of.unknown ? " and more that is not known" : ""}`;
+  if (of.error !== null) return `points around are missed by up to ${percent(of.error)}${of.unknown ? ", others are not known" : ""}`;
   return of.unknown ? "error not known" : "";
 }

@@ -50,7 +50,7 @@ onPage("the controls change the answer, which says how it is known", async (page
   await field("n").fill("700");
   await page.waitForFunction((before) => document.querySelector("#answer .answer").textContent !== before, first);
   assert.match(await answer.textContent(), /This is interpolated\./);
-  assert.match(await rows.first().textContent(), /between 100 and 1\u202f000 rows a message; error ≤/);
+  assert.match(await rows.first().textContent(), /between 100 and 1\u202f000 rows a message; points around are missed by up to/);
   await field("payload").fill("500");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("estimated from measured ratios"));
   assert.match(await rows.first().textContent(), /× [\d.]+ \(100 to 1\u202f000 bytes\)/);

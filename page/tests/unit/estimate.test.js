@@ -39,7 +39,7 @@ test("between sizes a figure lies between its neighbours, and says which", () =>
   for (const value of ["instructions", "charge", "cycles"]) {
     assert.ok(told.cost[value] > cost(100)[value] && told.cost[value] < cost(1_000)[value], value);
   }
-  assert.match(errorText(told), /^error ≤ /);
+  assert.match(errorText(told), /^points around are missed by up to /);
 });
 
 test("an error is that of the points around", () => {

@@ -6,9 +6,10 @@
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
 
-use crate::cli::{ProfileArgs, Suite};
+use crate::cli::{Place, ProfileArgs, Suite};
 use crate::commands::run::{Planned, plan};
 use crate::suites::SUITES;
+use crate::suites::command::typed;
 use crate::suites::lane::{self, Lane};
 use crate::suites::users::{self, Section, task::Task};
 
@@ -25,7 +26,7 @@ pub struct Chosen {
 }
 
 /// Where a case stands in a plan.
-struct Place {
+struct Spot {
     /// Of the store or the lane.
     canister: usize,
     /// Of the case or the step.
@@ -51,7 +52,7 @@ pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
     let mut parts = text.trim_matches('/').split('/');
     let suite = suite(parts.next().unwrap_or_default())?;
     let section = parts.next().unwrap_or_default();
-    let planned = planned(args, suite, section)?;
+    let planned = planned(args, suite, section, parts.next().unwrap_or_default())?;
     let places = places(&planned);
     let wanted = normal(text);
     let titles: Vec<String> = places.iter().map(|place| title(suite, place)).collect();
@@ -70,7 +71,7 @@ pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
         bail!("there is no case {text}");
     };
     let title = title(suite, &place);
-    let Place { section, name, column, .. } = &place;
+    let Spot { section, name, column, .. } = &place;
     let (section, name, column) = (section.clone(), name.clone(), column.clone());
     let planned = only(planned, &place).with_context(|| title.clone())?;
     Ok(Chosen { title, section, name, column, planned })
@@ -85,7 +86,7 @@ pub fn list(args: &ProfileArgs) -> Result<String> {
     let suites = SUITES.iter().map(|(name, _)| *name);
     let mut text = String::new();
     for suite in suites.filter(|name| only.is_none_or(|only| only == *name)) {
-        let titles = places(&planned(args, suite, section)?);
+        let titles = places(&planned(args, suite, section, "")?);
         for title in titles.iter().map(|place| title(suite, place)) {
             if normal(&title).starts_with(&normal(wanted)) {
                 text += &format!("{title}\n");
@@ -110,8 +111,8 @@ fn suite(name: &str) -> Result<&'static str> {
 }
 
 /// The suite's plan with the options that were typed. Of the users suite, that section's
-/// cases, or all where there is none of that name.
-fn planned(args: &ProfileArgs, suite: &str, section: &str) -> Result<Planned> {
+/// cases, or all where there is none of that name; of its section insert, any number of rows.
+fn planned(args: &ProfileArgs, suite: &str, section: &str, name: &str) -> Result<Planned> {
     let mut words = vec!["stablebench".to_owned(), suite.to_owned()];
     let own = |option: &str| args.options.iter().any(|word| word.starts_with(option));
     if suite == users::NAME && !own("--sections") && !own("--as-published") {
@@ -121,25 +122,43 @@ fn planned(args: &ProfileArgs, suite: &str, section: &str) -> Result<Planned> {
             .find(|name| normal(name) == normal(section))
             .unwrap_or_else(|| Section::All.name());
         words.push(format!("--sections={section}"));
+        if section == Section::Insert.name() && !own("--batches") && !own("--at") {
+            words.extend(inserted(name));
+        }
     }
     words.extend(args.rows.map(|rows| format!("--rows={rows}")));
     words.extend(args.seed.map(|seed| format!("--seed={seed}")));
     words.extend(args.options.iter().cloned());
-    let typed = Typed::try_parse_from(words).map_err(|error| {
+    let parsed = Typed::try_parse_from(words).map_err(|error| {
         let told = error.render().to_string();
         let told = told.split("\n\n").next().unwrap_or_default();
         anyhow!("{}", told.trim_start_matches("error: ").trim_end())
             .context(format!("the suite {suite} does not take that"))
     })?;
-    Ok(plan(&typed.suite)?.1)
+    Ok(plan(&parsed.suite)?.1)
 }
 
-fn places(planned: &Planned) -> Vec<Place> {
+/// The options of the section insert by which it has the case `middle 1 000`.
+fn inserted(name: &str) -> Vec<String> {
+    let name = normal(name);
+    let Some((place, rows)) = name.split_once('-') else {
+        return Vec::new();
+    };
+    let known = [Place::Middle, Place::End, Place::Random].map(|place| typed(&place));
+    match rows.parse::<u64>() {
+        Ok(rows) if known.iter().any(|known| known == place) => {
+            vec![format!("--batches={rows}"), format!("--at={place}")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn places(planned: &Planned) -> Vec<Spot> {
     match planned {
         Planned::Users(plan) => (0..)
             .zip(&plan.stores)
             .flat_map(|(canister, store)| {
-                (0..).zip(&store.cases).map(move |(within, case)| Place {
+                (0..).zip(&store.cases).map(move |(within, case)| Spot {
                     canister,
                     within,
                     section: case.section.name(),
@@ -154,21 +173,21 @@ fn places(planned: &Planned) -> Vec<Place> {
                 (0..).zip(&lane.steps).filter_map(move |(within, step)| {
                     let (section, name) = step.case.clone()?;
                     let column = lane.column.key.clone();
-                    Some(Place { canister, within, section, name, column })
+                    Some(Spot { canister, within, section, name, column })
                 })
             })
             .collect(),
     }
 }
 
-fn title(suite: &str, place: &Place) -> String {
-    let Place { section, name, column, .. } = place;
+fn title(suite: &str, place: &Spot) -> String {
+    let Spot { section, name, column, .. } = place;
     let grouped = [suite, section, name, column].map(ungrouped);
     grouped.join("/")
 }
 
 /// The plan without all that the case does not need.
-fn only(planned: Planned, place: &Place) -> Result<Planned> {
+fn only(planned: Planned, place: &Spot) -> Result<Planned> {
     Ok(match planned {
         Planned::Users(mut plan) => {
             plan.stores = vec![plan.stores.swap_remove(place.canister)];

@@ -17,6 +17,7 @@ use crate::profile::{self, Flame, Heading};
 use crate::progress::Progress;
 use crate::report::number::{Factor, Grouped};
 use crate::results::save_text;
+use crate::terminal::Terminal;
 
 /// A profile, and what it is of.
 struct Found {
@@ -42,7 +43,7 @@ pub fn run(args: &ProfileArgs, output: &Output) -> Result<()> {
     }
     let shown = shown(args, &output.progress)?;
     let heading = Heading { title: shown.title(), command: command(args) };
-    let table = shown.table();
+    let table = shown.table(output.terminal);
     match (format, &args.out) {
         (None, _) => print(&table),
         (Some(format), None) => print(&shown.text(format, &heading)?),
@@ -143,13 +144,17 @@ impl Shown {
         }
     }
 
-    fn table(&self) -> String {
+    fn table(&self, terminal: Terminal) -> String {
         match self {
-            Self::One(found) => found.table(),
+            Self::One(found) => found.table(terminal),
             Self::Difference(before, after) => {
                 let (one, other) = (before.flame.all(), after.flame.all());
                 let factor = Factor(other as f64 / one as f64);
-                format!("{}\n{}\n{factor} the instructions\n", before.table(), after.table())
+                format!(
+                    "{}\n{}\n{factor} the instructions\n",
+                    before.table(terminal),
+                    after.table(terminal)
+                )
             }
         }
     }
@@ -174,7 +179,7 @@ impl Shown {
 }
 
 impl Found {
-    fn table(&self) -> String {
+    fn table(&self, terminal: Terminal) -> String {
         let Flame { instructions, heap_pages, messages, .. } = &self.flame;
         let mut text = format!("{}\n{} instructions", self.title, Grouped(*instructions));
         if *messages != 1 {
@@ -183,7 +188,7 @@ impl Found {
         if *heap_pages > 0 {
             text += &format!(", and {} for heap pages", Grouped(*heap_pages));
         }
-        format!("{text}\n\n{}", profile::table(&self.flame))
+        format!("{text}\n\n{}", profile::table(&self.flame, terminal))
     }
 }
 

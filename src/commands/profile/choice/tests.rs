@@ -31,13 +31,25 @@ fn what_is_typed_need_not_be_spelled_exactly() {
     }
 }
 
+#[test]
+fn any_number_of_rows_can_be_inserted() {
+    for (typed, name, rows) in [
+        ("users/insert/middle-7/sqlite/wal", "middle 7", "40"),
+        ("users/insert/random-2500/btree", "random 2 500", "100000"),
+    ] {
+        assert_eq!(chosen(&[typed, "--rows", rows]).unwrap().name, name);
+    }
+    let batches = ["users/insert/middle-7/btree", "--", "--batches=8"];
+    assert!(chosen(&batches).is_err(), "what was typed is meant");
+}
+
 /// Otherwise one of two could not be typed.
 #[test]
 fn no_two_cases_are_typed_alike() {
     let args = args(&["--list"]);
     let mut seen = BTreeSet::new();
     for (suite, _) in SUITES {
-        let found = places(&planned(&args, suite, "").unwrap());
+        let found = places(&planned(&args, suite, "", "").unwrap());
         assert!(found.len() > 20, "{suite}");
         for place in found {
             let title = title(suite, &place);
@@ -65,9 +77,9 @@ fn lists_begin_with_what_was_typed() {
 
 #[test]
 fn options_are_the_suites() {
-    let case = "users/insert/end-500/btree";
-    assert!(chosen(&[case]).is_err());
-    let found = chosen(&[case, "--rows=2000", "--seed=7", "--", "--batches=500"]).unwrap();
+    let case = "users/payload/50-bytes-100-rows-of-2000-insert-end/btree";
+    assert!(chosen(&[case, "--rows=2000"]).is_err());
+    let found = chosen(&[case, "--rows=2000", "--seed=7", "--", "--payloads=50"]).unwrap();
     let Planned::Users(plan) = found.planned else {
         panic!("it is of the users suite");
     };
@@ -87,9 +99,9 @@ fn a_lane_ends_with_the_case() {
         (&["db-bench", "fillrandom", "sqlite/with-rowid"], Some(1 + 2 * 4)),
     ] {
         let [suite, name, column] = words else { unreachable!() };
-        let planned = planned(&args(&["--list"]), suite, "").unwrap();
+        let planned = planned(&args(&["--list"]), suite, "", "").unwrap();
         let places = places(&planned);
-        let wanted = |place: &&Place| {
+        let wanted = |place: &&Spot| {
             (name.is_empty() || place.name == *name)
                 && (column.is_empty() || place.column == *column)
         };
