@@ -10,6 +10,7 @@ pub mod lockstep;
 pub mod pocket_ic;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
@@ -71,6 +72,13 @@ pub trait Messages: Send {
         self.update(method, argument)
     }
 
+    /// The id of the next measured call: larger than every one before it. A canister refuses
+    /// ids that were there already, so that no retry measures work that was done before.
+    fn call_id(&mut self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Asks a query.
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
 
@@ -97,6 +105,10 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
 
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         (**self).measure(method, argument)
+    }
+
+    fn call_id(&mut self) -> u64 {
+        (**self).call_id()
     }
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
@@ -200,16 +212,18 @@ where
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
-/// Calls an update that answers likewise, and whose work is a measurement.
+/// Calls an update that answers likewise, takes an id beside its argument, and whose work is a
+/// measurement.
 pub fn measure<T>(
     canister: &mut dyn Messages,
     method: &str,
-    arguments: impl ArgumentEncoder,
+    argument: impl CandidType,
 ) -> Result<(T, Cost)>
 where
     T: CandidType + DeserializeOwned,
 {
-    let answer = canister.measure(method, &encode_args(arguments)?)?;
+    let id = Some(canister.call_id());
+    let answer = canister.measure(method, &encode_args((argument, id))?)?;
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 

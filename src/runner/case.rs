@@ -156,7 +156,7 @@ pub(super) fn send(
 ) -> Result<(Worked, Cost)> {
     let work = Work { engine, operation, transaction, each };
     match sent {
-        Sent::Update => measure(canister, "work", (work,)),
+        Sent::Update => measure(canister, "work", work),
         Sent::Query => query_cost(canister, "look", (work,)),
     }
 }

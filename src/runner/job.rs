@@ -111,8 +111,12 @@ impl Runner<'_> {
             let (job, seed) = (step.job.clone(), self.outline.seed);
             let part = Part { job, seed, from, count, each };
             // What becomes no row makes ready.
-            let send = if step.case.is_some() { measure } else { update };
-            match send(canister, "perform", (&part,)) {
+            let sent = if step.case.is_some() {
+                measure(canister, "perform", &part)
+            } else {
+                update(canister, "perform", (&part,))
+            };
+            match sent {
                 Ok((performed, cost)) => {
                     done(&part, performed, cost)?;
                     from += count;
@@ -152,7 +156,8 @@ impl Runner<'_> {
         let mut fork = canister.fork()?;
         self.before(step, &mut *fork)?;
         let part = self.whole(step, &step.job);
-        Ok(Some(update(&mut *fork, "phases", (&part,))?.0))
+        let id = Some(fork.call_id());
+        Ok(Some(update(&mut *fork, "phases", (&part, id))?.0))
     }
 
     /// Reads all rows of a job's tables back and compares them with what must be there.

@@ -1,6 +1,6 @@
 //! Who may call what.
 
-use super::canister::{Bench, count, module, rows};
+use super::canister::{Bench, CONTROLLER, count, module, rows};
 use super::jobs::create;
 use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
 use serde::de::DeserializeOwned;
@@ -87,6 +87,54 @@ fn queries_are_for_everyone() {
     let asked =
         BTreeSet::from(["content", "describe", "digest", "inspect", "look", "sqlite_settings"]);
     assert_eq!(asked, methods(MethodKind::Query));
+}
+
+/// Every method that measures takes an id, and none takes one twice.
+#[test]
+fn a_repeated_call_is_refused() {
+    let mut bench = Bench::filled(&[Engine::Btree, Engine::Sqlite], 100);
+    let mut ids = 10_u64..;
+    let mut once = |bench: &mut Bench, method: &str, arguments: &dyn Fn(Option<u64>) -> Vec<u8>| {
+        let id = ids.next();
+        let mut send = |id| {
+            let execution = bench.0.update(CONTROLLER, method, &arguments(id)).unwrap();
+            let answer: Result<candid::Reserved> = decode_one(&execution.outcome.unwrap()).unwrap();
+            answer.map(drop)
+        };
+        assert!(!matches!(send(id), Err(Error::Repeated { .. })), "{method}");
+        let last = id.unwrap();
+        assert_eq!(send(id), Err(Error::Repeated { last }), "{method}");
+        assert_eq!(send(Some(last - 1)), Err(Error::Repeated { last }), "{method}");
+        assert!(!matches!(send(None), Err(Error::Repeated { .. })), "{method}");
+    };
+    let (btree, sqlite) = (Engine::Btree, Engine::Sqlite);
+    let by_id = |id| encode_args((btree, 0_u64, 10_u64, 5_u64, id)).unwrap();
+    let some = |id| encode_args((btree, 1_u64, id)).unwrap();
+    once(&mut bench, "work", &|id| encode_args((count_all(), id)).unwrap());
+    once(&mut bench, "perform", &|id| encode_args((create(), id)).unwrap());
+    once(&mut bench, "phases", &|id| encode_args((create(), id)).unwrap());
+    once(&mut bench, "insert_middle", &some);
+    once(&mut bench, "insert_end", &some);
+    once(&mut bench, "scan_users", &some);
+    for method in ["add_users", "read_users", "update_users", "delete_users"] {
+        once(&mut bench, method, &by_id);
+    }
+    for method in ["add_users_btree", "add_users_sqlite"] {
+        once(&mut bench, method, &|id| encode_args((5_u64, 10_u64, 1_u64, id)).unwrap());
+    }
+    once(&mut bench, "vacuum", &|id| encode_args((id,)).unwrap());
+    // Rows that were added once are there once.
+    let before = bench.describe().engines;
+    let arguments = encode_args((sqlite, 7_u64, 10_u64, 3_u64, Some(3_u64))).unwrap();
+    let execution = bench.0.update(CONTROLLER, "add_users", &arguments).unwrap();
+    let answer: Result<Measurement> = decode_one(&execution.outcome.unwrap()).unwrap();
+    assert!(matches!(answer, Err(Error::Repeated { .. })), "{answer:?}");
+    assert_eq!(bench.describe().engines, before);
+    // The heap keeps the last id.
+    bench.upgrade();
+    let execution = bench.0.update(CONTROLLER, "add_users", &arguments).unwrap();
+    let answer: Result<Measurement> = decode_one(&execution.outcome.unwrap()).unwrap();
+    assert_eq!(answer.map(|measured| measured.rows), Ok(3));
 }
 
 fn count_all() -> Work {

@@ -17,7 +17,8 @@ pub fn require_controller() -> Result<()> {
 ///
 /// Every update is for controllers alone. What does not measure is a query: its
 /// changes (a page cache that was filled, a connection that was opened) are dropped,
-/// so that looking does not change what is measured next.
+/// so that looking does not change what is measured next. What measures can carry an
+/// id, and is then done once: a repeat is refused.
 #[macro_export]
 macro_rules! canister {
     ($canister:ty) => {
@@ -37,9 +38,19 @@ macro_rules! canister {
             HOST.with_borrow_mut(call)
         }
 
+        fn once<T>(
+            call_id: Option<u64>,
+            call: impl FnOnce(&mut $crate::Host<$canister>) -> Result<T>,
+        ) -> Result<T> {
+            controlled(|host| {
+                host.admit(call_id)?;
+                call(host)
+            })
+        }
+
         #[ic_cdk::update]
-        fn work(work: Work) -> Result<Worked> {
-            controlled(|host| host.work(&work))
+        fn work(work: Work, call_id: Option<u64>) -> Result<Worked> {
+            once(call_id, |host| host.work(&work))
         }
 
         #[ic_cdk::query]
@@ -48,13 +59,13 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn perform(part: Part) -> Result<Performed> {
-            controlled(|host| host.perform(&part))
+        fn perform(part: Part, call_id: Option<u64>) -> Result<Performed> {
+            once(call_id, |host| host.perform(&part))
         }
 
         #[ic_cdk::update]
-        fn phases(part: Part) -> Result<Vec<PhaseCost>> {
-            controlled(|host| host.phases(&part))
+        fn phases(part: Part, call_id: Option<u64>) -> Result<Vec<PhaseCost>> {
+            once(call_id, |host| host.phases(&part))
         }
 
         #[ic_cdk::query]
@@ -68,38 +79,60 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn add_users_btree(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(Engine::Btree, first_id, step, rows))
+        fn add_users_btree(
+            first_id: u64,
+            step: u64,
+            rows: u64,
+            call_id: Option<u64>,
+        ) -> Result<Measurement> {
+            once(call_id, |host| host.add(Engine::Btree, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn add_users_sqlite(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(Engine::Sqlite, first_id, step, rows))
+        fn add_users_sqlite(
+            first_id: u64,
+            step: u64,
+            rows: u64,
+            call_id: Option<u64>,
+        ) -> Result<Measurement> {
+            once(call_id, |host| host.add(Engine::Sqlite, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn add_users(engine: Engine, first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(engine, first_id, step, rows))
+        fn add_users(
+            engine: Engine,
+            first_id: u64,
+            step: u64,
+            rows: u64,
+            call_id: Option<u64>,
+        ) -> Result<Measurement> {
+            once(call_id, |host| host.add(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn insert_middle(engine: Engine, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.insert_middle(engine, rows))
+        fn insert_middle(engine: Engine, rows: u64, call_id: Option<u64>) -> Result<Measurement> {
+            once(call_id, |host| host.insert_middle(engine, rows))
         }
 
         #[ic_cdk::update]
-        fn insert_end(engine: Engine, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.insert_end(engine, rows))
+        fn insert_end(engine: Engine, rows: u64, call_id: Option<u64>) -> Result<Measurement> {
+            once(call_id, |host| host.insert_end(engine, rows))
         }
 
         #[ic_cdk::update]
-        fn read_users(engine: Engine, first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.read(engine, first_id, step, rows))
+        fn read_users(
+            engine: Engine,
+            first_id: u64,
+            step: u64,
+            rows: u64,
+            call_id: Option<u64>,
+        ) -> Result<Measurement> {
+            once(call_id, |host| host.read(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn scan_users(engine: Engine, limit: u64) -> Result<Measurement> {
-            controlled(|host| host.scan(engine, limit))
+        fn scan_users(engine: Engine, limit: u64, call_id: Option<u64>) -> Result<Measurement> {
+            once(call_id, |host| host.scan(engine, limit))
         }
 
         #[ic_cdk::update]
@@ -108,8 +141,9 @@ macro_rules! canister {
             first_id: u64,
             step: u64,
             rows: u64,
+            call_id: Option<u64>,
         ) -> Result<Measurement> {
-            controlled(|host| host.update(engine, first_id, step, rows))
+            once(call_id, |host| host.update(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
@@ -118,8 +152,9 @@ macro_rules! canister {
             first_id: u64,
             step: u64,
             rows: u64,
+            call_id: Option<u64>,
         ) -> Result<Measurement> {
-            controlled(|host| host.delete(engine, first_id, step, rows))
+            once(call_id, |host| host.delete(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
@@ -143,8 +178,8 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn vacuum() -> Result<Measurement> {
-            controlled(|host| host.vacuum())
+        fn vacuum(call_id: Option<u64>) -> Result<Measurement> {
+            once(call_id, |host| host.vacuum())
         }
 
         #[ic_cdk::query]

@@ -11,6 +11,12 @@ pub enum Error {
     /// Only controllers may call update methods.
     #[error("the caller is not a controller of the canister")]
     NotController,
+    /// The call's id is not larger than that of every call before it.
+    #[error("a call with id {last} was here already; ids of measured calls rise")]
+    Repeated {
+        /// The largest id so far.
+        last: u64,
+    },
     /// Zero rows were asked for.
     #[error("zero rows were asked for")]
     NoRows,

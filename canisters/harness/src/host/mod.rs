@@ -29,6 +29,8 @@ pub const MAX_EACH: u64 = 100_000;
 pub struct Host<C> {
     pub(crate) canister: C,
     payload_bytes: u32,
+    /// The largest id of a measured call, since the heap began.
+    last_call: u64,
 }
 
 impl<C: Canister + Default> Default for Host<C> {
@@ -40,12 +42,28 @@ impl<C: Canister + Default> Default for Host<C> {
 impl<C: Canister> Host<C> {
     /// A host with the default payload.
     pub fn new(canister: C) -> Self {
-        Self { canister, payload_bytes: DEFAULT_PAYLOAD_BYTES }
+        Self { canister, payload_bytes: DEFAULT_PAYLOAD_BYTES, last_call: 0 }
     }
 
     /// The canister.
     pub fn into_canister(self) -> C {
         self.canister
+    }
+
+    /// Takes note of a measured call's id, where it has one: ids rise, so that a call that
+    /// arrives twice is done once.
+    ///
+    /// # Errors
+    ///
+    /// Where that call, or a later one, was here already.
+    pub fn admit(&mut self, call_id: Option<u64>) -> Result<()> {
+        if let Some(id) = call_id {
+            if id <= self.last_call {
+                return Err(Error::Repeated { last: self.last_call });
+            }
+            self.last_call = id;
+        }
+        Ok(())
     }
 
     /// Sets the length of the payloads written from now on.

@@ -146,3 +146,19 @@ fn settings_survive_where_no_engine_was_used() {
     assert_eq!(host.describe().unwrap().payload_bytes, 7);
     assert_eq!(Floor::new(memory).owner(), None);
 }
+
+#[test]
+fn ids_of_calls_rise() {
+    let mut host = host();
+    for (id, admitted) in [
+        (None, Ok(())),
+        (Some(0), Err(Error::Repeated { last: 0 })),
+        (Some(1), Ok(())),
+        (Some(1), Err(Error::Repeated { last: 1 })),
+        (Some(u64::MAX), Ok(())),
+        (None, Ok(())),
+        (Some(5), Err(Error::Repeated { last: u64::MAX })),
+    ] {
+        assert_eq!(host.admit(id), admitted, "{id:?}");
+    }
+}
