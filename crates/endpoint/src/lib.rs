@@ -1,0 +1,1 @@
+//! The Internet Computer's HTTP interface over the embedded replica.
