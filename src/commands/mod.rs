@@ -11,6 +11,7 @@ mod replica;
 mod report;
 mod run;
 mod shell;
+mod spending;
 
 use std::io::Write;
 use std::process::ExitCode;
