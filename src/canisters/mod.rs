@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 pub use build::build;
 pub use deployable::deployable;
 
+use crate::progress::Progress;
+
 /// A canister of this repository.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
@@ -79,6 +81,18 @@ impl Built {
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, path: path.to_owned(), wasm, candid })
+    }
+}
+
+/// The canister of that name, built, or the module at that path.
+pub fn find(name: &str, progress: &Progress) -> Result<Built> {
+    match Source::named(name) {
+        Some(source) => build(source, progress),
+        None if Path::new(name).is_file() => Built::read(Path::new(name)),
+        None => bail!(
+            "no canister {name}; there is {}, or give the path of a wasm file",
+            SOURCES.map(|source| source.name).join(", ")
+        ),
     }
 }
 

@@ -9,6 +9,7 @@ mod keys;
 mod output;
 mod profile;
 mod run;
+mod serve;
 mod sysbench;
 mod target;
 mod users;
@@ -32,6 +33,7 @@ pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
 pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
+pub use serve::ServeArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use target::{ReplicaArg, SubnetKind, TargetArgs};
 pub use users::UsersArgs;
@@ -117,6 +119,13 @@ pub enum Command {
     /// Call a method of a canister on the embedded replica.
     #[command(after_help = examples::CALL)]
     Call(CallArgs),
+    /// Serve canisters on this machine to the Internet Computer's ordinary clients.
+    ///
+    /// The HTTP interface of the Internet Computer over the embedded replica: dfx, icp, agents
+    /// in any language call the canisters, and get the counts that the embedded replica counts.
+    /// Prints the URL, the root key, the canisters' ids, and commands to begin with.
+    #[command(after_help = examples::SERVE)]
+    Serve(ServeArgs),
     /// Build a canister, ready to be installed.
     #[command(after_help = examples::BUILD)]
     Build(BuildArgs),

@@ -10,6 +10,7 @@ mod readme;
 mod replica;
 mod report;
 mod run;
+mod serve;
 mod shell;
 mod spending;
 
@@ -52,6 +53,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::Profile(args)) => done(profile::run(&args, &output)),
         Some(Command::Call(call)) => done(call::call(&call, &output)),
+        Some(Command::Serve(args)) => done(serve::serve(&args, &output)),
         Some(Command::Build(build)) => {
             let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);
             let built = canisters::build(source, &output.progress)?;
