@@ -19,7 +19,7 @@ pub enum NetworkError {
     )]
     ForeignKey { url: String, source: AgentError },
     #[error("there is no canister {canister} at {url}; dfx canister id NAME tells the id")]
-    NoCanister { canister: Principal, url: String },
+    NoCanister { canister: Principal, url: String, source: Option<AgentError> },
     #[error(
         "{caller} is not a controller of the canister {canister}, and only controllers may measure; \
          call as one with --identity PEM, or add it: dfx canister update-settings {canister} \

@@ -165,8 +165,9 @@ impl Link {
                         NetworkError::ForeignKey { url, source }
                     }
                     // No subnet of the replica has that id.
-                    AgentError::CertificateNotAuthorized() | AgentError::HttpError(_) => {
-                        NetworkError::NoCanister { canister, url }
+                    source
+                    @ (AgentError::CertificateNotAuthorized() | AgentError::HttpError(_)) => {
+                        NetworkError::NoCanister { canister, url, source: Some(source) }
                     }
                     source => NetworkError::Failed { method: "read_state".to_owned(), url, source },
                 }

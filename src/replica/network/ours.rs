@@ -89,7 +89,7 @@ fn module_hash(link: &Link, canister: Principal) -> Result<Option<Vec<u8>>> {
     // What exists has controllers, though nobody may be among them.
     if hash.is_none() && link.controllers(canister)?.is_none() {
         let url = link.address().to_string();
-        return Err(NetworkError::NoCanister { canister, url }.into());
+        return Err(NetworkError::NoCanister { canister, url, source: None }.into());
     }
     Ok(hash)
 }
