@@ -55,7 +55,7 @@ impl Spending {
             if u128::from(cycles) > purse.cycles {
                 bail!(
                     "the canister {id} has {} cycles, and the run needs about {}; give it some: dfx \
-                     ledger top-up {id}, or icp canister top-up {id}",
+                     cycles top-up {id} 1T, or icp canister top-up {id} --amount 1t",
                     short(purse.cycles),
                     Short(cycles),
                     id = purse.canister,

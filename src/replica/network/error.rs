@@ -36,8 +36,8 @@ pub enum NetworkError {
     #[error("the canister {canister} does not describe itself as ours do")]
     Undescribed { canister: Principal, source: anyhow::Error },
     #[error(
-        "the canister {canister} has no cycles left for this; give it some: dfx ledger top-up \
-         {canister}, or icp canister top-up {canister}; then go on with --resume"
+        "the canister {canister} has no cycles left for this; give it some: dfx cycles top-up \
+         {canister} 1T, or icp canister top-up {canister} --amount 1t; then go on with --resume"
     )]
     OutOfCycles { canister: Principal },
     #[error(
