@@ -49,6 +49,13 @@ impl Spending {
             .context("what the run costs could not be estimated on the embedded replica")?;
         let prices = &planned.outline().prices;
         let told = self.told(&spent, prices);
+        if !self.yes && !self.address.is_local() {
+            bail!(
+                "nothing was spent: {} is not on this machine, so that cycles are real there; add \
+                 --yes to spend them\n{told}",
+                self.address
+            );
+        }
         progress.note(&told);
         for (purse, spent) in self.purses.iter().zip(&spent) {
             let cycles = price::cycles(spent.cycles, prices);
@@ -62,20 +69,13 @@ impl Spending {
                 );
             }
         }
-        if !self.yes && !self.address.is_local() {
-            bail!(
-                "nothing was spent: {} is not on this machine, so that cycles are real there; add \
-                 --yes to spend them\n{told}",
-                self.address
-            );
-        }
         Ok(())
     }
 
     fn told(&self, spent: &[Spent], prices: &Prices) -> String {
         let all: u64 = spent.iter().map(|spent| price::cycles(spent.cycles, prices)).sum();
         let mut told = format!(
-            "about {} cycles, US$ {:.2} where 10^12 are US$ {}",
+            "about {} cycles, US$ {:.4} where 10^12 are US$ {}",
             Short(all),
             price::usd(all, 1.0, prices),
             prices.usd_per_trillion_cycles,

@@ -14,8 +14,8 @@ pub enum NetworkError {
     #[error("the replica at {url} does not tell its root key; give it with --root-key")]
     NoRootKey { url: String },
     #[error(
-        "the replica at {url} signs with another key than the mainnet's; a network of your own is \
-         told by --root-key HEX, which its status has"
+        "the replica at {url} does not sign by the key that is expected: the mainnet's, or the one \
+         that --root-key HEX gives, which the network's status has"
     )]
     ForeignKey { url: String, source: AgentError },
     #[error("there is no canister {canister} at {url}; dfx canister id NAME tells the id")]

@@ -61,10 +61,7 @@ fn fails(args: &[&str], directory: &Path) -> String {
 fn is_the_same(suite: &[&str], target: &[&str], directory: &Path) -> String {
     succeeds(&[suite, &["--out=embedded.json"]].concat(), directory);
     let output = succeeds(&[suite, target, &["--out=network.json"]].concat(), directory);
-    // No case but compared ones.
-    let args = ["compare", "embedded.json", "network.json", "--threshold=0%"];
-    let compared = stdout(&succeeds(&args, directory));
-    assert!(!compared.contains("missing"), "{compared}");
+    succeeds(&["compare", "embedded.json", "network.json", "--threshold=0%"], directory);
     stderr(&output)
 }
 
@@ -197,7 +194,7 @@ fn cycles_elsewhere_are_spent_by_those_who_say_yes() {
     let server = Server::start(&["bench", &format!("--listen={ip}")], directory.path());
     let target = server.target();
     let error = fails(&[SMALL, &target].concat(), directory.path());
-    assert!(error.contains("another key than the mainnet's"), "{error}");
+    assert!(error.contains("does not sign by the key that is expected"), "{error}");
     let key = format!("--root-key={}", server.root_key);
     let known = [SMALL, &target, &[&*key]].concat();
     let error = fails(&known, directory.path());
