@@ -1,12 +1,14 @@
 //! The canisters of this repository: building them, and their interfaces.
 
 mod build;
+mod deployable;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 pub use build::build;
+pub use deployable::deployable;
 
 use crate::progress::Progress;
 

@@ -12,6 +12,7 @@ mod report;
 mod run;
 mod serve;
 mod shell;
+mod spending;
 
 use std::io::Write;
 use std::process::ExitCode;
