@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
 
-use super::{Built, Source, root};
+use super::{Built, Source, hash, root};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -40,7 +39,7 @@ pub fn build(source: Source, progress: &Progress) -> Result<Built> {
     let stamp = path.with_extension("stamp");
     let input = fs::read(&compiled)
         .with_context(|| format!("cargo left no module at {}", compiled.display()))?;
-    let hash = format!("{:x}", Sha256::digest(&input));
+    let hash = hash(&input);
     if !(path.is_file() && fs::read_to_string(&stamp).is_ok_and(|old| old == hash)) {
         let step = progress.spinner(&format!("converting {} for the IC", source.name));
         let wasm = convert(input).with_context(|| format!("converting {}", source.name))?;
@@ -89,7 +88,7 @@ fn ensure_target(target: &str, progress: &Progress) -> Result<()> {
 fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<PathBuf> {
     const PROFILE: &str = "canister";
     let step = progress.spinner(&format!("building canister {}", source.name));
-    let target = target_directory();
+    let target = target_directory()?;
     let mut child = Command::new(cargo)
         .args(["build", "--locked", "--profile", PROFILE])
         .args(["--package", source.package, "--target", source.target])
@@ -147,8 +146,13 @@ fn remapped_paths() -> OsString {
     flags
 }
 
-fn target_directory() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+/// Where cargo builds. It is told so, since it runs in the repository, and a relative path
+/// begins where this program was started.
+fn target_directory() -> Result<PathBuf> {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(named) => Ok(std::path::absolute(named)?),
+        None => Ok(root().join("target")),
+    }
 }
 
 /// Replaces WASI calls where there are such; what then still imports something else could
@@ -166,7 +170,7 @@ fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
 }
 
 /// Writes a file as a whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let failed = || format!("cannot write {}", path.display());
     fs::create_dir_all(directory).with_context(failed)?;

@@ -115,7 +115,11 @@ pub enum Command {
     /// Call a method of a canister on the embedded replica.
     #[command(after_help = examples::CALL)]
     Call(CallArgs),
-    /// Build a canister, ready to be installed.
+    /// Build a canister, ready to be deployed.
+    ///
+    /// Prints hash and path of two files, as `sha256sum` does: what is deployed, which is the module
+    /// in gzip, and the plain module, which is what runs here measure. The first hash is what the
+    /// Internet Computer shows as `module_hash`. The same sources give the same hashes.
     #[command(after_help = examples::BUILD)]
     Build(BuildArgs),
     /// Show what is kept for later runs, or clear it.
