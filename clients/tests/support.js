@@ -132,11 +132,11 @@ export function icpPath() {
   }
 }
 
-/** Why the tests with icp are skipped; nothing where they are not. CI has it, so there it must run. */
+/** Why the tests with icp are skipped; false where they are not. Where CI can have it, it must run. */
 export const skipIcp = () => {
   if (icpPath()) return false;
   const why = "icp does not run here: its npm package is for Linux on x64, and needs libdbus-1.so.3";
-  if (process.env.CI) throw new Error(why);
+  if (process.env.CI && process.platform === "linux" && process.arch === "x64") throw new Error(why);
   console.error(`SKIPPED: ${why}`);
   return why;
 };
