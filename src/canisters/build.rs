@@ -98,7 +98,7 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
         // What a user sets for native builds must not change what is measured,
         // and neither must where the sources are.
         .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths())
+        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths()?)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -127,23 +127,50 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
 }
 
 /// Flags that take this machine's paths out of the module.
-fn remapped_paths() -> OsString {
+fn remapped_paths() -> Result<OsString> {
     let cargo_home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let mut paths = vec![(root().to_owned(), "/stablebench".to_owned()), library_sources()?];
+    paths.extend(cargo_home.map(|home| (home, "/cargo".to_owned())));
     let mut flags = OsString::new();
-    for (from, to) in [(Some(root().to_owned()), "/stablebench"), (cargo_home, "/cargo")] {
-        if let Some(from) = from {
-            if !flags.is_empty() {
-                flags.push("\x1f");
-            }
-            flags.push("--remap-path-prefix=");
-            flags.push(from);
-            flags.push("=");
-            flags.push(to);
+    for (from, to) in paths {
+        if !flags.is_empty() {
+            flags.push("\x1f");
         }
+        flags.push("--remap-path-prefix=");
+        flags.push(from);
+        flags.push("=");
+        flags.push(to);
     }
-    flags
+    Ok(flags)
+}
+
+/// Where the sources of the standard library are, and what they are called where they are not:
+/// with the component `rust-src`, rustc names the files themselves.
+fn library_sources() -> Result<(PathBuf, String)> {
+    let sysroot = rustc(&["--print", "sysroot"])?;
+    let version = rustc(&["-vV"])?;
+    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
+    Ok((sources, format!("/rustc/{}", commit.unwrap_or("unknown"))))
+}
+
+/// What rustc prints, of the toolchain that the repository names.
+fn rustc(arguments: &[&str]) -> Result<String> {
+    let output = Command::new("rustc")
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .context("cannot run rustc; install Rust from https://rustup.rs")?;
+    if !output.status.success() {
+        bail!(
+            "rustc {} failed:\n{}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Where cargo builds. It is told so, since it runs in the repository, and a relative path
