@@ -88,13 +88,13 @@ describe("icp", { skip: skipIcp() }, () => {
   });
 
   test("status, of a controller, of anybody and as JSON", async () => {
-    const { deployable } = built();
+    const { plain } = built();
     const mine = await done(canister("status"));
     assert.match(mine, new RegExp(`Canister Id: ${server.canister}`));
     assert.match(mine, /Status: Running/);
-    assert.match(mine, new RegExp(`Module hash: 0x${deployable}`));
+    assert.match(mine, new RegExp(`Module hash: 0x${plain}`));
     const everyones = JSON.parse(await done(canister("status", "--public", "--json")));
-    assert.equal(everyones.module_hash, `0x${deployable}`);
+    assert.equal(everyones.module_hash, `0x${plain}`);
     assert.deepEqual(everyones.controllers, ["2vxsx-fae"]);
   });
 

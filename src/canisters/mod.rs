@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 pub use build::{build, write};
 pub use deployable::{deployable, hash};
 
+use crate::progress::Progress;
+
 /// A canister of this repository.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
@@ -86,6 +88,18 @@ impl Built {
         let name = file.strip_suffix(".gz").unwrap_or(&file);
         let name = name.strip_suffix(".wasm").unwrap_or(name).to_owned();
         Ok(Self { name, path: path.to_owned(), wasm, candid })
+    }
+}
+
+/// The canister of that name, built, or the module at that path.
+pub fn find(name: &str, progress: &Progress) -> Result<Built> {
+    match Source::named(name) {
+        Some(source) => build(source, progress),
+        None if Path::new(name).is_file() => Built::read(Path::new(name)),
+        None => bail!(
+            "no canister {name}; there is {}, or give the path of a wasm file",
+            SOURCES.map(|source| source.name).join(", ")
+        ),
     }
 }
 

@@ -139,6 +139,16 @@ Examples:
   A canister of your own:
     stablebench call my_canister.wasm greet '(\"world\")'";
 
+/// Of `serve`.
+pub const SERVE: &str = "\
+Examples:
+  The bench canister, for dfx and icp:
+    stablebench serve
+  Both canisters, at a port that is free:
+    stablebench serve bench bench_vfs --port 0
+  A canister that is there again tomorrow:
+    stablebench serve bench --state bench.canister";
+
 /// Of `build`.
 pub const BUILD: &str = "\
 Examples:

@@ -9,6 +9,7 @@ mod keys;
 mod output;
 mod profile;
 mod run;
+mod serve;
 mod sysbench;
 mod users;
 mod values;
@@ -31,6 +32,7 @@ pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
 pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
+pub use serve::ServeArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place, ReportFormat};
@@ -115,6 +117,13 @@ pub enum Command {
     /// Call a method of a canister on the embedded replica.
     #[command(after_help = examples::CALL)]
     Call(CallArgs),
+    /// Serve canisters on this machine to the Internet Computer's ordinary clients.
+    ///
+    /// The HTTP interface of the Internet Computer over the embedded replica: dfx, icp, agents
+    /// in any language call the canisters, and get the counts that the embedded replica counts.
+    /// Prints the URL, the root key, the canisters' ids, and commands to begin with.
+    #[command(after_help = examples::SERVE)]
+    Serve(ServeArgs),
     /// Build a canister, ready to be deployed.
     ///
     /// Prints hash and path of two files, as `sha256sum` does: what is deployed, which is the module

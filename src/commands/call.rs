@@ -11,7 +11,7 @@ use stablebench_replica::{Canister, Execution, Principal, SystemCalls};
 
 use super::Output;
 use super::replica::embedded;
-use crate::canisters::{self, Built, Source};
+use crate::canisters;
 use crate::cli::CallArgs;
 use crate::progress::Progress;
 use crate::replica::embedded::{Embedded, cycles, inside};
@@ -71,14 +71,7 @@ pub fn prepare(
         let candid = canisters::candid_of(&wasm).unwrap_or_default();
         return Ok((canister, candid));
     }
-    let built = match Source::named(name) {
-        Some(source) => canisters::build(source, progress)?,
-        None if Path::new(name).is_file() => Built::read(Path::new(name))?,
-        None => bail!(
-            "no canister {name}; there is {}, or give the path of a wasm file",
-            canisters::SOURCES.iter().map(|source| source.name).collect::<Vec<_>>().join(", ")
-        ),
-    };
+    let built = canisters::find(name, progress)?;
     let canister = replica.installed(&built.wasm)?;
     Ok((canister, built.candid))
 }

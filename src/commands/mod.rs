@@ -11,6 +11,7 @@ mod readme;
 mod replica;
 mod report;
 mod run;
+mod serve;
 mod shell;
 
 use std::io::Write;
@@ -51,6 +52,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::Profile(args)) => done(profile::run(&args, &output)),
         Some(Command::Call(call)) => done(call::call(&call, &output)),
+        Some(Command::Serve(args)) => done(serve::serve(&args, &output)),
         Some(Command::Build(args)) => done(build::build(&args, &output)),
         Some(Command::Cache(args)) => done(cache::cache(&args)),
         Some(Command::Completions { shell }) => done(shell::completions(shell)),

@@ -181,7 +181,7 @@ impl Canister {
             }
             None => {
                 let fault = Fault::MethodNotFound { kind: "update", name: method.to_owned() };
-                let mut execution = Execution::refused(fault.reject(&id));
+                let mut execution = Execution::of(Err(fault.reject(&id)));
                 execution.cycles = induction + cycles::execution(Instructions(0), false);
                 return Ok(self.paid(execution));
             }

@@ -12,6 +12,10 @@ use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub struct Execution {
     /// The reply, or why there is none.
     pub outcome: Result<Vec<u8>, Reject>,
+    /// Whether the message was let in. One that was not cost nothing and was never there:
+    /// the canister has no module, refused it in `canister_inspect_message`, or could not
+    /// have taken it.
+    pub admitted: bool,
     /// What the instruction counter read in the end.
     pub instructions: Instructions,
     /// Instructions that are paid for: the counter and changed heap pages, at
@@ -125,12 +129,13 @@ impl SystemCalls {
 impl Execution {
     /// Neither run nor paid for.
     pub(crate) fn refused(reject: Reject) -> Self {
-        Self::of(Err(reject))
+        Self { admitted: false, ..Self::of(Err(reject)) }
     }
 
     pub(crate) fn of(outcome: Result<Vec<u8>, Reject>) -> Self {
         Self {
             outcome,
+            admitted: true,
             instructions: Instructions(0),
             charge: Instructions(0),
             cycles: Cycles(0),

@@ -36,7 +36,7 @@
 //! | `system_api` | what canisters can ask of the replica, and what that costs |
 //! | `memory` | heaps and stable memories, copied only where written |
 //! | `run`, `live` | one message; the instance that it runs on |
-//! | `canister`, `install`, `saved` | a canister's messages; its modules; canisters in files |
+//! | `canister`, `install`, `manage`, `saved` | a canister's messages; its modules; its settings; canisters in files |
 //! | `profile` | where the instructions of a message go, by function |
 //! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
@@ -55,6 +55,7 @@ mod install;
 mod instrument;
 mod limits;
 mod live;
+mod manage;
 mod memory;
 mod module;
 mod profile;

@@ -1,0 +1,88 @@
+//! The keys of the subnet and of its one node. They are no secret: they come from a text, so
+//! that every endpoint of this kind has the same, and commands that name the root key hold.
+
+use candid::Principal;
+use ic_certification::certificate::Certificate;
+use ic_transport_types::{NodeSignature, QueryResponse, RequestId};
+use ic_verify_bls_signature::PrivateKey;
+use sha2::{Digest, Sha256};
+
+use crate::cbor;
+use crate::tree::{Path, Tree};
+
+const SEED: &str = "stablebench, a local subnet; not a secret";
+
+/// What a BLS12-381 public key of the IC begins with in DER.
+const DER: &[u8] =
+    b"\x30\x81\x82\x30\x1d\x06\x0d\x2b\x06\x01\x04\x01\x82\xdc\x7c\x05\x03\x01\x02\x01\
+    \x06\x0c\x2b\x06\x01\x04\x01\x82\xdc\x7c\x05\x03\x02\x01\x03\x61\x00";
+
+/// The subnet's key, which is the root key, and the node's.
+pub struct Keys {
+    root: PrivateKey,
+    root_der: Vec<u8>,
+    node: ic_ed25519::PrivateKey,
+    node_der: Vec<u8>,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        let node = ic_ed25519::PrivateKey::generate_from_seed(SEED.as_bytes());
+        let root = root_key();
+        Self {
+            root_der: [DER, &root.public_key().serialize()].concat(),
+            root,
+            node_der: node.public_key().serialize_rfc8410_der(),
+            node,
+        }
+    }
+}
+
+/// The first hash of the seed that is a key: below the order of the group, as most begin.
+fn root_key() -> PrivateKey {
+    (0_u64..)
+        .map(|number| Sha256::digest([SEED.as_bytes(), &number.to_be_bytes()].concat()))
+        .find_map(|hash| PrivateKey::deserialize(&hash).ok())
+        .unwrap_or_else(|| unreachable!("every second hash is a key"))
+}
+
+impl Keys {
+    /// The public root key, in DER.
+    pub fn root(&self) -> &[u8] {
+        &self.root_der
+    }
+
+    /// The subnet's id.
+    pub fn subnet(&self) -> Principal {
+        Principal::self_authenticating(&self.root_der)
+    }
+
+    /// The node's public key, in DER.
+    pub fn node(&self) -> &[u8] {
+        &self.node_der
+    }
+
+    /// The node's id.
+    pub fn node_id(&self) -> Principal {
+        Principal::self_authenticating(&self.node_der)
+    }
+
+    /// A certificate that shows these paths of a state tree, in CBOR.
+    pub fn certify(&self, tree: &Tree, paths: &[Path]) -> Vec<u8> {
+        let tree = tree.witness(paths);
+        let message = [b"\x0Dic-state-root".as_slice(), &tree.digest()].concat();
+        let signature = self.root.sign(&message).serialize().to_vec();
+        cbor::encode(&Certificate { tree, signature, delegation: None })
+    }
+
+    /// The node's signature of what a query was answered with.
+    pub fn sign_query(
+        &self,
+        response: &QueryResponse,
+        request: RequestId,
+        timestamp: u64,
+    ) -> NodeSignature {
+        let signature = self.node.sign_message(&response.signable(request, timestamp)).to_vec();
+        NodeSignature { timestamp, signature, identity: self.node_id() }
+    }
+}

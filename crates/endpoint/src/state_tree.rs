@@ -1,0 +1,222 @@
+//! The state tree of the interface specification, and who may read what of it.
+//!
+//! ```text
+//!   time
+//!   canister/ID/{controllers, module_hash, metadata/NAME}
+//!   subnet/ID/{public_key, canister_ranges, type, node/ID/public_key}
+//!   canister_ranges/ID/FIRST
+//!   request_status/ID/{status, reply, reject_code, reject_message, error_code}
+//! ```
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use candid::Principal;
+use ic_transport_types::RequestId;
+use serde_bytes::ByteBuf;
+use stablebench_replica::Visibility;
+
+use crate::canister::Info;
+use crate::cbor;
+use crate::envelope::Request;
+use crate::refusal::Refusal;
+use crate::subnet::Subnet;
+use crate::tree::{Path, Tree};
+
+/// The most paths that a request may name.
+const MOST_PATHS: usize = 1_000;
+
+/// Whose paths are asked for: the id in the request's address.
+#[derive(Clone, Copy, Debug)]
+pub enum Effective {
+    /// A canister's.
+    Canister(Principal),
+    /// A subnet's.
+    Subnet(Principal),
+}
+
+/// A certificate with the time and these paths.
+pub fn certificate(subnet: &Subnet, paths: &[Path], now: u64) -> Vec<u8> {
+    let mut paths = paths.to_vec();
+    paths.push(vec![b"time".to_vec()]);
+    let shown: Vec<RequestId> = paths.iter().filter_map(|path| request_id(path)).collect();
+    subnet.keys.certify(&tree(subnet, &shown, now), &paths)
+}
+
+/// The path of a call's status.
+pub fn status_path(id: &RequestId) -> Path {
+    vec![b"request_status".to_vec(), id.to_vec()]
+}
+
+fn request_id(path: &Path) -> Option<RequestId> {
+    match path.as_slice() {
+        [first, id, ..] if first == b"request_status" => {
+            Some(RequestId::new(id.as_slice().try_into().ok()?))
+        }
+        _ => None,
+    }
+}
+
+fn tree(subnet: &Subnet, shown: &[RequestId], now: u64) -> Tree {
+    let keys = &subnet.keys;
+    let (first, last) = subnet.range();
+    let range = cbor::encode(&[[bytes(&first), bytes(&last)]]);
+    let id = keys.subnet();
+    let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
+    let about = Tree::node([
+        ("public_key", Tree::leaf(keys.root())),
+        ("canister_ranges", Tree::leaf(range.clone())),
+        ("type", Tree::leaf("application")),
+        ("node", Tree::node([(keys.node_id().as_slice(), node)])),
+    ]);
+    let ranges = Tree::node([(first.as_slice(), Tree::leaf(range))]);
+    let canisters = subnet.canisters();
+    let canisters = canisters.iter().map(|(id, handle)| (id.as_slice(), canister(&handle.info())));
+    Tree::node([
+        ("time", Tree::leaf(leb128(now))),
+        ("canister", Tree::node(canisters)),
+        ("subnet", Tree::node([(id.as_slice(), about)])),
+        ("canister_ranges", Tree::node([(id.as_slice(), ranges)])),
+        ("request_status", subnet.ingress.statuses(shown)),
+    ])
+}
+
+fn canister(info: &Info) -> Tree {
+    let controllers: Vec<ByteBuf> = info.controllers.iter().map(bytes).collect();
+    let mut parts =
+        BTreeMap::from([(b"controllers".to_vec(), Tree::leaf(cbor::encode(&controllers)))]);
+    if let Some(module) = &info.module {
+        parts.insert(b"module_hash".to_vec(), Tree::leaf(module.hash));
+        let sections = module.sections.iter();
+        let metadata =
+            sections.map(|(name, section)| (name.as_str(), Tree::leaf(&*section.content)));
+        parts.insert(b"metadata".to_vec(), Tree::node(metadata));
+    }
+    Tree::Node(parts)
+}
+
+fn bytes(id: &Principal) -> ByteBuf {
+    ByteBuf::from(id.as_slice())
+}
+
+fn leb128(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        if number == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+/// Refuses paths that are not there to be read, or not by this sender.
+///
+/// # Errors
+///
+/// 404 for paths that there are not, 403 for those of others, 400 for malformed ones.
+pub fn check(
+    subnet: &Subnet,
+    request: &Request,
+    paths: &[Path],
+    effective: Effective,
+) -> Result<(), Refusal> {
+    if paths.len() > MOST_PATHS {
+        return Err(Refusal::bad_request(format!("More than {MOST_PATHS} paths are asked for.")));
+    }
+    let mut status_of = None;
+    for path in paths {
+        let path: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
+        match (path.as_slice(), effective) {
+            ([b"time"], _) | ([b"subnet" | b"canister_ranges" | b"api_boundary_nodes", ..], _) => {}
+            ([b"canister", id, rest @ ..], Effective::Canister(effective)) => {
+                if *id != effective.as_slice() {
+                    return Err(Refusal::bad_request(format!(
+                        "The effective canister id is {effective}, the path is of another one."
+                    )));
+                }
+                check_canister(subnet, request, &effective, rest)?;
+            }
+            ([b"request_status", id, rest @ ..], _)
+                if matches!(
+                    rest,
+                    [] | [b"status"
+                        | b"reply"
+                        | b"reject_code"
+                        | b"reject_message"
+                        | b"error_code"]
+                ) =>
+            {
+                let id: &[u8; 32] = (*id).try_into().map_err(|_| {
+                    Refusal::bad_request(format!("A request id has 32 bytes, not {}.", id.len()))
+                })?;
+                if status_of.replace(id).is_some_and(|before| before != id) {
+                    return Err(Refusal::bad_request(
+                        "The statuses of two requests are asked for; one is possible.",
+                    ));
+                }
+                check_status(subnet, request, id)?;
+            }
+            (path, _) => {
+                let shown: Vec<String> = path.iter().map(|label| shown(label)).collect();
+                return Err(Refusal::new(
+                    StatusCode::NOT_FOUND,
+                    format!("There is no path /{} to read here.", shown.join("/")),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shown(label: &[u8]) -> String {
+    let text =
+        std::str::from_utf8(label).ok().filter(|text| text.chars().all(|c| c.is_ascii_graphic()));
+    text.map_or_else(|| hex::encode(label), str::to_owned)
+}
+
+fn check_canister(
+    subnet: &Subnet,
+    request: &Request,
+    id: &Principal,
+    path: &[&[u8]],
+) -> Result<(), Refusal> {
+    match path {
+        [b"controllers" | b"module_hash"] => Ok(()),
+        [b"metadata", name] => {
+            let name = std::str::from_utf8(name).map_err(|error| {
+                Refusal::bad_request(format!("The section's name is not UTF-8: {error}."))
+            })?;
+            let Some(info) = subnet.canister(id).map(|handle| handle.info()) else {
+                return Ok(());
+            };
+            let section = info.module.as_ref().and_then(|module| module.sections.get(name));
+            let private = section.is_some_and(|section| section.visibility == Visibility::Private);
+            if private && !info.controllers.contains(&request.sender()) {
+                return Err(Refusal::forbidden(format!(
+                    "The custom section {name} is for the canister's controllers."
+                )));
+            }
+            Ok(())
+        }
+        _ => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "Of a canister, its controllers, module_hash and metadata/NAME can be read.",
+        )),
+    }
+}
+
+fn check_status(subnet: &Subnet, request: &Request, id: &[u8; 32]) -> Result<(), Refusal> {
+    let Some(known) = subnet.ingress.get(&RequestId::new(id)) else {
+        return Ok(());
+    };
+    if known.sender != request.sender() {
+        return Err(Refusal::forbidden("The request was sent by another principal."));
+    }
+    if !request.is_for(&known.receiver) {
+        return Err(Refusal::forbidden("The delegations are not for the request's canister."));
+    }
+    Ok(())
+}

@@ -1,0 +1,340 @@
+//! The one subnet of the endpoint: its canisters, its keys, and the calls that came in.
+//!
+//! ```text
+//!   http ── Request ──→ Subnet ──→ a canister's thread ──→ Ingress ──→ certificates
+//!                         └──→ management: which canister, and what is done to it
+//! ```
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+use candid::Principal;
+use ic_error_types::ErrorCode;
+use ic_transport_types::RequestId;
+use stablebench_replica::{Canister, Cycles, HostError, Replica, Settings};
+use tokio::sync::oneshot;
+
+use crate::canister::{Full, Handle, Hosted, Work};
+use crate::clock;
+use crate::ingress::{Finished, Ingress};
+use crate::keys::Keys;
+use crate::management;
+use crate::outcome::{Outcome, Reject, outcome};
+
+/// The first canister of a fresh subnet, and how many there may be.
+const FIRST: u64 = 0xffff_ffff_ffe0_0000;
+const RANGE: u64 = 0x10_0000;
+
+/// The subnet.
+pub struct Subnet {
+    replica: Replica,
+    /// Its keys.
+    pub keys: Keys,
+    /// The calls that came in.
+    pub ingress: Ingress,
+    canisters: RwLock<BTreeMap<Principal, Handle>>,
+    threads: Mutex<BTreeMap<Principal, JoinHandle<Hosted>>>,
+    next: Mutex<u64>,
+}
+
+/// A message to a canister.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Who sends it.
+    pub sender: Principal,
+    /// To which canister.
+    pub canister: Principal,
+    /// The method.
+    pub method: String,
+    /// Its argument.
+    pub argument: Vec<u8>,
+}
+
+/// What became of a call when it was sent.
+pub enum Sent {
+    /// It ends later, or has ended: then the status tells.
+    Waiting(Option<oneshot::Receiver<Finished>>),
+    /// It was not let in.
+    Refused(Reject),
+    /// Too much waits already.
+    Full(Full),
+}
+
+/// The endpoint has no place for another canister.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// All ids are taken.
+    #[error("all {RANGE} canister ids of this subnet are taken")]
+    NoId,
+    /// The id that was asked for cannot be given.
+    #[error("the canister id {0} is taken or not one of this subnet")]
+    Taken(Principal),
+    /// The machine has no memory or no threads left.
+    #[error("cannot start another canister: {0}")]
+    Host(#[from] io::Error),
+    /// The machine has no memory left.
+    #[error(transparent)]
+    Memory(#[from] HostError),
+    /// The settings cannot be what they should.
+    #[error("{}", .0.message)]
+    Settings(Reject),
+}
+
+impl From<Reject> for CreateError {
+    fn from(reject: Reject) -> Self {
+        Self::Settings(reject)
+    }
+}
+
+impl Subnet {
+    /// A subnet without canisters.
+    pub fn new(replica: Replica) -> Arc<Self> {
+        Arc::new(Self {
+            replica,
+            keys: Keys::default(),
+            ingress: Ingress::default(),
+            canisters: RwLock::default(),
+            threads: Mutex::default(),
+            next: Mutex::new(FIRST),
+        })
+    }
+
+    /// What runs modules.
+    pub fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    /// The first and the last id that canisters can have.
+    pub fn range(&self) -> (Principal, Principal) {
+        (id(FIRST), id(FIRST + RANGE - 1))
+    }
+
+    /// Whether a canister of that id is, was, or could be here.
+    pub fn hosts(&self, canister: &Principal) -> bool {
+        let (first, last) = self.range();
+        (first..=last).contains(canister) && canister.as_slice().len() == first.as_slice().len()
+    }
+
+    /// Creates an empty canister of that controller, with that id if one is given.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no place for it, or its settings are refused.
+    pub fn create(
+        &self,
+        wanted: Option<Principal>,
+        controller: Principal,
+        cycles: Cycles,
+        settings: impl FnOnce(&mut Hosted) -> Result<(), Reject>,
+    ) -> Result<Principal, CreateError> {
+        let id = match wanted {
+            Some(id) => self.free(id)?,
+            None => self.next_id()?,
+        };
+        let heap_limit = self.replica.create_canister()?.settings().heap_limit;
+        let controllers = vec![controller];
+        let canister = Canister::new(Settings { id, controllers, balance: cycles, heap_limit })?;
+        let mut hosted = Hosted::new(canister);
+        settings(&mut hosted)?;
+        self.add(hosted)?;
+        Ok(id)
+    }
+
+    /// Takes in a canister that came to be elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Where its id is taken or none of this subnet.
+    pub fn adopt(&self, canister: Canister) -> Result<Principal, CreateError> {
+        let id = self.free(canister.id())?;
+        self.add(Hosted::new(canister))?;
+        Ok(id)
+    }
+
+    fn free(&self, id: Principal) -> Result<Principal, CreateError> {
+        let free = self.hosts(&id) && self.canister(&id).is_none();
+        if free { Ok(id) } else { Err(CreateError::Taken(id)) }
+    }
+
+    fn add(&self, hosted: Hosted) -> Result<(), CreateError> {
+        let id = hosted.canister.id();
+        let (handle, thread) = Handle::start(hosted)?;
+        self.canisters.write().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(id, thread);
+        Ok(())
+    }
+
+    /// The id of the next canister.
+    ///
+    /// # Errors
+    ///
+    /// Where all are taken.
+    pub fn next_id(&self) -> Result<Principal, CreateError> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if *next == FIRST + RANGE {
+                return Err(CreateError::NoId);
+            }
+            let id = id(*next);
+            *next += 1;
+            if self.canister(&id).is_none() {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// A canister.
+    pub fn canister(&self, id: &Principal) -> Option<Handle> {
+        self.canisters.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// All canisters.
+    pub fn canisters(&self) -> BTreeMap<Principal, Handle> {
+        self.canisters.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a canister away; what waits for it is still answered.
+    pub fn remove(&self, id: &Principal) {
+        self.canisters.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    /// Waits until all that was sent is done; answers the canisters.
+    pub fn finish(&self) -> Vec<Canister> {
+        // A thread ends once nothing more can be sent to it.
+        self.canisters.write().unwrap_or_else(PoisonError::into_inner).clear();
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        threads
+            .into_values()
+            .filter_map(|thread| thread.join().ok())
+            .map(|hosted| hosted.canister)
+            .collect()
+    }
+
+    /// Sends an update call, once: one that is known already is not run again.
+    pub fn call(self: &Arc<Self>, id: RequestId, expiry: u64, message: Message) -> Sent {
+        let (sender, now) = (message.sender, clock::now());
+        if self.ingress.get(&id).is_some() {
+            return Sent::Waiting(self.ingress.wait(&id));
+        }
+        let task = match self.task(&message) {
+            Ok(task) => task,
+            Err(reject) => return Sent::Refused(reject),
+        };
+        if !self.ingress.register(id, sender, message.canister, expiry, now) {
+            return Sent::Waiting(self.ingress.wait(&id));
+        }
+        let waiting = self.ingress.wait(&id);
+        let sent = match task {
+            Task::Create => {
+                self.ingress.finish(&id, management::create(self, &message));
+                Ok(())
+            }
+            Task::On(handle, run) => {
+                let (begins, ends) = (Arc::clone(self), Arc::clone(self));
+                handle.send(Work {
+                    run: Box::new(move |hosted| {
+                        begins.ingress.begin(&id);
+                        run(hosted)
+                    }),
+                    done: Box::new(move |outcome| ends.ingress.finish(&id, outcome)),
+                })
+            }
+        };
+        match sent {
+            Ok(()) => Sent::Waiting(waiting),
+            Err(full) => {
+                self.ingress.withdraw(&id);
+                Sent::Full(full)
+            }
+        }
+    }
+
+    /// What is to be done for a message.
+    fn task(self: &Arc<Self>, message: &Message) -> Result<Task, Reject> {
+        if message.canister == Principal::management_canister() {
+            return management::task(self, message);
+        }
+        let handle =
+            self.canister(&message.canister).ok_or_else(|| not_found(&message.canister))?;
+        if handle.info().module.is_none() {
+            return Err(Reject::outside(
+                ErrorCode::CanisterWasmModuleNotFound,
+                "Requested canister has no wasm module",
+            ));
+        }
+        let message = message.clone();
+        let run = move |hosted: &mut Hosted| {
+            hosted.ready(&message.canister)?;
+            hosted.canister.set_time(clock::now());
+            let Message { sender, method, argument, .. } = &message;
+            outcome(hosted.canister.update(*sender, method, argument))
+        };
+        Ok(Task::On(handle, Box::new(run)))
+    }
+
+    /// Asks a query.
+    ///
+    /// # Errors
+    ///
+    /// Where too much waits already.
+    pub async fn query(&self, message: Message) -> Result<Outcome, Full> {
+        let Some(handle) = self.canister(&message.canister) else {
+            return Ok(Err(not_found(&message.canister)));
+        };
+        let (answer, answered) = oneshot::channel();
+        let id = message.canister;
+        handle.send(Work {
+            run: Box::new(move |hosted| {
+                hosted.ready(&message.canister)?;
+                hosted.canister.set_time(clock::now());
+                let Message { sender, method, argument, .. } = &message;
+                outcome(hosted.canister.query(*sender, method, argument))
+            }),
+            done: Box::new(move |outcome| {
+                // Who does not wait any more does not hear it.
+                let _ = answer.send(outcome);
+            }),
+        })?;
+        Ok(answered.await.unwrap_or_else(|_| Err(not_found(&id))))
+    }
+}
+
+/// What is to be done for a message.
+pub enum Task {
+    /// Something on a canister's thread.
+    On(Handle, Run),
+    /// A canister is made, which waits for no other.
+    Create,
+}
+
+/// What is done to a canister.
+pub type Run = Box<dyn FnOnce(&mut Hosted) -> Outcome + Send>;
+
+impl Hosted {
+    /// Refuses messages to a canister that does not run.
+    fn ready(&self, id: &Principal) -> Result<(), Reject> {
+        if self.deleted {
+            Err(not_found(id))
+        } else if self.running {
+            Ok(())
+        } else {
+            let message = format!("Canister {id} is stopped");
+            Err(Reject::outside(ErrorCode::CanisterStopped, message))
+        }
+    }
+}
+
+/// There is no such canister.
+pub fn not_found(id: &Principal) -> Reject {
+    Reject::outside(ErrorCode::CanisterNotFound, format!("Canister {id} not found"))
+}
+
+fn id(number: u64) -> Principal {
+    let mut bytes = number.to_be_bytes().to_vec();
+    bytes.extend([1, 1]);
+    Principal::from_slice(&bytes)
+}

@@ -1,0 +1,34 @@
+//! What can be typed after `serve`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use stablebench_replica::Principal;
+
+use super::ReplicaArgs;
+
+/// The port at which dfx looks for a local network.
+pub const PORT: u16 = 4943;
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Canisters to install: `bench`, `bench_vfs`, or paths of wasm files.
+    #[arg(default_value = "bench", value_name = "CANISTER")]
+    pub canisters: Vec<String>,
+    /// The port; 0 for any that is free.
+    #[arg(long, default_value_t = PORT)]
+    pub port: u16,
+    /// The address to listen at. Whoever can reach it can call, create and change canisters.
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    pub listen: IpAddr,
+    /// Begin with the one canister as this file has it, if the file is there, and save it there
+    /// in the end.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Who may manage the canisters, beside the anonymous principal.
+    #[arg(long = "controller", value_name = "PRINCIPAL")]
+    pub controllers: Vec<Principal>,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}

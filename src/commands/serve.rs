@@ -1,0 +1,168 @@
+//! `stablebench serve`: canisters on the embedded replica, for the IC's ordinary clients.
+//!
+//! ```text
+//!   bind → build → install, or load → print → answer until Ctrl-C → finish → save
+//! ```
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use stablebench_endpoint::Endpoint;
+use stablebench_replica::{Canister, Principal, Settings};
+
+use super::Output;
+use super::replica::embedded;
+use super::run::print;
+use crate::canisters::{self, Built};
+use crate::cli::ServeArgs;
+use crate::interrupt;
+use crate::replica::embedded::Embedded;
+
+/// How long it may take until Ctrl-C is seen.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Serves until Ctrl-C.
+pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
+    if args.state.is_some() && args.canisters.len() > 1 {
+        bail!("--state keeps one canister; serve one, or leave --state out");
+    }
+    let listener = bind(args)?;
+    let url = url(listener.local_addr().context("the socket has no address")?);
+    let (replica, _) = embedded(&args.replica, &output.progress)?;
+    let endpoint = Endpoint::new(replica.inner().clone());
+    let mut served = Vec::new();
+    for name in &args.canisters {
+        let built = canisters::find(name, &output.progress)?;
+        let step = output.progress.spinner(&format!("installing {}", built.name));
+        let canister = canister(&built, args, &replica, &endpoint)?;
+        let id =
+            endpoint.adopt(canister).with_context(|| format!("{} cannot be served", built.name))?;
+        step.done("");
+        served.push((built.name, id));
+    }
+    // From here on Ctrl-C ends this in order.
+    interrupt::listen()?;
+    print(&announced(&url, endpoint.root_key(), &served))?;
+    output.progress.note("Ctrl-C ends this");
+    answer(&endpoint, listener)?;
+    let canisters = endpoint.finish();
+    if let (Some(path), Some((_, id))) = (&args.state, served.first()) {
+        save(path, &canisters, id)?;
+        output.progress.note(&format!("saved to {}", path.display()));
+    }
+    Ok(())
+}
+
+fn bind(args: &ServeArgs) -> Result<TcpListener> {
+    let address = SocketAddr::new(args.listen, args.port);
+    let listener = TcpListener::bind(address).with_context(|| {
+        format!("cannot listen at {address}; choose another --port, or 0 for any that is free")
+    })?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Where clients on this machine find it.
+fn url(address: SocketAddr) -> String {
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(host, address.port()))
+}
+
+/// The canister as it was saved, or a fresh one.
+fn canister(
+    built: &Built,
+    args: &ServeArgs,
+    replica: &Embedded,
+    endpoint: &Endpoint,
+) -> Result<Canister> {
+    let module = replica
+        .inner()
+        .compile(&built.wasm)
+        .with_context(|| format!("the module {} was refused", built.path.display()))?;
+    let mut controllers = vec![Principal::anonymous()];
+    controllers.extend(args.controllers.iter().filter(|id| **id != Principal::anonymous()));
+    if let Some(path) = args.state.as_deref().filter(|path| path.exists()) {
+        let mut canister = replica
+            .inner()
+            .load(path)
+            .with_context(|| format!("cannot load a canister from {}", path.display()))?;
+        let saved = canister.module().map(stablebench_replica::Module::hash);
+        if saved != Some(module.hash()) {
+            bail!(
+                "{} holds a canister with another module than {}; serve that module, or another \
+                 --state",
+                path.display(),
+                built.name
+            );
+        }
+        let saved = canister.settings().clone();
+        controllers.extend(saved.controllers);
+        controllers.sort();
+        controllers.dedup();
+        canister.configure(controllers, saved.heap_limit);
+        return Ok(canister);
+    }
+    let usual = replica.inner().create_canister()?.settings().clone();
+    let id = endpoint.next_id()?;
+    let mut canister = Canister::new(Settings { id, controllers, ..usual })?;
+    let argument = candid::encode_args(())?;
+    canister.install(&module, Principal::anonymous(), &argument)?.outcome.with_context(|| {
+        format!(
+            "{} cannot be installed without arguments; serve bench, and install it with a client",
+            built.name
+        )
+    })?;
+    Ok(canister)
+}
+
+fn announced(url: &str, root_key: &[u8], served: &[(String, Principal)]) -> String {
+    let key: String = root_key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = format!("URL       {url}\nroot key  {key}\n");
+    for (name, id) in served {
+        let _ = writeln!(text, "{name:<9} {id}");
+    }
+    for (name, id) in served {
+        let call = if canisters::Source::named(name).is_some() {
+            "add_users_sqlite '(0, 10, 1000)'"
+        } else {
+            "METHOD '(…)'"
+        };
+        let _ = write!(
+            text,
+            "\nicp canister call {id} {call} -n {url} -k {key}\n\
+             dfx canister call --network {url} --identity anonymous {id} {call}\n"
+        );
+    }
+    text
+}
+
+fn answer(endpoint: &Endpoint, listener: TcpListener) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start threads that answer requests")?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let stop = async {
+            while interrupt::check().is_ok() {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        endpoint.serve(listener, stop).await
+    })?;
+    Ok(())
+}
+
+fn save(path: &Path, canisters: &[Canister], id: &Principal) -> Result<()> {
+    let Some(canister) = canisters.iter().find(|canister| canister.id() == *id) else {
+        bail!("canister {id} was deleted; {} is as it was", path.display());
+    };
+    canister.save(path).with_context(|| format!("cannot save the canister to {}", path.display()))
+}
