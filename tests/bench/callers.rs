@@ -6,7 +6,7 @@ use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEnco
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
     Description, DigestPart, Engine, Error, Inspected, Measurement, Operation, Performed,
-    PhaseCost, Result, SqliteConfig, SqliteSettings, Work, Worked,
+    PhaseCost, Result, Selection, SqliteConfig, SqliteSettings, Work, Worked,
 };
 use stablebench_replica::MethodKind;
 use std::collections::BTreeSet;
@@ -89,52 +89,47 @@ fn queries_are_for_everyone() {
     assert_eq!(asked, methods(MethodKind::Query));
 }
 
-/// Every method that measures takes an id, and none takes one twice.
+/// The suites' methods take an id, and none takes one twice.
 #[test]
 fn a_repeated_call_is_refused() {
     let mut bench = Bench::filled(&[Engine::Btree, Engine::Sqlite], 100);
-    let mut ids = 10_u64..;
-    let mut once = |bench: &mut Bench, method: &str, arguments: &dyn Fn(Option<u64>) -> Vec<u8>| {
-        let id = ids.next();
+    let work = |id: Option<u64>| encode_args((count_all(), id)).unwrap();
+    let part = |id: Option<u64>| encode_args((create(), id)).unwrap();
+    let calls: [(&str, &dyn Fn(Option<u64>) -> Vec<u8>); 3] =
+        [("work", &work), ("perform", &part), ("phases", &part)];
+    for ((method, arguments), last) in calls.into_iter().zip(10_u64..) {
         let mut send = |id| {
             let execution = bench.0.update(CONTROLLER, method, &arguments(id)).unwrap();
             let answer: Result<candid::Reserved> = decode_one(&execution.outcome.unwrap()).unwrap();
             answer.map(drop)
         };
-        assert!(!matches!(send(id), Err(Error::Repeated { .. })), "{method}");
-        let last = id.unwrap();
-        assert_eq!(send(id), Err(Error::Repeated { last }), "{method}");
-        assert_eq!(send(Some(last - 1)), Err(Error::Repeated { last }), "{method}");
+        let repeated = Err(Error::Repeated { last });
+        assert!(!matches!(send(Some(last)), Err(Error::Repeated { .. })), "{method}");
+        assert_eq!(send(Some(last)), repeated, "{method}");
+        assert_eq!(send(Some(last - 1)), repeated, "{method}");
         assert!(!matches!(send(None), Err(Error::Repeated { .. })), "{method}");
+    }
+}
+
+#[test]
+fn repeated_work_is_done_once() {
+    let mut bench = Bench::filled(&[Engine::Btree], 100);
+    let rows = Selection::Step { first: 7, step: 10, rows: 3 };
+    let operation = Operation::Insert(rows);
+    let work = Work { engine: Engine::Btree, operation, transaction: None, each: false };
+    let mut insert = |bench: &mut Bench, id: u64| {
+        let worked: Result<Worked> = bench.update("work", (&work, Some(id)));
+        worked.map(|worked| worked.measurement.rows)
     };
-    let (btree, sqlite) = (Engine::Btree, Engine::Sqlite);
-    let by_id = |id| encode_args((btree, 0_u64, 10_u64, 5_u64, id)).unwrap();
-    let some = |id| encode_args((btree, 1_u64, id)).unwrap();
-    once(&mut bench, "work", &|id| encode_args((count_all(), id)).unwrap());
-    once(&mut bench, "perform", &|id| encode_args((create(), id)).unwrap());
-    once(&mut bench, "phases", &|id| encode_args((create(), id)).unwrap());
-    once(&mut bench, "insert_middle", &some);
-    once(&mut bench, "insert_end", &some);
-    once(&mut bench, "scan_users", &some);
-    for method in ["add_users", "read_users", "update_users", "delete_users"] {
-        once(&mut bench, method, &by_id);
-    }
-    for method in ["add_users_btree", "add_users_sqlite"] {
-        once(&mut bench, method, &|id| encode_args((5_u64, 10_u64, 1_u64, id)).unwrap());
-    }
-    once(&mut bench, "vacuum", &|id| encode_args((id,)).unwrap());
-    // Rows that were added once are there once.
-    let before = bench.describe().engines;
-    let arguments = encode_args((sqlite, 7_u64, 10_u64, 3_u64, Some(3_u64))).unwrap();
-    let execution = bench.0.update(CONTROLLER, "add_users", &arguments).unwrap();
-    let answer: Result<Measurement> = decode_one(&execution.outcome.unwrap()).unwrap();
-    assert!(matches!(answer, Err(Error::Repeated { .. })), "{answer:?}");
-    assert_eq!(bench.describe().engines, before);
+    assert_eq!(insert(&mut bench, 5), Ok(3));
+    let before = bench.contents();
+    assert_eq!(insert(&mut bench, 5), Err(Error::Repeated { last: 5 }));
+    assert_eq!(bench.contents(), before);
+    // One with a later id is looked at, and refused for its rows.
+    assert_eq!(insert(&mut bench, 6), Err(Error::IdExists { id: 7 }));
     // The heap keeps the last id.
     bench.upgrade();
-    let execution = bench.0.update(CONTROLLER, "add_users", &arguments).unwrap();
-    let answer: Result<Measurement> = decode_one(&execution.outcome.unwrap()).unwrap();
-    assert_eq!(answer.map(|measured| measured.rows), Ok(3));
+    assert_eq!(insert(&mut bench, 5), Err(Error::IdExists { id: 7 }));
 }
 
 fn count_all() -> Work {

@@ -17,8 +17,8 @@ pub fn require_controller() -> Result<()> {
 ///
 /// Every update is for controllers alone. What does not measure is a query: its
 /// changes (a page cache that was filled, a connection that was opened) are dropped,
-/// so that looking does not change what is measured next. What measures can carry an
-/// id, and is then done once: a repeat is refused.
+/// so that looking does not change what is measured next. What the suites measure with can
+/// carry an id, and is then done once: a repeat is refused.
 #[macro_export]
 macro_rules! canister {
     ($canister:ty) => {
@@ -79,60 +79,38 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn add_users_btree(
-            first_id: u64,
-            step: u64,
-            rows: u64,
-            call_id: Option<u64>,
-        ) -> Result<Measurement> {
-            once(call_id, |host| host.add(Engine::Btree, first_id, step, rows))
+        fn add_users_btree(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
+            controlled(|host| host.add(Engine::Btree, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn add_users_sqlite(
-            first_id: u64,
-            step: u64,
-            rows: u64,
-            call_id: Option<u64>,
-        ) -> Result<Measurement> {
-            once(call_id, |host| host.add(Engine::Sqlite, first_id, step, rows))
+        fn add_users_sqlite(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
+            controlled(|host| host.add(Engine::Sqlite, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn add_users(
-            engine: Engine,
-            first_id: u64,
-            step: u64,
-            rows: u64,
-            call_id: Option<u64>,
-        ) -> Result<Measurement> {
-            once(call_id, |host| host.add(engine, first_id, step, rows))
+        fn add_users(engine: Engine, first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
+            controlled(|host| host.add(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn insert_middle(engine: Engine, rows: u64, call_id: Option<u64>) -> Result<Measurement> {
-            once(call_id, |host| host.insert_middle(engine, rows))
+        fn insert_middle(engine: Engine, rows: u64) -> Result<Measurement> {
+            controlled(|host| host.insert_middle(engine, rows))
         }
 
         #[ic_cdk::update]
-        fn insert_end(engine: Engine, rows: u64, call_id: Option<u64>) -> Result<Measurement> {
-            once(call_id, |host| host.insert_end(engine, rows))
+        fn insert_end(engine: Engine, rows: u64) -> Result<Measurement> {
+            controlled(|host| host.insert_end(engine, rows))
         }
 
         #[ic_cdk::update]
-        fn read_users(
-            engine: Engine,
-            first_id: u64,
-            step: u64,
-            rows: u64,
-            call_id: Option<u64>,
-        ) -> Result<Measurement> {
-            once(call_id, |host| host.read(engine, first_id, step, rows))
+        fn read_users(engine: Engine, first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
+            controlled(|host| host.read(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
-        fn scan_users(engine: Engine, limit: u64, call_id: Option<u64>) -> Result<Measurement> {
-            once(call_id, |host| host.scan(engine, limit))
+        fn scan_users(engine: Engine, limit: u64) -> Result<Measurement> {
+            controlled(|host| host.scan(engine, limit))
         }
 
         #[ic_cdk::update]
@@ -141,9 +119,8 @@ macro_rules! canister {
             first_id: u64,
             step: u64,
             rows: u64,
-            call_id: Option<u64>,
         ) -> Result<Measurement> {
-            once(call_id, |host| host.update(engine, first_id, step, rows))
+            controlled(|host| host.update(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
@@ -152,9 +129,8 @@ macro_rules! canister {
             first_id: u64,
             step: u64,
             rows: u64,
-            call_id: Option<u64>,
         ) -> Result<Measurement> {
-            once(call_id, |host| host.delete(engine, first_id, step, rows))
+            controlled(|host| host.delete(engine, first_id, step, rows))
         }
 
         #[ic_cdk::update]
@@ -178,8 +154,8 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn vacuum(call_id: Option<u64>) -> Result<Measurement> {
-            once(call_id, |host| host.vacuum())
+        fn vacuum() -> Result<Measurement> {
+            controlled(|host| host.vacuum())
         }
 
         #[ic_cdk::query]

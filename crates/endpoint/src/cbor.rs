@@ -7,21 +7,12 @@ use crate::refusal::Refusal;
 
 /// The tag 55799 of RFC 8949.
 const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
-/// How deep a value may nest: envelopes need six levels.
-const DEPTH: usize = 32;
 
 /// A value as CBOR behind the tag.
 pub fn encode(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = SELF_DESCRIBED.to_vec();
-    bytes.extend(plain(value));
-    bytes
-}
-
-/// A value as CBOR.
-pub fn plain(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // What is encoded here has string keys alone, and memory does not fail to be written.
-    let encoded = ciborium::into_writer(value, &mut bytes);
+    // Memory does not fail to be written, and what is encoded here has a form in CBOR.
+    let encoded = serde_cbor_2::to_writer(&mut bytes, value);
     debug_assert!(encoded.is_ok(), "{encoded:?}");
     bytes
 }
@@ -32,14 +23,11 @@ pub fn plain(value: &impl Serialize) -> Vec<u8> {
 ///
 /// Where it is not one such value, or something follows it.
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
-    let mut rest = body.strip_prefix(&SELF_DESCRIBED).ok_or_else(|| {
-        Refusal::bad_request("The body is not CBOR behind the self-describing tag 55799.")
-    })?;
-    let value = ciborium::de::from_reader_with_recursion_limit(&mut rest, DEPTH)
-        .map_err(|error| Refusal::bad_request(format!("Cannot read the CBOR body: {error}")))?;
-    if rest.is_empty() {
-        Ok(value)
-    } else {
-        Err(Refusal::bad_request(format!("{} bytes follow the CBOR value.", rest.len())))
+    if !body.starts_with(&SELF_DESCRIBED) {
+        return Err(Refusal::bad_request(
+            "The body is not CBOR behind the self-describing tag 55799.",
+        ));
     }
+    serde_cbor_2::from_slice(body)
+        .map_err(|error| Refusal::bad_request(format!("Cannot read the CBOR body: {error}.")))
 }

@@ -68,8 +68,6 @@ pub struct Known {
     pub sender: Principal,
     /// The canister that it is for.
     pub receiver: Principal,
-    /// Its status in the state tree.
-    pub status: Tree,
 }
 
 impl Ingress {
@@ -150,13 +148,7 @@ impl Ingress {
     pub fn get(&self, id: &RequestId) -> Option<Known> {
         let history = self.lock();
         let call = history.calls.get(id)?;
-        let status = match &call.status {
-            Status::Received => named("received"),
-            Status::Processing => named("processing"),
-            Status::Finished(tree, ..) => tree.clone(),
-            Status::Done => named("done"),
-        };
-        Some(Known { sender: call.sender, receiver: call.receiver, status })
+        Some(Known { sender: call.sender, receiver: call.receiver })
     }
 
     /// All statuses, those of other calls than `shown` as hashes.

@@ -31,8 +31,8 @@ const MOST_PATHS: usize = 1_000;
 pub enum Effective {
     /// A canister's.
     Canister(Principal),
-    /// A subnet's.
-    Subnet(Principal),
+    /// The subnet's.
+    Subnet,
 }
 
 /// A certificate with the time and these paths.

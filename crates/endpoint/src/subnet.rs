@@ -260,7 +260,11 @@ impl Subnet {
         }
         let handle =
             self.canister(&message.canister).ok_or_else(|| not_found(&message.canister))?;
-        if handle.info().module.is_none() {
+        let info = handle.info();
+        if !info.running {
+            return Err(stopped(&message.canister));
+        }
+        if info.module.is_none() {
             return Err(Reject::outside(
                 ErrorCode::CanisterWasmModuleNotFound,
                 "Requested canister has no wasm module",
@@ -281,25 +285,37 @@ impl Subnet {
     /// # Errors
     ///
     /// Where too much waits already.
-    pub async fn query(&self, message: Message) -> Result<Outcome, Full> {
-        let Some(handle) = self.canister(&message.canister) else {
-            return Ok(Err(not_found(&message.canister)));
+    pub async fn query(self: &Arc<Self>, message: Message) -> Result<Outcome, Full> {
+        let id = message.canister;
+        let task = match self.query_task(message) {
+            Ok(task) => task,
+            Err(reject) => return Ok(Err(reject)),
         };
         let (answer, answered) = oneshot::channel();
-        let id = message.canister;
+        let (handle, run) = task;
         handle.send(Work {
-            run: Box::new(move |hosted| {
-                hosted.ready(&message.canister)?;
-                hosted.canister.set_time(clock::now());
-                let Message { sender, method, argument, .. } = &message;
-                outcome(hosted.canister.query(*sender, method, argument))
-            }),
+            run,
             done: Box::new(move |outcome| {
                 // Who does not wait any more does not hear it.
                 let _ = answer.send(outcome);
             }),
         })?;
         Ok(answered.await.unwrap_or_else(|_| Err(not_found(&id))))
+    }
+
+    fn query_task(self: &Arc<Self>, message: Message) -> Result<(Handle, Run), Reject> {
+        if message.canister == Principal::management_canister() {
+            return management::query_task(self, &message);
+        }
+        let handle =
+            self.canister(&message.canister).ok_or_else(|| not_found(&message.canister))?;
+        let run = move |hosted: &mut Hosted| {
+            hosted.ready(&message.canister)?;
+            hosted.canister.set_time(clock::now());
+            let Message { sender, method, argument, .. } = &message;
+            outcome(hosted.canister.query(*sender, method, argument))
+        };
+        Ok((handle, Box::new(run)))
     }
 }
 
@@ -322,8 +338,7 @@ impl Hosted {
         } else if self.running {
             Ok(())
         } else {
-            let message = format!("Canister {id} is stopped");
-            Err(Reject::outside(ErrorCode::CanisterStopped, message))
+            Err(stopped(id))
         }
     }
 }
@@ -331,6 +346,10 @@ impl Hosted {
 /// There is no such canister.
 pub fn not_found(id: &Principal) -> Reject {
     Reject::outside(ErrorCode::CanisterNotFound, format!("Canister {id} not found"))
+}
+
+fn stopped(id: &Principal) -> Reject {
+    Reject::outside(ErrorCode::CanisterStopped, format!("Canister {id} is stopped"))
 }
 
 fn id(number: u64) -> Principal {

@@ -73,7 +73,7 @@ pub async fn on_subnet(
 ) -> Result<Response, Refusal> {
     let id = principal(&id)?;
     check_subnet(&subnet, &id)?;
-    wait(subnet, Effective::Subnet(id), &body(&headers, bytes)?).await
+    wait(subnet, Effective::Subnet, &body(&headers, bytes)?).await
 }
 
 fn canister(subnet: &Subnet, id: &str) -> Result<Effective, Refusal> {
@@ -136,8 +136,8 @@ fn check(body: &[u8], effective: Effective) -> Result<(RequestId, Message, u64),
     Ok((id, message, ingress_expiry))
 }
 
-/// Refuses calls that came to the address of another canister.
-fn check_effective(
+/// Refuses messages that came to the address of another canister.
+pub fn check_effective(
     effective: Effective,
     canister: &Principal,
     method: &str,
@@ -157,7 +157,7 @@ fn check_effective(
         if management { management::subject(method, argument).ok() } else { Some(*canister) };
     match about {
         Some(about) if about != effective => Err(Refusal::bad_request(format!(
-            "The effective canister id is {effective}, the call is for {about}."
+            "The effective canister id is {effective}, the message is for {about}."
         ))),
         _ => Ok(()),
     }

@@ -7,15 +7,14 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use candid::Principal;
-use ic_error_types::ErrorCode;
 use ic_transport_types::{EnvelopeContent, QueryResponse, ReplyResponse};
 
+use super::call::check_effective;
 use super::{answer, body, check_range, principal};
 use crate::clock;
 use crate::envelope::{Kind, Request};
-use crate::outcome::Reject;
 use crate::refusal::Refusal;
+use crate::state_tree::Effective;
 use crate::subnet::{Message, Subnet};
 
 pub async fn query(
@@ -32,22 +31,13 @@ pub async fn query(
     else {
         return Err(Refusal::bad_request("The request is no query."));
     };
-    let outcome = if canister_id == Principal::management_canister() {
-        Err(Reject::outside(
-            ErrorCode::CanisterMethodNotFound,
-            format!("The management canister of this local endpoint has no query '{method_name}'"),
-        ))
-    } else if canister_id == effective {
-        let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
-        subnet
-            .query(message)
-            .await
-            .map_err(|full| Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string()))?
-    } else {
-        return Err(Refusal::bad_request(format!(
-            "The effective canister id is {effective}, the query is for {canister_id}."
-        )));
-    };
+    let effective = Effective::Canister(effective);
+    check_effective(effective, &canister_id, &method_name, &arg)?;
+    let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
+    let outcome = subnet
+        .query(message)
+        .await
+        .map_err(|full| Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string()))?;
     let signatures = Vec::new();
     let mut response = match outcome {
         Ok(arg) => QueryResponse::Replied { reply: ReplyResponse { arg }, signatures },

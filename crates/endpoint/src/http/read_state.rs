@@ -36,7 +36,7 @@ pub async fn of_subnet(
 ) -> Result<Response, Refusal> {
     let id = principal(&id)?;
     check_subnet(&subnet, &id)?;
-    read(&subnet, Effective::Subnet(id), &body(&headers, bytes)?)
+    read(&subnet, Effective::Subnet, &body(&headers, bytes)?)
 }
 
 /// Refuses addresses of other subnets.

@@ -19,7 +19,7 @@ use ic_management_canister_types::{
 use serde::de::DeserializeOwned;
 use stablebench_replica::Cycles;
 
-use crate::canister::Hosted;
+use crate::canister::{Handle, Hosted};
 use crate::clock;
 use crate::outcome::{Outcome, Reject};
 use crate::subnet::{CreateError, Message, Run, Subnet, Task, not_found};
@@ -56,6 +56,24 @@ pub fn task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
     if creates(&message.method) {
         return Ok(Task::Create);
     }
+    let (handle, run) = on_canister(subnet, message)?;
+    Ok(Task::On(handle, run))
+}
+
+/// What is to be done for a query of the management canister.
+///
+/// # Errors
+///
+/// Where it is refused before it runs.
+pub fn query_task(subnet: &Arc<Subnet>, message: &Message) -> Result<(Handle, Run), Reject> {
+    if message.method == "canister_status" {
+        on_canister(subnet, message)
+    } else {
+        Err(unknown(&message.method))
+    }
+}
+
+fn on_canister(subnet: &Arc<Subnet>, message: &Message) -> Result<(Handle, Run), Reject> {
     let run = method_of(subnet, message)?;
     let canister = subject(&message.method, &message.argument)?;
     let handle = subnet.canister(&canister).ok_or_else(|| not_found(&canister))?;
@@ -70,7 +88,7 @@ pub fn task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
         }
         run(hosted)
     };
-    Ok(Task::On(handle, Box::new(checked)))
+    Ok((handle, Box::new(checked)))
 }
 
 /// What a method does to its canister.
