@@ -11,7 +11,7 @@ const measurement = (IDL) =>
 export const bench = ({ IDL }) => {
   const Engine = IDL.Variant({ btree: IDL.Null, sqlite: IDL.Null, append: IDL.Null, array: IDL.Null, cuckoo: IDL.Null });
   // Those that are answered here. Another one would not be understood, and fail a test.
-  const Error = IDL.Variant({ NotController: IDL.Null, IdExists: IDL.Record({ id: IDL.Nat64 }), Repeated: IDL.Record({ last: IDL.Nat64 }) });
+  const Error = IDL.Variant({ NotController: IDL.Null, IdExists: IDL.Record({ id: IDL.Nat64 }) });
   const answer = (ok) => IDL.Variant({ Ok: ok, Err: Error });
   const Selection = IDL.Variant({
     step: IDL.Record({ first: IDL.Nat64, step: IDL.Nat64, rows: IDL.Nat64 }),
@@ -24,7 +24,7 @@ export const bench = ({ IDL }) => {
     each: IDL.Bool,
   });
   const Measurement = measurement(IDL);
-  const rows = [IDL.Nat64, IDL.Nat64, IDL.Nat64, IDL.Opt(IDL.Nat64)];
+  const rows = [IDL.Nat64, IDL.Nat64, IDL.Nat64];
   return IDL.Service({
     add_users_btree: IDL.Func(rows, [answer(Measurement)], []),
     add_users_sqlite: IDL.Func(rows, [answer(Measurement)], []),

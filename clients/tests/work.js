@@ -2,7 +2,7 @@
 
 import { embedded, numbers } from "./support.js";
 
-export const ADD = { method: "add_users_sqlite", candid: "(0, 10, 1000)", values: [0n, 10n, 1000n, []] };
+export const ADD = { method: "add_users_sqlite", candid: "(0, 10, 1000)", values: [0n, 10n, 1000n] };
 
 export const LOOK = {
   method: "look",
