@@ -39,7 +39,7 @@ pub enum Effective {
 pub fn certificate(subnet: &Subnet, paths: &[Path], now: u64) -> Vec<u8> {
     let mut paths = paths.to_vec();
     paths.push(vec![b"time".to_vec()]);
-    let shown: Vec<RequestId> = paths.iter().filter_map(|path| request_id(path)).collect();
+    let shown: Vec<RequestId> = paths.iter().filter_map(request_id).collect();
     subnet.keys.certify(&tree(subnet, &shown, now), &paths)
 }
 
@@ -139,16 +139,15 @@ pub fn check(
                 }
                 check_canister(subnet, request, &effective, rest)?;
             }
-            ([b"request_status", id, rest @ ..], _)
-                if matches!(
-                    rest,
-                    [] | [b"status"
-                        | b"reply"
-                        | b"reject_code"
-                        | b"reject_message"
-                        | b"error_code"]
-                ) =>
-            {
+            (
+                [b"request_status", id]
+                | [
+                    b"request_status",
+                    id,
+                    b"status" | b"reply" | b"reject_code" | b"reject_message" | b"error_code",
+                ],
+                _,
+            ) => {
                 let id: &[u8; 32] = (*id).try_into().map_err(|_| {
                     Refusal::bad_request(format!("A request id has 32 bytes, not {}.", id.len()))
                 })?;

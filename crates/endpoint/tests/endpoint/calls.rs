@@ -1,1 +1,201 @@
+//! Calls one after the other, side by side, twice, and too many.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candid::Principal;
+use ic_agent::AgentError;
+use ic_agent::agent::{CallResponse, RequestStatusResponse};
+use tokio::task::JoinSet;
+
+use super::server::{CLOSED, COUNTER, Server, client, number, query, update};
+
+/// Turns that take a second or more.
+const LONG: u64 = 2_000_000_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_calls_of_sixteen_clients_are_all_done() {
+    let (server, id) = Server::with(COUNTER).await;
+    let server = Arc::new(server);
+    let mut clients = JoinSet::new();
+    for _ in 0..16 {
+        let server = Arc::clone(&server);
+        clients.spawn(async move {
+            let agent = server.anonymous();
+            let mut counts = Vec::new();
+            for _ in 0..125 {
+                counts.push(number(&update(&agent, id, "add", &[]).await));
+            }
+            assert!(counts.is_sorted(), "one client's calls are done in its order");
+            counts
+        });
+    }
+    let mut counts: Vec<u64> = clients.join_all().await.concat();
+    counts.sort_unstable();
+    assert_eq!(counts, (1..=2_000).collect::<Vec<_>>());
+    assert_eq!(number(&query(&server.anonymous(), id, "get").await), 2_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_update_holds_up_neither_status_nor_other_canisters() {
+    let (server, slow) = Server::with(COUNTER).await;
+    let other = server.add(COUNTER);
+    let agent = server.anonymous();
+    let began = Instant::now();
+    let spin = agent.update(&slow, "spin").with_arg(LONG.to_le_bytes()).call_and_wait();
+    let beside = async {
+        for _ in 0..3 {
+            agent.status().await.unwrap();
+            update(&agent, other, "add", &[]).await;
+            query(&agent, other, "get").await;
+            // Reading the state does not wait for the canister either.
+            agent.read_state_canister_module_hash(slow).await.unwrap();
+        }
+        began.elapsed()
+    };
+    let mine = async {
+        // In its turn: after the update.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let count = number(&query(&agent, slow, "get").await);
+        (count, began.elapsed())
+    };
+    let (spun, beside, (count, waited)) = tokio::join!(spin, beside, mine);
+    assert_eq!(number(&spun.unwrap()), 1);
+    assert_eq!(count, 1);
+    assert!(beside < waited, "{beside:?} {waited:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_sent_twice_runs_once() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let call = agent.update(&id, "add").sign().unwrap();
+    for _ in 0..3 {
+        match agent.update_signed(id, call.signed_update.clone()).await.unwrap() {
+            CallResponse::Response(reply) => assert_eq!(number(&reply), 1),
+            CallResponse::Poll(_) => panic!("the call has ended"),
+        }
+    }
+    assert_eq!(number(&query(&agent, id, "get").await), 1);
+}
+
+/// As clients did before there were synchronous calls.
+#[tokio::test]
+async fn asynchronous_calls_are_polled() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    for version in ["v2", "v3", "v4"] {
+        let call = agent.update(&id, "add").sign().unwrap();
+        let path = format!("/api/{version}/canister/{id}/call");
+        let (status, _, body) = server.post(&path, call.signed_update).await;
+        assert_eq!(status, if version == "v2" { 202 } else { 200 });
+        assert_eq!(body.is_empty(), version == "v2");
+        let (reply, _) = agent.wait(&call.request_id, id).await.unwrap();
+        assert_eq!(reply.len(), 8);
+    }
+    assert_eq!(number(&query(&agent, id, "get").await), 3);
+    let never = agent.update(&id, "add").sign().unwrap();
+    let (status, _) = agent.request_status_raw(&never.request_id, id).await.unwrap();
+    assert_eq!(status, RequestStatusResponse::Unknown);
+}
+
+#[tokio::test]
+async fn a_call_that_takes_longer_than_a_synchronous_one_may_is_polled() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let first = agent.update(&id, "spin").with_arg((LONG * 4).to_le_bytes()).sign().unwrap();
+    // Sent and left.
+    let path = format!("{}/api/v3/canister/{id}/call", server.url);
+    let left = client()
+        .post(path)
+        .header("content-type", "application/cbor")
+        .body(first.signed_update)
+        .timeout(Duration::from_millis(100))
+        .send()
+        .await;
+    assert!(left.is_err_and(|error| error.is_timeout()));
+    let (status, _) = agent.request_status_raw(&first.request_id, id).await.unwrap();
+    assert_eq!(status, RequestStatusResponse::Processing);
+    let (reply, _) = agent.wait(&first.request_id, id).await.unwrap();
+    assert_eq!(number(&reply), 1);
+}
+
+#[tokio::test]
+async fn a_canister_can_refuse_messages() {
+    let (server, id) = Server::with(CLOSED).await;
+    let agent = server.anonymous();
+    update(&agent, id, "open", &[]).await;
+    let refused = agent.update(&id, "closed").call_and_wait().await.unwrap_err();
+    assert!(matches!(refused, AgentError::UncertifiedReject { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("rejected the message"), "{refused}");
+    // Of one that was not let in nothing is known, whichever way it came.
+    for version in ["v2", "v3"] {
+        let call = agent.update(&id, "closed").sign().unwrap();
+        let path = format!("/api/{version}/canister/{id}/call");
+        let (status, kind, _) = server.post(&path, call.signed_update).await;
+        assert_eq!((status, kind.as_str()), (200, "application/cbor"));
+        let (status, _) = agent.request_status_raw(&call.request_id, id).await.unwrap();
+        assert_eq!(status, RequestStatusResponse::Unknown);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_calls_are_told_so() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let send = async |method: &str, argument: &[u8]| {
+        let call = agent.update(&id, method).with_arg(argument);
+        let path = format!("/api/v2/canister/{id}/call");
+        server.post(&path, call.sign().unwrap().signed_update).await
+    };
+    assert_eq!(send("spin", &(LONG * 6).to_le_bytes()).await.0, 202);
+    let mut taken = 0;
+    let refused = loop {
+        let (status, _, body) = send("add", &[]).await;
+        match status {
+            202 => taken += 1,
+            429 => break String::from_utf8(body).unwrap(),
+            other => panic!("{other}"),
+        }
+        assert!(taken <= 1_001, "nothing was refused");
+    };
+    assert!(refused.contains("wait for the canister"), "{refused}");
+    // What was taken is done.
+    let count = loop {
+        let count = number(&query_when_free(&agent, id).await);
+        if count == taken + 1 {
+            break count;
+        }
+    };
+    assert_eq!(count, taken + 1);
+}
+
+/// Queries wait in the same line.
+async fn query_when_free(agent: &ic_agent::Agent, id: Principal) -> Vec<u8> {
+    loop {
+        match agent.query(&id, "get").call().await {
+            Ok(reply) => return reply,
+            Err(AgentError::HttpError(error)) if error.status == 429 => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_is_done_before_the_end() {
+    let (mut server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let path = format!("/api/v2/canister/{id}/call");
+    for turns in [LONG / 10, 1, 1] {
+        let call = agent.update(&id, "spin").with_arg(turns.to_le_bytes());
+        assert_eq!(server.post(&path, call.sign().unwrap().signed_update).await.0, 202);
+    }
+    server.stop();
+    let endpoint = server.endpoint.clone();
+    let canisters = tokio::task::spawn_blocking(move || endpoint.finish()).await.unwrap();
+    let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
+    let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
+    assert_eq!(number(&count), 3);
+}

@@ -1,1 +1,263 @@
+//! The management canister through `ic-utils`, as tools call it.
 
+use candid::{Encode, Principal};
+use ic_agent::{Agent, AgentError};
+use ic_management_canister_types_8::{
+    CanisterIdRecord, CanisterInstallMode, CanisterStatusType, DeleteCanisterSnapshotArgs,
+    LoadCanisterSnapshotArgs, TakeCanisterSnapshotArgs, UploadChunkArgs,
+};
+use ic_utils::call::AsyncCall;
+use ic_utils::interfaces::ManagementCanister;
+use sha2::{Digest, Sha256};
+
+use super::identities::ed25519;
+use super::server::{CLOSED, COUNTER, Server, number, query, update, wasm};
+
+async fn create(agent: &Agent) -> Principal {
+    let management = ManagementCanister::create(agent);
+    let create = management.create_canister().as_provisional_create_with_amount(None);
+    let first = Principal::from_text("lxzze-o7777-77777-aaaaa-cai").unwrap();
+    create.with_effective_canister_id(first).call_and_wait().await.unwrap().0
+}
+
+fn text<T: std::fmt::Debug>(result: Result<T, AgentError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_canister_is_created_installed_upgraded_and_deleted() {
+    let server = Server::start().await;
+    let agent = server.agent(ed25519(1));
+    let management = ManagementCanister::create(&agent);
+    let id = create(&agent).await;
+    assert_eq!(agent.read_state_canister_controllers(id).await.unwrap(), [ed25519_id(1)]);
+
+    let empty = text(agent.update(&id, "add").call_and_wait().await);
+    assert!(empty.contains("no wasm module"), "{empty}");
+    let module = wasm(COUNTER);
+    management.install_code(&id, &module).call_and_wait().await.unwrap();
+    assert_eq!(number(&update(&agent, id, "add", &[]).await), 1);
+    let again = text(management.install_code(&id, &module).call_and_wait().await);
+    assert!(again.contains("IC0514") && again.contains("not empty"), "{again}");
+    let broken = text(
+        management
+            .install_code(&id, b"\0asm\x01\0\0\0\xff")
+            .with_mode(CanisterInstallMode::Reinstall)
+            .call_and_wait()
+            .await,
+    );
+    assert!(broken.contains("IC0505"), "{broken}");
+    // A failed install changes nothing.
+    assert_eq!(number(&query(&agent, id, "get").await), 1);
+    for mode in [CanisterInstallMode::Upgrade(None), CanisterInstallMode::Reinstall] {
+        update(&agent, id, "add", &[]).await;
+        management.install_code(&id, &module).with_mode(mode).call_and_wait().await.unwrap();
+        assert_eq!(number(&query(&agent, id, "get").await), 0, "the heap began anew");
+    }
+
+    let running = text(management.delete_canister(&id).call_and_wait().await);
+    assert!(running.contains("IC0510"), "{running}");
+    management.stop_canister(&id).call_and_wait().await.unwrap();
+    let stopped = text(agent.update(&id, "add").call_and_wait().await);
+    assert!(stopped.contains("IC0508") && stopped.contains("is stopped"), "{stopped}");
+    let stopped = text(agent.query(&id, "get").call().await);
+    assert!(stopped.contains("is stopped"), "{stopped}");
+    management.start_canister(&id).call_and_wait().await.unwrap();
+    assert_eq!(number(&update(&agent, id, "add", &[]).await), 1);
+    management.stop_canister(&id).call_and_wait().await.unwrap();
+    management.delete_canister(&id).call_and_wait().await.unwrap();
+    let gone = text(agent.update(&id, "add").call_and_wait().await);
+    assert!(gone.contains("IC0301"), "{gone}");
+    let missing = text(agent.read_state_canister_module_hash(id).await);
+    assert!(missing.contains("absent") || missing.contains("Absent"), "{missing}");
+    assert_ne!(create(&agent).await, id, "an id is given once");
+}
+
+fn ed25519_id(seed: u8) -> Principal {
+    ic_agent::Identity::sender(&ed25519(seed)).unwrap()
+}
+
+#[tokio::test]
+async fn only_controllers_manage() {
+    let (server, id) = Server::with(COUNTER).await;
+    let stranger = server.agent(ed25519(2));
+    let management = ManagementCanister::create(&stranger);
+    for refused in [
+        text(management.stop_canister(&id).call_and_wait().await),
+        text(management.install_code(&id, &wasm(CLOSED)).call_and_wait().await),
+        text(management.canister_status(&id).call().await),
+        text(management.canister_status(&id).as_update().call().await),
+        text(management.list_canister_snapshots(&id).call_and_wait().await),
+        text(management.upload_chunk(&id, &upload(id, b"x")).call_and_wait().await),
+        text(management.update_settings(&id).with_controller(ed25519_id(2)).call_and_wait().await),
+    ] {
+        assert!(refused.contains("IC0512"), "{refused}");
+    }
+    // The controller lets the stranger in.
+    let owner = server.anonymous();
+    let management = ManagementCanister::create(&owner);
+    let settings = management
+        .update_settings(&id)
+        .with_controller(Principal::anonymous())
+        .with_controller(ed25519_id(2));
+    settings.call_and_wait().await.unwrap();
+    let management = ManagementCanister::create(&stranger);
+    let (status,) = management.canister_status(&id).call().await.unwrap();
+    let mut controllers = status.settings.controllers;
+    controllers.sort();
+    let mut both = [Principal::anonymous(), ed25519_id(2)];
+    both.sort();
+    assert_eq!(controllers, both);
+}
+
+fn upload(canister_id: Principal, chunk: &[u8]) -> UploadChunkArgs {
+    UploadChunkArgs { canister_id, chunk: chunk.to_vec() }
+}
+
+#[tokio::test]
+async fn the_status_tells_what_a_canister_holds() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let management = ManagementCanister::create(&agent);
+    let (before,) = management.canister_status(&id).call().await.unwrap();
+    let (certified,) = management.canister_status(&id).as_update().call().await.unwrap();
+    assert_eq!(certified, before);
+    assert_eq!(before.status, CanisterStatusType::Running);
+    let module = wasm(COUNTER);
+    assert_eq!(before.module_hash.unwrap(), Sha256::digest(&module).to_vec());
+    assert_eq!(before.memory_metrics.wasm_memory_size, 131_072_u64);
+    assert_eq!(before.memory_metrics.stable_memory_size, 0_u64);
+    assert_eq!(before.memory_metrics.wasm_binary_size, module.len() as u64);
+    update(&agent, id, "add", &[]).await;
+    let (after,) = management.canister_status(&id).call().await.unwrap();
+    assert_eq!(after.version, before.version + 1);
+    // What the message cost is what the embedded replica says.
+    let mut same = stablebench_replica::Replica::new(None).unwrap().create_canister().unwrap();
+    let replica = stablebench_replica::Replica::new(None).unwrap();
+    same.install(&replica.compile(&module).unwrap(), Principal::anonymous(), &[]).unwrap();
+    let cost = same.update(Principal::anonymous(), "add", &[]).unwrap().cycles.get();
+    assert_eq!(before.cycles.clone() - after.cycles.clone(), cost);
+    assert!(cost > 0);
+    let query = number(&query(&agent, id, "used").await);
+    let embedded = same.query(Principal::anonymous(), "used", &[]).unwrap().outcome.unwrap();
+    assert_eq!(query, number(&embedded));
+}
+
+#[tokio::test]
+async fn settings_are_kept_or_refused() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let management = ManagementCanister::create(&agent);
+    let settings = management
+        .update_settings(&id)
+        .with_wasm_memory_limit(1_u64 << 30)
+        .with_freezing_threshold(1_u64);
+    settings.call_and_wait().await.unwrap();
+    let (status,) = management.canister_status(&id).call().await.unwrap();
+    assert_eq!(status.settings.wasm_memory_limit, 1_u64 << 30);
+    assert_eq!(status.settings.freezing_threshold, 1_u64);
+    assert_eq!(status.settings.controllers, [Principal::anonymous()]);
+    let refused =
+        text(management.update_settings(&id).with_compute_allocation(10_u64).call_and_wait().await);
+    assert!(refused.contains("compute_allocation can only be 0"), "{refused}");
+}
+
+#[tokio::test]
+async fn modules_come_in_chunks() {
+    let server = Server::start().await;
+    let agent = server.agent(ed25519(1));
+    let management = ManagementCanister::create(&agent);
+    let (store, target) = (create(&agent).await, create(&agent).await);
+    let module = wasm(COUNTER);
+    let mut hashes = Vec::new();
+    for chunk in module.chunks(200) {
+        let (hash,) =
+            management.upload_chunk(&store, &upload(store, chunk)).call_and_wait().await.unwrap();
+        assert_eq!(hash.hash, Sha256::digest(chunk).to_vec());
+        hashes.push(hash);
+    }
+    let (stored,) = management.stored_chunks(&store).call_and_wait().await.unwrap();
+    assert_eq!(stored.len(), hashes.len());
+    let install = async |module: &[u8], hashes: &[_]| {
+        management
+            .install_chunked_code(&target, &Sha256::digest(module))
+            .with_store_canister(store)
+            .with_chunk_hashes(Vec::from(hashes))
+            .call_and_wait()
+            .await
+    };
+    let wrong = text(install(&module, &hashes[1..]).await);
+    assert!(wrong.contains("together have the hash"), "{wrong}");
+    install(&module, &hashes).await.unwrap();
+    assert_eq!(number(&update(&agent, target, "add", &[]).await), 1);
+    management.clear_chunk_store(&store).call_and_wait().await.unwrap();
+    let gone = text(install(&module, &hashes).await);
+    assert!(gone.contains("has no chunk with the hash"), "{gone}");
+}
+
+#[tokio::test]
+async fn snapshots_bring_back_what_was() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let management = ManagementCanister::create(&agent);
+    let take = async |replace_snapshot: Option<Vec<u8>>| {
+        let args = TakeCanisterSnapshotArgs {
+            canister_id: id,
+            replace_snapshot,
+            uninstall_code: None,
+            sender_canister_version: None,
+        };
+        management.take_canister_snapshot(&args).call_and_wait().await
+    };
+    let load = async |snapshot_id: &[u8]| {
+        let snapshot_id = snapshot_id.to_vec();
+        let args = LoadCanisterSnapshotArgs {
+            canister_id: id,
+            snapshot_id,
+            sender_canister_version: None,
+        };
+        management.load_canister_snapshot(&args).call_and_wait().await
+    };
+    update(&agent, id, "add", &[]).await;
+    let (one,) = take(None).await.unwrap();
+    assert!(one.total_size > 131_072);
+    update(&agent, id, "add", &[]).await;
+    let (two,) = take(None).await.unwrap();
+    for _ in 0..2 {
+        update(&agent, id, "add", &[]).await;
+        load(&one.id).await.unwrap();
+        assert_eq!(number(&query(&agent, id, "get").await), 1);
+        load(&two.id).await.unwrap();
+        assert_eq!(number(&query(&agent, id, "get").await), 2);
+    }
+    let (three,) = take(Some(one.id.clone())).await.unwrap();
+    let (listed,) = management.list_canister_snapshots(&id).call_and_wait().await.unwrap();
+    assert_eq!(listed, [two.clone(), three]);
+    let replaced = text(load(&one.id).await);
+    assert!(replaced.contains("IC0305"), "{replaced}");
+    let args = DeleteCanisterSnapshotArgs { canister_id: id, snapshot_id: two.id.clone() };
+    management.delete_canister_snapshot(&args).call_and_wait().await.unwrap();
+    assert!(load(&two.id).await.is_err());
+    for _ in 0..9 {
+        take(None).await.unwrap();
+    }
+    let full = text(take(None).await);
+    assert!(full.contains("maximum number of snapshots"), "{full}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_rejected_by_name() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let management = Principal::management_canister();
+    let argument = Encode!(&CanisterIdRecord { canister_id: id });
+    let argument = argument.unwrap();
+    for method in ["uninstall_code", "raw_rand", "ecdsa_public_key", "bitcoin_get_balance"] {
+        let call = agent.update(&management, method).with_arg(argument.clone());
+        let refused = text(call.with_effective_canister_id(id).call_and_wait().await);
+        assert!(refused.contains("IC0536") && refused.contains(method), "{refused}");
+    }
+    let unreadable = agent.update(&management, "stop_canister").with_arg(b"DIDL");
+    let unreadable = text(unreadable.with_effective_canister_id(id).call_and_wait().await);
+    assert!(unreadable.contains("Error decoding candid"), "{unreadable}");
+}
