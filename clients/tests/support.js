@@ -1,7 +1,8 @@
 /** `stablebench serve`, the embedded run beside it, and the program icp. */
 
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -87,15 +88,21 @@ export class Server {
   }
 }
 
+/** The module that a server has built and installed. */
+const MODULE = join(ROOT, "target/canisters/bench.wasm");
+
+/** Its hash, in hex: the canister's `module_hash`. */
+export const moduleHash = () => createHash("sha256").update(readFileSync(MODULE)).digest("hex");
+
 /**
- * The embedded run: what `stablebench call` prints of a message.
+ * The embedded run: what `stablebench call` prints of a message to the same module.
  * @param {string} method
  * @param {string} args in Candid
  * @param {string[]} more options
  * @returns {string}
  */
 export function embedded(method, args, more = []) {
-  return execFileSync(tool(), ["call", "bench", method, args, ...more, "--quiet"], { encoding: "utf8" });
+  return execFileSync(tool(), ["call", MODULE, method, args, ...more, "--quiet"], { encoding: "utf8" });
 }
 
 /**
@@ -159,11 +166,4 @@ export function run(program, args, folder, env = {}) {
     });
     child.stdin.end();
   });
-}
-
-/** The hashes of the canister's files, in hex: what is deployed, and the plain module. */
-export function built() {
-  const printed = execFileSync(tool(), ["build", "bench", "--quiet"], { encoding: "utf8" });
-  const [deployable, plain] = printed.trimEnd().split("\n").map((line) => line.split("  ")[0]);
-  return { deployable, plain };
 }
