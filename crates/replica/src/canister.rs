@@ -56,7 +56,7 @@ pub struct Canister {
 /// Nanoseconds since 1970 at which every canister begins, so that runs are alike.
 const BEGINNING: u64 = 1_620_328_630_000_000_000;
 /// Nanoseconds between two messages.
-const ROUND: u64 = 1_000_000_000;
+pub(crate) const ROUND: u64 = 1_000_000_000;
 
 impl Canister {
     /// A canister without a module.

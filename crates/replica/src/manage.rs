@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use crate::canister::{Canister, Settings};
+use crate::canister::{Canister, ROUND, Settings};
 use crate::live::Spare;
 use crate::units::{Bytes, Cycles};
 
@@ -39,10 +39,10 @@ impl Canister {
         self.balance = Cycles(self.balance.get().saturating_add(cycles.get()));
     }
 
-    /// The next message comes at this time, nanoseconds since 1970, unless the canister is past
-    /// it.
+    /// The next message comes at this time, nanoseconds since 1970, and in any case after the
+    /// last. Where this is not called, messages are a second apart.
     pub fn set_time(&mut self, time: u64) {
-        self.time = self.time.max(time);
+        self.time = time.max(self.time.saturating_sub(ROUND) + 1);
     }
 
     /// Nanoseconds since 1970 at which the next message comes.

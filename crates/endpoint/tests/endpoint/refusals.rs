@@ -11,7 +11,7 @@ use ic_agent::identity::BasicIdentity;
 use ic_transport_types::Envelope;
 
 use super::identities::ed25519;
-use super::server::{COUNTER, Server, client, number, query};
+use super::server::{COUNTER, Server, number, query};
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
@@ -160,7 +160,13 @@ async fn malformed_and_forged_calls() {
     assert_eq!((status, said.contains("no such address")), (404, true), "{said}");
     let kind = server.post_as(&path(&id.to_text()), "application/json", foreign).await;
     assert_eq!(kind.0, 400);
-    let get = client().get(format!("{}{}", server.url, path(&id.to_text()))).send().await.unwrap();
+    let get = server
+        .client
+        .clone()
+        .get(format!("{}{}", server.url, path(&id.to_text())))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(get.status(), 405);
     // Nothing of all that ran.
     assert_eq!(number(&super::server::query(&server.anonymous(), id, "get").await), 0);
@@ -237,7 +243,9 @@ async fn paths_that_are_not_there_to_be_read() {
 #[tokio::test]
 async fn a_web_page_may_ask() {
     let (server, id) = Server::with(COUNTER).await;
-    let options = client()
+    let options = server
+        .client
+        .clone()
         .request(reqwest::Method::OPTIONS, format!("{}/api/v3/canister/{id}/call", server.url))
         .header("origin", "http://localhost:3000")
         .header("access-control-request-method", "POST")

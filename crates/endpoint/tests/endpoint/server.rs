@@ -19,6 +19,7 @@ pub struct Server {
     pub url: String,
     pub root_key: Vec<u8>,
     pub endpoint: Endpoint,
+    pub client: reqwest::Client,
     stop: Option<oneshot::Sender<()>>,
 }
 
@@ -35,7 +36,8 @@ impl Server {
             };
             served.serve(listener, stopped).await.unwrap();
         });
-        Self { url, root_key: endpoint.root_key().to_vec(), endpoint, stop: Some(stop) }
+        let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        Self { url, root_key: endpoint.root_key().to_vec(), endpoint, client, stop: Some(stop) }
     }
 
     /// An endpoint with a canister that the anonymous principal controls.
@@ -84,7 +86,8 @@ impl Server {
     }
 
     pub async fn post_as(&self, path: &str, kind: &str, body: Vec<u8>) -> (u16, String, Vec<u8>) {
-        let answer = client()
+        let answer = self
+            .client
             .post(format!("{}{path}", self.url))
             .header("content-type", kind)
             .body(body)
@@ -102,10 +105,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-pub fn client() -> reqwest::Client {
-    reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap()
 }
 
 pub fn wasm(wat: &str) -> Vec<u8> {
