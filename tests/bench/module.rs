@@ -1,6 +1,6 @@
 //! The module as it is installed, and the files that other tools deploy it by.
 
-use super::canister::{Bench, BuiltFiles, Which, root};
+use super::canister::{Bench, BuiltFile, BuiltFiles, Which, root};
 use candid::types::FuncMode;
 use candid_parser::utils::CandidSource;
 use flate2::read::GzDecoder;
@@ -154,6 +154,16 @@ fn paths_are_printed_from_where_one_is_and_a_second_build_has_the_same_hashes() 
             assert!(here.path.is_relative() && elsewhere.path.is_absolute());
             assert_eq!(sha256(&std::fs::read(&elsewhere.path).unwrap()), here.sha256);
         }
+    }
+}
+
+#[test]
+fn the_readme_shows_the_hashes() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let BuiltFiles { deployable, plain } = Which::Bench.built();
+    for BuiltFile { sha256, path } in [deployable, plain] {
+        let line = format!("{sha256}  {}\n", path.display());
+        assert!(readme.contains(&line), "README.md, Deploying, is older than the canister: {line}");
     }
 }
 
