@@ -18,6 +18,11 @@ test *arguments:
 test-pocket-ic *arguments:
     cargo test --release --features pocket-ic --test pocket_ic -- {{arguments}}
 
+# Run the tests of public clients on `stablebench serve`. Needs npm.
+test-clients:
+    cargo build --release
+    cd clients && npm ci --silent --no-audit --no-fund && npm test --silent
+
 # Measure the reference run anew (half an hour), and take what tests print as the new
 # snapshots. Review the diff.
 bless:
@@ -40,10 +45,11 @@ fmt:
 fmt-check:
     cargo fmt --all -- --check
 
-# Lint what runs here, then the canister.
+# Lint what runs here, then the canister; the scripts, where shellcheck is installed.
 lint:
     cargo clippy --release --workspace --exclude stablebench-bench --exclude stablebench-bench-vfs --all-features --all-targets -- -D warnings
     cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
+    if command -v shellcheck >/dev/null; then shellcheck --external-sources scripts/*.sh scripts/renew-results .ci/run; else echo "shellcheck is not installed: skipped" >&2; fi
 
 # Check licences, advisories and sources of dependencies, where cargo-deny is installed.
 deny:

@@ -2,8 +2,8 @@
 //! in place of these; `docs/testing-with-pocket-ic.md` explains it.
 //!
 //! ```text
-//! cargo run --release -- build bench      prints the path of the canister's module
-//! POCKET_IC_BIN=… cargo run --release --features pocket-ic --example pocket_ic -- PATH
+//! cargo run --release -- build bench
+//! POCKET_IC_BIN=… cargo run --release --features pocket-ic --example pocket_ic -- target/canisters/bench.wasm.gz
 //! ```
 
 use candid::utils::ArgumentEncoder;

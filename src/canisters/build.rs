@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
 
-use super::{Built, Source, root};
+use super::{Built, Source, hash, root};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -40,7 +39,7 @@ pub fn build(source: Source, progress: &Progress) -> Result<Built> {
     let stamp = path.with_extension("stamp");
     let input = fs::read(&compiled)
         .with_context(|| format!("cargo left no module at {}", compiled.display()))?;
-    let hash = format!("{:x}", Sha256::digest(&input));
+    let hash = hash(&input);
     if !(path.is_file() && fs::read_to_string(&stamp).is_ok_and(|old| old == hash)) {
         let step = progress.spinner(&format!("converting {} for the IC", source.name));
         let wasm = convert(input).with_context(|| format!("converting {}", source.name))?;
@@ -89,7 +88,7 @@ fn ensure_target(target: &str, progress: &Progress) -> Result<()> {
 fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<PathBuf> {
     const PROFILE: &str = "canister";
     let step = progress.spinner(&format!("building canister {}", source.name));
-    let target = target_directory();
+    let target = target_directory()?;
     let mut child = Command::new(cargo)
         .args(["build", "--locked", "--profile", PROFILE])
         .args(["--package", source.package, "--target", source.target])
@@ -99,7 +98,7 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
         // What a user sets for native builds must not change what is measured,
         // and neither must where the sources are.
         .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths())
+        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths()?)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -128,27 +127,59 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
 }
 
 /// Flags that take this machine's paths out of the module.
-fn remapped_paths() -> OsString {
+fn remapped_paths() -> Result<OsString> {
     let cargo_home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let mut paths = vec![(root().to_owned(), "/stablebench".to_owned()), library_sources()?];
+    paths.extend(cargo_home.map(|home| (home, "/cargo".to_owned())));
     let mut flags = OsString::new();
-    for (from, to) in [(Some(root().to_owned()), "/stablebench"), (cargo_home, "/cargo")] {
-        if let Some(from) = from {
-            if !flags.is_empty() {
-                flags.push("\x1f");
-            }
-            flags.push("--remap-path-prefix=");
-            flags.push(from);
-            flags.push("=");
-            flags.push(to);
+    for (from, to) in paths {
+        if !flags.is_empty() {
+            flags.push("\x1f");
         }
+        flags.push("--remap-path-prefix=");
+        flags.push(from);
+        flags.push("=");
+        flags.push(to);
     }
-    flags
+    Ok(flags)
 }
 
-fn target_directory() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+/// Where the sources of the standard library are, and what they are called where they are not:
+/// with the component `rust-src`, rustc names the files themselves.
+fn library_sources() -> Result<(PathBuf, String)> {
+    let sysroot = rustc(&["--print", "sysroot"])?;
+    let version = rustc(&["-vV"])?;
+    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
+    Ok((sources, format!("/rustc/{}", commit.unwrap_or("unknown"))))
+}
+
+/// What rustc prints, of the toolchain that the repository names.
+fn rustc(arguments: &[&str]) -> Result<String> {
+    let output = Command::new("rustc")
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .context("cannot run rustc; install Rust from https://rustup.rs")?;
+    if !output.status.success() {
+        bail!(
+            "rustc {} failed:\n{}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Where cargo builds. It is told so, since it runs in the repository, and a relative path
+/// begins where this program was started.
+fn target_directory() -> Result<PathBuf> {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(named) => Ok(std::path::absolute(named)?),
+        None => Ok(root().join("target")),
+    }
 }
 
 /// Replaces WASI calls where there are such; what then still imports something else could
@@ -166,7 +197,7 @@ fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
 }
 
 /// Writes a file as a whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let failed = || format!("cannot write {}", path.display());
     fs::create_dir_all(directory).with_context(failed)?;

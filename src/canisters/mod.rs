@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-pub use build::build;
-pub use deployable::deployable;
+pub use build::{build, write};
+pub use deployable::{deployable, hash};
 
 use crate::progress::Progress;
 
@@ -65,13 +65,18 @@ impl Source {
         root().join("target/canisters").join(format!("{}.wasm", self.name))
     }
 
+    /// Where the module is put as it is deployed.
+    pub fn deployable_path(&self) -> PathBuf {
+        self.wasm_path().with_extension("wasm.gz")
+    }
+
     fn candid_path(&self) -> PathBuf {
         root().join(self.candid)
     }
 }
 
 impl Built {
-    /// Reads a module from anywhere; its interface is in its metadata.
+    /// Reads a module from anywhere, plain or in gzip; its interface is in its metadata.
     pub fn read(path: &Path) -> Result<Self> {
         let wasm =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -79,7 +84,9 @@ impl Built {
         if wasm.is_empty() {
             bail!("{} is empty", path.display());
         }
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = file.strip_suffix(".gz").unwrap_or(&file);
+        let name = name.strip_suffix(".wasm").unwrap_or(name).to_owned();
         Ok(Self { name, path: path.to_owned(), wasm, candid })
     }
 }
@@ -97,8 +104,9 @@ pub fn find(name: &str, progress: &Progress) -> Result<Built> {
 }
 
 /// The interface in a module's `icp:public candid:service` section.
-pub fn candid_of(wasm: &[u8]) -> Option<String> {
-    wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok).find_map(|payload| {
+pub fn candid_of(module: &[u8]) -> Option<String> {
+    let wasm = deployable::plain(module);
+    wasmparser::Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(|payload| {
         match payload {
             wasmparser::Payload::CustomSection(section)
                 if section.name() == "icp:public candid:service" =>

@@ -155,8 +155,10 @@ Examples:
 /// Of `build`.
 pub const BUILD: &str = "\
 Examples:
-  The canister with StableBTreeMap and ic-rusqlite; its path is printed:
+  The canister with StableBTreeMap and ic-rusqlite:
     stablebench build
+  Only the hash that the IC will show for it:
+    stablebench build --quiet | head -1
   The one with ic-sqlite-vfs:
     stablebench build bench_vfs";
 

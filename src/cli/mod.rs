@@ -126,7 +126,11 @@ pub enum Command {
     /// Prints the URL, the root key, the canisters' ids, and commands to begin with.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
-    /// Build a canister, ready to be installed.
+    /// Build a canister, ready to be deployed.
+    ///
+    /// Prints hash and path of two files, as `sha256sum` does: what is deployed, which is the module
+    /// in gzip, and the plain module, which is what runs here measure. The first hash is what the
+    /// Internet Computer shows as `module_hash`. The same sources give the same hashes.
     #[command(after_help = examples::BUILD)]
     Build(BuildArgs),
     /// Show what is kept for later runs, or clear it.

@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod all;
+mod build;
 mod cache;
 mod call;
 mod ceilings;
@@ -19,7 +20,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::canisters::{self, Source};
 use crate::cli::{Cli, Command, Suite};
 use crate::progress::Progress;
 use crate::suites::SUITES;
@@ -54,13 +54,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Profile(args)) => done(profile::run(&args, &output)),
         Some(Command::Call(call)) => done(call::call(&call, &output)),
         Some(Command::Serve(args)) => done(serve::serve(&args, &output)),
-        Some(Command::Build(build)) => {
-            let source = Source::named(&build.canister).unwrap_or(canisters::BENCH);
-            let built = canisters::build(source, &output.progress)?;
-            let path = built.path.strip_prefix(canisters::root()).unwrap_or(&built.path);
-            writeln!(std::io::stdout(), "{}", path.display())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(Command::Build(args)) => done(build::build(&args, &output)),
         Some(Command::Cache(args)) => done(cache::cache(&args)),
         Some(Command::Completions { shell }) => done(shell::completions(shell)),
         Some(Command::Readme { check }) => done(readme::readme(check)),

@@ -37,28 +37,55 @@ impl Which {
         }
     }
 
-    /// The path, from the repository, that the tool prints when it has built the canister.
-    /// Once a process: the tests run side by side.
-    pub fn built_path(self) -> &'static Path {
-        static PATHS: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-        PATHS[self as usize].get_or_init(|| {
-            let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-                .args(["build", self.name()])
-                .current_dir(root())
-                .output()
-                .unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{said}");
-            PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
-        })
+    /// What the tool leaves of the canister. Once a process: the tests run side by side.
+    pub fn built(self) -> &'static BuiltFiles {
+        static BUILT: [OnceLock<BuiltFiles>; 2] = [OnceLock::new(), OnceLock::new()];
+        BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
     }
 
+    /// As it is deployed.
     pub fn module(self) -> &'static Module {
         static MODULES: [OnceLock<Module>; 2] = [OnceLock::new(), OnceLock::new()];
         MODULES[self as usize].get_or_init(|| {
-            let wasm = std::fs::read(root().join(self.built_path())).unwrap();
+            let wasm = std::fs::read(root().join(&self.built().deployable.path)).unwrap();
             replica().compile(&wasm).unwrap()
         })
+    }
+}
+
+/// The files that `stablebench build` leaves, as it prints them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltFiles {
+    pub deployable: BuiltFile,
+    pub plain: BuiltFile,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltFile {
+    pub sha256: String,
+    pub path: PathBuf,
+}
+
+impl BuiltFiles {
+    /// Builds where somebody stands in `directory`.
+    pub fn in_place(which: Which, directory: &Path) -> Self {
+        let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+            .args(["build", which.name()])
+            .current_dir(directory)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let files: Vec<BuiltFile> = printed
+            .lines()
+            .map(|line| {
+                let (sha256, path) = line.split_once("  ").unwrap();
+                BuiltFile { sha256: sha256.to_owned(), path: path.into() }
+            })
+            .collect();
+        let [deployable, plain] = files.try_into().unwrap();
+        Self { deployable, plain }
     }
 }
 

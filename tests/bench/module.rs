@@ -1,14 +1,21 @@
 //! The module as it is installed, and the files that other tools deploy it by.
 
-use super::canister::{Which, root};
+use super::canister::{Bench, BuiltFile, BuiltFiles, Which, root};
 use candid::types::FuncMode;
 use candid_parser::utils::CandidSource;
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha256};
 use stablebench_replica::{MethodKind, Visibility};
 use std::collections::BTreeSet;
+use std::io::Read;
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
 
 fn candid() -> String {
     std::fs::read_to_string(root().join("canisters/bench/bench.did")).unwrap()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// The parts of the module.
@@ -101,8 +108,62 @@ fn functions_have_names_for_profiles() {
 fn the_module_does_not_tell_where_it_was_built() {
     for module in Which::ALL.map(Which::module) {
         let wasm = module.wasm();
-        let place = root().to_str().unwrap().as_bytes();
-        assert!(!wasm.windows(place.len()).any(|bytes| bytes == place));
+        let here = root().to_str().unwrap();
+        // The last: of the standard library, where its sources are installed.
+        for place in [here, "/.cargo/", "/lib/rustlib/"].map(str::as_bytes) {
+            assert!(!wasm.windows(place.len()).any(|bytes| bytes == place));
+        }
+    }
+}
+
+#[test]
+fn what_is_deployed_is_the_module_in_gzip_and_small_enough_for_one_message() {
+    for which in Which::ALL {
+        let BuiltFiles { deployable, plain } = which.built();
+        let file = std::fs::read(root().join(&deployable.path)).unwrap();
+        let wasm = std::fs::read(root().join(&plain.path)).unwrap();
+        let mut inside = Vec::new();
+        GzDecoder::new(file.as_slice()).read_to_end(&mut inside).unwrap();
+        assert!(inside == wasm);
+        assert!(file.len() < 2 << 20, "{which:?}: {} bytes", file.len());
+        assert_eq!((&deployable.sha256, &plain.sha256), (&sha256(&file), &sha256(&wasm)));
+    }
+}
+
+/// `module_hash`, which is of what was installed.
+#[test]
+fn the_printed_hash_is_the_one_that_the_canister_has() {
+    for which in Which::ALL {
+        let mut bench = Bench::of(which);
+        let hash = bench.0.module().unwrap().hash();
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, which.built().deployable.sha256);
+        bench.do_it("set_payload", (1_u32,));
+    }
+}
+
+#[test]
+fn paths_are_printed_from_where_one_is_and_a_second_build_has_the_same_hashes() {
+    for which in Which::ALL {
+        let (here, within) = (which.built(), root().join("canisters"));
+        let elsewhere = BuiltFiles::in_place(which, &within);
+        for (here, elsewhere) in
+            [(&here.deployable, &elsewhere.deployable), (&here.plain, &elsewhere.plain)]
+        {
+            assert_eq!(here.sha256, elsewhere.sha256);
+            assert!(here.path.is_relative() && elsewhere.path.is_absolute());
+            assert_eq!(sha256(&std::fs::read(&elsewhere.path).unwrap()), here.sha256);
+        }
+    }
+}
+
+#[test]
+fn the_readme_shows_the_hashes() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let BuiltFiles { deployable, plain } = Which::Bench.built();
+    for BuiltFile { sha256, path } in [deployable, plain] {
+        let line = format!("{sha256}  {}\n", path.display());
+        assert!(readme.contains(&line), "README.md, Deploying, is older than the canister: {line}");
     }
 }
 
@@ -114,7 +175,10 @@ fn dfx_finds_the_modules_and_the_interface() {
     for which in Which::ALL {
         let canister = &dfx["canisters"][which.name()];
         assert_eq!(canister["type"], "custom");
-        assert_eq!(canister["wasm"], which.built_path().to_str().unwrap());
+        assert_eq!(canister["wasm"], which.built().deployable.path.to_str().unwrap());
+        // dfx copies what it need not change, so that the hash is the one that is printed here.
+        assert_eq!(canister["shrink"], false);
+        assert!(canister["gzip"].is_null() && canister["optimize"].is_null());
         assert_eq!(canister["candid"], "canisters/bench/bench.did");
         for file in ["wasm", "candid"] {
             let path = root().join(canister[file].as_str().unwrap());
@@ -140,10 +204,9 @@ fn icp_finds_the_modules() {
             .map(|command| command.as_str().unwrap())
             .collect();
         assert_builds(which, commands[0]);
-        let module = which.built_path().to_str().unwrap();
+        let module = which.built().deployable.path.to_str().unwrap();
         assert!(root().join(module).is_file());
-        let taken = format!("gzip -nc {module} > \"$ICP_WASM_OUTPUT_PATH\"");
-        assert!(commands[1].contains(&taken), "{}", commands[1]);
+        assert_eq!(commands[1..], [format!("cp {module} \"$ICP_WASM_OUTPUT_PATH\"")]);
     }
 }
 

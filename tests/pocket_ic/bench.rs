@@ -21,8 +21,10 @@ pub static WASM: LazyLock<Vec<u8>> = LazyLock::new(|| {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let path = String::from_utf8(output.stdout).unwrap();
-    std::fs::read(root.join(path.trim_end())).unwrap()
+    let printed = String::from_utf8(output.stdout).unwrap();
+    // The second file is the plain module.
+    let (_, path) = printed.lines().nth(1).and_then(|line| line.split_once("  ")).unwrap();
+    std::fs::read(root.join(path)).unwrap()
 });
 
 /// A bench canister.

@@ -108,7 +108,7 @@ pub struct Generate {
     /// of calls [default: 1, 100, 10]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub count: Option<u16>,
-    /// canister: the module of the bench canister (`stablebench build bench` prints it)
+    /// canister: the module of the bench canister (`stablebench build bench` prints where it is)
     #[arg(long, value_name = "FILE", required_if_eq("what", "canister"))]
     pub wasm: Option<PathBuf>,
     /// The file to write, gzipped if its name ends in .gz

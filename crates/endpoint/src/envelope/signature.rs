@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use candid::Principal;
 use ic_transport_types::{DelegationPermissions, Envelope, EnvelopeContent, RequestId};
+use p256::ecdsa::signature::Verifier;
+use p256::pkcs8::DecodePublicKey;
 
 use super::Kind;
 use crate::refusal::Refusal;
@@ -106,5 +108,11 @@ fn verify(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), String> {
             Err("the secp256k1 signature is wrong".to_owned())
         };
     }
-    Err("the public key is neither Ed25519 nor secp256k1 in DER".to_owned())
+    // Of a browser's own cryptography, and so of the sessions of most web applications.
+    if let Ok(key) = p256::ecdsa::VerifyingKey::from_public_key_der(key) {
+        return p256::ecdsa::Signature::from_slice(signature)
+            .and_then(|signature| key.verify(message, &signature))
+            .map_err(|_| "the P-256 signature is wrong".to_owned());
+    }
+    Err("the public key is neither Ed25519 nor secp256k1 nor P-256 in DER".to_owned())
 }

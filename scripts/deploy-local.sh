@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Deploys the canisters to the local network; `--help` says how.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/clients.sh
+source scripts/clients.sh
+
+usage() {
+    cat <<'END'
+Deploys a canister to the local network, which is started where it does not run.
+It goes on running afterwards. The canister's id is printed.
+
+usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs]
+
+  --with icp|dfx   the program that deploys; otherwise the one that is installed, icp first
+  -h, --help       this
+
+Then: scripts/call-examples.sh
+END
+}
+
+canister=bench
+while (($#)); do
+    case $1 in
+        -h | --help) usage; exit ;;
+        --with) with=$(value_of "$@"); shift ;;
+        bench | bench_vfs) canister=$1 ;;
+        *) wrong_use "$1 is not known" ;;
+    esac
+    shift
+done
+
+choose_client
+need cargo "Rust from https://rustup.rs"
+need cc "a C linker: apt-get install gcc libc6-dev, or what your system has for it"
+
+case $with in
+    icp)
+        if ! icp network ping local >/dev/null 2>&1; then
+            say "no local network of icp runs: starting it; 'icp network stop' ends it"
+            icp network start -d >&2
+        fi
+        icp deploy "$canister" -e local >&2
+        icp canister status "$canister" -e local --id-only
+        ;;
+    dfx)
+        if ! dfx ping local >/dev/null 2>&1; then
+            say "no local network of dfx runs: starting it; 'dfx stop' ends it"
+            dfx start --background >&2
+        fi
+        dfx deploy "$canister" --network local >&2
+        dfx canister id "$canister" --network local
+        ;;
+esac
