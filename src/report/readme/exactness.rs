@@ -31,10 +31,16 @@ pub fn recorded(folder: &Path) -> Result<u64> {
 pub fn part(reference: &Reference) -> Result<String> {
     let gates = Gates { threshold: Some(0.0), ..Gates::default() };
     let there = &reference.users_pocket_ic;
-    let found = compare(there, &reference.users, None, gates)?;
+    let found = compare(there, &reference.users_embedded, None, gates)?;
+    let canisters = if there.canisters == reference.users.canisters {
+        "of the run above".to_owned()
+    } else {
+        let revision = there.revision.as_deref().unwrap_or("unknown");
+        format!("with the canisters of revision {revision}, the ones before today's,")
+    };
     Ok(format!(
         "{} calls and refused installs that were recorded on a PocketIC server are part of the tests: replies, reject \
-         codes, counts and cycles must be those. The sections {} of the run above were repeated \
+         codes, counts and cycles must be those. The sections {} {canisters} were repeated \
          on such a server ({} {}): of {} values (counters, charges, cycles, pages, digests), {} \
          differ.",
         Grouped(reference.recorded),

@@ -21,7 +21,9 @@ use crate::results::Results;
 pub struct Reference {
     users: Results,
     users_as_published: Results,
+    /// A run on a PocketIC server, and the same on the embedded replica.
     users_pocket_ic: Results,
+    users_embedded: Results,
     /// Calls, and installs that were refused, as recorded on a PocketIC server.
     recorded: u64,
 }
@@ -34,6 +36,7 @@ impl Reference {
             users: results("users.json")?,
             users_as_published: results("users-as-published.json")?,
             users_pocket_ic: results("users-pocket-ic.json")?,
+            users_embedded: results("users-embedded.json")?,
             recorded: exactness::recorded(&repository.join("crates/conformance/cases"))?,
         })
     }
