@@ -21,7 +21,10 @@ Examples:
   What would be measured:
     stablebench run keys --list
   Go on with a run that was interrupted:
-    stablebench run sysbench --resume";
+    stablebench run sysbench --resume
+  In a canister that is deployed on a local network; --yes and --replica ic for the mainnet:
+    stablebench run users --rows 10000 --replica http://127.0.0.1:4943 \
+--canister rrkah-fqaaa-aaaaa-aaaaq-cai --identity key.pem";
 
 /// Of `run users`.
 pub const USERS: &str = "\

@@ -11,6 +11,7 @@ mod profile;
 mod run;
 mod serve;
 mod sysbench;
+mod target;
 mod users;
 mod values;
 mod vfs;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::canisters::SOURCES;
 
@@ -34,6 +35,7 @@ pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
 pub use serve::ServeArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
+pub use target::{ReplicaArg, SubnetKind, TargetArgs};
 pub use users::UsersArgs;
 pub use values::{EngineArg, Format, JournalModeArg, Place, ReportFormat};
 pub use vfs::{VfsArgs, VfsSection};
@@ -184,38 +186,6 @@ pub enum Suite {
     /// Every suite with its defaults, each into a file of its own.
     #[command(after_help = examples::ALL)]
     All(Box<AllArgs>),
-}
-
-/// Where a suite runs.
-#[derive(Clone, Debug, Args)]
-pub struct TargetArgs {
-    /// What the canisters run on.
-    #[arg(long, value_enum, default_value_t = ReplicaKind::Embedded)]
-    pub replica: ReplicaKind,
-    /// Kind of subnet of a PocketIC server; the embedded replica is an application subnet.
-    #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
-    pub subnet: SubnetKind,
-    /// Send every message to the embedded replica too, and end at the first difference.
-    #[arg(long)]
-    pub verify_embedded: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReplicaKind {
-    /// In this process; nothing to install.
-    Embedded,
-    /// The server that POCKET_IC_BIN names, else one that is downloaded.
-    PocketIc,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SubnetKind {
-    /// Production limits and prices of 13 nodes.
-    Application,
-    /// Production limits; nothing is paid for.
-    System,
-    /// Very high instruction limits.
-    Benchmarking,
 }
 
 #[derive(Debug, Args)]

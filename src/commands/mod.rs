@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod serve;
 mod shell;
+mod spending;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -4,42 +4,95 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::spending::Spending;
 use crate::cache::{Cache, Folder};
-use crate::cli::{CacheFolderArgs, LIMIT, ReplicaArgs, ReplicaKind, SubnetKind, TargetArgs, limit};
+use crate::canisters::Built;
+use crate::cli::{CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit};
 use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::replica::embedded::Embedded;
 use crate::replica::lockstep::Lockstep;
+use crate::replica::network::{Access, Address, Network};
 
-/// Where a suite runs, and what earlier runs have left there. What differs between two replicas
-/// is saved beside `out`.
+/// Where a suite runs, and what goes with that.
+pub struct Target {
+    pub replica: Box<dyn Replica + Send>,
+    /// What earlier runs have left.
+    pub cache: Option<Cache>,
+    /// What a network's canisters can spend.
+    pub spending: Option<Spending>,
+}
+
+/// Whether what was typed of a target can be meant.
+pub fn check(target: &TargetArgs) -> Result<()> {
+    let TargetArgs { replica, subnet, .. } = target;
+    if *replica == ReplicaArg::Embedded && target.verify_embedded {
+        bail!("--verify-embedded is for other replicas; add --replica pocket-ic");
+    }
+    if *subnet != SubnetKind::Application && *replica != ReplicaArg::PocketIc {
+        bail!("the kind of subnet can be chosen on PocketIC servers only; add --replica pocket-ic");
+    }
+    let ReplicaArg::At(address) = replica else {
+        for (option, typed) in [
+            ("--canister", !target.canister.is_empty()),
+            ("--identity", target.identity.is_some()),
+            ("--root-key", target.root_key.is_some()),
+            ("--yes", target.yes),
+        ] {
+            if typed {
+                bail!(
+                    "{option} is for replicas by URL; add --replica http://127.0.0.1:4943, or ic"
+                );
+            }
+        }
+        return Ok(());
+    };
+    if target.canister.is_empty() {
+        bail!(
+            "which canister at {address} may be emptied and measured in? Deploy one of ours (dfx \
+             deploy bench, icp deploy bench) and give its id: --canister ID"
+        );
+    }
+    Ok(())
+}
+
+/// Where a suite runs that needs these modules. What differs between two replicas is saved
+/// beside `out`.
 pub fn target(
     target: &TargetArgs,
     args: &ReplicaArgs,
     out: &Path,
+    built: &[Built],
     progress: &Progress,
-) -> Result<(Box<dyn Replica + Send>, Option<Cache>)> {
-    match target.replica {
-        ReplicaKind::Embedded if target.verify_embedded => {
-            bail!("--verify-embedded is for other replicas; add --replica pocket-ic")
-        }
-        ReplicaKind::Embedded if target.subnet != SubnetKind::Application => {
-            bail!("the embedded replica is an application subnet; add --replica pocket-ic")
-        }
-        ReplicaKind::Embedded => {
+) -> Result<Target> {
+    let (real, spending): (Box<dyn Replica + Send>, _) = match &target.replica {
+        ReplicaArg::Embedded => {
             let (replica, cache) = embedded(args, progress)?;
-            Ok((Box::new(replica), cache))
+            return Ok(Target { replica: Box::new(replica), cache, spending: None });
         }
-        ReplicaKind::PocketIc => {
-            let real = pocket_ic(target.subnet, progress)?;
-            if !target.verify_embedded {
-                return Ok((real, None));
-            }
-            // Every message has to go to both.
-            let (embedded, _) = embedded(args, progress)?;
-            let both = [real, Box::new(embedded) as Box<dyn Replica + Send>];
-            Ok((Box::new(Lockstep::new(both, out.with_extension("difference"))), None))
+        ReplicaArg::PocketIc => (pocket_ic(target.subnet, progress)?, None),
+        ReplicaArg::At(address) => {
+            let network = Network::connect(access(target, address), built)?;
+            let spending = Spending::new(address, network.purses()?, target.yes);
+            (Box::new(network), Some(spending))
         }
+    };
+    if !target.verify_embedded {
+        return Ok(Target { replica: real, cache: None, spending });
+    }
+    // Every message has to go to both.
+    let (embedded, _) = embedded(args, progress)?;
+    let both = [real, Box::new(embedded) as Box<dyn Replica + Send>];
+    let replica = Box::new(Lockstep::new(both, out.with_extension("difference")));
+    Ok(Target { replica, cache: None, spending })
+}
+
+fn access<'a>(target: &'a TargetArgs, address: &'a Address) -> Access<'a> {
+    Access {
+        address,
+        canisters: &target.canister,
+        identity: target.identity.as_deref(),
+        root_key: target.root_key.as_ref().map(|key| &*key.0),
     }
 }
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::Output;
 use super::ceilings::ceilings;
-use super::replica::target;
+use super::replica::{check, target};
 use crate::canisters::{self, Built, SOURCES, Source};
 use crate::cli::{RunArgs, Suite};
 use crate::interrupt::{self, Interrupted};
@@ -66,6 +66,14 @@ impl Planned {
         }
     }
 
+    /// Measures what is not measured yet, `jobs` canisters side by side.
+    pub fn measure(&self, runner: &Runner<'_>, jobs: usize) -> Result<()> {
+        match self {
+            Self::Users(plan) => runner.run(jobs, &plan.stores, Runner::store),
+            Self::Lanes(plan) => runner.run(jobs, &plan.lanes, Runner::lane),
+        }
+    }
+
     fn list(&self) -> String {
         match self {
             Self::Users(plan) => list_stores(plan),
@@ -80,19 +88,23 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     Results::check_writable(&out)?;
     interrupt::listen()?;
     let progress = &output.progress;
-    let (replica, cache) = target(&args.target, &args.replica, &out, progress)?;
+    check(&args.target)?;
     let built = needed(outline, progress)?;
-    let mut results = empty(outline, &*replica, &built);
+    let target = target(&args.target, &args.replica, &out, &built, progress)?;
+    let replica = &*target.replica;
+    let mut results = empty(outline, replica, &built);
     if args.resume {
         results = resumed(&out, results, progress)?;
     }
-    let runner = Runner::new(&*replica, &built, outline, progress, Some(&out), results)?
-        .with_cache(cache.as_ref());
-    let jobs = usize::try_from(args.jobs).unwrap_or(1);
-    let ran = match planned {
-        Planned::Users(plan) => runner.run(jobs, &plan.stores, Runner::store),
-        Planned::Lanes(plan) => runner.run(jobs, &plan.lanes, Runner::lane),
-    };
+    let mut jobs = usize::try_from(args.jobs).unwrap_or(1);
+    if let Some(spending) = &target.spending {
+        spending.agree(args, planned, &built, &results, progress)?;
+        progress.note("one store after the other: a canister holds one at a time");
+        jobs = 1;
+    }
+    let runner = Runner::new(replica, &built, outline, progress, Some(&out), results)?
+        .with_cache(target.cache.as_ref());
+    let ran = planned.measure(&runner, jobs);
     let results = runner.results();
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format, output.terminal)?)?;

@@ -6,8 +6,10 @@
 
 pub mod embedded;
 pub mod lockstep;
+pub mod network;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
+pub mod tally;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,11 +55,12 @@ pub enum Trust {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// `embedded`, `pocket-ic`.
+    /// `embedded`, `pocket-ic`, `network`.
     pub kind: String,
     /// Its version.
     pub version: String,
-    /// `application`, `system` or `benchmarking`: limits and prices depend on it.
+    /// `application`, `system` or `benchmarking`: limits and prices depend on it. Of a network:
+    /// the subnet's id, or `unknown`.
     pub subnet: String,
 }
 
@@ -155,6 +158,23 @@ pub struct Reject {
     /// The replica's error code by name.
     pub code: String,
     pub message: String,
+}
+
+/// Why there is no measurement, though the replica goes on working.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unmeasured {
+    /// The replica cannot do what the case needs.
+    #[error("{0}")]
+    NotApplicable(String),
+    /// The call's id was there already when the call was made again.
+    #[error("{method}: the work was done, but its answer was lost; --resume measures it again")]
+    AnswerLost { method: String },
+    /// The call has no id, so that it was not made again.
+    #[error(
+        "{method}: no answer came, and whether the work was done is not known; --resume begins \
+         this store anew"
+    )]
+    Unanswered { method: String },
 }
 
 /// What a message cost the canister, outside of what the canister can see.

@@ -5,7 +5,7 @@ pub mod comparison;
 mod csv;
 pub mod number;
 mod page;
-mod price;
+pub mod price;
 pub mod readme;
 mod sheet;
 pub mod style;

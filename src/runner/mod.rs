@@ -34,7 +34,7 @@ use stablebench_protocol::{Description, Error};
 use crate::cache::Cache;
 use crate::canisters::Built;
 use crate::progress::Progress;
-use crate::replica::{Reject, Replica, query};
+use crate::replica::{Reject, Replica, Unmeasured, query};
 use crate::results::{Case, Column, Held, Outcome, Results, Store};
 use crate::suites::outline::{Outline, StoreKey};
 
@@ -228,7 +228,12 @@ fn refused<T>(error: anyhow::Error) -> Result<Outcome<T>> {
             | Error::SettingNotTaken { reason: Some(_), .. }),
         ) => Ok(Outcome::NotApplicable { reason: refusal.to_string() }),
         Some(_) => Ok(Outcome::Failed { reason: format!("{error:#}") }),
-        None if error.is::<Reject>() => Ok(Outcome::Failed { reason: format!("{error:#}") }),
+        None if let Some(Unmeasured::NotApplicable(reason)) = error.downcast_ref() => {
+            Ok(Outcome::NotApplicable { reason: reason.clone() })
+        }
+        None if error.is::<Reject>() || error.is::<Unmeasured>() => {
+            Ok(Outcome::Failed { reason: format!("{error:#}") })
+        }
         None => Err(error),
     }
 }

@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 
-use crate::cli::{ReplicaKind, RunArgs};
+use crate::cli::{ReplicaArg, RunArgs};
 
 /// A command under way.
 pub struct Command(String);
@@ -19,9 +19,20 @@ impl Command {
         self.value("--seed", args.seed);
         self.value("--nodes", args.prices.nodes);
         self.value("--usd-per-trillion-cycles", args.prices.usd_per_trillion_cycles);
-        if args.target.replica != ReplicaKind::Embedded {
-            self.value("--replica", typed(&args.target.replica));
-            self.value("--subnet", typed(&args.target.subnet));
+        let target = &args.target;
+        match &target.replica {
+            ReplicaArg::Embedded => {}
+            ReplicaArg::PocketIc => {
+                self.value("--replica", &target.replica);
+                self.value("--subnet", typed(&target.subnet));
+            }
+            // Whose key it was is no matter.
+            ReplicaArg::At(address) => {
+                self.value("--replica", address);
+                for canister in &target.canister {
+                    self.value("--canister", canister);
+                }
+            }
         }
         self.0
     }

@@ -60,6 +60,7 @@ mod cache;
 mod cuckoo;
 mod db_bench;
 mod keys;
+mod network;
 mod profile;
 mod suites;
 mod sysbench;
@@ -110,6 +111,13 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         &["--verify-embedded"],
         &["--subnet=system"],
         &["run", "users", "--replica=mainnet"],
+        &["--replica=localhost:4943"],
+        &["--replica=http://localhost:4943"],
+        &["--replica=http://localhost:4943", "--canister=bench"],
+        &["--replica=http://localhost:4943", "--canister=aaaaa-aa", "--subnet=system"],
+        &["--replica=ic", "--canister=aaaaa-aa", "--root-key=00"],
+        &["--canister=aaaaa-aa"],
+        &["--replica=pocket-ic", "--yes"],
         &["--rows=5", "report", "old.json"],
         &["--cache-limit=much"],
         &["cache", "--cache-dir=file"],

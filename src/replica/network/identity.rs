@@ -1,0 +1,136 @@
+//! Who calls: the key in a PEM file, or nobody.
+//!
+//! ```text
+//!   PRIVATE KEY       PKCS#8: Ed25519, secp256k1     dfx before 0.12, icp-cli, openssl genpkey
+//!   EC PRIVATE KEY    SEC1: secp256k1                dfx, openssl ecparam
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ic_agent::Identity;
+use ic_agent::identity::{AnonymousIdentity, BasicIdentity, PemError, Secp256k1Identity};
+
+/// What names Ed25519 in a PKCS#8 key: the object identifier 1.3.101.112.
+const ED25519: [u8; 5] = [6, 3, 43, 101, 112];
+/// Lengths of an Ed25519 key in PKCS#8: alone, and as old versions of dfx wrote it, with its
+/// public key.
+const ED25519_LENGTHS: [usize; 2] = [48, 85];
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    #[error("cannot read the identity {}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error(
+        "the identity {} is locked by a password; export it: dfx identity export NAME, or icp \
+         identity export NAME",
+        path.display()
+    )]
+    Locked { path: PathBuf },
+    #[error(
+        "the identity {} is no private key in PEM: Ed25519 in PKCS#8 or secp256k1 is needed, as dfx \
+         identity export NAME and icp identity export NAME print them",
+        path.display()
+    )]
+    Kind { path: PathBuf },
+    #[error("the identity {} cannot be used", path.display())]
+    Key { path: PathBuf, source: PemError },
+}
+
+/// The identity in a file, or the anonymous one.
+///
+/// # Errors
+///
+/// Where the file cannot be read, or holds no such key.
+pub fn identity(path: Option<&Path>) -> Result<Arc<dyn Identity>, IdentityError> {
+    let Some(path) = path else {
+        return Ok(Arc::new(AnonymousIdentity));
+    };
+    let path = path.to_owned();
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(IdentityError::Read { path, source }),
+    };
+    parse(&text, path)
+}
+
+fn parse(pem: &str, path: PathBuf) -> Result<Arc<dyn Identity>, IdentityError> {
+    if pem.contains("ENCRYPTED") {
+        return Err(IdentityError::Locked { path });
+    }
+    if let Some(der) = block(pem, "PRIVATE KEY") {
+        // The parser of the agent takes other lengths for granted.
+        let ed25519 = der.windows(ED25519.len()).take(16).any(|window| window == ED25519);
+        if ed25519 && ED25519_LENGTHS.contains(&der.len()) {
+            return match BasicIdentity::from_pem(pem) {
+                Ok(identity) => Ok(Arc::new(identity)),
+                Err(source) => Err(IdentityError::Key { path, source }),
+            };
+        }
+        if ed25519 {
+            return Err(IdentityError::Kind { path });
+        }
+    } else if block(pem, "EC PRIVATE KEY").is_none() {
+        return Err(IdentityError::Kind { path });
+    }
+    match Secp256k1Identity::from_pem(pem) {
+        Ok(identity) => Ok(Arc::new(identity)),
+        Err(source) => Err(IdentityError::Key { path, source }),
+    }
+}
+
+/// The bytes between the lines that begin and end what is called so.
+fn block(pem: &str, label: &str) -> Option<Vec<u8>> {
+    let (_, after) = pem.split_once(&format!("-----BEGIN {label}-----"))?;
+    let (text, _) = after.split_once(&format!("-----END {label}-----"))?;
+    let text: String = text.split_whitespace().collect();
+    STANDARD.decode(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys that were made for this test, and are used nowhere.
+    const ED25519_PEM: &str = include_str!("testdata/ed25519.pem");
+    const SECP256K1_SEC1: &str = include_str!("testdata/secp256k1_sec1.pem");
+    const SECP256K1_PKCS8: &str = include_str!("testdata/secp256k1_pkcs8.pem");
+    const PRIME256V1: &str = include_str!("testdata/prime256v1.pem");
+
+    fn principal(pem: &str) -> Result<String, IdentityError> {
+        parse(pem, PathBuf::from("key.pem")).map(|identity| identity.sender().unwrap().to_text())
+    }
+
+    #[test]
+    fn the_two_kinds_of_keys() {
+        let ed25519 = principal(ED25519_PEM).unwrap();
+        assert_eq!(ed25519.len(), 63);
+        let secp256k1 = principal(SECP256K1_SEC1).unwrap();
+        assert_eq!(principal(SECP256K1_PKCS8).unwrap(), secp256k1, "the same key");
+        assert_ne!(ed25519, secp256k1);
+    }
+
+    #[test]
+    fn nobody_without_a_file() {
+        assert_eq!(identity(None).unwrap().sender().unwrap().to_text(), "2vxsx-fae");
+    }
+
+    #[test]
+    fn what_is_no_identity_is_told() {
+        let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END ENCRYPTED PRIVATE KEY-----";
+        assert!(matches!(principal(locked), Err(IdentityError::Locked { .. })));
+        assert!(matches!(principal("no key"), Err(IdentityError::Kind { .. })));
+        assert!(matches!(principal(PRIME256V1), Err(IdentityError::Key { .. })));
+        // Cut short, but still base64.
+        let mut der = block(ED25519_PEM, "PRIVATE KEY").unwrap();
+        der.truncate(30);
+        let short = STANDARD.encode(der);
+        let short = format!("-----BEGIN PRIVATE KEY-----\n{short}\n-----END PRIVATE KEY-----\n");
+        assert!(matches!(principal(&short), Err(IdentityError::Kind { .. })));
+        let missing = identity(Some(Path::new("missing.pem"))).err().unwrap();
+        assert!(matches!(missing, IdentityError::Read { .. }));
+    }
+}

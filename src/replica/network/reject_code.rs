@@ -1,0 +1,153 @@
+//! Reject codes of networks by the names that the other replicas use.
+//!
+//! A network tells `IC0522`, the others `CanisterInstructionLimitExceeded`. Older replicas
+//! tell the number in the message alone: `IC0522: …`.
+
+use ic_agent::agent::RejectResponse;
+
+use crate::replica::Reject;
+
+/// Every code. Source: `ErrorCode` of the `pocket-ic` crate 16, whose names the replica's are.
+const CODES: [(u32, &str); 62] = [
+    (101, "SubnetOversubscribed"),
+    (102, "MaxNumberOfCanistersReached"),
+    (201, "CanisterQueueFull"),
+    (202, "IngressMessageTimeout"),
+    (203, "CanisterQueueNotEmpty"),
+    (204, "IngressHistoryFull"),
+    (205, "CanisterIdAlreadyExists"),
+    (206, "StopCanisterRequestTimeout"),
+    (207, "CanisterOutOfCycles"),
+    (208, "CertifiedStateUnavailable"),
+    (209, "CanisterInstallCodeRateLimited"),
+    (210, "CanisterHeapDeltaRateLimited"),
+    (211, "SubnetCoolingDown"),
+    (301, "CanisterNotFound"),
+    (305, "CanisterSnapshotNotFound"),
+    (402, "InsufficientMemoryAllocation"),
+    (403, "InsufficientCyclesForCreateCanister"),
+    (404, "SubnetNotFound"),
+    (405, "CanisterNotHostedBySubnet"),
+    (406, "CanisterRejectedMessage"),
+    (407, "UnknownManagementMessage"),
+    (408, "InvalidManagementPayload"),
+    (409, "CanisterSnapshotImmutable"),
+    (410, "InvalidSubnetAdmin"),
+    (502, "CanisterTrapped"),
+    (503, "CanisterCalledTrap"),
+    (504, "CanisterContractViolation"),
+    (505, "CanisterInvalidWasm"),
+    (506, "CanisterDidNotReply"),
+    (507, "CanisterOutOfMemory"),
+    (508, "CanisterStopped"),
+    (509, "CanisterStopping"),
+    (510, "CanisterNotStopped"),
+    (511, "CanisterStoppingCancelled"),
+    (512, "CanisterInvalidController"),
+    (513, "CanisterFunctionNotFound"),
+    (514, "CanisterNonEmpty"),
+    (517, "QueryCallGraphLoopDetected"),
+    (520, "InsufficientCyclesInCall"),
+    (521, "CanisterWasmEngineError"),
+    (522, "CanisterInstructionLimitExceeded"),
+    (524, "CanisterMemoryAccessLimitExceeded"),
+    (525, "QueryCallGraphTooDeep"),
+    (526, "QueryCallGraphTotalInstructionLimitExceeded"),
+    (527, "CompositeQueryCalledInReplicatedMode"),
+    (528, "QueryTimeLimitExceeded"),
+    (529, "QueryCallGraphInternal"),
+    (530, "InsufficientCyclesInComputeAllocation"),
+    (531, "InsufficientCyclesInMemoryAllocation"),
+    (532, "InsufficientCyclesInMemoryGrow"),
+    (533, "ReservedCyclesLimitExceededInMemoryAllocation"),
+    (534, "ReservedCyclesLimitExceededInMemoryGrow"),
+    (535, "InsufficientCyclesInMessageMemoryGrow"),
+    (536, "CanisterMethodNotFound"),
+    (537, "CanisterWasmModuleNotFound"),
+    (538, "CanisterAlreadyInstalled"),
+    (539, "CanisterWasmMemoryLimitExceeded"),
+    (540, "ReservedCyclesLimitIsTooLow"),
+    (541, "CanisterInvalidControllerOrSubnetAdmin"),
+    (542, "CanisterStatusAccessDenied"),
+    (601, "DeadlineExpired"),
+    (602, "ResponseDropped"),
+];
+
+/// A network's reject as the other replicas tell it.
+pub(super) fn reject(response: RejectResponse) -> Reject {
+    let RejectResponse { reject_code, reject_message, error_code } = response;
+    let number = error_code.as_deref().and_then(number);
+    let number = number.or_else(|| number_before(&reject_message));
+    let name = number.and_then(name).map(str::to_owned);
+    // What is newer than the table is told as it came.
+    let code = name.or(error_code).unwrap_or_else(|| format!("{reject_code:?}"));
+    Reject { code, message: reject_message }
+}
+
+fn name(number: u32) -> Option<&'static str> {
+    CODES.iter().find(|(code, _)| *code == number).map(|(_, name)| *name)
+}
+
+/// `IC0522`
+fn number(text: &str) -> Option<u32> {
+    text.strip_prefix("IC")?.parse().ok()
+}
+
+/// `IC0522: Canister …`
+fn number_before(message: &str) -> Option<u32> {
+    number(message.split_once(':')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ic_agent::agent::RejectCode;
+    use stablebench_replica::ErrorCode;
+
+    use super::*;
+
+    fn code(error_code: Option<&str>, message: &str) -> String {
+        let reject_code = RejectCode::CanisterError;
+        let error_code = error_code.map(str::to_owned);
+        let reject_message = message.to_owned();
+        reject(RejectResponse { reject_code, reject_message, error_code }).code
+    }
+
+    /// The runner decides on these names.
+    #[test]
+    fn codes_have_the_names_of_the_embedded_replica() {
+        for (number, expected) in [
+            ("IC0301", ErrorCode::CanisterNotFound),
+            ("IC0502", ErrorCode::CanisterTrapped),
+            ("IC0503", ErrorCode::CanisterCalledTrap),
+            ("IC0522", ErrorCode::CanisterInstructionLimitExceeded),
+            ("IC0524", ErrorCode::CanisterMemoryAccessLimitExceeded),
+            ("IC0536", ErrorCode::CanisterMethodNotFound),
+            ("IC0537", ErrorCode::CanisterWasmModuleNotFound),
+            ("IC0539", ErrorCode::CanisterWasmMemoryLimitExceeded),
+        ] {
+            assert_eq!(code(Some(number), "text"), expected.name());
+            assert_eq!(code(None, &format!("{number}: text")), expected.name());
+        }
+    }
+
+    #[test]
+    fn what_has_no_name_is_told_as_it_came() {
+        assert_eq!(code(Some("IC0999"), "IC0522: text"), "IC0999");
+        assert_eq!(code(None, "no: text"), "CanisterError");
+        assert_eq!(code(None, "text"), "CanisterError");
+    }
+
+    #[test]
+    fn the_table_rises() {
+        assert!(CODES.is_sorted_by(|(one, _), (next, _)| one < next));
+    }
+
+    #[cfg(feature = "pocket-ic")]
+    #[test]
+    fn the_table_is_that_of_pocket_ic() {
+        for number in 0..1_000 {
+            let known = pocket_ic_16::ErrorCode::try_from(u64::from(number)).ok();
+            assert_eq!(name(number), known.map(|code| format!("{code:?}")).as_deref());
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs on a replica by URL, which `stablebench serve` is here.
+
+mod lossy;
+mod server;
+
+use std::net::{IpAddr, UdpSocket};
+use std::path::Path;
+use std::process::Output;
+use std::time::Instant;
+
+use super::{stablebench, stderr, stdout};
+use server::Server;
+
+/// A key that was made for these tests.
+const IDENTITY: &str = include_str!("../../../src/replica/network/testdata/ed25519.pem");
+
+const USERS: &[&str] = &[
+    "run",
+    "users",
+    "--sections=insert,transactions,work",
+    "--rows=300",
+    "--batches=1,20",
+    "--at=middle,random",
+    "--engines=btree,sqlite,array",
+    "--journal-modes=persist",
+    "--operations=20",
+    "--transaction-rows=30",
+    "--transactions=1,30",
+    "--per-operation",
+    "--no-cache",
+];
+const SMALL: &[&str] = &[
+    "run",
+    "users",
+    "--rows=200",
+    "--batches=1,20",
+    "--at=middle",
+    "--engines=btree,sqlite",
+    "--journal-modes=memory",
+    "--no-cache",
+];
+
+#[track_caller]
+fn succeeds(args: &[&str], directory: &Path) -> Output {
+    let output = stablebench(args, directory);
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    output
+}
+
+/// The error of a run that spends nothing.
+#[track_caller]
+fn fails(args: &[&str], directory: &Path) -> String {
+    let output = stablebench(args, directory);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+    assert_eq!(stdout(&output), "", "{args:?}");
+    stderr(&output)
+}
+
+/// Runs on the embedded replica and with `target`, and requires the same of both.
+#[track_caller]
+fn is_the_same(suite: &[&str], target: &[&str], directory: &Path) -> String {
+    succeeds(&[suite, &["--out=embedded.json"]].concat(), directory);
+    let output = succeeds(&[suite, target, &["--out=network.json"]].concat(), directory);
+    succeeds(&["compare", "embedded.json", "network.json", "--threshold=0%"], directory);
+    stderr(&output)
+}
+
+#[test]
+fn a_network_measures_what_the_embedded_replica_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&["bench"], directory.path());
+    let told = is_the_same(USERS, &server.target(), directory.path());
+    assert!(told.contains("about ") && told.contains("on this machine nobody pays"), "{told}");
+    let saved = std::fs::read_to_string(directory.path().join("network.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    assert_eq!(results["replica"]["kind"], "network");
+    let command = results["command"].as_str().unwrap();
+    let [replica, canister] = &server.target()[..] else { panic!() };
+    for option in [replica, canister] {
+        assert!(command.contains(&option.replace('=', " ")), "{option}: {command}");
+    }
+    // What was measured is what it cost, too, but for what it cannot see.
+    for case in results["cases"].as_array().unwrap() {
+        let detail = &case["outcome"]["measured"]["detail"];
+        let instructions = detail["message_instructions"].as_u64().unwrap();
+        let cycles = detail["cost"]["cycles"].as_u64().unwrap();
+        assert!(instructions < cycles, "{case}");
+        assert!(detail["cost"]["inside"].is_null(), "{case}");
+    }
+    // A run that is complete has nothing to do and to pay for.
+    let again = [USERS, &server.target(), &["--out=network.json", "--resume"]].concat();
+    let told = stderr(&succeeds(&again, directory.path()));
+    assert!(told.contains(": 0 cycles in 0 messages"), "{told}");
+}
+
+#[test]
+fn every_kind_of_suite_and_both_canisters() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&["bench", "bench_vfs"], directory.path());
+    for suite in [
+        &["run", "keys", "--rows=100", "--watches=10", "--questions=3"][..],
+        &["run", "vfs", "--rows=60", "--sizes=1,20"],
+    ] {
+        is_the_same(&[suite, &["--no-cache"]].concat(), &server.target(), directory.path());
+    }
+}
+
+/// Every message goes to both, and each reply is compared.
+#[test]
+fn each_answer_is_that_of_the_embedded_replica() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&["bench"], directory.path());
+    succeeds(&[SMALL, &server.target(), &["--verify-embedded"]].concat(), directory.path());
+}
+
+#[test]
+fn lost_requests_and_answers_change_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&["bench"], directory.path());
+    let lossy = lossy::Proxy::start(server.address);
+    let replica = format!("--replica={}", lossy.url());
+    let target = [&[&*replica], &server.target()[1..]].concat();
+    is_the_same(SMALL, &target, directory.path());
+    let lost = lossy.lost();
+    assert!(lost.requests >= 3 && lost.answers >= 3, "{lost:?}");
+}
+
+#[test]
+fn only_canisters_of_ours_are_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    let wasm = wat::parse_str(include_str!("../../../src/replica/counter.wat")).unwrap();
+    std::fs::write(directory.path().join("counter.wasm"), wasm).unwrap();
+    let server = Server::start(&["counter.wasm", "bench"], directory.path());
+    let foreign = format!("--canister={}", server.canisters[0]);
+    let replica = server.replica();
+    let error = fails(&[SMALL, &[&replica, &foreign]].concat(), directory.path());
+    for part in
+        ["the canister bench as it is built here", "others are not touched", "dfx deploy bench"]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(error.contains(&format!("the module of {} is", server.canisters[0])), "{error}");
+    // Beside ours it is left alone.
+    let ours = format!("--canister={}", server.canisters[1]);
+    succeeds(&[SMALL, &[&replica, &foreign, &ours]].concat(), directory.path());
+    // What is nowhere.
+    let error = fails(
+        &[SMALL, &[&replica, "--canister=rrkah-fqaaa-aaaaa-aaaaq-cai"]].concat(),
+        directory.path(),
+    );
+    assert!(error.contains("there is no canister rrkah-fqaaa-aaaaa-aaaaq-cai"), "{error}");
+}
+
+#[test]
+fn the_caller_must_be_a_controller() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("key.pem"), IDENTITY).unwrap();
+    let server = Server::start(&["bench"], directory.path());
+    let error =
+        fails(&[SMALL, &server.target(), &["--identity=key.pem"]].concat(), directory.path());
+    let (_, after) = error.split_once("--add-controller ").unwrap_or_else(|| panic!("{error}"));
+    let principal = after.split(',').next().unwrap();
+    assert_eq!(principal.len(), 63, "{error}");
+    let controller = format!("--controller={principal}");
+    let server = Server::start(&["bench", &controller], directory.path());
+    succeeds(&[SMALL, &server.target(), &["--identity=key.pem"]].concat(), directory.path());
+}
+
+#[test]
+fn nobody_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let began = Instant::now();
+    let args = ["--replica=http://127.0.0.1:1", "--canister=rrkah-fqaaa-aaaaa-aaaaq-cai"];
+    let error = fails(&[SMALL, &args].concat(), directory.path());
+    assert!(error.contains("no replica answers at http://127.0.0.1:1; is it running?"), "{error}");
+    assert!(began.elapsed().as_secs() < 60, "building the canister is what takes time");
+}
+
+/// An address of this machine that others could have too.
+fn outer_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent.
+    socket.connect("198.51.100.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+}
+
+#[test]
+fn cycles_elsewhere_are_spent_by_those_who_say_yes() {
+    let Some(ip) = outer_address() else {
+        eprintln!("this machine has no address but its own");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&["bench", &format!("--listen={ip}")], directory.path());
+    let target = server.target();
+    let error = fails(&[SMALL, &target].concat(), directory.path());
+    assert!(error.contains("does not sign by the key that is expected"), "{error}");
+    let key = format!("--root-key={}", server.root_key);
+    let known = [SMALL, &target, &[&*key]].concat();
+    let error = fails(&known, directory.path());
+    assert!(error.contains("nothing was spent: http://"), "{error}");
+    assert!(error.contains("add --yes to spend them"), "{error}");
+    assert!(error.contains("about ") && error.contains("US$ "), "{error}");
+    assert!(!directory.path().join("results.json").exists(), "nothing was measured");
+    is_the_same(SMALL, &[&target, &[&*key, "--yes"][..]].concat(), directory.path());
+}
