@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use stablebench_endpoint::Endpoint;
 use stablebench_replica::{Canister, Principal, Settings};
+use tokio::sync::oneshot;
 
 use super::Output;
 use super::replica::embedded;
@@ -23,11 +24,16 @@ use crate::replica::embedded::Embedded;
 
 /// How long it may take until Ctrl-C is seen.
 const TICK: Duration = Duration::from_millis(50);
+/// How long requests that are under way may take after it: more than a synchronous call does.
+const GRACE: Duration = Duration::from_secs(15);
 
 /// Serves until Ctrl-C.
 pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     if args.state.is_some() && args.canisters.len() > 1 {
         bail!("--state keeps one canister; serve one, or leave --state out");
+    }
+    if let Some(path) = &args.state {
+        check_writable(path)?;
     }
     let listener = bind(args)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
@@ -150,13 +156,32 @@ fn answer(endpoint: &Endpoint, listener: TcpListener) -> Result<()> {
         .context("cannot start threads that answer requests")?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let stop = async {
+        let (stop, stopped) = oneshot::channel();
+        let watch = async {
             while interrupt::check().is_ok() {
                 tokio::time::sleep(TICK).await;
             }
+            // Nobody may listen any more.
+            let _ = stop.send(());
+            tokio::time::sleep(GRACE).await;
         };
-        endpoint.serve(listener, stop).await
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        tokio::select! {
+            served = endpoint.serve(listener, stopped) => served,
+            // Of a client that neither speaks nor leaves.
+            () = watch => Ok(()),
+        }
     })?;
+    Ok(())
+}
+
+/// Refuses, before anything is served, a file that could not be saved in the end.
+fn check_writable(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))
+        .with_context(|| format!("{} cannot be saved; choose another --state", path.display()))?;
     Ok(())
 }
 

@@ -62,6 +62,8 @@ mod db_bench;
 mod keys;
 mod network;
 mod profile;
+mod serve;
+mod server;
 mod suites;
 mod sysbench;
 mod terminal;

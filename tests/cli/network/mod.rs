@@ -1,7 +1,6 @@
 //! Runs on a replica by URL, which `stablebench serve` is here.
 
 mod lossy;
-mod server;
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
@@ -9,7 +8,7 @@ use std::process::Output;
 use std::time::Instant;
 
 use super::{stablebench, stderr, stdout};
-use server::Server;
+use crate::server::Server;
 
 /// A key that was made for these tests.
 const IDENTITY: &str = include_str!("../../../src/replica/network/testdata/ed25519.pem");

@@ -41,6 +41,16 @@ impl Server {
         server
     }
 
+    /// The process's id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end; answers the exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     /// `--replica=URL`
     pub fn replica(&self) -> String {
         format!("--replica=http://{}", self.address)

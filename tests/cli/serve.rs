@@ -1,0 +1,101 @@
+//! Serving: what is kept, how it ends, and what cannot be served.
+
+use std::path::Path;
+use std::process::Command;
+
+use candid::Principal;
+use ic_agent::Agent;
+
+use crate::server::Server;
+use crate::{stablebench, stderr, stdout};
+
+/// Counts its updates.
+const COUNTER: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (memory 1)
+    (func $tell (call $append (i32.const 0) (i32.const 4)) (call $reply))
+    (func (export "canister_update add")
+        (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
+        (call $tell))
+    (export "canister_query get" (func $tell)))"#;
+
+fn module(directory: &Path, name: &str, text: &str) {
+    std::fs::write(directory.join(name), wat::parse_str(text).unwrap()).unwrap();
+}
+
+/// What a method of the server's only canister counts.
+fn count(server: &Server, method: &str) -> u32 {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let reply = runtime.block_on(async {
+        let agent = Agent::builder().with_url(format!("http://{}", server.address));
+        let agent = agent.build().unwrap();
+        agent.fetch_root_key().await.unwrap();
+        let id = Principal::from_text(&server.canisters[0]).unwrap();
+        if method == "get" {
+            agent.query(&id, method).call().await
+        } else {
+            agent.update(&id, method).call_and_wait().await
+        }
+    });
+    u32::from_le_bytes(reply.unwrap().try_into().unwrap())
+}
+
+fn signal(server: &Server, name: &str) {
+    let sent = Command::new("kill").args([name, &server.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn a_canister_is_there_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    let arguments = ["counter.wasm", "--state=counter.canister"];
+    for (end, name) in [(2, "-INT"), (4, "-TERM")] {
+        let mut server = Server::start(&arguments, directory);
+        assert_eq!(server.canisters, ["lxzze-o7777-77777-aaaaa-cai"]);
+        assert_eq!(count(&server, "get"), end - 2);
+        assert_eq!(count(&server, "add"), end - 1);
+        assert_eq!(count(&server, "add"), end);
+        signal(&server, name);
+        assert_eq!(server.wait(), Some(0));
+    }
+    let called = stablebench(
+        &["serve", "counter.wasm", "--state=counter.canister", "--port=1", "--listen=256.0.0.1"],
+        directory,
+    );
+    assert_eq!(called.status.code(), Some(2));
+    // Another module does not take its place.
+    module(directory, "other.wasm", "(module (memory 1))");
+    let other =
+        stablebench(&["serve", "other.wasm", "--state=counter.canister", "--port=0"], directory);
+    assert_eq!((other.status.code(), stdout(&other).as_str()), (Some(2), ""));
+    assert!(stderr(&other).contains("holds a canister with another module than other"));
+    let server = Server::start(&arguments, directory);
+    assert_eq!(count(&server, "get"), 4);
+}
+
+#[test]
+fn what_cannot_be_served_is_said_before_anything_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    module(directory, "argument.wasm", r#"(module (func (export "canister_init") (unreachable)))"#);
+    std::fs::write(directory.join("broken.wasm"), b"\0asm\x01\0\0\0\xff").unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = format!("--port={}", taken.local_addr().unwrap().port());
+    for (arguments, text) in [
+        (&["nonsense", "--port=0"][..], "no canister nonsense; there is bench, bench_vfs"),
+        (&["broken.wasm", "--port=0"], "broken.wasm was refused"),
+        (&["argument.wasm", "--port=0"], "cannot be installed without arguments"),
+        (&["counter.wasm", &port], "choose another --port"),
+        (&["counter.wasm", "counter.wasm", "--port=0", "--state=a"], "--state keeps one canister"),
+        (&["counter.wasm", "--port=0", "--state=missing/a"], "choose another --state"),
+    ] {
+        let output = stablebench(&[&["serve"], arguments].concat(), directory);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+        assert!(stderr(&output).contains(text), "{arguments:?}: {}", stderr(&output));
+    }
+}
