@@ -5,7 +5,6 @@ mod lossy;
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::process::Output;
-use std::time::Instant;
 
 use super::{stablebench, stderr, stdout};
 use crate::server::Server;
@@ -168,11 +167,9 @@ fn the_caller_must_be_a_controller() {
 #[test]
 fn nobody_answers() {
     let directory = tempfile::tempdir().unwrap();
-    let began = Instant::now();
     let args = ["--replica=http://127.0.0.1:1", "--canister=rrkah-fqaaa-aaaaa-aaaaq-cai"];
     let error = fails(&[SMALL, &args].concat(), directory.path());
     assert!(error.contains("no replica answers at http://127.0.0.1:1; is it running?"), "{error}");
-    assert!(began.elapsed().as_secs() < 60, "building the canister is what takes time");
 }
 
 /// An address of this machine that others could have too.
