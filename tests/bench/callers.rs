@@ -92,8 +92,8 @@ fn queries_are_for_everyone() {
 /// The suites' methods take an id, and none takes one twice.
 #[test]
 fn a_repeated_call_is_refused() {
-    let mut bench = Bench::filled(&[Engine::Btree, Engine::Sqlite], 100);
-    for (method, last) in [("work", 10), ("perform", 20), ("phases", 30)] {
+    for method in ["work", "perform", "phases"] {
+        let mut bench = Bench::filled(&[Engine::Sqlite], 100);
         let mut send = |id: Option<u64>| {
             let arguments = if method == "work" {
                 encode_args((count_all(), id))
@@ -104,11 +104,10 @@ fn a_repeated_call_is_refused() {
             let answer: Result<candid::Reserved> = decode_one(&execution.outcome.unwrap()).unwrap();
             answer.map(drop)
         };
-        let repeated = Err(Error::Repeated { last });
-        assert!(!matches!(send(Some(last)), Err(Error::Repeated { .. })), "{method}");
-        assert_eq!(send(Some(last)), repeated, "{method}");
-        assert_eq!(send(Some(last - 1)), repeated, "{method}");
-        assert!(!matches!(send(None), Err(Error::Repeated { .. })), "{method}");
+        let repeated = Err(Error::Repeated { last: 10 });
+        assert!(!matches!(send(Some(10)), Err(Error::Repeated { .. })), "{method}");
+        assert_eq!(send(Some(10)), repeated, "{method}");
+        assert_eq!(send(Some(9)), repeated, "{method}");
     }
 }
 
