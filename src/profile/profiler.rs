@@ -83,6 +83,10 @@ impl Messages for Profiled {
         Messages::update(&mut self.inner, method, argument)
     }
 
+    fn call_id(&mut self) -> u64 {
+        Messages::call_id(&mut self.inner)
+    }
+
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let mut twin = self.inner.fork();
         let execution = self.inner.update(Principal::anonymous(), method, argument)?;

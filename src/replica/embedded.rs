@@ -97,6 +97,12 @@ impl Messages for stablebench_replica::Canister {
         Ok(answer(self.update(Principal::anonymous(), method, argument)?))
     }
 
+    /// Every update makes a new version: ids of equal canisters are equal, and so are the heaps
+    /// that keep them.
+    fn call_id(&mut self) -> u64 {
+        self.version() + 1
+    }
+
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         Ok(answer(Self::query(self, Principal::anonymous(), method, argument)?))
     }
@@ -135,6 +141,10 @@ struct Fork<'a> {
 impl Messages for Fork<'_> {
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         Messages::update(&mut self.canister, method, argument)
+    }
+
+    fn call_id(&mut self) -> u64 {
+        Messages::call_id(&mut self.canister)
     }
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {

@@ -68,6 +68,11 @@ impl<M: Messages> Messages for Both<M> {
         self.history.agree(Kind::Update, method, argument, answers)
     }
 
+    /// The real replica's: what it was sent earlier, the other was not.
+    fn call_id(&mut self) -> u64 {
+        self.sides[0].call_id()
+    }
+
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let [first, second] = &mut self.sides;
         let answers = [first.query(method, argument)?, second.query(method, argument)?];
