@@ -102,8 +102,10 @@ impl Ingress {
         let mut history = self.lock();
         let Some(call) = history.calls.get_mut(id) else { return };
         let waiting = std::mem::take(&mut call.waiting);
+        // Where nobody waits to be told, the status has to tell.
+        let heard = waiting.iter().any(|waiter| !waiter.is_closed());
         let finished = match outcome {
-            Err(reject) if !reject.admitted => {
+            Err(reject) if !reject.admitted && heard => {
                 history.calls.remove(id);
                 Finished::Outside(reject)
             }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use candid::Principal;
 use ic_agent::AgentError;
 use ic_agent::agent::{CallResponse, RequestStatusResponse};
+use ic_management_canister_types::CanisterIdRecord;
 use tokio::task::JoinSet;
 
 use super::server::{CLOSED, COUNTER, Server, number, query, update};
@@ -203,4 +204,23 @@ async fn what_was_taken_is_done_before_the_end() {
     let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count), 3);
+}
+
+/// Whoever does not wait is told by the status, also of a call that was not let in.
+#[tokio::test]
+async fn a_refusal_in_its_turn_is_told_to_those_who_ask_later() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let spin = agent.update(&id, "spin").with_arg(LONG.to_le_bytes()).sign().unwrap();
+    let path = format!("/api/v2/canister/{id}/call");
+    assert_eq!(server.post(&path, spin.signed_update).await.0, 202);
+    // It stops the canister after that, and before the next.
+    let argument = candid::encode_one(CanisterIdRecord { canister_id: id }).unwrap();
+    let stop = agent.update(&Principal::management_canister(), "stop_canister");
+    let stop = stop.with_effective_canister_id(id).with_arg(argument).sign().unwrap();
+    assert_eq!(server.post(&path, stop.signed_update).await.0, 202);
+    let late = agent.update(&id, "add").sign().unwrap();
+    assert_eq!(server.post(&path, late.signed_update).await.0, 202);
+    let refused = agent.wait(&late.request_id, id).await.unwrap_err().to_string();
+    assert!(refused.contains("is stopped"), "{refused}");
 }
