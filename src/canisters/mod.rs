@@ -23,7 +23,7 @@ pub struct Source {
 }
 
 /// Every canister.
-pub const SOURCES: [Source; 2] = [BENCH, BENCH_VFS];
+pub const SOURCES: [Source; 4] = [BENCH, BENCH_VFS, BENCH_LEVELDB, BENCH_DOLTLITE];
 
 /// StableBTreeMap and SQLite through `ic-rusqlite`.
 pub const BENCH: Source = Source {
@@ -39,6 +39,22 @@ pub const BENCH_VFS: Source = Source {
     package: "stablebench-bench-vfs",
     target: "wasm32-unknown-unknown",
     candid: "canisters/bench/bench.did",
+};
+
+/// LevelDB, by `rusty-leveldb`.
+pub const BENCH_LEVELDB: Source = Source {
+    name: "bench_leveldb",
+    package: "stablebench-bench-leveldb",
+    target: "wasm32-unknown-unknown",
+    candid: "canisters/bench_leveldb/bench_leveldb.did",
+};
+
+/// DoltLite: SQL on a prolly tree.
+pub const BENCH_DOLTLITE: Source = Source {
+    name: "bench_doltlite",
+    package: "stablebench-bench-doltlite",
+    target: "wasm32-wasip1",
+    candid: "canisters/bench_doltlite/bench_doltlite.did",
 };
 
 /// A built canister.

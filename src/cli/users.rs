@@ -3,7 +3,9 @@
 use clap::Args;
 
 use super::RunArgs;
-use super::values::{EngineArg, JournalModeArg, LockingModeArg, Place, SynchronousArg};
+use super::values::{
+    CompressionArg, EngineArg, JournalModeArg, LockingModeArg, Place, SynchronousArg,
+};
 use crate::suites::users::Section;
 
 #[derive(Clone, Debug, Args)]
@@ -19,13 +21,17 @@ pub struct UsersArgs {
           value_parser = clap::value_parser!(u64).range(1..))]
     pub batches: Vec<u64>,
     /// Engines to measure: sqlite is through ic-rusqlite, sqlite-vfs through ic-sqlite-vfs,
-    /// append and array are the floor: bare stable memory.
+    /// doltlite is DoltLite, which needs a C compiler, leveldb is LevelDB, append and array are
+    /// the floor: bare stable memory.
     #[arg(long, value_delimiter = ',', default_values = ["btree", "sqlite", "sqlite-vfs", "append", "array"])]
     pub engines: Vec<EngineArg>,
     /// Journal modes in which sqlite is measured; sqlite-vfs has its own.
     #[arg(long, value_delimiter = ',',
           default_values = ["delete", "truncate", "persist", "memory", "off", "wal"])]
     pub journal_modes: Vec<JournalModeArg>,
+    /// How leveldb compresses its tables.
+    #[arg(long, value_delimiter = ',', default_values = ["none"])]
+    pub compression: Vec<CompressionArg>,
     /// Section insert: where rows are added.
     #[arg(long, value_delimiter = ',', default_values = ["middle", "end"])]
     pub at: Vec<Place>,

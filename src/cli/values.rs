@@ -1,7 +1,7 @@
 //! Values of options, and what they mean.
 
 use clap::ValueEnum;
-use stablebench_protocol::{Engine, JournalMode, LockingMode, Synchronous};
+use stablebench_protocol::{Compression, Engine, JournalMode, LockingMode, Synchronous};
 
 use crate::suites::users::Library;
 use crate::suites::users::task::Access;
@@ -11,6 +11,8 @@ pub enum EngineArg {
     Btree,
     Sqlite,
     SqliteVfs,
+    Doltlite,
+    Leveldb,
     Append,
     Array,
 }
@@ -19,7 +21,8 @@ impl From<EngineArg> for Engine {
     fn from(engine: EngineArg) -> Self {
         match engine {
             EngineArg::Btree => Self::Btree,
-            EngineArg::Sqlite | EngineArg::SqliteVfs => Self::Sqlite,
+            EngineArg::Sqlite | EngineArg::SqliteVfs | EngineArg::Doltlite => Self::Sqlite,
+            EngineArg::Leveldb => Self::Leveldb,
             EngineArg::Append => Self::Append,
             EngineArg::Array => Self::Array,
         }
@@ -33,6 +36,8 @@ pub enum SqlEngineArg {
     Sqlite,
     /// ic-sqlite-vfs.
     SqliteVfs,
+    /// DoltLite.
+    Doltlite,
 }
 
 impl From<SqlEngineArg> for Library {
@@ -40,6 +45,23 @@ impl From<SqlEngineArg> for Library {
         match engine {
             SqlEngineArg::Sqlite => Self::IcRusqlite,
             SqlEngineArg::SqliteVfs => Self::IcSqliteVfs,
+            SqlEngineArg::Doltlite => Self::DoltLite,
+        }
+    }
+}
+
+/// How LevelDB compresses the blocks of its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompressionArg {
+    None,
+    Snappy,
+}
+
+impl From<CompressionArg> for Compression {
+    fn from(way: CompressionArg) -> Self {
+        match way {
+            CompressionArg::None => Self::None,
+            CompressionArg::Snappy => Self::Snappy,
         }
     }
 }

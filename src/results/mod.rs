@@ -19,8 +19,8 @@ use std::fmt;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use stablebench_protocol::{
-    CrateVersion, Digest, Engine, PhaseCost, SqliteConfig, SqliteDescription, SqliteSettings,
-    StoredObject,
+    CrateVersion, Digest, Engine, LeveldbConfig, PhaseCost, SqliteConfig, SqliteDescription,
+    SqliteSettings, StoredObject,
 };
 
 pub use file::save_text;
@@ -93,6 +93,9 @@ pub struct Column {
     pub engine: Engine,
     /// What SQLite was asked for; what it runs with is in each store.
     pub sqlite: Option<SqliteConfig>,
+    /// What LevelDB was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leveldb: Option<LeveldbConfig>,
 }
 
 /// A column with rows in it.

@@ -200,7 +200,7 @@ fn column(key: &str, canister: &str) -> Result<Column> {
         .map(|mode| JournalMode::deserialize(named(mode)).with_context(unknown))
         .transpose()?
         .map(|mode| SqliteConfig { journal_mode: Some(mode), ..SqliteConfig::default() });
-    Ok(Column { key: key.to_owned(), canister: canister.to_owned(), engine, sqlite })
+    Ok(Column { key: key.to_owned(), canister: canister.to_owned(), engine, sqlite, leveldb: None })
 }
 
 /// Names on the wire are the types' own.

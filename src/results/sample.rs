@@ -40,6 +40,7 @@ pub fn full() -> Results {
                 journal_mode: Some(JournalMode::Wal),
                 ..SqliteConfig::default()
             }),
+            leveldb: None,
         }],
         stores: vec![store("sqlite/wal")],
         cases: vec![Case {
@@ -106,6 +107,7 @@ pub fn of(cases: Vec<Case>) -> Results {
                 canister: "bench".to_owned(),
                 engine: Engine::Btree,
                 sqlite: None,
+                leveldb: None,
             });
         }
     }

@@ -1,7 +1,7 @@
 use crate::{KeyValue, Points, Records, Sql};
 use stablebench_protocol::{
-    CrateVersion, Cuckoo, Engine, Error, Occupant, Result, SqliteConfig, SqliteDescription,
-    SqliteSettings, Storage,
+    CrateVersion, Cuckoo, DigestPart, Engine, Error, Inspected, Job, Occupant, Part, Performed,
+    Result, SqliteConfig, SqliteDescription, SqliteSettings, Storage,
 };
 
 /// A canister: which engines it has, and where its state goes at an upgrade.
@@ -50,6 +50,33 @@ pub trait Canister {
     /// Where the canister has none, or another engine owns the stable memory.
     fn points(&mut self, _: &Cuckoo, _seed: u64) -> Result<&mut dyn Points> {
         Err(Error::EngineUnavailable { engine: Engine::Cuckoo })
+    }
+
+    /// Does a part of a job that no other canister has, measured.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has no such jobs, or the engine fails before anything has changed.
+    fn perform(&mut self, _: &Part) -> Result<Performed> {
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite })
+    }
+
+    /// Begins the digest of the tables of such a job, or carries one on, by at most so many rows.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has no such jobs, or the tables are not there.
+    fn content(&mut self, _: &Job, _: Option<DigestPart>, _limit: u64) -> Result<DigestPart> {
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite })
+    }
+
+    /// What the tables of such a job take.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister has no such jobs, or the tables are not there.
+    fn inspect(&mut self, _: &Job) -> Result<Inspected> {
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite })
     }
 
     /// Who owns the stable memory.

@@ -22,10 +22,14 @@ pub enum Engine {
     /// A cuckoo hash table, built once. Only the suite cuckoo has it.
     #[serde(rename = "cuckoo")]
     Cuckoo,
+    /// LevelDB, in a canister of its own.
+    #[cfg(feature = "leveldb")]
+    #[serde(rename = "leveldb")]
+    Leveldb,
 }
 
 impl Engine {
-    /// Every engine of the users suite, in the order they are shown.
+    /// Every engine of the canister `bench` in the users suite, in the order they are shown.
     pub const ALL: [Self; 4] = [Self::Btree, Self::Sqlite, Self::Append, Self::Array];
 
     /// The name on the wire.
@@ -36,6 +40,8 @@ impl Engine {
             Self::Append => "append",
             Self::Array => "array",
             Self::Cuckoo => "cuckoo",
+            #[cfg(feature = "leveldb")]
+            Self::Leveldb => "leveldb",
         }
     }
 }

@@ -14,6 +14,8 @@ mod engine;
 mod error;
 mod job;
 mod keys;
+#[cfg(feature = "leveldb")]
+mod leveldb;
 mod measurement;
 mod phase;
 mod sqlite;
@@ -29,6 +31,8 @@ pub use engine::Engine;
 pub use error::{Error, Result};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
 pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
+#[cfg(feature = "leveldb")]
+pub use leveldb::{Compression, LeveldbConfig};
 pub use measurement::Measurement;
 pub use phase::{Phase, PhaseCost};
 pub use sqlite::{

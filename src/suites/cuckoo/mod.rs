@@ -22,7 +22,7 @@ use stablebench_workload::cuckoo::items::ITEM_BYTES;
 use super::command::{Command, typed};
 use super::lane::{Lane, Plan, Step};
 use super::outline::Outline;
-use super::users::Setting;
+use super::users::{Library, Setting};
 use crate::cli::{CuckooArgs, KeysArg, StoreArg};
 use crate::results::Column;
 
@@ -199,7 +199,7 @@ fn column(store: StoreArg) -> Column {
         StoreArg::Identity => table("identity"),
         StoreArg::Btree => Setting::of(Engine::Btree).column(),
         StoreArg::Sqlite => Setting::sqlite(JournalMode::Persist).column(),
-        StoreArg::SqliteVfs => Setting::sqlite_vfs().column(),
+        StoreArg::SqliteVfs => Setting::through(Library::IcSqliteVfs).column(),
         StoreArg::Array => Setting::of(Engine::Array).column(),
     }
 }

@@ -8,7 +8,7 @@ use super::{Benchmark, SECTION, VFS_WITH_ROWID, VFS_WITHOUT_ROWID, WITH_ROWID, W
 use crate::cli::DbBenchArgs;
 use crate::results::Column;
 use crate::suites::lane::{Lane, Step};
-use crate::suites::users::Setting;
+use crate::suites::users::{Library, Setting};
 
 /// Operations that a message begins with at most.
 const MESSAGE_OPERATIONS: u64 = 1 << 16;
@@ -39,8 +39,8 @@ pub fn lanes(args: &DbBenchArgs) -> Result<Vec<Lane>> {
     let lanes = [
         sqlite(WITH_ROWID, true, Setting::of(Engine::Sqlite)),
         sqlite(WITHOUT_ROWID, false, Setting::of(Engine::Sqlite)),
-        sqlite(VFS_WITH_ROWID, true, Setting::sqlite_vfs()),
-        sqlite(VFS_WITHOUT_ROWID, false, Setting::sqlite_vfs()),
+        sqlite(VFS_WITH_ROWID, true, Setting::through(Library::IcSqliteVfs)),
+        sqlite(VFS_WITHOUT_ROWID, false, Setting::through(Library::IcSqliteVfs)),
         other(Engine::Btree),
         other(Engine::Array),
     ];

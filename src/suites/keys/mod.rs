@@ -13,7 +13,7 @@ mod claims;
 pub mod size;
 
 use anyhow::{Result, ensure};
-use stablebench_protocol::{Engine, Job, KeyKind, Keys, KeysTask, LinkSchema};
+use stablebench_protocol::{Job, KeyKind, Keys, KeysTask, LinkSchema};
 use stablebench_workload::{Tables, keys};
 
 use super::command::{Command, typed};
@@ -145,11 +145,12 @@ fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
 
 /// `ULID`, `sqlite-vfs ULID`
 fn column(library: Library, key: KeyKind) -> Column {
-    let (prefix, setting) = match library {
-        Library::IcRusqlite => ("", Setting::of(Engine::Sqlite)),
-        Library::IcSqliteVfs => ("sqlite-vfs ", Setting::sqlite_vfs()),
+    let prefix = match library {
+        Library::IcRusqlite => String::new(),
+        other => format!("{} ", other.engine_name()),
     };
-    Column { key: format!("{prefix}{}", key_name(key)), ..setting.column() }
+    let column = Setting::through(library).column();
+    Column { key: format!("{prefix}{}", key_name(key)), ..column }
 }
 
 fn tables(_: &Lane) -> Box<dyn Tables> {

@@ -1,7 +1,7 @@
 //! The command that repeats a run: everything that decides what is measured.
 
 use super::Section;
-use crate::cli::UsersArgs;
+use crate::cli::{EngineArg, UsersArgs};
 use crate::suites::command::{Command, typed};
 
 /// The command, without what only says where results go.
@@ -16,6 +16,9 @@ pub fn command(args: &UsersArgs) -> String {
         command.value("--rows", args.rows);
         command.values("--engines", args.engines.iter().map(typed));
         command.values("--journal-modes", args.journal_modes.iter().map(typed));
+        if args.engines.contains(&EngineArg::Leveldb) {
+            command.values("--compression", args.compression.iter().map(typed));
+        }
         command.value("--payload", args.payload);
         if any(&[Section::Insert]) {
             command.values("--batches", &args.batches);

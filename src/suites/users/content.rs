@@ -119,7 +119,7 @@ impl Content {
         let (from, to) = match engine {
             // A log: new rows are behind all others, which are in the order of their ids.
             Engine::Append => (self.rows.saturating_sub(MARGIN), self.rows),
-            Engine::Btree | Engine::Sqlite | Engine::Array | Engine::Cuckoo => (
+            Engine::Btree | Engine::Sqlite | Engine::Leveldb | Engine::Array | Engine::Cuckoo => (
                 self.before(least).saturating_sub(MARGIN),
                 (self.before(most) + MARGIN).min(self.rows),
             ),
@@ -127,11 +127,11 @@ impl Content {
         // Of the rows added before the first row there is, none has a smaller id.
         let first = if from == 0 { 0 } else { self.id(from) };
         let position = match engine {
-            Engine::Btree | Engine::Sqlite | Engine::Cuckoo => first,
             // A slot for each id that rows can have.
             Engine::Array => first / (STEP / 2),
             // Each row with its id and its length before it.
             Engine::Append => from * (8 + 4 + u64::from(payload)),
+            Engine::Btree | Engine::Sqlite | Engine::Leveldb | Engine::Cuckoo => first,
         };
         Neighbours {
             position,

@@ -15,7 +15,7 @@ mod sweep;
 pub mod task;
 
 use anyhow::Result;
-use stablebench_protocol::JournalMode;
+use stablebench_protocol::{Compression, JournalMode};
 
 use crate::cli::{EngineArg, JournalModeArg, Place, UsersArgs};
 use crate::results::State;
@@ -177,7 +177,12 @@ impl UsersArgs {
                     let modes = self.journal_modes.iter().map(|mode| JournalMode::from(*mode));
                     settings.extend(unique(modes.collect()).into_iter().map(Setting::sqlite));
                 }
-                EngineArg::SqliteVfs => settings.push(Setting::sqlite_vfs()),
+                EngineArg::SqliteVfs => settings.push(Setting::through(Library::IcSqliteVfs)),
+                EngineArg::Doltlite => settings.push(Setting::through(Library::DoltLite)),
+                EngineArg::Leveldb => {
+                    let ways = self.compression.iter().map(|way| Compression::from(*way));
+                    settings.extend(unique(ways.collect()).into_iter().map(Setting::leveldb));
+                }
                 EngineArg::Btree | EngineArg::Append | EngineArg::Array => {
                     settings.push(Setting::of(engine.into()));
                 }

@@ -2,9 +2,11 @@
 
 mod parse;
 
-use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
+use stablebench_protocol::{
+    Compression, Engine, JournalMode, LeveldbConfig, LockingMode, SqliteConfig, Synchronous,
+};
 
-use crate::canisters::{BENCH, BENCH_VFS, Source};
+use crate::canisters::{BENCH, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Source};
 use crate::results::Column;
 
 /// The library through which SQLite is used.
@@ -14,16 +16,19 @@ pub enum Library {
     IcRusqlite,
     /// `ic-sqlite-vfs`.
     IcSqliteVfs,
+    /// DoltLite: SQLite's front end over another store.
+    DoltLite,
 }
 
 impl Library {
-    pub const ALL: [Self; 2] = [Self::IcRusqlite, Self::IcSqliteVfs];
+    pub const ALL: [Self; 3] = [Self::IcRusqlite, Self::IcSqliteVfs, Self::DoltLite];
 
     /// What SQLite is called in it.
     pub fn engine_name(self) -> &'static str {
         match self {
             Self::IcRusqlite => "sqlite",
             Self::IcSqliteVfs => "sqlite-vfs",
+            Self::DoltLite => "doltlite",
         }
     }
 
@@ -32,6 +37,7 @@ impl Library {
         match self {
             Self::IcRusqlite => BENCH,
             Self::IcSqliteVfs => BENCH_VFS,
+            Self::DoltLite => BENCH_DOLTLITE,
         }
     }
 }
@@ -43,36 +49,74 @@ pub struct Setting {
     pub library: Library,
     /// What SQLite is asked for; what is left out stays at the library's defaults.
     pub sqlite: SqliteConfig,
+    /// What LevelDB is asked for, likewise.
+    pub leveldb: LeveldbConfig,
 }
 
 impl Setting {
     /// An engine without settings.
     pub fn of(engine: Engine) -> Self {
-        Self { engine, library: Library::IcRusqlite, sqlite: SqliteConfig::default() }
+        Self {
+            engine,
+            library: Library::IcRusqlite,
+            sqlite: SqliteConfig::default(),
+            leveldb: LeveldbConfig::default(),
+        }
     }
 
     /// SQLite in a journal mode, all else at the library's defaults.
     pub fn sqlite(journal_mode: JournalMode) -> Self {
         let sqlite = SqliteConfig { journal_mode: Some(journal_mode), ..SqliteConfig::default() };
-        Self { engine: Engine::Sqlite, library: Library::IcRusqlite, sqlite }
+        Self { sqlite, ..Self::of(Engine::Sqlite) }
     }
 
-    /// SQLite through `ic-sqlite-vfs`, with its defaults.
-    pub fn sqlite_vfs() -> Self {
-        Self { library: Library::IcSqliteVfs, ..Self::of(Engine::Sqlite) }
+    /// SQL through a library, with its defaults.
+    pub fn through(library: Library) -> Self {
+        Self { library, ..Self::of(Engine::Sqlite) }
+    }
+
+    /// LevelDB, its blocks compressed or not.
+    pub fn leveldb(compression: Compression) -> Self {
+        let leveldb = LeveldbConfig { compression: Some(compression), ..LeveldbConfig::default() };
+        Self { leveldb, ..Self::of(Engine::Leveldb) }
+    }
+
+    /// The canister that has the engine.
+    pub fn canister(&self) -> Source {
+        match self.engine {
+            Engine::Leveldb => BENCH_LEVELDB,
+            _ => self.library.canister(),
+        }
     }
 
     /// The name in results: `btree`, `sqlite/delete`, `sqlite/delete,page_size=512`,
-    /// `sqlite-vfs`, …
+    /// `sqlite-vfs`, `leveldb/snappy`, …
     pub fn key(&self) -> String {
-        if self.engine != Engine::Sqlite {
-            return self.engine.to_string();
+        match self.engine {
+            Engine::Sqlite => self.sql_key(),
+            Engine::Leveldb => self.leveldb_key(),
+            engine => engine.to_string(),
         }
+    }
+
+    fn leveldb_key(&self) -> String {
+        let config = &self.leveldb;
+        let mut key = Engine::Leveldb.to_string();
+        if let Some(compression) = config.compression {
+            key += &format!("/{}", self::compression(compression));
+        }
+        if let Some(bytes) = config.write_buffer_size {
+            key += &format!(",write_buffer_size={bytes}");
+        }
+        key
+    }
+
+    fn sql_key(&self) -> String {
         let config = &self.sqlite;
         let mut key = self.library.engine_name().to_owned();
         match (self.library, config.journal_mode) {
-            // It has one journal mode, which needs no name.
-            (Library::IcSqliteVfs, None) => {}
+            // They have one journal mode, which needs no name.
+            (Library::IcSqliteVfs | Library::DoltLite, None) => {}
             (_, mode) => {
                 key += "/";
                 key += journal_mode(mode.unwrap_or(JournalMode::Persist));
@@ -94,9 +138,10 @@ impl Setting {
     pub fn column(&self) -> Column {
         Column {
             key: self.key(),
-            canister: self.library.canister().name.to_owned(),
+            canister: self.canister().name.to_owned(),
             engine: self.engine,
             sqlite: (self.engine == Engine::Sqlite).then_some(self.sqlite),
+            leveldb: (self.engine == Engine::Leveldb).then_some(self.leveldb),
         }
     }
 }
@@ -110,6 +155,14 @@ pub fn journal_mode(mode: JournalMode) -> &'static str {
         JournalMode::Memory => "memory",
         JournalMode::Wal => "wal",
         JournalMode::Off => "off",
+    }
+}
+
+/// The name that LevelDB gives a way to compress.
+pub fn compression(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "none",
+        Compression::Snappy => "snappy",
     }
 }
 
@@ -152,7 +205,7 @@ mod tests {
             setting.key(),
             "sqlite/wal,page_size=512,cache_size=0,synchronous=full,locking_mode=normal"
         );
-        let mut setting = Setting::sqlite_vfs();
+        let mut setting = Setting::through(Library::IcSqliteVfs);
         assert_eq!((setting.key(), setting.column().canister), text("sqlite-vfs", "bench_vfs"));
         setting.sqlite.page_size = Some(4096);
         assert_eq!(setting.key(), "sqlite-vfs,page_size=4096");

@@ -1,6 +1,6 @@
 //! The settings of SQLite that the section `settings` goes through.
 
-use stablebench_protocol::{Engine, JournalMode, LockingMode, SqliteConfig, Synchronous};
+use stablebench_protocol::{JournalMode, LockingMode, SqliteConfig, Synchronous};
 
 use super::setting::{Library, Setting};
 use super::unique;
@@ -9,10 +9,12 @@ use crate::cli::{EngineArg, UsersArgs};
 /// The settings of a sweep: of each library, the product of all values, or each value by
 /// itself around the library's defaults. What a library does not take, it says.
 pub fn swept(args: &UsersArgs) -> Vec<Setting> {
-    let vfs = args.engines.contains(&EngineArg::SqliteVfs);
-    let libraries =
-        Library::ALL.into_iter().filter(|library| vfs || *library == Library::IcRusqlite);
-    libraries.flat_map(|library| of_library(args, library)).collect()
+    let swept = |library: &Library| match library {
+        Library::IcRusqlite => true,
+        Library::IcSqliteVfs => args.engines.contains(&EngineArg::SqliteVfs),
+        Library::DoltLite => args.engines.contains(&EngineArg::Doltlite),
+    };
+    Library::ALL.into_iter().filter(swept).flat_map(|library| of_library(args, library)).collect()
 }
 
 fn of_library(args: &UsersArgs, library: Library) -> Vec<Setting> {
@@ -20,10 +22,10 @@ fn of_library(args: &UsersArgs, library: Library) -> Vec<Setting> {
     let levels: Vec<Synchronous> = args.sweep.synchronous.iter().map(|it| (*it).into()).collect();
     let locks: Vec<LockingMode> = args.sweep.locking_modes.iter().map(|it| (*it).into()).collect();
     let (pages, caches) = (&args.sweep.page_sizes, &args.sweep.cache_sizes);
-    let of = |sqlite| Setting { engine: Engine::Sqlite, library, sqlite };
+    let of = |sqlite| Setting { sqlite, ..Setting::through(library) };
     let base = match library {
         Library::IcRusqlite => Setting::sqlite(JournalMode::Persist).sqlite,
-        Library::IcSqliteVfs => SqliteConfig::default(),
+        Library::IcSqliteVfs | Library::DoltLite => SqliteConfig::default(),
     };
     let without_defaults = |config| without_defaults(library, config);
     let mut settings = vec![of(base)];
@@ -85,6 +87,7 @@ fn without_defaults(library: Library, config: SqliteConfig) -> SqliteConfig {
     let (page_size, cache_size) = match library {
         Library::IcRusqlite => (4096, 500_000),
         Library::IcSqliteVfs => (16_384, -32_768),
+        Library::DoltLite => (4096, -2_000),
     };
     let vfs = library == Library::IcSqliteVfs;
     SqliteConfig {

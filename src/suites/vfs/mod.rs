@@ -53,7 +53,7 @@ pub fn describe(section: &str) -> Option<String> {
 
 /// The columns that differ in nothing but the library.
 pub fn equal_columns(page_size: u32) -> [Setting; 2] {
-    let mut vfs = Setting::sqlite_vfs();
+    let mut vfs = Setting::through(Library::IcSqliteVfs);
     if page_size != 16_384 {
         vfs.sqlite.page_size = Some(page_size);
     }
@@ -65,7 +65,7 @@ pub fn equal_columns(page_size: u32) -> [Setting; 2] {
 
 /// The columns that were published: each library as it comes.
 pub fn published_columns() -> [Setting; 2] {
-    [Setting::sqlite_vfs(), Setting::of(Engine::Sqlite)]
+    [Setting::through(Library::IcSqliteVfs), Setting::of(Engine::Sqlite)]
 }
 
 /// What the arguments mean.
@@ -156,7 +156,7 @@ fn of_published(setting: &Setting, name: &str, work: VfsWork, operations: u64) -
     if published_columns().iter().any(|column| column.key() == setting.key()) {
         let transaction = match setting.library {
             Library::IcSqliteVfs => VfsTransaction::Message,
-            Library::IcRusqlite => VfsTransaction::Statement,
+            Library::IcRusqlite | Library::DoltLite => VfsTransaction::Statement,
         };
         steps.push(step(AS_PUBLISHED, name.to_owned(), work, operations, transaction, prepared));
     }

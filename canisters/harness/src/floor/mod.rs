@@ -74,6 +74,8 @@ impl<M: RawMemory + Clone> Floor<M> {
             Engine::Btree | Engine::Sqlite | Engine::Cuckoo => {
                 Err(Error::EngineUnavailable { engine })
             }
+            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
+            _ => Err(Error::EngineUnavailable { engine }),
         }
     }
 

@@ -26,6 +26,8 @@ impl<C: Canister> Host<C> {
             Job::Sysbench(job) => sysbench::perform(canister, job, part),
             Job::Cuckoo(job) => cuckoo::perform(canister, job, part),
             Job::Vfs(job) => vfs::perform(canister, job, part),
+            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
+            _ => canister.perform(part),
         }
     }
 
@@ -70,6 +72,8 @@ impl<C: Canister> Host<C> {
             Job::Sysbench(job) => sysbench::content(canister, job, part, limit),
             Job::Cuckoo(job) => cuckoo::content(canister, job, part, limit),
             Job::Vfs(_) => vfs::content(canister, part, limit),
+            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
+            _ => canister.content(job, part, limit),
         }
     }
 
@@ -86,6 +90,8 @@ impl<C: Canister> Host<C> {
             Job::Sysbench(job) => sysbench::inspect(canister, job),
             Job::Cuckoo(job) => cuckoo::inspect(canister, job),
             Job::Vfs(_) => vfs::inspect(canister),
+            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
+            _ => canister.inspect(job),
         }
     }
 }

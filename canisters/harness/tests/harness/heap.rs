@@ -66,7 +66,7 @@ impl Canister for HeapCanister {
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
         match engine {
             Engine::Btree => Ok(&mut self.map),
-            Engine::Sqlite | Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
+            _ => Err(Error::EngineUnavailable { engine }),
             Engine::Append | Engine::Array => self.floor.engine(engine),
         }
     }

@@ -214,9 +214,7 @@ impl<'a> Sequence<'a> {
             6 => {
                 let other = match engine {
                     Engine::Append => Engine::Btree,
-                    Engine::Btree | Engine::Sqlite | Engine::Array | Engine::Cuckoo => {
-                        Engine::Append
-                    }
+                    _ => Engine::Append,
                 };
                 self.update("insert_end", (other, 1_u64))
             }

@@ -11,7 +11,7 @@ use super::{Library, Setting, journal_mode, locking_mode, synchronous};
 pub enum Unknown {
     #[error(
         "no setting is called so; a setting is an engine ({}) or sqlite/JOURNAL_MODE or \
-         sqlite-vfs, after which may stand ,page_size=… ,cache_size=… ,synchronous=… \
+         sqlite-vfs or doltlite, after which may stand ,page_size=… ,cache_size=… ,synchronous=… \
          ,locking_mode=…",
         engines()
     )]
@@ -59,8 +59,8 @@ impl FromStr for Setting {
         });
         let mut setting = match (named(&Library::ALL, Library::engine_name, engine), mode) {
             (Some(Library::IcRusqlite), Some(mode)) => Self::sqlite(mode?),
-            (Some(Library::IcSqliteVfs), mode) => {
-                let mut setting = Self::sqlite_vfs();
+            (Some(library @ (Library::IcSqliteVfs | Library::DoltLite)), mode) => {
+                let mut setting = Self::through(library);
                 setting.sqlite.journal_mode = mode.transpose()?;
                 setting
             }

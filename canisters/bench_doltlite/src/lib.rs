@@ -1,0 +1,1 @@
+//! A canister with DoltLite, and the interface of `bench`.

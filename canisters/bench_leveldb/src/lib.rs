@@ -1,0 +1,1 @@
+//! A canister with LevelDB, and the interface of `bench`.
