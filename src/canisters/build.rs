@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Built, Source, hash, root};
+use super::{Built, Source, c_sources, hash, root};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -34,7 +34,11 @@ pub fn build(source: Source, progress: &Progress) -> Result<Built> {
         );
     }
     ensure_target(source.target, progress)?;
-    let compiled = compile(&cargo, source, progress)?;
+    let c_compiler = match source.c_header {
+        Some(header) => c_sources::environment(source.name, source.target, &root().join(header))?,
+        None => Vec::new(),
+    };
+    let compiled = compile(&cargo, source, c_compiler, progress)?;
     let path = source.wasm_path();
     let stamp = path.with_extension("stamp");
     let input = fs::read(&compiled)
@@ -85,7 +89,12 @@ fn ensure_target(target: &str, progress: &Progress) -> Result<()> {
 }
 
 /// Runs cargo and answers where the module is.
-fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<PathBuf> {
+fn compile(
+    cargo: &OsString,
+    source: Source,
+    c_compiler: Vec<(String, OsString)>,
+    progress: &Progress,
+) -> Result<PathBuf> {
     const PROFILE: &str = "canister";
     let step = progress.spinner(&format!("building canister {}", source.name));
     let target = target_directory()?;
@@ -99,6 +108,7 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
         // and neither must where the sources are.
         .env_remove("RUSTFLAGS")
         .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths()?)
+        .envs(c_compiler)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -128,11 +138,8 @@ fn compile(cargo: &OsString, source: Source, progress: &Progress) -> Result<Path
 
 /// Flags that take this machine's paths out of the module.
 fn remapped_paths() -> Result<OsString> {
-    let cargo_home = env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
-    let mut paths = vec![(root().to_owned(), "/stablebench".to_owned()), library_sources()?];
-    paths.extend(cargo_home.map(|home| (home, "/cargo".to_owned())));
+    let mut paths = own_paths();
+    paths.push(library_sources()?);
     let mut flags = OsString::new();
     for (from, to) in paths {
         if !flags.is_empty() {
@@ -144,6 +151,16 @@ fn remapped_paths() -> Result<OsString> {
         flags.push(to);
     }
     Ok(flags)
+}
+
+/// The repository and cargo's home, and what they are called in modules.
+pub fn own_paths() -> Vec<(PathBuf, String)> {
+    let cargo_home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let mut paths = vec![(root().to_owned(), "/stablebench".to_owned())];
+    paths.extend(cargo_home.map(|home| (home, "/cargo".to_owned())));
+    paths
 }
 
 /// Where the sources of the standard library are, and what they are called where they are not:

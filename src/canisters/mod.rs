@@ -1,6 +1,7 @@
 //! The canisters of this repository: building them, and their interfaces.
 
 mod build;
+mod c_sources;
 mod deployable;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ pub struct Source {
     package: &'static str,
     target: &'static str,
     candid: &'static str,
+    /// The header before each of its C sources, where it has such.
+    c_header: Option<&'static str>,
 }
 
 /// Every canister.
@@ -31,6 +34,7 @@ pub const BENCH: Source = Source {
     package: "stablebench-bench",
     target: "wasm32-wasip1",
     candid: "canisters/bench/bench.did",
+    c_header: None,
 };
 
 /// SQLite through `ic-sqlite-vfs`.
@@ -39,6 +43,7 @@ pub const BENCH_VFS: Source = Source {
     package: "stablebench-bench-vfs",
     target: "wasm32-unknown-unknown",
     candid: "canisters/bench/bench.did",
+    c_header: None,
 };
 
 /// LevelDB, by `rusty-leveldb`.
@@ -47,6 +52,7 @@ pub const BENCH_LEVELDB: Source = Source {
     package: "stablebench-bench-leveldb",
     target: "wasm32-unknown-unknown",
     candid: "canisters/bench_leveldb/bench_leveldb.did",
+    c_header: None,
 };
 
 /// DoltLite: SQL on a prolly tree.
@@ -55,6 +61,7 @@ pub const BENCH_DOLTLITE: Source = Source {
     package: "stablebench-bench-doltlite",
     target: "wasm32-wasip1",
     candid: "canisters/bench_doltlite/bench_doltlite.did",
+    c_header: Some("canisters/bench_doltlite/include/canister.h"),
 };
 
 /// A built canister.

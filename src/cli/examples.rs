@@ -79,6 +79,14 @@ Examples:
   As CSV:
     stablebench run vfs --format csv";
 
+/// Of `run history`.
+pub const HISTORY: &str = "\
+Examples:
+  Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler:
+    stablebench run history
+  A smaller table:
+    stablebench run history --rows 10000 --changes 1,100";
+
 /// Of `run all`.
 pub const ALL: &str = "\
 Examples:

@@ -5,6 +5,7 @@ mod cache;
 mod cuckoo;
 mod db_bench;
 mod examples;
+mod history;
 mod keys;
 mod output;
 mod profile;
@@ -29,6 +30,7 @@ pub use all::{AllArgs, defaults};
 pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, limit};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
+pub use history::HistoryArgs;
 pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
 pub use profile::{ProfileArgs, ProfileFormat};
@@ -183,6 +185,9 @@ pub enum Suite {
     /// SQLite through ic-sqlite-vfs and through ic-rusqlite: what the file layer costs.
     #[command(after_help = examples::VFS)]
     Vfs(Box<VfsArgs>),
+    /// Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler.
+    #[command(after_help = examples::HISTORY)]
+    History(Box<HistoryArgs>),
     /// Every suite with its defaults, each into a file of its own.
     #[command(after_help = examples::ALL)]
     All(Box<AllArgs>),

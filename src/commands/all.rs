@@ -51,7 +51,7 @@ fn suites(run: &RunArgs, folder: &Path) -> Result<Vec<(&'static str, Suite)>> {
             Suite::Sysbench(args) => &mut args.run,
             Suite::Cuckoo(args) => &mut args.run,
             Suite::Vfs(args) => &mut args.run,
-            Suite::All(_) => continue,
+            Suite::History(_) | Suite::All(_) => continue,
         };
         *args = RunArgs { out: Some(folder.join(name).with_extension("json")), ..run.clone() };
     }

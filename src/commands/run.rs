@@ -20,7 +20,7 @@ use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Results};
 use crate::runner::Runner;
 use crate::suites::outline::Outline;
-use crate::suites::{cuckoo, db_bench, keys, lane, sysbench, users, vfs};
+use crate::suites::{cuckoo, db_bench, history, keys, lane, sysbench, users, vfs};
 
 /// Runs a suite and prints what it found.
 pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
@@ -48,6 +48,7 @@ pub fn plan(suite: &Suite) -> Result<(&RunArgs, Planned)> {
         Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
         Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
         Suite::Vfs(args) => (&args.run, Planned::Lanes(vfs::plan(args)?)),
+        Suite::History(args) => (&args.run, Planned::Lanes(history::plan(args)?)),
         Suite::All(_) => bail!("all suites have no plan together"),
     })
 }

@@ -32,6 +32,9 @@ impl Runner<'_> {
         if step.upgraded {
             canister.upgrade()?;
         }
+        if let Some(job) = &step.before {
+            tables.perform(&self.whole(step, job));
+        }
         let mut sum: Option<Detail> = None;
         let mut populate = Populate::default();
         let (mut instructions, mut wrote) = (0, false);

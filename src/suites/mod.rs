@@ -1,13 +1,15 @@
 //! What is measured.
 //!
 //! ```text
-//!   users                            a plan of its own: one table, and what is done to it
-//!   db_bench keys sysbench cuckoo vfs   lanes of steps, see `lane.rs`
+//!   users                                       a plan of its own: one table, and what is
+//!                                               done to it
+//!   db_bench keys sysbench cuckoo vfs history   lanes of steps, see `lane.rs`
 //! ```
 
 pub mod command;
 pub mod cuckoo;
 pub mod db_bench;
+pub mod history;
 pub mod keys;
 pub mod lane;
 pub mod outline;
@@ -24,6 +26,7 @@ pub const SUITES: &[(&str, &str)] = &[
     (sysbench::NAME, "How much more does each statement cost on one side than on the other?"),
     (cuckoo::NAME, "How cheap can a point read be where rows never change?"),
     (vfs::NAME, "What does the file layer below SQLite cost, in one library and the other?"),
+    (history::NAME, "What do commits, branches and diffs of a table cost in DoltLite?"),
 ];
 
 /// What a section of a suite is about.
@@ -34,6 +37,7 @@ pub fn describe(suite: &str, section: &str) -> Option<String> {
         sysbench::NAME => sysbench::describe(section),
         cuckoo::NAME => cuckoo::describe(section),
         vfs::NAME => vfs::describe(section),
+        history::NAME => history::describe(section),
         _ => users::describe(section).map(str::to_owned),
     }
 }

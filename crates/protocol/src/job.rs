@@ -1,3 +1,5 @@
+#[cfg(feature = "history")]
+use crate::History;
 use crate::{
     Cuckoo, DbBench, Digest, Keys, Measurement, OperationCost, SqliteSettings, Sysbench, Vfs,
 };
@@ -22,6 +24,10 @@ pub enum Job {
     /// The file layer under two builds of SQLite.
     #[serde(rename = "vfs")]
     Vfs(Vfs),
+    /// Commits and branches of a table, in a canister whose engine has such.
+    #[cfg(feature = "history")]
+    #[serde(rename = "history")]
+    History(History),
 }
 
 /// The part of a job that one message does.

@@ -12,6 +12,8 @@ mod describe;
 mod digest;
 mod engine;
 mod error;
+#[cfg(feature = "history")]
+mod history;
 mod job;
 mod keys;
 #[cfg(feature = "leveldb")]
@@ -29,6 +31,8 @@ pub use describe::{CrateVersion, Description, EngineDescription, Occupant, Sqlit
 pub use digest::{Digest, DigestPart};
 pub use engine::Engine;
 pub use error::{Error, Result};
+#[cfg(feature = "history")]
+pub use history::{History, HistoryTask};
 pub use job::{Inspected, Job, Part, Performed, StoredObject};
 pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
 #[cfg(feature = "leveldb")]

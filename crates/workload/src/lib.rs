@@ -9,8 +9,8 @@
 //! * [`model`]: what an engine must hold after the same operations;
 //! * [`operations`]: seeded streams of operations for checking engines;
 //! * [`sql`]: work in SQL;
-//! * [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`], [`vfs`]: the work of those suites, and what it
-//!   must find;
+//! * [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`], [`vfs`], and `history` with that feature: the
+//!   work of those suites, and what it must find;
 //! * [`rng`]: the seeded generator behind them.
 //!
 //! Everything here runs on the host and inside canisters.
@@ -21,6 +21,8 @@ pub mod cuckoo;
 pub mod db_bench;
 pub mod digest;
 pub mod expected;
+#[cfg(feature = "history")]
+pub mod history;
 pub mod id_set;
 pub mod ids;
 pub mod keys;
