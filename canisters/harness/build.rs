@@ -1,8 +1,6 @@
-//! Tells canisters the versions of the crates that decide what they cost, from the lock
-//! file they are built with.
+//! Tells canisters the versions of the crates that decide what they cost.
 
-use std::path::Path;
-use std::{env, fs};
+mod lock;
 
 /// Those of all canisters.
 const CRATES: [&str; 7] = [
@@ -16,25 +14,5 @@ const CRATES: [&str; 7] = [
 ];
 
 fn main() {
-    let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let lock = Path::new(&manifest)
-        .ancestors()
-        .map(|folder| folder.join("Cargo.lock"))
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| panic!("no Cargo.lock above {manifest}"));
-    println!("cargo::rerun-if-changed={}", lock.display());
-    let text = fs::read_to_string(&lock)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", lock.display()));
-
-    let versions: Vec<String> = CRATES
-        .iter()
-        .filter_map(|name| Some(format!("{name} {}", locked_version(&text, name)?)))
-        .collect();
-    println!("cargo::rustc-env=CRATE_VERSIONS={}", versions.join(","));
-}
-
-/// The version in the entry `name = "…"`, `version = "…"`.
-fn locked_version<'a>(lock: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
-    rest.split('"').next()
+    lock::tell(&CRATES);
 }

@@ -18,7 +18,7 @@ pub fn perform<C: Canister>(canister: &mut C, job: &DbBench, part: &Part) -> Res
     check(job, part)?;
     match job.engine {
         Engine::Sqlite => in_sql(canister.sql(Storage::Stable)?, job, part),
-        engine => values::perform(canister.records(engine)?, &job.task, part),
+        _ => values::perform(canister.records_for(job)?, &job.task, part),
     }
 }
 
