@@ -37,7 +37,7 @@ pub use serve::ServeArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use target::{ReplicaArg, SubnetKind, TargetArgs};
 pub use users::UsersArgs;
-pub use values::{EngineArg, Format, JournalModeArg, Place, ReportFormat};
+pub use values::{DbEngineArg, EngineArg, Format, JournalModeArg, Place, ReportFormat};
 pub use vfs::{VfsArgs, VfsSection};
 
 /// What storing and reading data costs in a canister of the Internet Computer.

@@ -1,6 +1,7 @@
 //! A database of LevelDB, as an engine of keys and values.
 //!
-//! A transaction is one `WriteBatch`. Synced, LevelDB's log goes to stable memory as far as
+//! A transaction is one `WriteBatch`. Where each put is one, it is written when it is put, so
+//! that the cost of an operation is all of it. Synced, LevelDB's log goes to stable memory as far as
 //! it was written; otherwise its last bytes, fewer than 8 KiB, stay on the heap until there
 //! are more, or the database is closed: before every upgrade. Nothing is lost either way.
 
@@ -59,6 +60,10 @@ impl Leveldb {
         Ok(self.store.config())
     }
 
+    pub fn set_single(&mut self, single: bool) {
+        self.store.set_single(single);
+    }
+
     pub fn set_sync(&mut self, sync: bool) {
         self.store.set_sync(sync);
     }
@@ -90,8 +95,8 @@ impl Records for Leveldb {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.store.put(key, value);
-        Ok(())
+        // See `commit`.
+        self.store.put(key, value).or_else(|failed| trap(&error(failed)))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<()> {

@@ -104,8 +104,13 @@ impl Canister for Bench {
     }
 
     fn records_for(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
-        if let (Engine::Leveldb, DbBenchTask::Ready { sync, .. }) = (job.engine, job.task) {
-            self.table()?.set_sync(sync);
+        if job.engine == Engine::Leveldb {
+            let table = self.table()?;
+            match &job.task {
+                DbBenchTask::Ready { sync, .. } => table.set_sync(*sync),
+                DbBenchTask::Write(write) => table.set_single(write.batch == 1),
+                _ => {}
+            }
         }
         self.records(job.engine)
     }

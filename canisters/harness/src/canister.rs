@@ -1,7 +1,7 @@
 use crate::{KeyValue, Points, Records, Sql};
 use stablebench_protocol::{
-    CrateVersion, Cuckoo, DbBench, DigestPart, Engine, Error, Inspected, Job, Occupant, Part,
-    Performed, Result, SqliteConfig, SqliteDescription, SqliteSettings, Storage,
+    CrateVersion, Cuckoo, DigestPart, Engine, Error, Inspected, Job, Occupant, Part, Performed,
+    Result, SqliteConfig, SqliteDescription, SqliteSettings, Storage,
 };
 
 /// A canister: which engines it has, and where its state goes at an upgrade.
@@ -41,16 +41,6 @@ pub trait Canister {
     /// Where the canister has none, or another engine owns the stable memory.
     fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
         Err(Error::EngineUnavailable { engine })
-    }
-
-    /// The engine of a job of the suite db-bench, ready to be synced or not as the job says;
-    /// not SQLite.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`records`](Self::records).
-    fn records_for(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
-        self.records(job.engine)
     }
 
     /// The store of a job of the suite cuckoo; not SQLite.
@@ -110,6 +100,17 @@ pub trait Canister {
 
     /// Takes the settings up again, after an upgrade; answers the host's.
     fn load(&mut self) -> u32;
+
+    /// LevelDB for a job of the suite db-bench, whose batches are synced, or of one key, where
+    /// the job says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`records`](Self::records).
+    #[cfg(feature = "leveldb")]
+    fn records_for(&mut self, job: &stablebench_protocol::DbBench) -> Result<&mut dyn Records> {
+        self.records(job.engine)
+    }
 }
 
 /// What an SQL database can do beside what [`KeyValue`] asks for.

@@ -50,6 +50,8 @@ pub struct Store<M> {
     /// Whether a batch that ends goes to the log's file, and not only to what is kept for it
     /// on the heap.
     sync: bool,
+    /// Whether what is put is a batch of its own.
+    single: bool,
     /// Whether keys were deleted since the database was made; read when it is opened.
     deleted: bool,
 }
@@ -58,7 +60,7 @@ impl<M: Memory + 'static> Store<M> {
     /// The database in a directory; closed.
     pub fn new(disk: Disk<M>, name: &'static str, config: Config) -> Self {
         let batch = WriteBatch::default();
-        Self { disk, name, config, db: None, batch, sync: false, deleted: false }
+        Self { disk, name, config, db: None, batch, sync: false, single: false, deleted: false }
     }
 
     /// Whether there is a database.
@@ -145,6 +147,12 @@ impl<M: Memory + 'static> Store<M> {
         self.sync = sync;
     }
 
+    /// Whether each key that is put is a batch of its own from now on, as `DB::put` has it, or
+    /// waits for the end of the batch.
+    pub fn set_single(&mut self, single: bool) {
+        self.single = single;
+    }
+
     /// Removes the database and makes an empty one.
     ///
     /// # Errors
@@ -166,9 +174,14 @@ impl<M: Memory + 'static> Store<M> {
         self.batch = WriteBatch::default();
     }
 
-    /// Puts a value under a key, when the batch is committed.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+    /// Puts a value under a key: at once, or when the batch is committed.
+    ///
+    /// # Errors
+    ///
+    /// At once, those of [`commit`](Self::commit).
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.batch.put(key, value);
+        if self.single { self.commit() } else { Ok(()) }
     }
 
     /// Removes a key, when the batch is committed.

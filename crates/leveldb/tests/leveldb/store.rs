@@ -79,7 +79,7 @@ fn follow(steps: Vec<Step>) {
                 store.begin();
                 for number in (from..).step_by(step.into()).take(keys.into()) {
                     let value = vec![place as u8; usize::from(bytes)];
-                    store.put(&key(number), &value);
+                    store.put(&key(number), &value).unwrap();
                     model.insert(key(number), value);
                 }
                 store.commit().unwrap();
@@ -126,7 +126,7 @@ fn a_deleted_neighbour_in_a_newer_table_hides_nothing() {
     let all = 4_000_u32;
     let key = |number: u32| number.to_be_bytes();
     store.begin();
-    (0..all).for_each(|number| store.put(&key(number), &[7; 50]));
+    (0..all).for_each(|number| store.put(&key(number), &[7; 50]).unwrap());
     store.commit().unwrap();
     store.begin();
     (1..all).step_by(2).for_each(|number| store.delete(&key(number)));
@@ -150,7 +150,7 @@ fn rows_that_no_table_has_are_there_after_it_was_opened_again() {
         store.set_sync(sync);
         for number in 0..100_u8 {
             store.begin();
-            store.put(&[number], &[number; 200]);
+            store.put(&[number], &[number; 200]).unwrap();
             store.commit().unwrap();
         }
         let written = store.file_bytes();
@@ -167,7 +167,7 @@ fn rows_that_no_table_has_are_there_after_it_was_opened_again() {
 fn a_batch_that_was_not_committed_is_forgotten() {
     let mut store = store(&memory(), SMALL);
     store.begin();
-    store.put(b"key", b"value");
+    store.put(b"key", b"value").unwrap();
     store.begin();
     store.commit().unwrap();
     assert_eq!((store.count(), store.last_key()), (Ok(0), Ok(None)));
@@ -179,7 +179,7 @@ fn two_databases_share_the_files_and_nothing_else() {
     let mut stores = ["one", "other"].map(|name| Store::new(disk.clone(), name, SMALL));
     for (store, keys) in stores.iter_mut().zip([1_000_u32, 2_000]) {
         store.begin();
-        (0..keys).for_each(|key| store.put(&key.to_be_bytes(), &[1; 100]));
+        (0..keys).for_each(|key| store.put(&key.to_be_bytes(), &[1; 100]).unwrap());
         store.commit().unwrap();
     }
     stores[0].clear().unwrap();
@@ -195,7 +195,9 @@ fn a_store_that_is_filled_again_takes_no_more_memory() {
         store.clear().unwrap();
         for batch in 0..100_u32 {
             store.begin();
-            (0..100).for_each(|key: u32| store.put(&(batch * 100 + key).to_be_bytes(), &[1; 90]));
+            for key in 0..100 {
+                store.put(&(batch * 100 + key).to_be_bytes(), &[1; 90]).unwrap();
+            }
             store.commit().unwrap();
         }
         sizes.push(memory.size());
@@ -210,7 +212,7 @@ fn snappy_takes_fewer_bytes_and_reads_what_was_not_compressed() {
         for batch in 0..20 {
             store.begin();
             for key in 0..100 {
-                store.put(&(from + batch * 100 + key).to_be_bytes(), &[7; 200]);
+                store.put(&(from + batch * 100 + key).to_be_bytes(), &[7; 200]).unwrap();
             }
             store.commit().unwrap();
         }
@@ -256,7 +258,8 @@ fn a_memory_that_cannot_grow_is_told_wherever_it_ends() {
         let mut store = Store::new(disk, "db", SMALL);
         let outcome = (0..400_u32).try_for_each(|batch| {
             store.begin();
-            (0..20).for_each(|key: u32| store.put(&(key * 400 + batch).to_be_bytes(), &[9; 300]));
+            (0..20_u32)
+                .try_for_each(|key| store.put(&(key * 400 + batch).to_be_bytes(), &[9; 300]))?;
             store.commit()
         });
         let told = match &outcome {
@@ -266,4 +269,17 @@ fn a_memory_that_cannot_grow_is_told_wherever_it_ends() {
         };
         assert!(told, "{pages}: {outcome:?}");
     }
+}
+
+#[test]
+fn what_is_put_alone_is_there_at_once() {
+    let mut store = store(&memory(), SMALL);
+    store.set_single(true);
+    store.put(b"key", b"value").unwrap();
+    assert_eq!(value(&mut store, b"key"), Some(b"value".to_vec()));
+    store.set_single(false);
+    store.put(b"other", b"value").unwrap();
+    assert_eq!(value(&mut store, b"other"), None);
+    store.commit().unwrap();
+    assert_eq!(store.count(), Ok(2));
 }

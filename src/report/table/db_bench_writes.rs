@@ -1,0 +1,128 @@
+//! What writing costs beside its instructions on average: the bytes that are written for a
+//! byte, and the dearest single write.
+
+use stablebench_protocol::Engine;
+
+use super::db_bench::{header, measured, names};
+use super::grid::{Cell, Grid, Style};
+use super::keep::written;
+use super::section::columns;
+use crate::report::number::Short;
+use crate::results::{Measured, Results, Spread};
+use crate::suites::db_bench::SECTION;
+
+/// Both.
+pub fn grids(results: &Results, style: Style) -> impl Iterator<Item = Grid> {
+    [amplification(results, style), dearest(results, style)].into_iter().flatten()
+}
+
+/// A line a benchmark that has something to tell of one column or more.
+fn grid(
+    results: &Results,
+    style: Style,
+    tell: impl Fn(&str, &Measured) -> Option<String>,
+) -> Option<Grid> {
+    let keys = columns(results, SECTION);
+    let mut rows = Vec::new();
+    for name in names(results) {
+        let told = |key: &&str| measured(results, name, key).and_then(|of| tell(name, of));
+        let cells: Vec<Option<String>> = keys.iter().map(told).collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(|cell| cell.map_or(Cell::Absent, Cell::Text));
+            rows.push([Cell::text(name)].into_iter().chain(cells).collect());
+        }
+    }
+    (!rows.is_empty()).then(|| Grid {
+        title: String::new(),
+        header: header(&keys, style),
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    })
+}
+
+fn amplification(results: &Results, style: Style) -> Option<Grid> {
+    let tell = |_: &str, measured: &Measured| {
+        let (bytes, _, rows) = written(measured)?;
+        Some(format!("{:.2}", bytes as f64 / rows as f64))
+    };
+    Some(Grid {
+        title: "Write amplification".to_owned(),
+        notes: vec![
+            "Bytes passed to stable_write for a byte of keys and values, over all messages of the \
+             benchmark. What an engine has not written when its message ends, it holds on the \
+             heap: SQLite its cache where it does not sync, LevelDB the end of its log."
+                .to_owned(),
+        ],
+        ..grid(results, style, tell)?
+    })
+}
+
+fn dearest(results: &Results, style: Style) -> Option<Grid> {
+    let tell = |name: &str, measured: &Measured| {
+        measured.detail.as_ref()?.digest?;
+        // Of a batch, engines do more or less of their work when it ends.
+        let each: &Spread = measured.each.as_ref().filter(|_| !name.contains("batch"))?;
+        let mean = each.sum / measured.operations.max(1);
+        Some(format!("{} / {} / {}", Short(mean), Short(each.p99), Short(each.max)))
+    };
+    let mut notes = vec![
+        "Instructions of a write by itself: the mean, what 99 % do not exceed, and the dearest."
+            .to_owned(),
+    ];
+    if results.columns.iter().any(|column| column.engine == Engine::Leveldb) {
+        notes.push(
+            "leveldb: the whole write; what is far above 99 % of them writes the table on the \
+             heap to a file and merges files, which nothing else does for it. Such a write, and \
+             not the mean, has to fit into a message."
+                .to_owned(),
+        );
+    }
+    Some(Grid {
+        title: "Single writes: mean / p99 / maximum".to_owned(),
+        notes,
+        ..grid(results, style, tell)?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Outcome, sample};
+
+    /// The sample's cases as those of benchmarks.
+    fn results(names: [&str; 2]) -> Results {
+        let full = sample::full();
+        let case = full.cases.iter().find(|case| {
+            case.measured().is_some_and(|of| of.each.is_some() && written(of).is_some())
+        });
+        let mut cases = Vec::new();
+        for name in names {
+            let mut case = case.cloned().unwrap();
+            (case.section, case.name) = (SECTION.to_owned(), name.to_owned());
+            cases.push(case);
+        }
+        Results { suite: "db-bench".to_owned(), ..sample::of(cases) }
+    }
+
+    #[test]
+    fn what_was_written_and_told_is_shown_and_the_single_writes_of_batches_are_not() {
+        let mut results = results(["fillseq", "fillseqbatch"]);
+        let measured = results.cases[0].measured().unwrap().clone();
+        let (bytes, _, rows) = written(&measured).unwrap();
+        let grids: Vec<Grid> = grids(&results, Style::MARKDOWN).collect();
+        assert_eq!(grids[0].rows.len(), 2);
+        assert_eq!(
+            grids[0].rows[0][1],
+            Cell::Text(format!("{:.2}", bytes as f64 / rows as f64))
+        );
+        assert_eq!(grids[1].rows.len(), 1);
+        let max = Short(measured.each.unwrap().max).to_string();
+        assert!(matches!(&grids[1].rows[0][1], Cell::Text(text) if text.ends_with(&max)));
+
+        for case in &mut results.cases {
+            case.outcome = Outcome::Failed { reason: String::new() };
+        }
+        assert_eq!(super::grids(&results, Style::MARKDOWN).count(), 0);
+    }
+}
