@@ -37,7 +37,9 @@ fn digest(bench: &Bench) -> Digest {
 
 #[test]
 fn it_follows_the_model_compressed_or_not() {
-    for (seed, config) in (40..).zip([SMALL, SNAPPY, LeveldbConfig { write_buffer_size: None, ..SNAPPY }]) {
+    for (seed, config) in
+        (40..).zip([SMALL, SNAPPY, LeveldbConfig { write_buffer_size: None, ..SNAPPY }])
+    {
         let mut bench = Bench::of(Which::Leveldb);
         bench.update::<LeveldbConfig>("configure_leveldb", (config,)).unwrap();
         follow(LEVELDB, bench, seed);
@@ -81,10 +83,8 @@ fn it_has_no_other_engine() {
 
 #[test]
 fn settings_are_read_back_may_change_and_survive_an_upgrade() {
-    let default = LeveldbConfig {
-        compression: Some(Compression::None),
-        write_buffer_size: Some(4 << 20),
-    };
+    let default =
+        LeveldbConfig { compression: Some(Compression::None), write_buffer_size: Some(4 << 20) };
     let mut bench = Bench::of(Which::Leveldb);
     let configure = |bench: &mut Bench, config: LeveldbConfig| {
         bench.update::<LeveldbConfig>("configure_leveldb", (config,))
@@ -101,7 +101,9 @@ fn settings_are_read_back_may_change_and_survive_an_upgrade() {
     let small = bench.describe_engine(LEVELDB).stored_bytes;
     let plain = {
         let mut bench = filled(SMALL, 1_000);
-        (0..2).for_each(|_| { bench.measure("insert_end", count(LEVELDB, 2_000)); });
+        (0..2).for_each(|_| {
+            bench.measure("insert_end", count(LEVELDB, 2_000));
+        });
         bench.describe_engine(LEVELDB).stored_bytes
     };
     assert!(small < plain * 3 / 4, "{small}, {plain}");
@@ -159,9 +161,8 @@ fn an_upgrade_of_a_fresh_canister_keeps_the_payload() {
 #[test]
 fn the_first_work_after_an_upgrade_opens_the_database_and_checks_do_not() {
     let mut bench = filled(SMALL, 3_000);
-    let read = |bench: &mut Bench| {
-        bench.measure("read_users", rows(LEVELDB, 0, 200, 10)).instructions
-    };
+    let read =
+        |bench: &mut Bench| bench.measure("read_users", rows(LEVELDB, 0, 200, 10)).instructions;
     read(&mut bench);
     let warm = read(&mut bench);
     bench.upgrade();
@@ -257,7 +258,8 @@ fn updates_are_for_controllers() {
     refused::<Measurement>(&mut bench, "insert_end", count(LEVELDB, 1));
     refused::<()>(&mut bench, "reset", (LEVELDB,));
     refused::<Performed>(&mut bench, "perform", (part(READY, 1),));
-    let counting = Work { engine: LEVELDB, operation: Operation::Count, transaction: None, each: false };
+    let counting =
+        Work { engine: LEVELDB, operation: Operation::Count, transaction: None, each: false };
     refused::<Worked>(&mut bench, "work", (counting,));
     assert_eq!(bench.contents(), before);
 }
@@ -277,7 +279,13 @@ fn perform(bench: &mut Bench, task: DbBenchTask, count: u64) -> Performed {
 }
 
 fn write(batch: u64) -> DbBenchTask {
-    DbBenchTask::Write(DbBenchWrite { random: true, keys: 3_000, value_bytes: 100, batch, stream: 0 })
+    DbBenchTask::Write(DbBenchWrite {
+        random: true,
+        keys: 3_000,
+        value_bytes: 100,
+        batch,
+        stream: 0,
+    })
 }
 
 fn content(bench: &Bench, engine: Engine) -> Digest {

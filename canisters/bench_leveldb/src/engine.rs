@@ -23,10 +23,9 @@ pub struct Leveldb {
 pub fn error(error: stablebench_leveldb::Error) -> Error {
     match error {
         stablebench_leveldb::Error::OutOfMemory { pages } => Error::OutOfStableMemory { pages },
-        other => Error::Unsupported {
-            engine: Engine::Leveldb,
-            operation: format!("do that: {other}"),
-        },
+        other => {
+            Error::Unsupported { engine: Engine::Leveldb, operation: format!("do that: {other}") }
+        }
     }
 }
 

@@ -21,9 +21,7 @@ mod users;
 use engine::Leveldb;
 use memory::Memories;
 use stablebench_harness::{Canister, KeyValue, Records, State, crate_versions, managed};
-use stablebench_protocol::{
-    CrateVersion, DbBench, DbBenchTask, Error, LeveldbConfig, Occupant,
-};
+use stablebench_protocol::{CrateVersion, DbBench, DbBenchTask, Error, LeveldbConfig, Occupant};
 use users::Users;
 
 stablebench_harness::canister!(Bench);

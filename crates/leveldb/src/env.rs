@@ -114,10 +114,7 @@ impl<M: Memory + 'static> Env for Disk<M> {
         Ok(Box::new(Open { disk: self.clone(), id: self.find(path)?, at: 0 }))
     }
 
-    fn open_random_access_file(
-        &self,
-        path: &Path,
-    ) -> rusty_leveldb::Result<Box<dyn RandomAccess>> {
+    fn open_random_access_file(&self, path: &Path) -> rusty_leveldb::Result<Box<dyn RandomAccess>> {
         let missing = || Error::Missing { name: path_to_str(path).to_owned() };
         let found = self.files.borrow().find(path_to_str(path)).ok_or_else(missing);
         let id = self.keep(found).map_err(status)?;

@@ -4,8 +4,8 @@
 use anyhow::Result;
 
 use super::grid::{Cell, Grid, Style};
-use super::{db_bench_writes, histogram};
 use super::section::columns;
+use super::{db_bench_writes, histogram};
 use crate::report::heading;
 use crate::report::number::{Factor, Grouped, Ratio};
 use crate::results::{Detail, Measured, Results};

@@ -46,16 +46,27 @@ fn amplification(results: &Results, style: Style) -> Option<Grid> {
         let (bytes, _, rows) = written(measured)?;
         Some(format!("{:.2}", bytes as f64 / rows as f64))
     };
+    let mut notes = vec![
+        "Bytes passed to stable_write for a byte of keys and values, over all messages of the \
+         benchmark."
+            .to_owned(),
+    ];
+    if has_leveldb(results) {
+        notes.push(
+            "leveldb: a row is written to the log, once more when the write buffer is full and \
+             becomes a table, and again by each compaction that it is part of."
+                .to_owned(),
+        );
+    }
     Some(Grid {
         title: "Write amplification".to_owned(),
-        notes: vec![
-            "Bytes passed to stable_write for a byte of keys and values, over all messages of the \
-             benchmark. What an engine has not written when its message ends, it holds on the \
-             heap: SQLite its cache where it does not sync, LevelDB the end of its log."
-                .to_owned(),
-        ],
+        notes,
         ..grid(results, style, tell)?
     })
+}
+
+fn has_leveldb(results: &Results) -> bool {
+    results.columns.iter().any(|column| column.engine == Engine::Leveldb)
 }
 
 fn dearest(results: &Results, style: Style) -> Option<Grid> {
@@ -70,7 +81,7 @@ fn dearest(results: &Results, style: Style) -> Option<Grid> {
         "Instructions of a write by itself: the mean, what 99 % do not exceed, and the dearest."
             .to_owned(),
     ];
-    if results.columns.iter().any(|column| column.engine == Engine::Leveldb) {
+    if has_leveldb(results) {
         notes.push(
             "leveldb: the whole write; what is far above 99 % of them writes the table on the \
              heap to a file and merges files, which nothing else does for it. Such a write, and \
@@ -112,10 +123,7 @@ mod tests {
         let (bytes, _, rows) = written(&measured).unwrap();
         let grids: Vec<Grid> = grids(&results, Style::MARKDOWN).collect();
         assert_eq!(grids[0].rows.len(), 2);
-        assert_eq!(
-            grids[0].rows[0][1],
-            Cell::Text(format!("{:.2}", bytes as f64 / rows as f64))
-        );
+        assert_eq!(grids[0].rows[0][1], Cell::Text(format!("{:.2}", bytes as f64 / rows as f64)));
         assert_eq!(grids[1].rows.len(), 1);
         let max = Short(measured.each.unwrap().max).to_string();
         assert!(matches!(&grids[1].rows[0][1], Cell::Text(text) if text.ends_with(&max)));

@@ -32,9 +32,9 @@ struct Planned {
 pub fn lanes(args: &DbBenchArgs) -> Result<Vec<Lane>> {
     let planned = benchmarks(args)?;
     let lanes = unique(args.engines.clone()).into_iter().flat_map(|engine| {
-        columns(args, engine).into_iter().map(|(column, rowids)| {
-            lane(args, &planned, column, rowids)
-        })
+        columns(args, engine)
+            .into_iter()
+            .map(|(column, rowids)| lane(args, &planned, column, rowids))
     });
     Ok(lanes.collect())
 }

@@ -17,11 +17,25 @@ fn store(memory: &VectorMemory, config: Config) -> Store<VectorMemory> {
 #[derive(Clone, Debug)]
 enum Step {
     /// From a key on, so many, some apart, with values of so many bytes.
-    Put { from: u16, keys: u16, step: u16, bytes: u16 },
-    Delete { from: u16, keys: u16, step: u16 },
-    Read { from: u16, step: u16 },
+    Put {
+        from: u16,
+        keys: u16,
+        step: u16,
+        bytes: u16,
+    },
+    Delete {
+        from: u16,
+        keys: u16,
+        step: u16,
+    },
+    Read {
+        from: u16,
+        step: u16,
+    },
     Clear,
-    Reopen { snappy: bool },
+    Reopen {
+        snappy: bool,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
