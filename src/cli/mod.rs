@@ -251,7 +251,7 @@ fn ceiling(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// `bench` or `bench_vfs`, or the path of a wasm file.
+    /// `bench`, `bench_vfs` or `bench_leveldb`, or the path of a wasm file.
     pub canister: String,
     /// The method.
     pub method: String,

@@ -124,7 +124,7 @@ fn settings_are_read_back_may_change_and_survive_an_upgrade() {
 /// In the table on the heap, whose log is half on the heap as well, and in files.
 #[test]
 fn rows_survive_upgrades_and_nothing_a_reinstallation() {
-    for (config, rows) in [(LeveldbConfig::default(), 300), (SMALL, 5_000)] {
+    for (config, rows) in [(LeveldbConfig::default(), 300_u64), (SMALL, 5_000)] {
         let mut bench = Bench::of(Which::Leveldb);
         bench.update::<LeveldbConfig>("configure_leveldb", (config,)).unwrap();
         bench.do_it("set_payload", (57_u32,));
@@ -173,6 +173,34 @@ fn the_first_work_after_an_upgrade_opens_the_database_and_checks_do_not() {
     assert_eq!(missing, Err(Error::IdMissing { id: 5 }));
     let still = read(&mut refused);
     assert!(still > 2 * warm, "{still} cold, {warm} warm");
+}
+
+/// Whether the number was kept or has to be counted.
+#[test]
+fn the_number_of_rows_is_told() {
+    let mut bench = filled(SMALL, 2_000);
+    let told = |bench: &Bench| bench.describe_engine(LEVELDB).rows;
+    assert_eq!(told(&bench), 2_000);
+    bench.measure("delete_users", rows(LEVELDB, 0, 10, 700));
+    bench.measure("insert_end", count(LEVELDB, 50));
+    assert_eq!(told(&bench), 1_350);
+    let refused: Result<Measurement> = bench.update("insert_middle", count(LEVELDB, u64::MAX));
+    assert!(refused.is_err());
+    let operation = Operation::Overwrite(Selection::Step { first: 0, step: 5, rows: 1_500 });
+    bench.work(&Work { engine: LEVELDB, operation, transaction: Some(100), each: false });
+    let expected = digest(&bench).rows;
+    assert_eq!(told(&bench), expected);
+    bench.upgrade();
+    assert_eq!(told(&bench), expected);
+    bench.measure("insert_end", count(LEVELDB, 5));
+    assert_eq!(told(&bench), expected + 5);
+    let counting =
+        Work { engine: LEVELDB, operation: Operation::Count, transaction: None, each: false };
+    let counted = bench.work(&counting).measurement;
+    assert_eq!(counted.rows, expected + 5);
+    assert!(counted.instructions > 1_000 * expected, "it reads them all");
+    bench.do_it("reset", (LEVELDB,));
+    assert_eq!(told(&bench), 0);
 }
 
 #[test]
@@ -328,7 +356,7 @@ fn benchmarks_leave_what_other_engines_have() {
 #[test]
 fn synced_batches_are_in_the_files_when_the_message_ends() {
     let [plain, synced] = [false, true].map(|sync| {
-        let mut bench = leveldb(LeveldbConfig::default());
+        let mut bench = Bench::of(Which::Leveldb);
         perform(&mut bench, DbBenchTask::Ready { fresh: true, sync }, 1);
         perform(&mut bench, write(1), 20);
         let inspected: Inspected = bench.query("inspect", (job(LEVELDB, READY),)).unwrap();

@@ -36,9 +36,14 @@ impl Leveldb {
         Ok(Self { store: Store::new(disk.clone(), name, config::load(disk)?) })
     }
 
-    /// Makes the database where there is none. One that is there stays closed.
-    pub fn create(&mut self) -> Result<()> {
-        if self.store.exists() { Ok(()) } else { self.store.open().map_err(error) }
+    /// Makes the database where there is none, and tells whether it did. One that is there
+    /// stays closed.
+    pub fn create(&mut self) -> Result<bool> {
+        if self.store.exists() {
+            return Ok(false);
+        }
+        self.store.open().map_err(error)?;
+        Ok(true)
     }
 
     pub fn is_open(&self) -> bool {

@@ -18,7 +18,7 @@ mod store;
 pub use env::Disk;
 pub use files::{CHUNK_BYTES, Files};
 pub use rusty_leveldb;
-pub use store::{Config, Store};
+pub use store::{Config, Store, Visit};
 
 /// Why nothing was done, or, from a call that writes, why what is on the heap is not to be
 /// relied on any more.

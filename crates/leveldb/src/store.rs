@@ -21,6 +21,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
 
+/// Told a key and a value; says whether the next are wanted.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// What a database is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -242,11 +245,7 @@ impl<M: Memory + 'static> Store<M> {
     /// # Errors
     ///
     /// What failed.
-    pub fn scan(
-        &mut self,
-        from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+    pub fn scan(&mut self, from: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         let mut rows = self.opened()?.new_iter()?;
         rows.seek(from);
         while let Some((key, value)) = rows.current() {

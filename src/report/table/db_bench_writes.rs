@@ -1,5 +1,5 @@
-//! What writing costs beside its instructions on average: the bytes that are written for a
-//! byte, and the dearest single write.
+//! What operations cost beside their instructions on average: the bytes that are written for a
+//! byte, and the dearest single operation.
 
 use stablebench_protocol::Engine;
 
@@ -58,11 +58,7 @@ fn amplification(results: &Results, style: Style) -> Option<Grid> {
                 .to_owned(),
         );
     }
-    Some(Grid {
-        title: "Write amplification".to_owned(),
-        notes,
-        ..grid(results, style, tell)?
-    })
+    Some(Grid { title: "Write amplification".to_owned(), notes, ..grid(results, style, tell)? })
 }
 
 fn has_leveldb(results: &Results) -> bool {
@@ -71,26 +67,26 @@ fn has_leveldb(results: &Results) -> bool {
 
 fn dearest(results: &Results, style: Style) -> Option<Grid> {
     let tell = |name: &str, measured: &Measured| {
-        measured.detail.as_ref()?.digest?;
         // Of a batch, engines do more or less of their work when it ends.
         let each: &Spread = measured.each.as_ref().filter(|_| !name.contains("batch"))?;
         let mean = each.sum / measured.operations.max(1);
         Some(format!("{} / {} / {}", Short(mean), Short(each.p99), Short(each.max)))
     };
     let mut notes = vec![
-        "Instructions of a write by itself: the mean, what 99 % do not exceed, and the dearest."
+        "Instructions of an operation by itself: the mean, what 99 % do not exceed, and the \
+         dearest. Not of …batch, whose work is in part that of the transaction's end."
             .to_owned(),
     ];
     if has_leveldb(results) {
         notes.push(
-            "leveldb: the whole write; what is far above 99 % of them writes the table on the \
-             heap to a file and merges files, which nothing else does for it. Such a write, and \
-             not the mean, has to fit into a message."
+            "leveldb: what is far above 99 % is a compaction, which is part of the call that \
+             sets it off: a write that fills the write buffer, or a read after many that searched \
+             one file in vain. Such a call, and not the mean, has to fit into a message."
                 .to_owned(),
         );
     }
     Some(Grid {
-        title: "Single writes: mean / p99 / maximum".to_owned(),
+        title: "Single operations: mean / p99 / maximum".to_owned(),
         notes,
         ..grid(results, style, tell)?
     })
@@ -117,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_and_told_is_shown_and_the_single_writes_of_batches_are_not() {
+    fn what_was_written_and_told_is_shown_and_the_single_operations_of_batches_are_not() {
         let mut results = results(["fillseq", "fillseqbatch"]);
         let measured = results.cases[0].measured().unwrap().clone();
         let (bytes, _, rows) = written(&measured).unwrap();
