@@ -5,7 +5,9 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
 use super::RunArgs;
+use super::values::{CompressionArg, DbEngineArg};
 use crate::suites::db_bench::Benchmark;
+use crate::suites::users::write_buffer_size;
 
 #[derive(Clone, Debug, Args)]
 pub struct DbBenchArgs {
@@ -13,6 +15,11 @@ pub struct DbBenchArgs {
     /// Left out: all fourteen of db_bench.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Benchmark::ALL)]
     pub benchmarks: Vec<Benchmark>,
+    /// Engines to measure, in this order: sqlite is through ic-rusqlite, sqlite-vfs through
+    /// ic-sqlite-vfs, doltlite is DoltLite, which needs a C compiler, leveldb is LevelDB, array is
+    /// the floor.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = DbEngineArg::DEFAULT)]
+    pub engines: Vec<DbEngineArg>,
     /// Keys: so many are written, a hundredth of them by …sync, a thousandth by …100K. The
     /// published figures are of 1000000.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -33,6 +40,13 @@ pub struct DbBenchArgs {
     /// which is 4096 since SQLite 3.12.
     #[arg(long, alias = "page_size", default_value_t = 4_096, value_parser = page_size)]
     pub page_size: u32,
+    /// How leveldb compresses its tables.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["none"])]
+    pub compression: Vec<CompressionArg>,
+    /// Bytes that leveldb holds in its log and on the heap before they become a table
+    /// [default: LevelDB's, 4194304].
+    #[arg(long, alias = "write_buffer_size", value_parser = write_buffer_size)]
+    pub write_buffer_size: Option<u32>,
     /// Measure each operation by itself too, in a fork, and print how their costs are spread.
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value = "false", default_missing_value = "true",

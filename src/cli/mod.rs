@@ -39,7 +39,7 @@ pub use serve::ServeArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use target::{ReplicaArg, SubnetKind, TargetArgs};
 pub use users::UsersArgs;
-pub use values::{EngineArg, Format, JournalModeArg, Place, ReportFormat};
+pub use values::{DbEngineArg, EngineArg, Format, JournalModeArg, Place, ReportFormat};
 pub use vfs::{VfsArgs, VfsSection};
 
 /// What storing and reading data costs in a canister of the Internet Computer.
@@ -256,7 +256,7 @@ fn ceiling(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// `bench` or `bench_vfs`, or the path of a wasm file.
+    /// `bench`, `bench_vfs` or `bench_leveldb`, or the path of a wasm file.
     pub canister: String,
     /// The method.
     pub method: String,

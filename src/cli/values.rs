@@ -29,6 +29,22 @@ impl From<EngineArg> for Engine {
     }
 }
 
+/// The engines of the suite db-bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DbEngineArg {
+    Sqlite,
+    SqliteVfs,
+    Doltlite,
+    Btree,
+    Array,
+    Leveldb,
+}
+
+impl DbEngineArg {
+    /// What is measured where nothing is typed.
+    pub const DEFAULT: [Self; 4] = [Self::Sqlite, Self::SqliteVfs, Self::Btree, Self::Array];
+}
+
 /// A library through which SQLite is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SqlEngineArg {

@@ -61,6 +61,8 @@ pub fn heading(key: &str) -> String {
     match key.split_once('/') {
         Some(("sqlite", setting)) => set("SQLite", setting),
         Some((name @ "sqlite-vfs", setting)) => set(name, setting),
+        Some(("doltlite", setting)) => set("DoltLite", setting),
+        Some(("leveldb", setting)) => format!("LevelDB {}", setting.replace(',', " ")),
         Some(("cuckoo", hash)) => format!("cuckoo {hash}"),
         _ => match key {
             "btree" => "StableBTreeMap".to_owned(),

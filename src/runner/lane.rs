@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Description, Engine, Inspected, SqliteSettings};
+use stablebench_protocol::{Description, Engine, Inspected, LeveldbConfig, SqliteSettings};
 use stablebench_workload::Tables;
 
 use super::earlier::EARLIER;
@@ -117,6 +117,10 @@ impl Runner<'_> {
         if let Some(config) = lane.column.sqlite {
             // The canister reads the settings back and refuses what was not taken.
             let taken = update::<SqliteSettings>(&mut *canister, "configure_sqlite", (config,));
+            return Ok(taken.map(|_| canister));
+        }
+        if let Some(config) = lane.column.leveldb {
+            let taken = update::<LeveldbConfig>(&mut *canister, "configure_leveldb", (config,));
             return Ok(taken.map(|_| canister));
         }
         Ok(Ok(canister))

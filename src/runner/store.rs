@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Description, Digest, Engine, Measurement, SqliteSettings};
+use stablebench_protocol::{
+    Description, Digest, Engine, LeveldbConfig, Measurement, SqliteSettings,
+};
 use stablebench_workload::{Ids, ids::STEP};
 
 use super::earlier::EARLIER;
@@ -166,6 +168,9 @@ impl Runner<'_> {
         if engine == Engine::Sqlite {
             // The canister reads the settings back and refuses what was not taken.
             update::<SqliteSettings>(canister, "configure_sqlite", (plan.setting.sqlite,))?;
+        }
+        if engine == Engine::Leveldb {
+            update::<LeveldbConfig>(canister, "configure_leveldb", (plan.setting.leveldb,))?;
         }
         let all = Ids::new(0, STEP, plan.rows)?;
         let populate = self.populate(canister, engine, all, step)?;

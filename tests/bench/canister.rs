@@ -25,27 +25,39 @@ pub fn root() -> &'static Path {
 pub enum Which {
     Bench,
     Vfs,
+    Leveldb,
 }
 
 impl Which {
-    pub const ALL: [Self; 2] = [Self::Bench, Self::Vfs];
+    pub const ALL: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Bench => "bench",
             Self::Vfs => "bench_vfs",
+            Self::Leveldb => "bench_leveldb",
+        }
+    }
+
+    /// Where its interface is, in the repository.
+    pub fn candid(self) -> &'static str {
+        match self {
+            Self::Bench | Self::Vfs => "canisters/bench/bench.did",
+            Self::Leveldb => "canisters/bench_leveldb/bench_leveldb.did",
         }
     }
 
     /// What the tool leaves of the canister. Once a process: the tests run side by side.
     pub fn built(self) -> &'static BuiltFiles {
-        static BUILT: [OnceLock<BuiltFiles>; 2] = [OnceLock::new(), OnceLock::new()];
+        static BUILT: [OnceLock<BuiltFiles>; Which::ALL.len()] =
+            [const { OnceLock::new() }; Which::ALL.len()];
         BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
     }
 
     /// As it is deployed.
     pub fn module(self) -> &'static Module {
-        static MODULES: [OnceLock<Module>; 2] = [OnceLock::new(), OnceLock::new()];
+        static MODULES: [OnceLock<Module>; Which::ALL.len()] =
+            [const { OnceLock::new() }; Which::ALL.len()];
         MODULES[self as usize].get_or_init(|| {
             let wasm = std::fs::read(root().join(&self.built().deployable.path)).unwrap();
             replica().compile(&wasm).unwrap()

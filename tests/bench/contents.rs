@@ -215,7 +215,10 @@ pub fn follow(engine: Engine, bench: Bench, seed: u64) {
     for (number, (operation, bytes)) in stream(seed).take(80).enumerate() {
         // Now and then, the connection is cold.
         if number % 8 == 7 {
-            pair.bench.do_it("close_connection", ());
+            match engine {
+                Engine::Leveldb => pair.bench.upgrade(),
+                _ => pair.bench.do_it("close_connection", ()),
+            }
         }
         let transaction = [None, Some(1), Some(5)][number % 3];
         match pair.apply_in(operation, bytes, transaction) {

@@ -9,6 +9,7 @@ mod cuckoo;
 mod db_bench;
 mod floors;
 mod jobs;
+mod leveldb;
 mod life;
 mod measurements;
 mod module;

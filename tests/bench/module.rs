@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
 
-fn candid() -> String {
-    std::fs::read_to_string(root().join("canisters/bench/bench.did")).unwrap()
+fn candid(which: Which) -> String {
+    std::fs::read_to_string(root().join(which.candid())).unwrap()
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -25,18 +25,19 @@ fn payloads(wasm: &[u8]) -> impl Iterator<Item = Payload<'_>> {
 
 #[test]
 fn the_interface_is_in_the_module_for_everyone() {
-    for module in Which::ALL.map(Which::module) {
+    for which in Which::ALL {
+        let module = which.module();
         let sections = &module.info().custom_sections;
         let section = &sections["candid:service"];
         assert_eq!(section.visibility, Visibility::Public);
-        assert_eq!(String::from_utf8_lossy(&section.content), candid());
+        assert_eq!(String::from_utf8_lossy(&section.content), candid(which));
     }
 }
 
 #[test]
 fn the_module_has_the_methods_of_the_interface() {
-    for module in Which::ALL.map(Which::module) {
-        let text = candid();
+    for which in Which::ALL {
+        let (module, text) = (which.module(), candid(which));
         let (env, service) = CandidSource::Text(&text).load().unwrap();
         let service = service.unwrap();
         let methods = env.as_service(&service).unwrap();
@@ -179,7 +180,7 @@ fn dfx_finds_the_modules_and_the_interface() {
         // dfx copies what it need not change, so that the hash is the one that is printed here.
         assert_eq!(canister["shrink"], false);
         assert!(canister["gzip"].is_null() && canister["optimize"].is_null());
-        assert_eq!(canister["candid"], "canisters/bench/bench.did");
+        assert_eq!(canister["candid"], which.candid());
         for file in ["wasm", "candid"] {
             let path = root().join(canister[file].as_str().unwrap());
             assert!(path.is_file(), "{}", path.display());

@@ -91,7 +91,9 @@ fn allocated(engine: Engine, before: &Bench, after: &Bench, each: &[OperationCos
             settings.page_count - settings.freelist_count
         }
         Engine::Btree => bench.describe_engine(engine).stored_bytes,
-        Engine::Append | Engine::Array | Engine::Cuckoo => bench.describe().stable_pages,
+        Engine::Append | Engine::Array | Engine::Cuckoo | Engine::Leveldb => {
+            bench.describe().stable_pages
+        }
     };
     let grown = in_use(after) as i64 - in_use(before) as i64;
     if engine == Engine::Btree {
@@ -128,7 +130,7 @@ fn what_is_stored_is_told() {
                 bench.do_it("reset", (engine,));
                 assert_eq!(bench.describe_engine(engine).stored_bytes, 100);
             }
-            Engine::Append | Engine::Array | Engine::Cuckoo => {
+            Engine::Append | Engine::Array | Engine::Cuckoo | Engine::Leveldb => {
                 assert_eq!(virtual_bytes, bench.describe().stable_pages * 65_536);
                 assert_eq!(cache_bytes, 0);
             }

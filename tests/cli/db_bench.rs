@@ -179,3 +179,50 @@ fn what_would_be_run_is_listed() {
     }
     insta::assert_snapshot!(told);
 }
+
+/// LevelDB, its tables small enough for compactions, beside the map.
+#[test]
+fn leveldb_holds_what_the_map_does_and_compacts_inside_of_single_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = [
+        "--engines=btree,leveldb",
+        "--compression=none,snappy",
+        "--write-buffer-size=65536",
+        "--histogram",
+    ];
+    let results = run(directory.path(), &args);
+    let columns =
+        ["btree", "leveldb/none,write_buffer_size=65536", "leveldb/snappy,write_buffer_size=65536"];
+    assert_eq!(results["cases"].as_array().unwrap().len(), 14 * columns.len());
+    for (name, operations, rows) in benchmarks() {
+        let of = columns.map(|column| measured(&results, name, column));
+        assert!(of.iter().all(|measured| measured["operations"] == operations), "{name}");
+        let digests = of.map(|measured| &measured["detail"]["digest"]);
+        assert_eq!(digests[0]["rows"].as_u64(), rows, "{name}");
+        assert!(digests.iter().all(|digest| *digest == digests[0]), "{name}: {digests:?}");
+    }
+    let number = |name: &str, column: &str, path: &str| {
+        measured(&results, name, column).pointer(path).and_then(Value::as_u64).unwrap()
+    };
+    for column in &columns[1..] {
+        let max = number("fillrandom", column, "/each/max");
+        let p99 = number("fillrandom", column, "/each/p99");
+        assert!(max > 20 * p99, "a write that fills the buffer makes a table: {max}, {p99}");
+        assert!(number("fillrandom", "btree", "/each/max") < max);
+        // One message writes what one synced write after another does, and less often.
+        let written = "/detail/cost/inside/stable_calls/writes";
+        let (synced, plain) =
+            (number("fillseqsync", column, written), number("fillseq", column, written));
+        assert!(synced * 100 > plain, "{synced}, {plain}");
+    }
+    let stored = |column| number("overwritebatch", column, "/detail/stored/bytes");
+    assert!(stored(columns[2]) < stored(columns[1]), "half of each value can be compressed away");
+
+    let output = stablebench(&["report", "db-bench.json"], directory.path());
+    let text = stdout(&output);
+    for part in ["Write amplification", "mean / p99 / maximum", "LevelDB", "a compaction"] {
+        assert!(text.contains(part), "{part}");
+    }
+    let output = stablebench(&["report", "db-bench.json", "--out=page.html"], directory.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+}

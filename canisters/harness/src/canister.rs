@@ -100,6 +100,17 @@ pub trait Canister {
 
     /// Takes the settings up again, after an upgrade; answers the host's.
     fn load(&mut self) -> u32;
+
+    /// LevelDB for a job of the suite db-bench, whose batches are synced, or of one key, where
+    /// the job says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`records`](Self::records).
+    #[cfg(feature = "leveldb")]
+    fn records_for(&mut self, job: &stablebench_protocol::DbBench) -> Result<&mut dyn Records> {
+        self.records(job.engine)
+    }
 }
 
 /// What an SQL database can do beside what [`KeyValue`] asks for.

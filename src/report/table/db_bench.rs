@@ -4,8 +4,8 @@
 use anyhow::Result;
 
 use super::grid::{Cell, Grid, Style};
-use super::histogram;
 use super::section::columns;
+use super::{db_bench_writes, histogram};
 use crate::report::heading;
 use crate::report::number::{Factor, Grouped, Ratio};
 use crate::results::{Detail, Measured, Results};
@@ -35,12 +35,13 @@ pub fn grids(results: &Results, style: Style) -> Result<Vec<Grid>> {
 /// Where the published figures cannot be read.
 pub fn beside_cases(results: &Results, style: Style) -> Result<Vec<Grid>> {
     let mut grids = vec![fitting(results, style), stored(results, style)];
+    grids.extend(db_bench_writes::grids(results, style));
     grids.extend(beside(results, &published::get()?, style));
     Ok(grids)
 }
 
 /// Names of the benchmarks in their order.
-fn names(results: &Results) -> Vec<&str> {
+pub(super) fn names(results: &Results) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for case in results.section(SECTION) {
         if !names.contains(&case.name.as_str()) {
@@ -50,7 +51,7 @@ fn names(results: &Results) -> Vec<&str> {
     names
 }
 
-fn measured<'a>(results: &'a Results, name: &str, column: &str) -> Option<&'a Measured> {
+pub(super) fn measured<'a>(results: &'a Results, name: &str, column: &str) -> Option<&'a Measured> {
     results.case(SECTION, name, column)?.measured()
 }
 
@@ -82,7 +83,7 @@ fn fitting(results: &Results, style: Style) -> Grid {
     }
 }
 
-fn header(keys: &[&str], style: Style) -> Vec<String> {
+pub(super) fn header(keys: &[&str], style: Style) -> Vec<String> {
     let headings = keys.iter().map(|key| style.narrow(&heading(key)));
     [String::new()].into_iter().chain(headings).collect()
 }

@@ -133,7 +133,7 @@ pub fn writes(results: &Results) -> Option<Grid> {
 }
 
 /// Bytes written, pages written, and bytes of texts that were to be written.
-fn written(measured: &Measured) -> Option<(u64, u64, u64)> {
+pub(super) fn written(measured: &Measured) -> Option<(u64, u64, u64)> {
     let detail = measured.detail.as_ref()?;
     detail.digest?;
     let inside = detail.cost.inside?;

@@ -3,6 +3,7 @@
 
 mod cuckoo;
 mod db_bench;
+mod db_bench_writes;
 pub mod grid;
 mod histogram;
 mod keep;

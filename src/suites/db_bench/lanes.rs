@@ -1,14 +1,17 @@
 //! A lane for each column: the benchmarks as steps.
 
 use anyhow::{Result, bail};
-use stablebench_protocol::{DbBench, DbBenchTask, Engine, Job};
+use stablebench_protocol::{Compression, DbBench, DbBenchTask, Engine, Job};
 use stablebench_workload::db_bench::{KEY_BYTES, Keys, Model};
 
-use super::{Benchmark, SECTION, VFS_WITH_ROWID, VFS_WITHOUT_ROWID, WITH_ROWID, WITHOUT_ROWID};
-use crate::cli::DbBenchArgs;
+use super::{
+    Benchmark, DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID, SECTION, VFS_WITH_ROWID,
+    VFS_WITHOUT_ROWID, WITH_ROWID, WITHOUT_ROWID,
+};
+use crate::cli::{DbBenchArgs, DbEngineArg};
 use crate::results::Column;
 use crate::suites::lane::{Lane, Step};
-use crate::suites::users::{Library, Setting};
+use crate::suites::users::{Library, Setting, unique};
 
 /// Operations that a message begins with at most.
 const MESSAGE_OPERATIONS: u64 = 1 << 16;
@@ -28,23 +31,50 @@ struct Planned {
 /// One lane a column.
 pub fn lanes(args: &DbBenchArgs) -> Result<Vec<Lane>> {
     let planned = benchmarks(args)?;
-    let sqlite = |key: &str, rowids, mut setting: Setting| {
-        // The same for each library.
-        setting.sqlite.page_size = Some(args.page_size);
-        let column = Column { key: key.to_owned(), ..setting.column() };
-        let wanted = args.use_rowids.is_none_or(|only| only == rowids);
-        wanted.then(|| lane(args, &planned, column, rowids))
+    let lanes = unique(args.engines.clone()).into_iter().flat_map(|engine| {
+        columns(args, engine)
+            .into_iter()
+            .map(|(column, rowids)| lane(args, &planned, column, rowids))
+    });
+    Ok(lanes.collect())
+}
+
+/// The columns of an engine, and whether each has row ids.
+fn columns(args: &DbBenchArgs, engine: DbEngineArg) -> Vec<(Column, bool)> {
+    let sql = |with, without, mut setting: Setting| {
+        // The same for both libraries of SQLite; DoltLite has no such pages.
+        if setting.library != Library::DoltLite {
+            setting.sqlite.page_size = Some(args.page_size);
+        }
+        let tables = [(with, true), (without, false)].into_iter();
+        tables
+            .filter(|(_, rowids)| args.use_rowids.is_none_or(|only| only == *rowids))
+            .map(|(key, rowids): (&str, _)| {
+                (Column { key: key.to_owned(), ..setting.column() }, rowids)
+            })
+            .collect()
     };
-    let other = |engine| Some(lane(args, &planned, Setting::of(engine).column(), false));
-    let lanes = [
-        sqlite(WITH_ROWID, true, Setting::of(Engine::Sqlite)),
-        sqlite(WITHOUT_ROWID, false, Setting::of(Engine::Sqlite)),
-        sqlite(VFS_WITH_ROWID, true, Setting::through(Library::IcSqliteVfs)),
-        sqlite(VFS_WITHOUT_ROWID, false, Setting::through(Library::IcSqliteVfs)),
-        other(Engine::Btree),
-        other(Engine::Array),
-    ];
-    Ok(lanes.into_iter().flatten().collect())
+    let through = Setting::through;
+    match engine {
+        DbEngineArg::Sqlite => sql(WITH_ROWID, WITHOUT_ROWID, through(Library::IcRusqlite)),
+        DbEngineArg::SqliteVfs => {
+            sql(VFS_WITH_ROWID, VFS_WITHOUT_ROWID, through(Library::IcSqliteVfs))
+        }
+        DbEngineArg::Doltlite => {
+            sql(DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID, through(Library::DoltLite))
+        }
+        DbEngineArg::Btree => vec![(Setting::of(Engine::Btree).column(), false)],
+        DbEngineArg::Array => vec![(Setting::of(Engine::Array).column(), false)],
+        DbEngineArg::Leveldb => {
+            let ways = unique(args.compression.clone()).into_iter().map(Compression::from);
+            ways.map(|way| {
+                let mut setting = Setting::leveldb(way);
+                setting.leveldb.write_buffer_size = args.write_buffer_size;
+                (setting.column(), false)
+            })
+            .collect()
+        }
+    }
 }
 
 fn lane(args: &DbBenchArgs, planned: &[Planned], column: Column, rowids: bool) -> Lane {

@@ -17,7 +17,7 @@ use anyhow::Result;
 use super::command::{Command, typed};
 use super::lane::Plan;
 use super::outline::Outline;
-use crate::cli::DbBenchArgs;
+use crate::cli::{DbBenchArgs, DbEngineArg};
 
 pub use benchmark::{BATCH, Benchmark};
 
@@ -32,6 +32,8 @@ pub const WITH_ROWID: &str = "sqlite/with-rowid";
 pub const WITHOUT_ROWID: &str = "sqlite/without-rowid";
 pub const VFS_WITH_ROWID: &str = "sqlite-vfs/with-rowid";
 pub const VFS_WITHOUT_ROWID: &str = "sqlite-vfs/without-rowid";
+pub const DOLTLITE_WITH_ROWID: &str = "doltlite/with-rowid";
+pub const DOLTLITE_WITHOUT_ROWID: &str = "doltlite/without-rowid";
 
 /// What a section is about, from its name in results.
 pub fn describe(section: &str) -> Option<String> {
@@ -52,6 +54,16 @@ pub fn plan(args: &DbBenchArgs) -> Result<Plan> {
 fn command(args: &DbBenchArgs) -> String {
     let mut command = Command::new(NAME);
     command.values("--benchmarks", args.benchmarks.iter().map(typed));
+    // What is measured where nothing is typed needs no mention.
+    if args.engines != DbEngineArg::DEFAULT {
+        command.values("--engines", args.engines.iter().map(typed));
+    }
+    if args.engines.contains(&DbEngineArg::Leveldb) {
+        command.values("--compression", args.compression.iter().map(typed));
+        if let Some(bytes) = args.write_buffer_size {
+            command.value("--write-buffer-size", bytes);
+        }
+    }
     command.value("--num", args.num);
     if let Some(reads) = args.reads {
         command.value("--reads", reads);

@@ -103,6 +103,32 @@ fn columns_are_all_or_one_of_each_library() {
     assert_eq!(columns(&["--use_rowids=0"]), [WITHOUT_ROWID, VFS_WITHOUT_ROWID, "btree", "array"]);
 }
 
+#[test]
+fn engines_are_those_that_were_asked_for_in_that_order() {
+    let columns = |typed: &str| -> Vec<(String, String)> {
+        let typed: Vec<&str> = typed.split(' ').collect();
+        let columns = plan(&args(&typed)).unwrap().outline.columns.into_iter();
+        columns.map(|column| (column.key, column.canister)).collect()
+    };
+    let of = |keys: &[&str], canister: &str| -> Vec<(String, String)> {
+        keys.iter().map(|key| ((*key).to_owned(), canister.to_owned())).collect()
+    };
+    assert_eq!(
+        columns("--engines=leveldb,btree,leveldb"),
+        [of(&["leveldb/none"], "bench_leveldb"), of(&["btree"], "bench")].concat()
+    );
+    let keys = ["leveldb/snappy,write_buffer_size=65536", "leveldb/none,write_buffer_size=65536"];
+    assert_eq!(
+        columns("--engines=leveldb --compression=snappy,none --write_buffer_size=65536"),
+        of(&keys, "bench_leveldb")
+    );
+    let keys = [DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID];
+    assert_eq!(columns("--engines=doltlite"), of(&keys, "bench_doltlite"));
+    let doltlite = plan(&args(&["--engines=doltlite"])).unwrap();
+    let page_sizes = doltlite.outline.columns.iter().map(|of| of.sqlite.unwrap().page_size);
+    assert!(page_sizes.eq([None, None]), "its pages are none of SQLite's");
+}
+
 /// Whatever was typed, the command that is printed measures the same.
 #[test]
 fn the_command_repeats_the_run() {
@@ -111,6 +137,8 @@ fn the_command_repeats_the_run() {
         &["--histogram", "--num=500", "--reads=7", "--seed=9"],
         &["--benchmarks=fillseq,readseq", "--histogram=1", "--page_size=512", "--nodes=34"],
         &["--use-rowids=1", "--value-size=17"],
+        &["--engines=leveldb,sqlite-vfs", "--compression=snappy,none"],
+        &["--engines=leveldb", "--write-buffer-size=70000"],
     ] {
         let first = plan(&args(typed)).unwrap();
         let again = parse(first.outline.command.split(' ').collect());

@@ -23,7 +23,7 @@ use crate::suites::outline::{Outline, StoreKey};
 use crate::suites::published;
 
 pub use section::{Section, describe};
-pub use setting::{Library, Setting};
+pub use setting::{Library, Setting, write_buffer_size};
 use task::Task;
 
 /// The name in results, and of the published figures.

@@ -9,6 +9,8 @@ use stablebench_protocol::{
 use crate::canisters::{BENCH, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Source};
 use crate::results::Column;
 
+pub use parse::write_buffer_size;
+
 /// The library through which SQLite is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {

@@ -180,4 +180,9 @@ impl<C: Canister> Host<C> {
     fn check_rows(&self, rows: u64) -> Result<()> {
         task::check_rows(rows, self.max_rows())
     }
+
+    /// The canister, for methods that no other has.
+    pub fn canister(&mut self) -> &mut C {
+        &mut self.canister
+    }
 }

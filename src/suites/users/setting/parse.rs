@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use stablebench_protocol::{Engine, JournalMode, LockingMode, Synchronous};
+use stablebench_protocol::{Compression, Engine, JournalMode, LockingMode, Synchronous};
 
-use super::{Library, Setting, journal_mode, locking_mode, synchronous};
+use super::{Library, Setting, compression, journal_mode, locking_mode, synchronous};
 
 /// What is no setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,12 +12,14 @@ pub enum Unknown {
     #[error(
         "no setting is called so; a setting is an engine ({}) or sqlite/JOURNAL_MODE or \
          sqlite-vfs or doltlite, after which may stand ,page_size=… ,cache_size=… ,synchronous=… \
-         ,locking_mode=…",
+         ,locking_mode=…, or leveldb/COMPRESSION, after which may stand ,write_buffer_size=…",
         engines()
     )]
     Setting,
     #[error("{mode} is no journal mode; there are: {}", names(&JOURNAL_MODES, journal_mode))]
     JournalMode { mode: String },
+    #[error("{way} is no compression; there are: {}", names(&COMPRESSIONS, compression))]
+    Compression { way: String },
     #[error("{value} is no value of {name}; {hint}")]
     Value { name: String, value: String, hint: String },
     #[error(
@@ -25,6 +27,8 @@ pub enum Unknown {
          locking_mode"
     )]
     Pragma { name: String },
+    #[error("{name} is no setting of LevelDB here; there is: write_buffer_size")]
+    Option { name: String },
     #[error("{name} is set twice")]
     Twice { name: String },
 }
@@ -37,6 +41,8 @@ const JOURNAL_MODES: [JournalMode; 6] = [
     JournalMode::Wal,
     JournalMode::Off,
 ];
+
+const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Snappy];
 
 const LEVELS: [Synchronous; 4] =
     [Synchronous::Off, Synchronous::Normal, Synchronous::Full, Synchronous::Extra];
@@ -53,11 +59,17 @@ impl FromStr for Setting {
             Some((engine, mode)) => (engine, Some(mode)),
             None => (engine, None),
         };
+        let leveldb = engine == Engine::Leveldb.name();
+        if let (true, Some(way)) = (leveldb, mode) {
+            let found = named(&COMPRESSIONS, compression, way);
+            let unknown = || Unknown::Compression { way: way.to_owned() };
+            return Self::leveldb(found.ok_or_else(unknown)?).with(parts);
+        }
         let mode = mode.map(|mode| {
             named(&JOURNAL_MODES, journal_mode, mode)
                 .ok_or_else(|| Unknown::JournalMode { mode: mode.to_owned() })
         });
-        let mut setting = match (named(&Library::ALL, Library::engine_name, engine), mode) {
+        let setting = match (named(&Library::ALL, Library::engine_name, engine), mode) {
             (Some(Library::IcRusqlite), Some(mode)) => Self::sqlite(mode?),
             (Some(library @ (Library::IcSqliteVfs | Library::DoltLite)), mode) => {
                 let mut setting = Self::through(library);
@@ -72,6 +84,13 @@ impl FromStr for Setting {
                 };
             }
         };
+        setting.with(parts)
+    }
+}
+
+impl Setting {
+    /// With values of what may be set, each once.
+    fn with<'a>(mut self, parts: impl Iterator<Item = &'a str>) -> Result<Self, Unknown> {
         let mut seen: Vec<&str> = Vec::new();
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -79,13 +98,25 @@ impl FromStr for Setting {
                 return Err(Unknown::Twice { name: name.to_owned() });
             }
             seen.push(name);
-            setting.set(name, value)?;
+            match self.engine {
+                Engine::Leveldb => self.set_leveldb(name, value)?,
+                _ => self.set(name, value)?,
+            }
         }
-        Ok(setting)
+        Ok(self)
     }
-}
 
-impl Setting {
+    fn set_leveldb(&mut self, name: &str, value: &str) -> Result<(), Unknown> {
+        if name != "write_buffer_size" {
+            return Err(Unknown::Option { name: name.to_owned() });
+        }
+        let (name, value) = (name.to_owned(), value.to_owned());
+        let bytes = write_buffer_size(&value);
+        let bytes = bytes.map_err(|hint| Unknown::Value { name, value, hint })?;
+        self.leveldb.write_buffer_size = Some(bytes);
+        Ok(())
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<(), Unknown> {
         let refused =
             |hint| Unknown::Value { name: name.to_owned(), value: value.to_owned(), hint };
@@ -115,6 +146,16 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Bytes of LevelDB's write buffer, within what LevelDB clips them to.
+///
+/// # Errors
+///
+/// What they have to be.
+pub fn write_buffer_size(text: &str) -> Result<u32, String> {
+    let bytes = text.parse().ok().filter(|bytes| (64 << 10..=1 << 30).contains(bytes));
+    bytes.ok_or_else(|| "it is a number of bytes from 65536 to 1073741824".to_owned())
 }
 
 fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Option<T> {
@@ -162,6 +203,17 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_leveldb_is_parsed_to_what_it_names() {
+        for way in COMPRESSIONS {
+            for bytes in [None, Some(65_536), Some(1 << 30)] {
+                let mut setting = Setting::leveldb(way);
+                setting.leveldb.write_buffer_size = bytes;
+                assert_eq!(setting.key().parse(), Ok(setting), "{}", setting.key());
+            }
+        }
+    }
+
+    #[test]
     fn the_order_of_pragmas_does_not_matter() {
         let one: Setting = "sqlite/off,locking_mode=normal,page_size=512".parse().unwrap();
         assert_eq!(one.key(), "sqlite/off,page_size=512,locking_mode=normal");
@@ -183,6 +235,10 @@ mod tests {
             ("sqlite/off,synchronous=on", "there are: off, normal, full, extra"),
             ("sqlite/off,locking_mode=Normal", "there are: normal, exclusive"),
             ("sqlite/off,page_size=512,page_size=512", "page_size is set twice"),
+            ("leveldb", "leveldb/COMPRESSION"),
+            ("leveldb/zstd", "zstd is no compression; there are: none, snappy"),
+            ("leveldb/none,page_size=512", "page_size is no setting of LevelDB here"),
+            ("leveldb/none,write_buffer_size=65535", "a number of bytes from 65536"),
         ] {
             let error = text.parse::<Setting>().unwrap_err().to_string();
             assert!(error.contains(part) && !error.contains('\n'), "{text}: {error}");

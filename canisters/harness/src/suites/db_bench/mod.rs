@@ -18,6 +18,8 @@ pub fn perform<C: Canister>(canister: &mut C, job: &DbBench, part: &Part) -> Res
     check(job, part)?;
     match job.engine {
         Engine::Sqlite => in_sql(canister.sql(Storage::Stable)?, job, part),
+        #[cfg(feature = "leveldb")]
+        Engine::Leveldb => values::perform(canister.records_for(job)?, &job.task, part),
         engine => values::perform(canister.records(engine)?, &job.task, part),
     }
 }

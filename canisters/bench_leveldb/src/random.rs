@@ -1,0 +1,27 @@
+//! Where `rand` takes random numbers from: a sequence that is the same in every canister.
+//!
+//! A canister cannot draw randomness and go on in the same message, and two runs of one build
+//! shall cost the same. LevelDB draws to choose which of its reads say that a file is searched
+//! too often; how high a node of its table on the heap is follows from a seed of its own.
+
+use getrandom::{Error, register_custom_getrandom};
+use std::cell::Cell;
+
+thread_local! {
+    static STATE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// SplitMix64, from 0 on.
+fn fill(bytes: &mut [u8]) -> Result<(), Error> {
+    for part in bytes.chunks_mut(8) {
+        STATE.set(STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mut word = STATE.get();
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^= word >> 31;
+        part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+    }
+    Ok(())
+}
+
+register_custom_getrandom!(fill);
