@@ -1,5 +1,6 @@
 //! A bench canister, and what its methods answer.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -26,16 +27,22 @@ pub enum Which {
     Bench,
     Vfs,
     Leveldb,
+    /// Where there is a C compiler.
+    Doltlite,
 }
 
 impl Which {
+    /// Those that can be built everywhere.
     pub const ALL: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
+
+    const NUMBER: usize = Self::ALL.len() + 1;
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Bench => "bench",
             Self::Vfs => "bench_vfs",
             Self::Leveldb => "bench_leveldb",
+            Self::Doltlite => "bench_doltlite",
         }
     }
 
@@ -44,20 +51,39 @@ impl Which {
         match self {
             Self::Bench | Self::Vfs => "canisters/bench/bench.did",
             Self::Leveldb => "canisters/bench_leveldb/bench_leveldb.did",
+            Self::Doltlite => "canisters/bench_doltlite/bench_doltlite.did",
         }
+    }
+
+    /// Whether the machine has what the canister is compiled by. Where it has not, the reason is
+    /// shown whether or not the test's output is.
+    pub fn can_be_built(self) -> bool {
+        static KNOWN: [OnceLock<bool>; Which::NUMBER] = [const { OnceLock::new() }; Which::NUMBER];
+        *KNOWN[self as usize].get_or_init(|| {
+            let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+                .args(["build", self.name()])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            let missing = !output.status.success() && said.contains("has C sources");
+            if missing {
+                let _ = writeln!(std::io::stderr(), "SKIPPED, tests of {}: {said}", self.name());
+            }
+            !missing
+        })
     }
 
     /// What the tool leaves of the canister. Once a process: the tests run side by side.
     pub fn built(self) -> &'static BuiltFiles {
-        static BUILT: [OnceLock<BuiltFiles>; Which::ALL.len()] =
-            [const { OnceLock::new() }; Which::ALL.len()];
+        static BUILT: [OnceLock<BuiltFiles>; Which::NUMBER] =
+            [const { OnceLock::new() }; Which::NUMBER];
         BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
     }
 
     /// As it is deployed.
     pub fn module(self) -> &'static Module {
-        static MODULES: [OnceLock<Module>; Which::ALL.len()] =
-            [const { OnceLock::new() }; Which::ALL.len()];
+        static MODULES: [OnceLock<Module>; Which::NUMBER] =
+            [const { OnceLock::new() }; Which::NUMBER];
         MODULES[self as usize].get_or_init(|| {
             let wasm = std::fs::read(root().join(&self.built().deployable.path)).unwrap();
             replica().compile(&wasm).unwrap()

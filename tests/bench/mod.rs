@@ -7,6 +7,7 @@ mod cold;
 mod contents;
 mod cuckoo;
 mod db_bench;
+mod doltlite;
 mod floors;
 mod jobs;
 mod leveldb;

@@ -1,11 +1,38 @@
 //! A function of POSIX that the file system lacks; `include/canister.h` has the engine call it.
+//!
+//! `VACUUM` writes the database into another file, which `rename` then puts into the place of the one
+//! that is still open. `stable-fs` takes an open file's last name from nobody. So it gets a
+//! second name first, under which it is removed once it is closed:
+//!
+//! ```text
+//!   DB/main.db  ──link──→  DB/replaced
+//!   DB/main.db-gc-tmp  ──rename──→  DB/main.db
+//! ```
+//!
+//! What is between these steps nobody sees: a message is done as a whole or not at all.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::fs;
+use std::{fs, io};
 
-/// `rename`, which puts the file in the place of another: `stable-fs` refuses where there is
-/// one. Nobody sees the moment in which there is none, since a message is done as a whole or not
-/// at all.
+const REPLACED: &str = "DB/replaced";
+
+/// Removes the file that was replaced, where one was, and is closed.
+pub fn remove_replaced() -> io::Result<()> {
+    match fs::remove_file(REPLACED) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn rename(from: &str, to: &str) -> io::Result<()> {
+    remove_replaced()?;
+    if fs::metadata(to).is_ok() {
+        fs::hard_link(to, REPLACED)?;
+    }
+    fs::rename(from, to)
+}
+
+/// `rename` of POSIX, without `errno`.
 ///
 /// # Safety
 ///
@@ -14,11 +41,8 @@ use std::fs;
 unsafe extern "C" fn stablebench_rename(from: *const c_char, to: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     let path = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str();
-    let (Ok(from), Ok(to)) = (path(from), path(to)) else {
-        return -1;
-    };
-    if fs::metadata(to).is_ok() && fs::remove_file(to).is_err() {
-        return -1;
+    match (path(from), path(to)) {
+        (Ok(from), Ok(to)) if rename(from, to).is_ok() => 0,
+        _ => -1,
     }
-    if fs::rename(from, to).is_ok() { 0 } else { -1 }
 }

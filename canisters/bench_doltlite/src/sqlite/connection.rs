@@ -5,7 +5,7 @@
 //! are not issued, and other values of them refused.
 
 use super::statements::{CACHED, Prepared};
-use crate::manager;
+use crate::{manager, shim};
 use doltlite as _;
 use ic_rusqlite::ffi;
 use libz_sys as _;
@@ -52,13 +52,13 @@ impl Connection {
 }
 
 fn open(storage: Storage, pragmas: &Pragmas) -> Result<ic_rusqlite::Connection> {
+    // The C library looks once where files can be: whichever database comes first.
+    manager::mount();
     let connection = match storage {
         Storage::Heap => ic_rusqlite::Connection::open_in_memory(),
         Storage::Stable => {
-            manager::mount();
             for folder in ["tmp", FOLDER] {
-                std::fs::create_dir_all(folder)
-                    .map_err(|error| Error::Sqlite { message: format!("{folder}: {error}") })?;
+                std::fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
             }
             ic_rusqlite::Connection::open(FILE)
         }
@@ -124,6 +124,11 @@ impl Sql for Connection {
         sql::transaction(self, work)
     }
 
+    fn vacuum(&mut self) -> Result<()> {
+        self.batch("VACUUM")?;
+        shim::remove_replaced().map_err(|error| file_error("what was replaced", &error))
+    }
+
     fn resize(&mut self) -> Result<()> {
         // See `fixes`.
         Ok(())
@@ -150,6 +155,10 @@ impl Sql for Connection {
             unsafe { library::cache_bytes(ffi::sqlite3_db_status, connection.handle()) }
         })
     }
+}
+
+fn file_error(what: &str, error: &std::io::Error) -> Error {
+    Error::Sqlite { message: format!("{what}: {error}") }
 }
 
 /// DoltLite's error in the protocol's words.
