@@ -129,7 +129,11 @@ fn follow(steps: Vec<Step>) {
 
 #[test]
 fn a_store_is_what_the_model_has_whatever_is_done() {
-    runner(60).run(&steps(), |steps| Ok(follow(steps))).unwrap();
+    let outcome = runner(60).run(&steps(), |steps| {
+        follow(steps);
+        Ok(())
+    });
+    outcome.unwrap();
 }
 
 /// What `DB::get` gets wrong: see `store`.
