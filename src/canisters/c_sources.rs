@@ -10,12 +10,14 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::build::own_paths;
+use super::hash;
 
 /// One version, so that everybody gets the same module.
 const COMPILER: &str = "clang-19";
@@ -27,7 +29,7 @@ const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-was
 ///
 /// # Errors
 ///
-/// Where the compiler or the headers are missing: says what to install.
+/// Where the compiler or the headers are missing, and says what to install.
 pub fn environment(canister: &str, target: &str, header: &Path) -> Result<Vec<(String, OsString)>> {
     let name = |tool: &str| format!("{tool}_{}", target.replace('-', "_"));
     let chosen = |tool: &str| env::var_os(name(tool));
@@ -60,6 +62,9 @@ pub fn environment(canister: &str, target: &str, header: &Path) -> Result<Vec<(S
         add(" -isystem ", Path::new(headers));
     }
     add(" -include ", header);
+    // Cargo does not know of the header, but compiles anew where flags changed.
+    let text = fs::read(header).with_context(|| format!("cannot read {}", header.display()))?;
+    add(" -DCANISTER_HEADER=", Path::new(&format!("0x{}", &hash(&text)[..8])));
     for (from, to) in own_paths() {
         let mut map = from.into_os_string();
         map.push("=");

@@ -51,6 +51,8 @@ pub enum StoreArg {
     Sqlite,
     /// The same through ic-sqlite-vfs.
     SqliteVfs,
+    /// The same in DoltLite, which needs a C compiler.
+    Doltlite,
     /// The floor: an array whose places follow from the keys.
     Array,
 }

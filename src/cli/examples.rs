@@ -61,7 +61,9 @@ Examples:
   What WAL costs against PERSIST, with a ceiling as a gate (exit code 1):
     stablebench run sysbench --base sqlite/persist --other sqlite/wal --max-ratio 6
   Two other sides at once:
-    stablebench run sysbench --other sqlite/delete --other sqlite-vfs";
+    stablebench run sysbench --other sqlite/delete --other sqlite-vfs
+  SQLite against DoltLite, as published, with the published ceilings as a gate:
+    stablebench run sysbench --other doltlite --max-ratio 6 --max-average 5";
 
 /// Of `run cuckoo`.
 pub const CUCKOO: &str = "\

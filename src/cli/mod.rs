@@ -188,7 +188,7 @@ pub enum Suite {
     /// Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler.
     #[command(after_help = examples::HISTORY)]
     History(Box<HistoryArgs>),
-    /// Every suite with its defaults, each into a file of its own.
+    /// Every suite but history with its defaults, each into a file of its own.
     #[command(after_help = examples::ALL)]
     All(Box<AllArgs>),
 }

@@ -8,7 +8,7 @@ use crate::suites::users::Setting;
 
 #[derive(Clone, Debug, Args)]
 pub struct SysbenchArgs {
-    /// The side that the others are compared with: sqlite/JOURNAL_MODE or sqlite-vfs, after
+    /// The side that the others are compared with: sqlite/JOURNAL_MODE, sqlite-vfs or doltlite, after
     /// which may stand ,page_size=… ,cache_size=… ,synchronous=… ,locking_mode=…
     #[arg(long, value_name = "SIDE", default_value = "sqlite/persist")]
     pub base: Setting,

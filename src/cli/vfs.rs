@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::RunArgs;
+use crate::suites::users::Setting;
 
 #[derive(Clone, Debug, Args)]
 pub struct VfsArgs {
@@ -18,6 +19,10 @@ pub struct VfsArgs {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100, 1_000, 10_000],
           value_parser = clap::value_parser!(u64).range(1..))]
     pub sizes: Vec<u64>,
+    /// One more column, as sqlite/persist or doltlite; several where it is typed several times.
+    /// It has the transactions of all others.
+    #[arg(long, value_name = "SETTING")]
+    pub other: Vec<Setting>,
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -19,4 +19,5 @@
 #undef SQLITE_ENABLE_DBSTAT_VTAB
 
 /* As POSIX has it; see src/shim.rs. */
+#define fsync stablebench_fsync
 #define rename stablebench_rename

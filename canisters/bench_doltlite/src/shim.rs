@@ -1,4 +1,4 @@
-//! A function of POSIX that the file system lacks; `include/canister.h` has the engine call it.
+//! Functions of POSIX as the engine expects them; `include/canister.h` has it call these.
 //!
 //! `VACUUM` writes the database into another file, which `rename` then puts into the place of the one
 //! that is still open. `stable-fs` takes an open file's last name from nobody. So it gets a
@@ -9,10 +9,14 @@
 //!   DB/main.db-gc-tmp  ──rename──→  DB/main.db
 //! ```
 //!
-//! What is between these steps nobody sees: a message is done as a whole or not at all.
+//! What is between these steps nobody sees: a message is done as a whole or not at all. Then it
+//! syncs the folder, and `stable-fs` knows of files only.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::{fs, io};
+use std::fs::{self, File};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
 
 const REPLACED: &str = "DB/replaced";
 
@@ -45,4 +49,15 @@ unsafe extern "C" fn stablebench_rename(from: *const c_char, to: *const c_char) 
         (Ok(from), Ok(to)) if rename(from, to).is_ok() => 0,
         _ => -1,
     }
+}
+
+/// `fsync`, which has nothing to do for a folder.
+#[unsafe(no_mangle)]
+extern "C" fn stablebench_fsync(descriptor: c_int) -> c_int {
+    unsafe extern "C" {
+        safe fn fsync(descriptor: c_int) -> c_int;
+    }
+    // SAFETY: the engine has it open, and it is not closed here.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) { 0 } else { fsync(descriptor) }
 }

@@ -186,7 +186,11 @@ fn notes(results: &Results, style: Style) -> Result<String> {
         writeln!(text, "{}", style.sentence(&counted))?;
     }
     let exclusive = |results: &Results| {
-        results.stores.iter().any(|store| {
+        let of_rusqlite = |key: &str| {
+            let column = results.columns.iter().find(|column| column.key == key);
+            column.is_none_or(|column| column.canister == "bench")
+        };
+        results.stores.iter().filter(|store| of_rusqlite(&store.column)).any(|store| {
             let sqlite = store.outcome.measured().and_then(|held| held.sqlite.as_ref());
             sqlite.is_some_and(|sqlite| {
                 sqlite.locking_mode == stablebench_protocol::LockingMode::Exclusive

@@ -177,19 +177,31 @@ fn averages(sides: &Sides<'_>, published: &Published) -> Grid {
         header,
         rows,
         notes: vec![format!(
-            "Published: {}, {} rows: {} / {}, wall time, median of {} runs. Those are other sides \
-             than ours and another unit; what can be compared is the layout, and which section is \
-             the dearest. Published ceilings: {} for a workload, {} for an average.",
+            "Published: {}, {} rows: {} / {}, wall time, median of {} runs. {} Published ceilings: {} \
+             for a workload, {} for an average.",
             published.source,
             Grouped(published.rows),
             published.other,
             published.base,
             published.runs,
+            if are_published(sides) {
+                "The unit is another: those are times on a disk, these are instructions on stable \
+                 memory."
+            } else {
+                "Those are other sides than ours and another unit; what can be compared is the \
+                 layout, and which section is the dearest."
+            },
             published.ceilings.ratio,
             published.ceilings.average,
         )],
         lines: false,
     }
+}
+
+/// Whether the sides are the published ones: SQLite, and DoltLite against it.
+fn are_published(sides: &Sides<'_>) -> bool {
+    let is = |key: &str, engine: &str| key.split(['/', ',']).next() == Some(engine);
+    is(sides.base, "sqlite") && sides.others.iter().any(|other| is(other.key, "doltlite"))
 }
 
 /// What stable memory costs each side: against the same workload in memory.

@@ -182,7 +182,7 @@ fn point_store(store: StoreArg) -> PointStore {
         StoreArg::Murmur => PointStore::Cuckoo(CuckooHash::Murmur),
         StoreArg::Identity => PointStore::Cuckoo(CuckooHash::Identity),
         StoreArg::Btree => PointStore::Btree,
-        StoreArg::Sqlite | StoreArg::SqliteVfs => PointStore::Sqlite,
+        StoreArg::Sqlite | StoreArg::SqliteVfs | StoreArg::Doltlite => PointStore::Sqlite,
         StoreArg::Array => PointStore::Array,
     }
 }
@@ -200,6 +200,7 @@ fn column(store: StoreArg) -> Column {
         StoreArg::Btree => Setting::of(Engine::Btree).column(),
         StoreArg::Sqlite => Setting::sqlite(JournalMode::Persist).column(),
         StoreArg::SqliteVfs => Setting::through(Library::IcSqliteVfs).column(),
+        StoreArg::Doltlite => Setting::through(Library::DoltLite).column(),
         StoreArg::Array => Setting::of(Engine::Array).column(),
     }
 }

@@ -50,7 +50,7 @@ pub fn plan(args: &SysbenchArgs) -> Result<Plan> {
     for (place, (option, side)) in sides.iter().enumerate() {
         if side.engine != Engine::Sqlite {
             bail!(
-                "{option} {}: it has no SQL; a side is sqlite/JOURNAL_MODE or sqlite-vfs",
+                "{option} {}: it has no SQL; a side is sqlite/JOURNAL_MODE, sqlite-vfs or doltlite",
                 side.key()
             );
         }

@@ -72,7 +72,7 @@ pub fn published_columns() -> [Setting; 2] {
 ///
 /// # Errors
 ///
-/// Where more rows would be read than there are.
+/// Where more rows would be read than there are, or a column has no SQL.
 pub fn plan(args: &VfsArgs) -> Result<Plan> {
     if let Some(size) = args.sizes.iter().find(|size| **size > args.rows) {
         ensure!(
@@ -85,6 +85,16 @@ pub fn plan(args: &VfsArgs) -> Result<Plan> {
     let columns = [equal_columns(16_384), equal_columns(4_096)];
     let mut settings = columns.concat();
     settings.push(Setting::of(Engine::Sqlite));
+    for other in &args.other {
+        ensure!(
+            other.engine == Engine::Sqlite,
+            "--other {}: it has no SQL; a setting is sqlite/JOURNAL_MODE, sqlite-vfs or doltlite",
+            other.key()
+        );
+        if settings.iter().all(|setting| setting.key() != other.key()) {
+            settings.push(*other);
+        }
+    }
     let mut lanes: Vec<Lane> = Vec::new();
     for setting in settings {
         lanes.extend(of_column(&setting, args));
@@ -292,6 +302,9 @@ fn command(args: &VfsArgs) -> String {
     command.values("--sections", args.sections.iter().map(typed));
     command.value("--rows", args.rows);
     command.values("--sizes", &args.sizes);
+    for other in &args.other {
+        command.value("--other", other.key());
+    }
     command.run(&args.run)
 }
 
@@ -311,7 +324,7 @@ mod tests {
     #[test]
     fn the_command_repeats_the_run() {
         for typed in
-            ["", "--sections reads --rows 50 --sizes 1,50 --seed 7", "--sections published"]
+            ["", "--other doltlite --sections reads --rows 50 --sizes 1,50", "--sections published"]
         {
             let first = plan(&args(&format!("stablebench run vfs {typed}"))).unwrap();
             let again = plan(&args(&first.outline.command)).unwrap();
