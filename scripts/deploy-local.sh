@@ -10,7 +10,7 @@ usage() {
 Deploys a canister to the local network, which is started where it does not run.
 It goes on running afterwards. The canister's id is printed.
 
-usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs]
+usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs|bench_leveldb|bench_doltlite]
 
   --with icp|dfx   the program that deploys; otherwise the one that is installed, icp first
   -h, --help       this
@@ -24,7 +24,7 @@ while (($#)); do
     case $1 in
         -h | --help) usage; exit ;;
         --with) with=$(value_of "$@"); shift ;;
-        bench | bench_vfs) canister=$1 ;;
+        bench | bench_vfs | bench_leveldb | bench_doltlite) canister=$1 ;;
         *) wrong_use "$1 is not known" ;;
     esac
     shift

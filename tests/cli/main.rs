@@ -59,6 +59,7 @@ fn stderr(output: &Output) -> String {
 mod cache;
 mod cuckoo;
 mod db_bench;
+mod doltlite;
 mod keys;
 mod network;
 mod profile;

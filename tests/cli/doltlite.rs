@@ -1,0 +1,128 @@
+//! DoltLite in the suites: its canister needs a C compiler. Where there is none, the tests that need
+//! it say so, and pass.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use super::{command, stablebench, stderr, stdout};
+
+/// Runs the tool; nothing where the canister cannot be built.
+fn run(args: &[&str], directory: &Path) -> Option<Output> {
+    let output = stablebench(&[&["run"], args, &["--no-wall-time"]].concat(), directory);
+    if !output.status.success() && stderr(&output).contains("has C sources") {
+        let _ = writeln!(std::io::stderr(), "SKIPPED, {}: {}", args.join(" "), stderr(&output));
+        return None;
+    }
+    Some(output)
+}
+
+fn results(args: &[&str], directory: &Path) -> Option<Value> {
+    let output = run(&[args, &["--format=json"]].concat(), directory)?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    Some(serde_json::from_str(&stdout(&output)).unwrap())
+}
+
+fn outcomes<'a>(results: &'a Value, column: &str) -> Vec<&'a Value> {
+    let cases = results["cases"].as_array().unwrap().iter();
+    cases.filter(|case| case["column"] == column).map(|case| &case["outcome"]).collect()
+}
+
+#[test]
+fn what_is_missing_to_build_it_is_said_and_how_to_get_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = command(&["build", "bench_doltlite"], directory.path())
+        .env("CC_wasm32_wasip1", "/nowhere/clang")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    for part in
+        ["bench_doltlite has C sources", "/nowhere/clang", "apt-get install clang-19 wasi-libc"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(stdout(&output).is_empty());
+}
+
+#[test]
+fn history_is_measured_and_followed_by_the_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["history", "--rows=300", "--changes=1,7,300"];
+    let Some(first) = results(&args, directory.path()) else { return };
+    assert_eq!(first, results(&args, directory.path()).unwrap(), "two runs differ");
+    let outcomes = outcomes(&first, "doltlite");
+    // Changes, commits, two diffs, checkouts and two merges of each; and a branch.
+    assert_eq!(outcomes.len(), 7 * 3 + 1);
+    assert!(outcomes.iter().all(|outcome| outcome["measured"]["instructions"].is_u64()));
+    let output = run(&["history", "--rows=2", "--changes=3"], directory.path()).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("3 rows cannot be changed of 2"), "{}", stderr(&output));
+}
+
+#[test]
+fn sysbench_has_its_multipliers_beside_the_published_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["sysbench", "--other=doltlite", "--rows=50", "--keys=composite,text"];
+    let Some(output) = run(&[&args[..], &["--max-ratio=1.01"]].concat(), directory.path()) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1), "a ceiling is exceeded: {}", stderr(&output));
+    let printed = stdout(&output);
+    for part in ["multiplier", "published", "1.310×", "instructions on stable memory"] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    assert!(!printed.contains("Those are other sides"));
+    let text = std::fs::read_to_string(directory.path().join("sysbench.json")).unwrap();
+    let results: Value = serde_json::from_str(&text).unwrap();
+    let outcomes = outcomes(&results, "doltlite");
+    assert_eq!(outcomes.len(), 23 * 3 * 2);
+    assert!(outcomes.iter().all(|outcome| outcome["measured"].is_object()), "{outcomes:?}");
+}
+
+#[test]
+fn it_is_a_column_of_all_suites_with_sql() {
+    let directory = tempfile::tempdir().unwrap();
+    for (column, args) in [
+        (
+            "doltlite",
+            &[
+                "users",
+                "--engines=doltlite,btree",
+                "--rows=300",
+                "--batches=1,10",
+                "--sections=insert,work,transactions",
+                "--operations=20",
+                "--transaction-rows=20",
+                "--transactions=1,20",
+            ][..],
+        ),
+        ("doltlite/with-rowid", &["db-bench", "--engines=doltlite", "--num=300"]),
+        ("doltlite/without-rowid", &["db-bench", "--engines=doltlite", "--num=300"]),
+        (
+            "doltlite ULID",
+            &["keys", "--engines=doltlite", "--keys=ulid", "--rows=200", "--watches=20"],
+        ),
+        ("doltlite", &["cuckoo", "--stores=doltlite", "--num=128", "--lookups=50"]),
+        (
+            "doltlite",
+            &[
+                "vfs",
+                "--other=doltlite",
+                "--rows=100",
+                "--sizes=1,100",
+                "--sections=transactions,reads",
+            ],
+        ),
+    ] {
+        let Some(results) = results(args, directory.path()) else { return };
+        let outcomes = outcomes(&results, column);
+        assert!(!outcomes.is_empty(), "{args:?}");
+        for outcome in outcomes {
+            let refused = &outcome["not_applicable"]["reason"];
+            assert!(outcome["measured"].is_object() || refused.is_string(), "{args:?}: {outcome}");
+        }
+    }
+}
