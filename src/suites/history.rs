@@ -20,7 +20,6 @@ use crate::report::number::Grouped;
 pub const NAME: &str = "history";
 
 /// Sections in results.
-pub const CHANGE: &str = "change";
 pub const COMMIT: &str = "commit";
 pub const DIFF: &str = "diff";
 pub const BRANCH: &str = "branch";
@@ -31,7 +30,6 @@ const ADDED: u64 = 50_000;
 /// What a section is about, from its name in results.
 pub fn describe(section: &str) -> Option<String> {
     let what = match section {
-        CHANGE => "Rows changed by one statement, not committed yet",
         COMMIT => "dolt_commit, by the rows changed since the last",
         DIFF => "The rows that differ, read before and after",
         BRANCH => "dolt_branch, dolt_checkout and dolt_merge",
@@ -46,14 +44,13 @@ pub fn describe(section: &str) -> Option<String> {
 ///
 /// Where more rows would be changed than there are.
 pub fn plan(args: &HistoryArgs) -> Result<Plan> {
-    if let Some(changed) = args.changes.iter().find(|changed| **changed > args.rows) {
-        ensure!(
-            false,
-            "{} rows cannot be changed of {}; choose other --changes or more --rows",
-            Grouped(*changed),
-            Grouped(args.rows)
-        );
-    }
+    let most = args.changes.iter().copied().max().unwrap_or(0);
+    ensure!(
+        most <= args.rows,
+        "{} rows cannot be changed of {}; choose other --changes or more --rows",
+        Grouped(most),
+        Grouped(args.rows)
+    );
     Ok(Plan::new(Outline::new(NAME, command(args), &args.run), vec![lane(args)]))
 }
 
@@ -87,9 +84,6 @@ fn lane(args: &HistoryArgs) -> Lane {
         });
     };
     for &changed in &changes {
-        case(CHANGE, rows_of(changed), HistoryTask::Change(changed), None);
-    }
-    for &changed in &changes {
         case(COMMIT, rows_of(changed), HistoryTask::Commit, Some(HistoryTask::Change(changed)));
     }
     for &changed in &changes {
@@ -109,7 +103,8 @@ fn lane(args: &HistoryArgs) -> Lane {
         let name = format!("merge {}, nothing new here", rows_of(changed));
         case(BRANCH, name, HistoryTask::Merge, Some(HistoryTask::Diverge(changed)));
     }
-    for &changed in &changes {
+    // Where all are changed there, the row that is changed here is a conflict.
+    for &changed in changes.iter().filter(|changed| **changed < rows) {
         let name = format!("merge {}, one row new here", rows_of(changed));
         case(BRANCH, name, HistoryTask::Merge, Some(HistoryTask::Part(changed)));
     }

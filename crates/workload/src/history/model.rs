@@ -133,3 +133,67 @@ impl Tables for HistoryModel {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::VALUE_BYTES;
+    use super::*;
+
+    fn done(model: &mut HistoryModel, task: HistoryTask) -> Expected {
+        let count = if task == HistoryTask::Insert { 100 } else { 1 };
+        let job = Job::History(History { rows: 100, task });
+        model.perform(&Part { job, seed: 1, from: 0, count, each: false })
+    }
+
+    fn filled() -> HistoryModel {
+        let mut model = HistoryModel::default();
+        for task in [HistoryTask::Create, HistoryTask::Insert, HistoryTask::Commit] {
+            done(&mut model, task);
+        }
+        model
+    }
+
+    #[test]
+    fn values_have_their_length_and_tell_their_row() {
+        for (version, begins) in [
+            (Version::Inserted, "row-00000042-."),
+            (Version::Changed, "changed-00000042-."),
+            (Version::ChangedHere, "here-00000042-."),
+        ] {
+            let value = version.value(42);
+            assert!(value.starts_with(begins) && value.len() == VALUE_BYTES, "{value}");
+        }
+    }
+
+    #[test]
+    fn as_many_rows_are_changed_as_asked_for_and_differ_until_they_are_committed() {
+        for changed in [1, 7, 10, 99, 100] {
+            let mut model = filled();
+            assert_eq!(done(&mut model, HistoryTask::Change(changed)).rows, changed);
+            assert_eq!(done(&mut model, HistoryTask::Diff).rows, changed);
+            done(&mut model, HistoryTask::Commit);
+            assert_eq!(done(&mut model, HistoryTask::Diff).rows, 0);
+        }
+    }
+
+    #[test]
+    fn a_branch_is_left_as_it_is_and_merged_as_a_whole() {
+        let mut model = filled();
+        let before = model.content();
+        done(&mut model, HistoryTask::Diverge(10));
+        assert_eq!(model.content(), before);
+        assert_eq!(done(&mut model, HistoryTask::DiffBranch).rows, 10);
+        let mut there = model.clone();
+        done(&mut there, HistoryTask::Checkout);
+        let mut merged = model.clone();
+        done(&mut merged, HistoryTask::Merge);
+        assert_eq!(there.content(), merged.content());
+
+        let mut parted = filled();
+        done(&mut parted, HistoryTask::Part(10));
+        assert_eq!(done(&mut parted, HistoryTask::DiffBranch).rows, 11, "one here, ten there");
+        done(&mut parted, HistoryTask::Merge);
+        assert_ne!(parted.content(), merged.content());
+        assert_eq!(done(&mut parted, HistoryTask::DiffBranch).rows, 1);
+    }
+}
