@@ -61,11 +61,12 @@ pub fn heading(key: &str) -> String {
     match key.split_once('/') {
         Some(("sqlite", setting)) => set("SQLite", setting),
         Some((name @ "sqlite-vfs", setting)) => set(name, setting),
-        Some(("doltlite", setting)) => set("DoltLite", setting),
         Some(("leveldb", setting)) => format!("LevelDB {}", setting.replace(',', " ")),
+        Some(("doltlite", setting)) => set("DoltLite", setting),
         Some(("cuckoo", hash)) => format!("cuckoo {hash}"),
         _ => match key {
             "btree" => "StableBTreeMap".to_owned(),
+            "doltlite" => "DoltLite".to_owned(),
             "append" => "floor: append".to_owned(),
             "array" => "floor: array".to_owned(),
             // `sqlite-vfs,page_size=4096`
@@ -82,34 +83,48 @@ pub fn is_floor(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::CanisterInfo;
     use crate::suites::SUITES;
 
     fn committed(name: &str) -> String {
         std::fs::read_to_string(crate::canisters::root().join(name)).unwrap()
     }
 
+    /// Runs that are shown: of each suite, and of two engines beside the others.
+    fn shown() -> impl Iterator<Item = &'static str> {
+        SUITES.iter().map(|(suite, _)| *suite).chain(["leveldb", "doltlite"])
+    }
+
     /// What is shown are the committed runs, as this build prints them.
     #[test]
     fn the_committed_results_are_shown_as_this_build_prints_them() {
-        for (suite, _) in SUITES {
-            let saved = committed(&format!("results/{suite}.json"));
+        for run in shown() {
+            let saved = committed(&format!("results/{run}.json"));
             let results = Results::parse(&saved).unwrap();
-            assert!(results.to_json().unwrap() == saved, "nothing of {suite} is lost in reading");
+            assert!(results.to_json().unwrap() == saved, "nothing of {run} is lost in reading");
             let all = render(&results, Format::Markdown, Terminal::default()).unwrap();
-            let shown = committed(&format!("results/{suite}.md"));
-            assert!(shown == all, "renew it: scripts/renew-results {suite}");
+            let shown = committed(&format!("results/{run}.md"));
+            assert!(shown == all, "renew it: scripts/renew-results {run}");
         }
     }
 
-    /// All were measured by the same canisters.
+    /// All that is of one canister was measured with one module.
     #[test]
     fn the_committed_results_are_of_the_same_modules() {
-        let canisters = |suite: &str| {
-            let saved = committed(&format!("results/{suite}.json"));
+        let canisters = |run: &str| {
+            let saved = committed(&format!("results/{run}.json"));
             Results::parse(&saved).unwrap().canisters
         };
-        let mut all = SUITES.iter().map(|(suite, _)| *suite);
-        assert!(all.all(|suite| canisters(suite) == canisters("users")));
+        let mut known: Vec<CanisterInfo> = Vec::new();
+        for (run, canister) in
+            shown().flat_map(|run| canisters(run).into_iter().map(move |of| (run, of)))
+        {
+            match known.iter().find(|other| other.name == canister.name) {
+                Some(other) => assert_eq!(*other, canister, "{run}"),
+                None => known.push(canister),
+            }
+        }
+        assert_eq!(known.len(), crate::canisters::SOURCES.len());
         // A server is not always at hand: these two are a pair of their own.
         assert_eq!(canisters("users-pocket-ic"), canisters("users-embedded"));
         // It has no column of the other.
