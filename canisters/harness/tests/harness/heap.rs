@@ -66,8 +66,8 @@ impl Canister for HeapCanister {
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
         match engine {
             Engine::Btree => Ok(&mut self.map),
-            _ => Err(Error::EngineUnavailable { engine }),
             Engine::Append | Engine::Array => self.floor.engine(engine),
+            _ => Err(Error::EngineUnavailable { engine }),
         }
     }
 
