@@ -35,6 +35,9 @@ impl Which {
     /// Those that can be built everywhere.
     pub const ALL: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
 
+    /// Those with SQLite itself.
+    pub const SQLITE: [Self; 2] = [Self::Bench, Self::Vfs];
+
     /// All of them.
     pub const WITH_C: [Self; 4] = [Self::Bench, Self::Vfs, Self::Leveldb, Self::Doltlite];
 

@@ -282,7 +282,7 @@ fn job(transaction: VfsTransaction, task: VfsTask) -> Job {
 #[test]
 fn phases_are_the_whole() {
     const ALL: VfsTransaction = VfsTransaction::Message;
-    for which in Which::ALL {
+    for which in Which::SQLITE {
         let mut filled = Bench::of(which);
         for (task, rows) in [(VfsTask::Create, 1), (VfsTask::Work(VfsWork::Insert(0)), 500)] {
             filled.update::<Performed>("perform", (part(job(ALL, task), rows),)).unwrap();
@@ -321,7 +321,7 @@ fn phases_are_the_whole() {
 fn phases_are_told_of_this_suite_alone() {
     let ready = DbBenchTask::Ready { fresh: true, sync: false };
     let other = Job::DbBench(DbBench { engine: Engine::Sqlite, rowids: false, task: ready });
-    for which in Which::ALL {
+    for which in Which::SQLITE {
         for job in [other.clone(), job(VfsTransaction::Message, VfsTask::Close)] {
             let told: Result<Vec<PhaseCost>> = Bench::of(which).update("phases", (part(job, 1),));
             assert!(matches!(told, Err(Error::Unsupported { .. })), "{told:?}");
