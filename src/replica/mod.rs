@@ -4,6 +4,7 @@
 //!   Replica ── install ──→ Canister ── fork ──→ Messages
 //! ```
 
+mod arguments;
 pub mod embedded;
 pub mod lockstep;
 pub mod network;
@@ -15,8 +16,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
+use candid::CandidType;
 use candid::utils::ArgumentEncoder;
-use candid::{CandidType, encode_args};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use stablebench_replica::Difference;
@@ -228,7 +229,7 @@ pub fn update<T>(
 where
     T: CandidType + DeserializeOwned,
 {
-    let answer = canister.update(method, &encode_args(arguments)?)?;
+    let answer = canister.update(method, &arguments::encode(method, arguments)?)?;
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
@@ -243,7 +244,7 @@ where
     T: CandidType + DeserializeOwned,
 {
     let id = Some(canister.call_id());
-    let answer = canister.measure(method, &encode_args((argument, id))?)?;
+    let answer = canister.measure(method, &arguments::encode(method, (argument, id))?)?;
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
@@ -268,7 +269,7 @@ pub fn query_all<T>(
 where
     T: CandidType + DeserializeOwned,
 {
-    decode(method, canister.query_all(method, &encode_args(arguments)?)?.outcome)
+    decode(method, canister.query_all(method, &arguments::encode(method, arguments)?)?.outcome)
 }
 
 /// Asks a query and tells what it cost.
@@ -280,7 +281,7 @@ pub fn query_cost<T>(
 where
     T: CandidType + DeserializeOwned,
 {
-    let answer = canister.query(method, &encode_args(arguments)?)?;
+    let answer = canister.query(method, &arguments::encode(method, arguments)?)?;
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 

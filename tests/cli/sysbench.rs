@@ -113,7 +113,7 @@ fn sides_that_are_none_are_told_in_one_message() {
     let directory = tempfile::tempdir().unwrap();
     for (option, told) in [
         ("--base=sqlite/none", "none is no journal mode; there are: delete, truncate"),
-        ("--other=doltlite", "no setting is called so"),
+        ("--other=dolt", "no setting is called so"),
         ("--base=btree", "--base btree: it has no SQL"),
         ("--other=sqlite/persist", "two sides are sqlite/persist"),
         ("--max-ratio=0", "a ceiling is a ratio"),
