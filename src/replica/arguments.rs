@@ -20,6 +20,7 @@ pub fn encode(method: &str, arguments: impl ArgumentEncoder) -> Result<Vec<u8>> 
         "perform" | "phases" => first::<Part>(&bytes),
         "inspect" => first::<Job>(&bytes),
         "reset" => first::<Engine>(&bytes),
+        "add_users" => candid::decode_args::<(Engine, u64, u64, u64)>(&bytes).and_then(encode_args),
         "content" => part_of::<Job>(&bytes),
         "digest" => part_of::<Engine>(&bytes),
         _ => return Ok(bytes),
