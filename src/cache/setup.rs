@@ -12,6 +12,7 @@ use crate::suites::users::StorePlan;
 /// The sources that decide which messages populate a canister, and what is found of it:
 /// a number that must be raised with them would be forgotten.
 const SOURCES: &[&str] = &[
+    include_str!("../replica/arguments.rs"),
     include_str!("../runner/content.rs"),
     include_str!("../runner/earlier.rs"),
     include_str!("../runner/job.rs"),
