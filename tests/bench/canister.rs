@@ -14,6 +14,10 @@ use stablebench_protocol::{
 };
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 
+/// As the tool encodes arguments.
+#[path = "../../src/replica/arguments.rs"]
+mod arguments;
+
 pub const CONTROLLER: Principal = Principal::anonymous();
 
 /// The repository.
@@ -228,7 +232,7 @@ impl Bench {
     where
         T: CandidType + DeserializeOwned,
     {
-        let arguments = encode_args(arguments).unwrap();
+        let arguments = arguments::encode(method, arguments).unwrap();
         let execution = self.0.update(caller, method, &arguments).unwrap();
         (answer(method, &execution), execution)
     }

@@ -44,9 +44,8 @@ fn the_size_of_transactions_changes_the_cost_and_not_the_content() {
                 assert_eq!(pair[0].1, pair[1].1, "{case}");
             }
             let [all, also_all, seven, two, one] = costs.map(|(.., cost)| cost);
-            // The number is read from another place, and what is free on the heap is elsewhere.
-            let apart = all.abs_diff(also_all);
-            assert!(apart < all / 10_000, "{mode:?} {operation:?}: {all}, {also_all}");
+            // The number is read from another place.
+            assert!(all.abs_diff(also_all) < 100, "{mode:?} {operation:?}: {all}, {also_all}");
             assert!(all < seven && seven < two && two < one, "{mode:?} {operation:?}");
         }
     }
