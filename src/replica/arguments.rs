@@ -60,8 +60,8 @@ mod tests {
             transaction: Some(3),
             each: true,
         };
-        let known = before::Work {
-            engine: before::Engine::Sqlite,
+        let known = Work {
+            engine: Engine::Sqlite,
             operation: before::Operation::Insert(before::Selection::List(vec![5, 7])),
             transaction: Some(3),
             each: true,
@@ -79,7 +79,7 @@ mod tests {
 
         let nothing: Option<now::DigestPart> = None;
         let digest = encode("digest", (now::Engine::Btree, nothing, 8_u64)).unwrap();
-        let part: Option<before::DigestPart> = None;
-        assert_eq!(digest, encode_args((before::Engine::Btree, part, 8_u64)).unwrap());
+        let part: Option<DigestPart> = None;
+        assert_eq!(digest, encode_args((Engine::Btree, part, 8_u64)).unwrap());
     }
 }
