@@ -256,7 +256,7 @@ fn ceiling(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// `bench`, `bench_vfs` or `bench_leveldb`, or the path of a wasm file.
+    /// `bench`, `bench_vfs`, `bench_leveldb` or `bench_doltlite`, or the path of a wasm file.
     pub canister: String,
     /// The method.
     pub method: String,

@@ -27,7 +27,8 @@ pub struct ProfileArgs {
     /// Profile whole messages, with heap pages, instead of what they measure.
     #[arg(long, conflicts_with = "wasm")]
     pub whole_message: bool,
-    /// Instead of a case, profile a call of this canister: a wasm file, or bench, bench_vfs or bench_leveldb.
+    /// Instead of a case, profile a call of this canister: a wasm file, or bench, bench_vfs,
+    /// bench_leveldb or bench_doltlite.
     #[arg(long, value_name = "FILE", requires = "call", conflicts_with_all = ["case", "diff"])]
     pub wasm: Option<PathBuf>,
     /// The method that is called, and its arguments as Candid text [default: ()].

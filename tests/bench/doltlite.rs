@@ -53,6 +53,22 @@ fn it_is_doltlite_and_has_no_other_engine() {
     assert_eq!(bench.describe().stable_pages, 0, "nobody has used stable memory");
 }
 
+/// They are left out of the names of settings, and told in the methodology.
+#[test]
+fn what_it_runs_with_where_nothing_is_asked_for() {
+    let Some(mut bench) = doltlite() else { return };
+    let settings = configure(&mut bench, SqliteConfig::default()).unwrap();
+    let expected = SqliteConfig {
+        journal_mode: Some(JournalMode::Wal),
+        synchronous: Some(Synchronous::Off),
+        locking_mode: Some(LockingMode::Exclusive),
+        temp_store: Some(TempStore::Memory),
+        page_size: Some(4096),
+        cache_size: Some(-65_536),
+    };
+    assert_eq!(taken(&settings), expected);
+}
+
 #[test]
 fn what_means_nothing_to_it_is_refused_with_the_reason() {
     let base = SqliteConfig::default();

@@ -84,14 +84,14 @@ fn of_library(args: &UsersArgs, library: Library) -> Vec<Setting> {
 
 /// Leaves out what the library chooses anyway, so that each setting has one name.
 fn without_defaults(library: Library, config: SqliteConfig) -> SqliteConfig {
-    let (page_size, cache_size) = match library {
-        Library::IcRusqlite => (4096, 500_000),
-        Library::IcSqliteVfs => (16_384, -32_768),
-        Library::DoltLite => (4096, -2_000),
+    let (journal_mode, page_size, cache_size) = match library {
+        // Its journal mode is always in the name.
+        Library::IcRusqlite => (None, 4096, 500_000),
+        Library::IcSqliteVfs => (Some(JournalMode::Memory), 16_384, -32_768),
+        Library::DoltLite => (Some(JournalMode::Wal), 4096, -65_536),
     };
-    let vfs = library == Library::IcSqliteVfs;
     SqliteConfig {
-        journal_mode: config.journal_mode.filter(|mode| !(vfs && *mode == JournalMode::Memory)),
+        journal_mode: config.journal_mode.filter(|mode| Some(*mode) != journal_mode),
         page_size: config.page_size.filter(|size| *size != page_size),
         cache_size: config.cache_size.filter(|size| *size != cache_size),
         synchronous: config.synchronous.filter(|level| *level != Synchronous::Off),
@@ -122,6 +122,21 @@ mod tests {
         assert_eq!(vfs.len(), 1 + 5 + 7 + 4 + 3 + 1);
         assert_eq!(vfs[0].key(), "sqlite-vfs");
         assert_eq!(swept(&args(&["--engines=sqlite"])).len(), sqlite.len());
+    }
+
+    /// What DoltLite runs with anyway is one setting, all else is asked for.
+    #[test]
+    fn doltlite_is_swept_where_it_is_asked_for() {
+        let settings = swept(&args(&["--engines=doltlite", "--cache-sizes=-2000,-65536"]));
+        let keys: Vec<String> = settings
+            .iter()
+            .filter(|setting| setting.library == Library::DoltLite)
+            .map(Setting::key)
+            .collect();
+        // Without its own log, page size, cache, level and lock.
+        assert_eq!(keys.len(), 1 + 5 + 7 + 1 + 3 + 1, "{keys:?}");
+        assert!(keys.contains(&"doltlite,cache_size=-2000".to_owned()), "{keys:?}");
+        assert!(!keys.contains(&"doltlite/wal".to_owned()), "{keys:?}");
     }
 
     #[test]
