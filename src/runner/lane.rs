@@ -146,7 +146,10 @@ impl Runner<'_> {
         };
         let outcome = match measured() {
             Ok(measured) => Outcome::Measured(measured),
-            Err(error) => refused(error).with_context(|| format!("{:?}", step.case))?,
+            Err(error) => refused(error).with_context(|| match &step.case {
+                Some((section, name)) => format!("{section}, {name}"),
+                None => "work that is not reported".to_owned(),
+            })?,
         };
         self.keep_step(lane, step, outcome)
     }
