@@ -25,7 +25,6 @@ const USERS: &[&str] = &[
     "--transaction-rows=30",
     "--transactions=1,30",
     "--per-operation",
-    "--no-cache",
 ];
 const SMALL: &[&str] = &[
     "run",
@@ -35,7 +34,6 @@ const SMALL: &[&str] = &[
     "--at=middle",
     "--engines=btree,sqlite",
     "--journal-modes=memory",
-    "--no-cache",
 ];
 
 #[track_caller]
@@ -99,7 +97,7 @@ fn every_kind_of_suite_and_both_canisters() {
         &["run", "keys", "--rows=100", "--watches=10", "--questions=3"][..],
         &["run", "vfs", "--rows=60", "--sizes=1,20"],
     ] {
-        is_the_same(&[suite, &["--no-cache"]].concat(), &server.target(), directory.path());
+        is_the_same(suite, &server.target(), directory.path());
     }
 }
 
