@@ -10,6 +10,7 @@ mod profile;
 mod readme;
 mod replica;
 mod report;
+mod revision;
 mod run;
 mod serve;
 mod shell;

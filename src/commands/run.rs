@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Output;
 use super::ceilings::ceilings;
 use super::replica::{check, target};
+use super::revision::revision;
 use crate::canisters::{self, Built, SOURCES, Source};
 use crate::cli::{RunArgs, Suite};
 use crate::interrupt::{self, Interrupted};
@@ -145,7 +146,7 @@ pub fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Resul
     Results {
         format: FORMAT,
         stablebench: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: revision(),
+        revision: revision(canisters::root()),
         suite: outline.suite.to_owned(),
         command: outline.command.clone(),
         published: outline.published.clone(),
@@ -251,15 +252,4 @@ fn list_lanes(plan: &lane::Plan) -> String {
         }
     }
     text
-}
-
-/// The revision that the sources are at, where git can tell.
-fn revision() -> Option<String> {
-    let output = std::process::Command::new("git")
-        .args(["describe", "--always", "--dirty", "--exclude=*"])
-        .current_dir(canisters::root())
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }

@@ -37,7 +37,7 @@ pub struct Results {
     pub format: u32,
     /// Version of this tool, or who published the figures.
     pub stablebench: String,
-    /// Git revision of the sources, with `-dirty` if they were changed.
+    /// Git revision of the sources, with `-dirty` if they were changed; results and docs are none.
     pub revision: Option<String>,
     pub suite: String,
     /// Repeats the run.
