@@ -15,7 +15,12 @@ use crate::suites::users::{Setting, StorePlan};
 use crate::suites::{db_bench, sysbench};
 
 fn identity() -> Identity {
-    Identity { kind: "a".to_owned(), version: "1".to_owned(), subnet: "b".to_owned() }
+    Identity {
+        kind: "a".to_owned(),
+        version: "1".to_owned(),
+        subnet: "b".to_owned(),
+        rules: "d".to_owned(),
+    }
 }
 
 fn users(setting: Setting, rows: u64, payload: u32) -> Stored {
@@ -58,6 +63,7 @@ fn the_key_is_another_one_with_each_part_of_a_setup() {
         Identity { kind: "c".to_owned(), ..identity() },
         Identity { version: "2".to_owned(), ..identity() },
         Identity { subnet: "c".to_owned(), ..identity() },
+        Identity { rules: "e".to_owned(), ..identity() },
     ] {
         setups.push(Setup::new(other, "hash".to_owned(), users(delete, 10, 100)));
     }

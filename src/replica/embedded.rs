@@ -74,6 +74,7 @@ impl Replica for Embedded {
             kind: "embedded".to_owned(),
             version: stablebench_replica::VERSION.to_owned(),
             subnet: "application".to_owned(),
+            rules: "2025-10".to_owned(),
         }
     }
 
@@ -194,6 +195,7 @@ pub fn inside(execution: &Execution) -> Inside {
             writes: calls.writes,
             bytes_written: calls.bytes_written.get(),
         }),
+        pages: None,
     }
 }
 

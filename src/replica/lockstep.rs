@@ -232,6 +232,7 @@ mod tests {
                 kind: self.name.to_owned(),
                 version: "1".to_owned(),
                 subnet: "application".to_owned(),
+                rules: "2025-10".to_owned(),
             }
         }
 

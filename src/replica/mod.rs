@@ -12,6 +12,7 @@ pub mod network;
 pub mod pocket_ic;
 pub mod tally;
 
+use std::ops::Add;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,6 +64,14 @@ pub struct Identity {
     /// `application`, `system` or `benchmarking`: limits and prices depend on it. Of a network:
     /// the subnet's id, or `unknown`.
     pub subnet: String,
+    /// Name of the rule set by which it charges, as `2026-08`, or `unknown`.
+    #[serde(default = "first_rules")]
+    pub rules: String,
+}
+
+/// The only rules that were known before results named them.
+fn first_rules() -> String {
+    "2025-10".to_owned()
 }
 
 /// What takes messages. The outer errors are the replica's; a canister's refusal is
@@ -204,6 +213,60 @@ pub struct Inside {
     pub stable_pages_written: u64,
     /// Calls that read or write stable memory; not in older results.
     pub stable_calls: Option<StableCalls>,
+    /// The part of `charge` that is for pages; not in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageCosts>,
+}
+
+/// Instructions charged for memory pages, and the pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageCosts {
+    /// Instructions for pages of the heap.
+    pub heap: u64,
+    /// Instructions for pages of stable memory.
+    pub stable: u64,
+    /// The pages, under rules that charge for touching them.
+    pub touched: Option<TouchedPages>,
+}
+
+/// Wasm pages (64 KiB) that a message touched first, and wrote first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TouchedPages {
+    /// Pages of the heap that were read or written.
+    pub heap: u64,
+    /// Pages of the heap that were written; none are counted in queries.
+    pub heap_written: u64,
+    /// Pages of stable memory that were read or written.
+    pub stable: u64,
+    /// Pages of stable memory that were written; none are counted in queries.
+    pub stable_written: u64,
+}
+
+impl Add for TouchedPages {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            heap: self.heap + other.heap,
+            heap_written: self.heap_written + other.heap_written,
+            stable: self.stable + other.stable,
+            stable_written: self.stable_written + other.stable_written,
+        }
+    }
+}
+
+impl Add for PageCosts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            heap: self.heap + other.heap,
+            stable: self.stable + other.stable,
+            touched: self.touched.zip(other.touched).map(|(one, other)| one + other),
+        }
+    }
 }
 
 /// What a message called of stable memory, by the 32-bit and the 64-bit calls.

@@ -40,6 +40,7 @@ impl Replica for PocketIc {
                 Subnet::Benchmarking => "benchmarking",
             }
             .to_owned(),
+            rules: "2025-10".to_owned(),
         }
     }
 

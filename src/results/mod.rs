@@ -25,10 +25,10 @@ use stablebench_protocol::{
 
 pub use file::save_text;
 
-use crate::replica::{Cost, Identity};
+use crate::replica::{Cost, Identity, PageCosts};
 
 /// Version of the file's format. Older ones are read, see `older.rs`.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// Everything that a run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -256,6 +256,9 @@ pub struct Detail {
     pub stable_pages_after: u64,
     /// The whole messages.
     pub cost: Cost,
+    /// The part of the measured instructions that is for pages; not in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageCosts>,
     /// Content afterwards, equal to the model's; nothing where nothing was written.
     pub digest: Option<Digest>,
     /// What the tables take afterwards, where that was asked for; not in older results.

@@ -26,6 +26,7 @@ use crate::report::number::Grouped;
 /// Every run was one of these: an application subnet of 13 nodes. The price is the one
 /// that format 3 began with.
 const SUBNET: &str = "application";
+const RULES: &str = "2025-10";
 const PRICES: Prices = Prices { nodes: 13, usd_per_trillion_cycles: 1.36 };
 
 /// Both formats; what differs between them is optional here and checked afterwards.
@@ -143,6 +144,7 @@ pub fn parse(format: u32, text: &str) -> Result<Results> {
     match format {
         1 => strict::<Old<Identity1, Populate1, Cost1>>(text)?.convert(),
         2 => strict::<Old<Identity, Populate, Cost2>>(text)?.convert(),
+        5 => Ok(Results { format: FORMAT, ..strict(text)? }),
         _ => one_canister(json(text)?),
     }
 }
@@ -249,6 +251,7 @@ impl<M: Into<Cost>> OldCase<M> {
             stable_pages_before: old.stable_pages_before,
             stable_pages_after: old.stable_pages_after,
             cost: self.message.into(),
+            pages: None,
             digest: Some(self.digest),
             stored: None,
         };
@@ -273,7 +276,7 @@ impl<M: Into<Cost>> OldCase<M> {
 
 impl From<Identity1> for Identity {
     fn from(old: Identity1) -> Self {
-        Self { kind: old.kind, version: old.version, subnet: SUBNET.to_owned() }
+        Self { kind: old.kind, version: old.version, subnet: SUBNET.to_owned(), rules: RULES.to_owned() }
     }
 }
 
@@ -306,6 +309,7 @@ impl From<Cost2> for Cost {
             stable_pages_accessed: inside.stable_pages_accessed,
             stable_pages_written: inside.stable_pages_written,
             stable_calls: None,
+            pages: None,
         });
         Self { cycles: old.cycles, inside }
     }

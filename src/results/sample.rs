@@ -3,7 +3,7 @@
 use stablebench_protocol::{JournalMode, LockingMode, Phase, Synchronous, TempStore};
 
 use super::*;
-use crate::replica::{Inside, StableCalls};
+use crate::replica::{Inside, StableCalls, TouchedPages};
 
 /// Results in which nothing is left out. No two numbers of its case are the same.
 pub fn full() -> Results {
@@ -21,6 +21,7 @@ pub fn full() -> Results {
             kind: "embedded".to_owned(),
             version: "0.1.0".to_owned(),
             subnet: "application".to_owned(),
+            rules: "2026-08".to_owned(),
         },
         canisters: vec![CanisterInfo {
             name: "bench".to_owned(),
@@ -151,6 +152,9 @@ pub fn store(column: &str) -> Store {
     }
 }
 
+const TOUCHED: TouchedPages =
+    TouchedPages { heap: 77, heap_written: 78, stable: 79, stable_written: 80 };
+
 /// What else is known of a measurement that left that content.
 pub fn detail(digest: Digest) -> Detail {
     Detail {
@@ -177,8 +181,10 @@ pub fn detail(digest: Digest) -> Detail {
                     writes: 47,
                     bytes_written: 48,
                 }),
+                pages: Some(PageCosts { heap: 75, stable: 76, touched: Some(TOUCHED) }),
             }),
         },
+        pages: Some(PageCosts { heap: 81, stable: 82, touched: Some(TOUCHED) }),
         digest: Some(digest),
         stored: Some(Stored {
             bytes: 61,

@@ -134,8 +134,8 @@ fn unknown_keys_are_refused_in_every_format() {
 #[test]
 fn a_newer_format_is_refused_with_the_next_step() {
     assert_eq!(
-        refusal(r#"{"format": 6, "news": true}"#),
-        "they have format 6, this stablebench reads up to 5; take a newer one"
+        refusal(r#"{"format": 7, "news": true}"#),
+        "they have format 7, this stablebench reads up to 6; take a newer one"
     );
     assert_eq!(refusal(r#"{"format": 0}"#), "there was no format 0");
 }

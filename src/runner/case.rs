@@ -174,6 +174,7 @@ pub(super) fn add(sum: Option<Detail>, measured: &Measurement, cost: Cost) -> De
         stable_pages_before: measured.stable_pages_before,
         stable_pages_after: measured.stable_pages_after,
         cost,
+        pages: None,
         digest: None,
         stored: None,
     };
@@ -187,6 +188,7 @@ pub(super) fn add(sum: Option<Detail>, measured: &Measurement, cost: Cost) -> De
         bytes: sum.bytes.zip(message.bytes).map(|(sum, more)| sum + more),
         heap_pages_after: message.heap_pages_after,
         stable_pages_after: message.stable_pages_after,
+        pages: sum.pages.zip(message.pages).map(|(sum, more)| sum + more),
         cost: Cost {
             cycles: sum.cost.cycles + cost.cycles,
             inside: sum.cost.inside.zip(cost.inside).map(|(sum, more)| add_inside(sum, more)),
@@ -209,5 +211,6 @@ fn add_inside(sum: Inside, more: Inside) -> Inside {
             writes: sum.writes + more.writes,
             bytes_written: sum.bytes_written + more.bytes_written,
         }),
+        pages: sum.pages.zip(more.pages).map(|(sum, more)| sum + more),
     }
 }

@@ -86,6 +86,7 @@ impl Network {
             kind: "network".to_owned(),
             version: version.unwrap_or_else(unknown),
             subnet: subnet.map_or_else(unknown, |subnet| subnet.to_text()),
+            rules: unknown(),
         };
         Ok(Self { slots, identity })
     }
