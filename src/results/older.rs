@@ -276,7 +276,12 @@ impl<M: Into<Cost>> OldCase<M> {
 
 impl From<Identity1> for Identity {
     fn from(old: Identity1) -> Self {
-        Self { kind: old.kind, version: old.version, subnet: SUBNET.to_owned(), rules: RULES.to_owned() }
+        Self {
+            kind: old.kind,
+            version: old.version,
+            subnet: SUBNET.to_owned(),
+            rules: RULES.to_owned(),
+        }
     }
 }
 
