@@ -144,7 +144,7 @@ pub fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
     REPLICA.get_or_init(|| {
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
-        Replica::new(Some(cache)).unwrap()
+        Replica::new(stablebench_replica::Rules::of_2025_10(), Some(cache)).unwrap()
     })
 }
 

@@ -10,7 +10,7 @@ use stablebench_replica::{Module, Reject, Replica};
 /// The embedded replica. Compiled modules are kept from one run to the next.
 pub static REPLICA: LazyLock<Replica> = LazyLock::new(|| {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
-    Replica::new(Some(cache)).unwrap()
+    Replica::new(stablebench_replica::Rules::of_2025_10(), Some(cache)).unwrap()
 });
 
 /// Compiles a module, or answers why it is refused.

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stablebench_conformance::{Call, Kind};
+use stablebench_replica::Rules;
 
 const EXAMPLES: &str = "\
 Examples:
-  conformance check crates/conformance/cases/*.json crates/conformance/cases/*.json.gz
+  conformance check crates/conformance/cases/2026-08/pages.json.gz
+  conformance check --rules 2025-10 crates/conformance/cases/2025-10/*.json
   conformance generate random --seed 7 --count 100 -o random.json.gz
   POCKET_IC_BIN=./pocket-ic conformance record random.json.gz -o recorded.json.gz
   POCKET_IC_BIN=./pocket-ic conformance record my.wasm --call update:set:00 -o my.json
@@ -37,6 +39,9 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Check {
+    /// The rules by which the replica charges: those under which the cases were recorded
+    #[arg(long, value_name = "RULES", default_value_t)]
+    pub rules: Rules,
     /// Files of recorded cases, plain or gzipped
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,

@@ -1,6 +1,8 @@
 //! Cases on the embedded replica.
 
-use stablebench_replica::{self as replica, ErrorCode, Execution, Module, Principal, Replica};
+use stablebench_replica::{
+    self as replica, ErrorCode, Execution, Module, Principal, Replica, Rules,
+};
 use tempfile::TempDir;
 
 use crate::Kind;
@@ -16,14 +18,15 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Starts a replica.
+    /// Starts a replica with these rules.
     ///
     /// # Errors
     ///
     /// If this machine is not one that the engine compiles for.
-    pub fn new() -> Result<Self, Failure> {
+    pub fn new(rules: Rules) -> Result<Self, Failure> {
         let cache = tempfile::tempdir().ok();
-        let replica = Replica::new(cache.as_ref().map(|cache| cache.path().to_owned()))?;
+        let folder = cache.as_ref().map(|cache| cache.path().to_owned());
+        let replica = Replica::new(rules, folder)?;
         Ok(Self { replica, _cache: cache })
     }
 }

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn check(command: &Check) -> Result<bool, Unable> {
-    let mut replica = Embedded::new()?;
+    let mut replica = Embedded::new(command.rules)?;
     compare(&mut replica, &command.files, |_| {})
 }
 

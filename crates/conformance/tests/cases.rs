@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use stablebench_conformance::{Embedded, Outcome, Target, hold, read, write};
+use stablebench_replica::Rules;
 
 mod profiled;
 
@@ -12,8 +13,10 @@ fn recorded(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file)
 }
 
+/// Holds the embedded replica to a file, under the rules of its folder.
 fn check(file: &str, calls: usize) {
-    check_on(&mut Embedded::new().unwrap(), file, calls);
+    let (rules, _) = file.split_once('/').unwrap();
+    check_on(&mut Embedded::new(rules.parse().unwrap()).unwrap(), file, calls);
 }
 
 fn check_on(target: &mut dyn Target, file: &str, calls: usize) {
@@ -26,51 +29,71 @@ fn check_on(target: &mut dyn Target, file: &str, calls: usize) {
 
 #[test]
 fn modules() {
-    check("modules.json", 58);
+    check("2025-10/modules.json", 58);
+    check("2026-08/modules.json", 58);
 }
 
 #[test]
 fn random() {
-    check("random.json.gz", 80);
+    check("2025-10/random.json.gz", 80);
+    check("2026-08/random.json.gz", 80);
 }
 
 #[test]
 fn edges() {
-    check("edges.json.gz", 81);
+    check("2025-10/edges.json.gz", 81);
+    check("2026-08/edges.json.gz", 81);
+}
+
+#[test]
+fn pages() {
+    check("2026-08/pages.json.gz", 243);
+}
+
+/// The one open rule the other way.
+#[test]
+fn pages_of_first_reads() {
+    let rules = Rules::of_2026_08().charging_first_stable_reads();
+    let mut replica = Embedded::new(rules).unwrap();
+    check_on(&mut replica, "2026-08/pages-first-read.json.gz", 243);
 }
 
 #[test]
 fn calls() {
-    check("calls.json.gz", 88);
+    check("2025-10/calls.json.gz", 88);
 }
 
 #[test]
 fn limits() {
-    check("limits.json.gz", 90);
+    check("2025-10/limits.json.gz", 90);
 }
 
 #[test]
 fn generated_modules() {
-    check("generated-modules.json.gz", 521);
+    check("2025-10/generated-modules.json.gz", 521);
 }
 
 #[test]
 fn generated_random() {
-    check("generated-random.json.gz", 300);
+    check("2025-10/generated-random.json.gz", 300);
 }
 
 /// What a replica answered, a profiled message answers too.
 #[test]
 fn profiled_messages() {
     // `modules.json` takes its time, and is about operators.
-    for (file, calls) in [("random.json.gz", 80), ("calls.json.gz", 88)] {
-        check_on(&mut profiled::Profiled::new(), file, calls);
-    }
+    let mut replica = profiled::Profiled::new(Rules::of_2025_10());
+    check_on(&mut replica, "2025-10/random.json.gz", 80);
+    check_on(&mut replica, "2025-10/calls.json.gz", 88);
+    let mut replica = profiled::Profiled::new(Rules::of_2026_08());
+    check_on(&mut replica, "2026-08/random.json.gz", 80);
+    check_on(&mut replica, "2026-08/pages.json.gz", 243);
 }
 
 #[test]
 fn users() {
-    check("users.json", 138);
+    check("2025-10/users.json", 138);
+    check("2026-08/users.json", 138);
 }
 
 fn text(path: &Path) -> String {
@@ -88,15 +111,15 @@ fn text(path: &Path) -> String {
 fn a_file_that_is_read_and_written_is_the_same_text() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
-        "modules.json",
-        "random.json.gz",
-        "edges.json.gz",
-        "generated-modules.json.gz",
-        "generated-random.json.gz",
-        "users.json",
+        "2025-10/modules.json",
+        "2025-10/random.json.gz",
+        "2025-10/edges.json.gz",
+        "2025-10/generated-modules.json.gz",
+        "2025-10/generated-random.json.gz",
+        "2025-10/users.json",
     ] {
         let cases = read(&recorded(name)).unwrap();
-        let copy = folder.path().join(name);
+        let copy = folder.path().join(name.trim_start_matches("2025-10/"));
         write(&copy, &cases).unwrap();
         assert!(text(&recorded(name)) == text(&copy), "{name} has changed");
         assert_eq!(read(&copy).unwrap(), cases);

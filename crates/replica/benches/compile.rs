@@ -16,7 +16,7 @@ fn main() {
 #[divan::bench(sample_count = 5)]
 fn anew(bencher: Bencher<'_, '_>) {
     bencher
-        .with_inputs(|| Replica::new(None).unwrap())
+        .with_inputs(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
         .bench_local_refs(|replica| replica.compile(users::uploaded()).unwrap());
 }
 
@@ -24,7 +24,7 @@ fn anew(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 5)]
 fn unmetered(bencher: Bencher<'_, '_>) {
     bencher
-        .with_inputs(|| Replica::new(None).unwrap())
+        .with_inputs(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
         .bench_local_refs(|replica| replica.compile_unmetered(users::uploaded()).unwrap());
 }
 
@@ -32,7 +32,10 @@ fn unmetered(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 20)]
 fn from_the_cache(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().unwrap();
-    let start = || Replica::new(Some(directory.path().to_owned())).unwrap();
+    let start = || {
+        Replica::new(stablebench_replica::Rules::of_2025_10(), Some(directory.path().to_owned()))
+            .unwrap()
+    };
     start().compile(users::uploaded()).unwrap();
     bencher
         .with_inputs(start)

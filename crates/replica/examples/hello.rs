@@ -14,7 +14,7 @@ const CANISTER: &str = r#"(module
         (call $reply)))"#;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let replica = Replica::new(None)?;
+    let replica = Replica::new(stablebench_replica::Rules::of_2025_10(), None)?;
     let module = replica.compile(&wat::parse_str(CANISTER)?)?;
     let mut canister = replica.create_canister()?;
     canister.install(&module, Principal::anonymous(), &[])?.outcome?;

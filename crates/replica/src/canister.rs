@@ -9,12 +9,12 @@ use ic_principal::Principal;
 use crate::cycles;
 use crate::execution::{Execution, all_calls};
 use crate::fault::Fault;
-use crate::limits;
 use crate::live::Spare;
 use crate::module::Module;
 use crate::profile::recorder::Recorded;
 use crate::profile::{Profile, ProfileError, Span};
 use crate::reject::{ErrorCode, Reject};
+use crate::rules::Rules;
 use crate::run::{Place, Run, run, run_profiled};
 use crate::state::State;
 use crate::system_api::message::{Answer, Message, Mode};
@@ -48,6 +48,7 @@ pub struct Canister {
     pub(crate) state: State,
     pub(crate) spare: Spare,
     pub(crate) reports_calls: bool,
+    pub(crate) reports_readings: bool,
     pub(crate) balance: Cycles,
     pub(crate) version: u64,
     pub(crate) time: u64,
@@ -72,6 +73,7 @@ impl Canister {
             state: State::empty()?,
             spare: Spare::default(),
             reports_calls: false,
+            reports_readings: false,
             version: 0,
             time: BEGINNING,
         })
@@ -87,6 +89,7 @@ impl Canister {
             state: self.state.clone(),
             spare: Spare::default(),
             reports_calls: self.reports_calls,
+            reports_readings: self.reports_readings,
             balance: self.balance,
             version: self.version,
             time: self.time,
@@ -98,6 +101,12 @@ impl Canister {
     /// they are of.
     pub fn report_calls(&mut self, report: bool) {
         self.reports_calls = report;
+    }
+
+    /// Whether messages from now on report what the canister reads from its counter
+    /// ([`Execution::readings`]), and what pages had cost by then.
+    pub fn report_readings(&mut self, report: bool) {
+        self.reports_readings = report;
     }
 
     /// The canister's id.
@@ -154,7 +163,7 @@ impl Canister {
         run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
         let began = now();
-        let (id, induction) = (self.id(), cycles::induction(method, argument));
+        let id = self.id();
         let Some(module) = self.module.clone() else {
             // The message is not let in, which the replica words in its own way.
             return Ok(Execution::refused(Reject {
@@ -162,8 +171,10 @@ impl Canister {
                 message: "Requested canister has no wasm module".to_owned(),
             }));
         };
-        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
-            return Ok(Execution::refused(too_large(argument.len())));
+        let rules = module.rules();
+        let induction = cycles::induction(rules, method, argument);
+        if let Some(reject) = too_large(rules, argument) {
+            return Ok(Execution::refused(reject));
         }
         if module.has(EntryPoint::InspectMessage)
             && let Some(reject) = self.inspect(&module, caller, method, argument)?
@@ -182,24 +193,26 @@ impl Canister {
             None => {
                 let fault = Fault::MethodNotFound { kind: "update", name: method.to_owned() };
                 let mut execution = Execution::of(Err(fault.reject(&id)));
-                execution.cycles = induction + cycles::execution(Instructions(0), false);
+                execution.cycles = induction + cycles::execution(rules, Instructions(0), false);
                 return Ok(self.paid(execution));
             }
         };
-        let mut message = self.message(mode, caller, argument.to_vec());
+        let mut message = self.message(rules, mode, caller, argument.to_vec());
         // What the message may cost at the most is set aside while it runs.
-        let set_aside = induction + cycles::execution(mode.instructions().0, is_64_bit(&module));
+        let most = mode.instructions(rules).0;
+        let set_aside = induction + cycles::execution(rules, most, is_64_bit(&module));
         message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(self.place(&module), message, &export, limits::UPDATE_INSTRUCTIONS)?;
+        let mut ran = run(self.place(&module), message, &export, rules.instructions().update)?;
         // A query's too: what it changes is dropped, that it ran is not.
         self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
             changes.commit(&mut self.state, &self.spare)?;
         }
         let mut execution = answered(&id, ran, "did not reply to the call");
-        execution.cycles =
-            execution.cycles + induction + cycles::execution(execution.charge, is_64_bit(&module));
+        execution.cycles = execution.cycles
+            + induction
+            + cycles::execution(rules, execution.charge, is_64_bit(&module));
         execution.wall = began.elapsed();
         Ok(self.paid(execution))
     }
@@ -319,8 +332,9 @@ impl Canister {
         let Some(module) = &self.module else {
             return Ok(Execution::refused(Fault::NoModule.reject(&id)));
         };
-        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
-            return Ok(Execution::refused(too_large(argument.len())));
+        let rules = module.rules();
+        if let Some(reject) = too_large(rules, argument) {
+            return Ok(Execution::refused(reject));
         }
         let (mode, prefix) = match module.method(method) {
             Some(MethodKind::Query) => (Mode::Query, "canister_query"),
@@ -330,9 +344,10 @@ impl Canister {
                 return Ok(Execution::refused(fault.reject(&id)));
             }
         };
-        let message = Message { copies_ahead, ..self.message(mode, caller, argument.to_vec()) };
+        let message = self.message(rules, mode, caller, argument.to_vec());
+        let message = Message { copies_ahead, ..message };
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(self.place(module), message, &export, limits::QUERY_INSTRUCTIONS)?;
+        let ran = run(self.place(module), message, &export, rules.instructions().query)?;
         let mut execution = answered(&id, ran, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -347,10 +362,11 @@ impl Canister {
         method: &str,
         argument: &[u8],
     ) -> Result<Option<Reject>, HostError> {
-        let mut message = self.message(Mode::InspectMessage, caller, argument.to_vec());
+        let rules = module.rules();
+        let mut message = self.message(rules, Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(self.place(module), message, &export, limits::INSPECT_INSTRUCTIONS)?;
+        let ran = run(self.place(module), message, &export, rules.instructions().inspect)?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -368,9 +384,16 @@ impl Canister {
         Place { module, state: &self.state, spare: &self.spare }
     }
 
-    pub(crate) fn message(&self, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
+    pub(crate) fn message(
+        &self,
+        rules: Rules,
+        mode: Mode,
+        caller: Principal,
+        argument: Vec<u8>,
+    ) -> Message {
         Message {
             mode,
+            rules,
             caller,
             method: String::new(),
             argument,
@@ -383,6 +406,7 @@ impl Canister {
             timer: self.state.timer,
             heap_limit: self.settings.heap_limit,
             reports_calls: self.reports_calls,
+            reports_readings: self.reports_readings,
             copies_ahead: false,
         }
     }
@@ -414,14 +438,13 @@ pub(crate) fn exported(name: &str) -> String {
     format!("function {name}")
 }
 
-pub(crate) fn too_large(bytes: usize) -> Reject {
-    Reject {
+/// The reject of an argument that is longer than a message takes.
+pub(crate) fn too_large(rules: Rules, argument: &[u8]) -> Option<Reject> {
+    let (bytes, most) = (argument.len(), rules.set().messages.argument);
+    (bytes as u64 > most.get()).then(|| Reject {
         code: ErrorCode::InvalidManagementPayload,
-        message: format!(
-            "the argument has {bytes} bytes, a message takes at most {}",
-            limits::MAX_ARGUMENT
-        ),
-    }
+        message: format!("the argument has {bytes} bytes, a message takes at most {most}"),
+    })
 }
 
 /// What the caller gets.
@@ -444,6 +467,8 @@ fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
         instructions: ran.instructions,
         charge: ran.charge,
         cycles: burned,
+        pages: ran.pages,
+        readings: ran.readings,
         memory: ran.memory,
         stable_calls: ran.stable_calls.stable(),
         system_calls: all_calls(&ran.stable_calls, ran.calls),

@@ -1,21 +1,15 @@
-//! What messages cost in cycles, on an application subnet of 13 nodes.
+//! What messages cost in cycles, on a subnet of 13 nodes.
 //!
 //! Source: `rs/config/src/subnet_config.rs` and `rs/cycles_account_manager` of
 //! the replica; the conformance cases hold each update's charge.
 
-use crate::limits::{MAX_REPLY, UPDATE_INSTRUCTIONS};
+use crate::rules::Rules;
 use crate::units::{Bytes, Cycles, Instructions};
 
-/// Cycles for executing a message, whatever it does.
-const EXECUTION: u128 = 5_000_000;
-/// Cycles for taking an ingress message in, whatever its size.
-const INGRESS: u128 = 1_200_000;
-/// Cycles a byte of an ingress message.
-const INGRESS_BYTE: u128 = 2_000;
 /// Bytes of an ingress message beside the method's name and the argument.
 const INGRESS_ENVELOPE: usize = 121;
-/// Cycles an instruction. Instructions of a 64-bit module cost twice as much.
-const INSTRUCTION: u128 = 1;
+/// Nodes of the subnet.
+const NODES: u128 = 13;
 
 /// Length of what precedes a CBOR string of `length` bytes, beyond its first
 /// byte.
@@ -29,46 +23,54 @@ const fn header(length: usize) -> usize {
 }
 
 /// Cycles for taking in an update of that method and argument.
-pub fn induction(method: &str, argument: &[u8]) -> Cycles {
+pub fn induction(rules: Rules, method: &str, argument: &[u8]) -> Cycles {
+    let fees = rules.fees();
     let bytes = INGRESS_ENVELOPE
         + method.len()
         + argument.len()
         + header(method.len())
         + header(argument.len());
-    Cycles(INGRESS + INGRESS_BYTE * bytes as u128)
+    Cycles(fees.ingress + fees.ingress_byte * bytes as u128)
 }
 
 /// Cycles for executing a message that is charged `charge` instructions.
-pub fn execution(charge: Instructions, wasm64: bool) -> Cycles {
-    let each = if wasm64 { 2 * INSTRUCTION } else { INSTRUCTION };
-    Cycles(EXECUTION + each * u128::from(charge.get()))
+pub fn execution(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
+    let fees = rules.fees();
+    let each = if wasm64 { fees.instruction64 } else { fees.instruction };
+    Cycles(fees.execution + each * u128::from(charge.get()))
 }
 
 /// Cycles for creating a canister.
-pub const CREATION: Cycles = Cycles(500_000_000_000);
+pub fn creation(rules: Rules) -> Cycles {
+    Cycles(rules.fees().creation)
+}
 
 /// Cycles set aside for a call to another canister, name and argument together
 /// of that many bytes: sending both ways and executing the longest callback.
-pub fn call(bytes: u64) -> Cycles {
-    const CALL: u128 = 260_000;
-    const CALL_BYTE: u128 = 1_000;
-    let sent = u128::from(bytes) + u128::from(MAX_REPLY.get());
-    Cycles(CALL + CALL_BYTE * sent) + execution(UPDATE_INSTRUCTIONS, false)
+pub fn call(rules: Rules, bytes: u64) -> Cycles {
+    let fees = rules.fees();
+    let sent = u128::from(bytes) + u128::from(rules.set().messages.reply.get());
+    let callback = execution(rules, rules.instructions().update, false);
+    Cycles(fees.call + fees.call_byte * sent) + callback
 }
 
 /// Cycles for an HTTPS outcall.
-pub fn http_request(request: u64, response: u64) -> Cycles {
-    const NODES: u128 = 13;
-    let bytes = 400 * u128::from(request) + 800 * u128::from(response);
-    Cycles((3_000_000 + 60_000 * NODES + bytes) * NODES)
+pub fn http_request(rules: Rules, request: u64, response: u64) -> Cycles {
+    let fees = rules.fees();
+    let bytes = fees.http_request_byte * u128::from(request)
+        + fees.http_response_byte * u128::from(response);
+    Cycles((fees.http_request + fees.http_request_quadratic * NODES + bytes) * NODES)
 }
 
-/// Cycles below which a canister of that size freezes: storage for 30 days.
-pub fn freezing_threshold(memory: Bytes) -> Cycles {
-    const GIB_SECOND: u128 = 127_000;
+/// Cycles below which a canister of that size freezes: storage and base fee for 30 days. A
+/// canister without memory has no base fee.
+pub fn freezing_threshold(rules: Rules, memory: Bytes) -> Cycles {
     const DAY: u128 = 86_400;
     const DAYS: u128 = 30;
-    Cycles(u128::from(memory.get()) * GIB_SECOND * DAY / (1 << 30) * DAYS)
+    let fees = rules.fees();
+    let storage = u128::from(memory.get()) * fees.storage_gib_second * DAY / (1 << 30);
+    let base = if memory == Bytes(0) { 0 } else { fees.canister_second * DAY };
+    Cycles((storage + base) * DAYS)
 }
 
 #[cfg(test)]
@@ -77,15 +79,28 @@ mod tests {
 
     #[test]
     fn a_missing_method_pays_the_base() {
-        let cycles = induction("missing", &[]) + execution(Instructions(0), false);
-        assert_eq!(cycles, Cycles(6_456_000));
+        for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+            let cycles =
+                induction(rules, "missing", &[]) + execution(rules, Instructions(0), false);
+            assert_eq!(cycles, Cycles(6_456_000));
+        }
     }
 
     #[test]
     fn headers_grow_with_the_argument() {
-        let bytes = |length| induction("size", &vec![0; length]).get();
+        let rules = Rules::today();
+        let bytes = |length| induction(rules, "size", &vec![0; length]).get();
         for (length, step) in [(24, 2), (256, 2), (65_536, 3)] {
-            assert_eq!(bytes(length) - bytes(length - 1), step * INGRESS_BYTE, "{length}");
+            assert_eq!(bytes(length) - bytes(length - 1), step * 2_000, "{length}");
         }
+    }
+
+    #[test]
+    fn freezing_counts_the_base_fee_since_2026() {
+        let gib = Bytes(1 << 30);
+        let month = |rules| freezing_threshold(rules, gib).get();
+        assert_eq!(month(Rules::of_2025_10()), 127_000 * 86_400 * 30);
+        assert_eq!(month(Rules::of_2026_08()), (317_500 + 10_000) * 86_400 * 30);
+        assert_eq!(freezing_threshold(Rules::of_2026_08(), Bytes(0)), Cycles(0));
     }
 }

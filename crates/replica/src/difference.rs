@@ -113,7 +113,7 @@ mod tests {
         (func (export "canister_update nothing") (call $reply)))"#;
 
     fn canister() -> (Canister, Module) {
-        let replica = Replica::new(None).unwrap();
+        let replica = Replica::new(crate::Rules::of_2025_10(), None).unwrap();
         let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
         let mut canister = replica.create_canister().unwrap();
         let installed = canister.install(&module, Principal::anonymous(), &[]).unwrap();

@@ -6,6 +6,7 @@ use wasmtime::{Config, Engine, OptLevel};
 
 use crate::limits::WASM_STACK;
 use crate::memory::Creator;
+use crate::rules::Rules;
 
 /// Address space that each memory reserves; a 32-bit heap then needs no bounds
 /// checks in compiled code.
@@ -21,8 +22,15 @@ pub const STACK: usize = WASM_STACK + (3 << 20);
 /// # Errors
 ///
 /// If the machine is not one that the engine compiles for.
-pub fn new() -> wasmtime::Result<Engine> {
+#[expect(unsafe_code, reason = "a flag of the compiler is set that no setting reaches")]
+pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
     let mut config = Config::new();
+    if rules.charges_touches() {
+        // What is charged for pages is stored by a signal handler. The compiler would take a
+        // loop that stores nothing for one in which that stays the same.
+        // SAFETY: the flag turns an optimisation off.
+        unsafe { config.cranelift_flag_set("enable_alias_analysis", "false") };
+    }
     config
         .cranelift_opt_level(OptLevel::Speed)
         .cranelift_nan_canonicalization(true)

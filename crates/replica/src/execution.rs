@@ -1,6 +1,7 @@
 //! What became of a message.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use crate::reject::Reject;
@@ -18,12 +19,19 @@ pub struct Execution {
     pub admitted: bool,
     /// What the instruction counter read in the end.
     pub instructions: Instructions,
-    /// Instructions that are paid for: the counter and changed heap pages, at
-    /// most the message's limit.
+    /// Instructions that are paid for: the counter, and changed heap pages under rules that
+    /// charge for those, at most the message's limit.
     pub charge: Instructions,
     /// Cycles that the canister paid. Exact for updates; installs and upgrades
     /// are charged for compiling too, which is not counted here.
     pub cycles: Cycles,
+    /// The part of the charge that is for pages, before the limit cuts it.
+    pub pages: PageCharges,
+    /// What the canister has read from its counter, the first times, if
+    /// [`Canister::report_readings`] asked for that.
+    ///
+    /// [`Canister::report_readings`]: crate::Canister::report_readings
+    pub readings: Vec<Reading>,
     /// Pages touched and memory held.
     pub memory: MemoryUse,
     /// Calls that read and wrote stable memory. Of an install or upgrade, those of
@@ -45,7 +53,7 @@ pub struct Execution {
 pub struct MemoryUse {
     /// Heap pages that were written, whether or not they changed.
     pub heap_written: OsPages,
-    /// Heap pages whose content changed; these are charged for.
+    /// Heap pages whose content changed.
     pub heap_changed: OsPages,
     /// Stable pages that were written.
     pub stable_written: OsPages,
@@ -55,6 +63,56 @@ pub struct MemoryUse {
     pub heap: WasmPages,
     /// Size of stable memory.
     pub stable: WasmPages,
+}
+
+/// Instructions charged for pages. Those of an install or upgrade are of all functions that
+/// ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageCharges {
+    /// For pages of the heap.
+    pub heap: Instructions,
+    /// For pages of stable memory.
+    pub stable: Instructions,
+    /// The pages, under rules that charge for touching them.
+    pub touched: Option<TouchedPages>,
+}
+
+/// Wasm pages that a message touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TouchedPages {
+    /// Pages of the heap that were read or written.
+    pub heap: WasmPages,
+    /// Of those, pages charged as written; queries are charged for none.
+    pub heap_written: WasmPages,
+    /// Pages of stable memory that were read or written.
+    pub stable: WasmPages,
+    /// Of those, pages charged as written; queries are charged for none.
+    pub stable_written: WasmPages,
+}
+
+impl AddAssign for PageCharges {
+    fn add_assign(&mut self, more: Self) {
+        self.heap += more.heap;
+        self.stable += more.stable;
+        self.touched = match (self.touched, more.touched) {
+            (Some(sum), Some(more)) => Some(TouchedPages {
+                heap: sum.heap + more.heap,
+                heap_written: sum.heap_written + more.heap_written,
+                stable: sum.stable + more.stable,
+                stable_written: sum.stable_written + more.stable_written,
+            }),
+            (sum, more) => sum.or(more),
+        };
+    }
+}
+
+/// What a canister has read from `performance_counter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// What it answered.
+    pub used: Instructions,
+    /// What pages had cost until then.
+    pub pages: PageCharges,
 }
 
 /// Calls of a message that copy from and to stable memory, those of the 32-bit and the
@@ -139,6 +197,8 @@ impl Execution {
             instructions: Instructions(0),
             charge: Instructions(0),
             cycles: Cycles(0),
+            pages: PageCharges::default(),
+            readings: Vec::new(),
             memory: MemoryUse::default(),
             stable_calls: StableCalls::default(),
             system_calls: None,

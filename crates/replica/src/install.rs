@@ -16,12 +16,11 @@ use ic_principal::Principal;
 
 use crate::canister::{Canister, HostError, exported, is_64_bit, too_large};
 use crate::cycles;
-use crate::execution::{Execution, MemoryUse, SystemCalls, all_calls};
+use crate::execution::{Execution, MemoryUse, PageCharges, SystemCalls, all_calls};
 use crate::fault::Fault;
-use crate::limits;
 use crate::live::Spare;
 use crate::memory::pages::push;
-use crate::memory::{Image, PAGE};
+use crate::memory::{Image, PAGE, Rights};
 use crate::module::Module;
 use crate::reject::Reject;
 use crate::run::{Place, run};
@@ -44,8 +43,8 @@ impl Canister {
         caller: Principal,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
-            return Ok(Execution::refused(too_large(argument.len())));
+        if let Some(reject) = too_large(module.rules(), argument) {
+            return Ok(Execution::refused(reject));
         }
         let state = State::of(module, Image::new()?)?;
         self.code(module, caller, argument, state, EntryPoint::Init, Steps::default())
@@ -68,13 +67,13 @@ impl Canister {
         let Some(old) = self.module.clone() else {
             return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
         };
-        if argument.len() as u64 > limits::MAX_ARGUMENT.get() {
-            return Ok(Execution::refused(too_large(argument.len())));
+        if let Some(reject) = too_large(module.rules(), argument) {
+            return Ok(Execution::refused(reject));
         }
         let mut state = self.state.clone();
         if old.has(EntryPoint::PreUpgrade) {
             let name = EntryPoint::PreUpgrade.name();
-            let message = self.message(Mode::PreUpgrade, caller, Vec::new());
+            let message = self.message(old.rules(), Mode::PreUpgrade, caller, Vec::new());
             if let Err(fault) = steps.run(&old, &mut state, message, &exported(name))? {
                 return Ok(self.code_failed(&steps, &fault));
             }
@@ -105,7 +104,7 @@ impl Canister {
                 version: self.version + 1,
                 timer: state.timer,
                 balance: self.balance - steps.burned,
-                ..self.message(mode, caller, argument.to_vec())
+                ..self.message(module.rules(), mode, caller, argument.to_vec())
             };
             if let Err(fault) = steps.run(module, &mut state, message, &export)? {
                 return Ok(self.code_failed(&steps, &fault));
@@ -115,7 +114,8 @@ impl Canister {
         self.state = state;
         self.spare = Spare::default();
         self.version += 1;
-        let cycles = cycles::execution(steps.charge, is_64_bit(module)) + steps.burned;
+        let cycles =
+            cycles::execution(module.rules(), steps.charge, is_64_bit(module)) + steps.burned;
         Ok(self.paid(steps.execution(Ok(Vec::new()), cycles)))
     }
 
@@ -144,7 +144,7 @@ impl State {
         }
         let mut ranges = Vec::new();
         pages.into_iter().for_each(|page| push(&mut ranges, page));
-        let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges)?;
+        let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
         Ok(Self { heap, stable, ..Self::empty()? })
     }
 }
@@ -155,6 +155,7 @@ impl State {
 struct Steps {
     instructions: Instructions,
     charge: Instructions,
+    pages: PageCharges,
     memory: MemoryUse,
     stable_calls: SystemCalls,
     calls: Option<SystemCalls>,
@@ -170,12 +171,14 @@ impl Steps {
         message: Message,
         export: &str,
     ) -> Result<Result<(), Fault>, HostError> {
-        let left = limits::INSTALL_INSTRUCTIONS.get().saturating_sub(self.charge.get());
+        let most = module.rules().instructions().install;
+        let left = most.get().saturating_sub(self.charge.get());
         let spare = Spare::default();
         let place = Place { module, state, spare: &spare };
         let mut ran = run(place, message, export, Instructions(left))?;
         self.instructions += ran.instructions;
         self.charge += ran.charge;
+        self.pages += ran.pages;
         self.memory = ran.memory;
         self.stable_calls.add_all(&ran.stable_calls);
         if let Some(calls) = &ran.calls {
@@ -193,6 +196,7 @@ impl Steps {
         Execution {
             instructions: self.instructions,
             charge: self.charge,
+            pages: self.pages,
             memory: self.memory,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls.clone()),

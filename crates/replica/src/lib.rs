@@ -6,12 +6,12 @@
 //! conformance suite holds them against recordings of a PocketIC server.
 //!
 //! ```
-//! use stablebench_replica::{Principal, Replica};
+//! use stablebench_replica::{Principal, Replica, Rules};
 //!
 //! let module = br#"(module
 //!     (import "ic0" "msg_reply" (func $reply))
 //!     (func (export "canister_update hello") (call $reply)))"#;
-//! let replica = Replica::new(None)?;
+//! let replica = Replica::new(Rules::today(), None)?;
 //! let module = replica.compile(&wat::parse_bytes(module)?)?;
 //! let mut canister = replica.create_canister()?;
 //! canister.install(&module, Principal::anonymous(), &[])?.outcome?;
@@ -40,7 +40,8 @@
 //! | `profile` | where the instructions of a message go, by function |
 //! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
-//! | `limits`, `cycles` | limits and prices |
+//! | `rules` | dated sets of prices, limits and switches |
+//! | `limits`, `cycles` | limits that all sets share; what messages cost |
 
 #![deny(unsafe_code)]
 
@@ -61,6 +62,7 @@ mod module;
 mod profile;
 mod reject;
 mod replica;
+pub mod rules;
 mod run;
 mod saved;
 mod state;
@@ -73,12 +75,15 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (as PocketIC 10.0
 
 pub use canister::{Canister, HostError, Settings};
 pub use difference::Difference;
-pub use execution::{CallCount, Execution, MemoryUse, StableCalls, SystemCalls};
+pub use execution::{
+    CallCount, Execution, MemoryUse, PageCharges, Reading, StableCalls, SystemCalls, TouchedPages,
+};
 pub use ic_principal::Principal;
 pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
+pub use rules::{Rules, SubnetKind};
 pub use saved::{LoadError, STATE_STAMP, saved_note};
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

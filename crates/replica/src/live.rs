@@ -15,21 +15,26 @@
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use wasmtime::unix::StoreExt;
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
 
 use crate::engine::{GUARD, RESERVED};
-use crate::execution::{CallCount, SystemCalls};
-use crate::instrument::profiled;
+use crate::execution::{CallCount, PageCharges, Reading, SystemCalls};
+use crate::instrument::{page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, push};
-use crate::memory::{Mapping, PAGE, Shown, copy_ahead, discard, prepare, written_pages};
+use crate::memory::{
+    Mapping, PAGE, PageTracker, Rights, Shown, TouchPrices, copy_ahead, discard, faulted, prepare,
+    written_pages,
+};
 use crate::module::Module;
 use crate::profile::recorder::{Recorded, Recorder, Tree};
 use crate::profile::{ProfileError, Span};
+use crate::rules::Rules;
 use crate::state::{GlobalValue, State};
-use crate::system_api::host::{Host, Parts};
+use crate::system_api::host::{Host, Parts, page_charges};
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::system_api::slices::Slices;
@@ -94,6 +99,8 @@ pub struct Live {
     globals: Vec<Global>,
     /// Whether a message can leave traces that cannot be taken back.
     forgets: bool,
+    /// Whether the heap was copied ahead of the message at hand.
+    copied_ahead: bool,
 }
 
 impl fmt::Debug for Live {
@@ -172,11 +179,23 @@ impl Live {
         slices: Slices,
         span: Option<Span>,
     ) -> Result<Self, Failure> {
-        let rewritten = module.rewritten();
-        let stable_max = Bytes::from(limits::MAX_STABLE).get();
+        let (rewritten, rules) = (module.rewritten(), module.rules());
+        let stable_max = Bytes::from(rules.set().memory.stable).get();
+        let mut memories = map(state, rewritten.address_width, rules)?;
+        let mut pages = None;
+        if rewritten.tracks_pages {
+            let page_map = page_map_memory(rules)?;
+            let charges = page_map.word(page_map::offset::CHARGES as usize);
+            let charges = charges.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
+            // Both memories go to the instance, and so live as long as each other.
+            pages = memories.first_mut().map(|heap| heap.track(charges)).transpose()?;
+            memories.push(page_map);
+        }
         let host = Host {
-            effects: Effects::new(message.timer),
+            effects: Effects::new(rules, message.timer),
             calls: message.reports_calls.then(SystemCalls::default),
+            readings: message.reports_readings.then(Vec::new),
+            pages: pages.clone(),
             message,
             slices,
             has_heap: rewritten.has_heap,
@@ -191,16 +210,21 @@ impl Live {
         let mut store = Store::new(ready.module().engine(), host);
         store.limiter(|host| &mut host.limits);
         let tree = span.map(|_| tree_memory()).transpose()?;
-        prepare(map(state, rewritten.address_width)?.into_iter().chain(tree));
+        prepare(memories.into_iter().chain(tree));
+        if let Some(pages) = pages {
+            handle_faults(&mut store, pages);
+        }
         let instance = ready.instantiate(&mut store)?;
 
         let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
         let mut memory =
             |name: &str| instance.get_memory(&mut store, name).ok_or_else(|| missing(name));
         let (heap, stable, byte_map) = (memory("heap")?, memory("stable")?, memory("byte map")?);
+        let page_map = rewritten.tracks_pages.then(|| memory(page_map::EXPORT)).transpose()?;
         let mut global =
             |name: &str| instance.get_global(&mut store, name).ok_or_else(|| missing(name));
-        let parts = Parts { counter: global("counter")?, heap, stable, byte_map };
+        let (counter, writable) = (global("counter")?, global("writable")?);
+        let parts = Parts { counter, heap, stable, byte_map, page_map, writable };
         let counted = (0..)
             .zip(&rewritten.stable_calls)
             .map(|(number, call): (u32, _)| {
@@ -208,7 +232,7 @@ impl Live {
                 Ok((*call, global(&calls)?, global(&bytes)?))
             })
             .collect::<wasmtime::Result<_>>()?;
-        let pages_left = [global("accessible")?, global("writable")?];
+        let pages_left = [global("accessible")?, writable];
         let globals = rewritten
             .globals
             .iter()
@@ -220,7 +244,9 @@ impl Live {
         let forgets = rewritten.drops_segments || recorder.is_some() || !cfg!(target_os = "linux");
         store.data_mut().parts = Some(parts);
         store.data_mut().recorder = recorder;
-        let mut live = Self { store, instance, parts, counted, pages_left, globals, forgets };
+        let copied_ahead = false;
+        let mut live =
+            Self { store, instance, parts, counted, pages_left, globals, forgets, copied_ahead };
         live.set_globals(&state.globals)?;
         Ok(live)
     }
@@ -228,18 +254,32 @@ impl Live {
     /// Hands it the next message, which knows nothing of the one before.
     pub fn begin(&mut self, message: Message, slices: Slices) {
         let host = self.store.data_mut();
-        host.effects = Effects::new(message.timer);
+        host.effects = Effects::new(message.rules, message.timer);
         host.calls = message.reports_calls.then(SystemCalls::default);
+        host.readings = message.reports_readings.then(Vec::new);
         host.message = message;
         host.slices = slices;
     }
 
     /// Gets the heap ready for a message that writes to most of its pages.
-    pub fn copy_ahead(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// If the host refuses.
+    pub fn copy_ahead(&mut self) -> io::Result<()> {
+        let pages = self.store.data().pages.clone();
         let heap = self.parts.heap.data_mut(&mut self.store);
-        if heap.len() <= MOST_COPIED_AHEAD {
-            copy_ahead(heap);
+        if heap.len() > MOST_COPIED_AHEAD {
+            return Ok(());
         }
+        self.copied_ahead = true;
+        let Some(pages) = pages else {
+            copy_ahead(heap);
+            return Ok(());
+        };
+        pages.open_all()?;
+        copy_ahead(heap);
+        pages.close_all()
     }
 
     /// Calls an exported function.
@@ -250,7 +290,9 @@ impl Live {
     pub fn call(&mut self, export: &str) -> wasmtime::Result<()> {
         let host = self.store.data();
         let first = host.slices.first();
-        let pages = host.message.mode.stable_pages().get().cast_signed();
+        let (mode, rules) = (host.message.mode, host.message.rules);
+        let pages = mode.stable_pages(rules).get().cast_signed();
+        self.set_touch_prices(mode.touch_prices(rules));
         self.set(self.parts.counter, first)?;
         for global in self.pages_left {
             self.set(global, pages)?;
@@ -267,6 +309,25 @@ impl Live {
         function.call(&mut self.store, ())
     }
 
+    fn set_touch_prices(&mut self, prices: TouchPrices) {
+        use page_map::offset::{MARKS, TOUCH_PRICE, TOUCHED, WRITE_PRICE, WRITTEN};
+        if let Some(pages) = &self.store.data().pages {
+            pages.begin(prices);
+        }
+        if let Some(page_map) = self.parts.page_map {
+            let words = &mut page_map.data_mut(&mut self.store)[..MARKS as usize];
+            let parts = [
+                (TOUCHED, 0),
+                (WRITTEN, 0),
+                (TOUCH_PRICE, prices.touched),
+                (WRITE_PRICE, prices.written.unwrap_or(0)),
+            ];
+            for (offset, value) in parts {
+                words[offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+
     /// What was recorded of the message that ran, if it was to be; `failed` says whether
     /// it was cut short.
     ///
@@ -274,6 +335,13 @@ impl Live {
     ///
     /// If the span is not there, or the sum is not what was counted.
     pub fn recorded(&mut self, failed: bool) -> Option<Result<Recorded, ProfileError>> {
+        if failed && self.parts.page_map.is_some() {
+            // What was touched since the last function was entered or left.
+            let settle = profiled::export::SETTLE_PAGES;
+            let settle = self.instance.get_typed_func::<(), ()>(&mut self.store, settle);
+            let settled = settle.and_then(|settle| settle.call(&mut self.store, ()));
+            debug_assert!(settled.is_ok(), "{settled:?}");
+        }
         let recorder = self.store.data_mut().recorder.take()?;
         let counter = self.counter();
         let used = self.store.data().slices.used(counter);
@@ -288,9 +356,23 @@ impl Live {
         global.get(&mut self.store).i64().unwrap_or(0)
     }
 
-    /// What the counter reads.
+    /// What the counter reads, with all charges for pages subtracted.
     pub fn counter(&mut self) -> i64 {
-        self.number(self.parts.counter)
+        let counter = self.number(self.parts.counter);
+        match &self.store.data().pages {
+            Some(pages) => counter.saturating_sub(pages.pending()),
+            None => counter,
+        }
+    }
+
+    /// What pages have cost the message, but for those that are charged at its end.
+    pub fn page_charges(&mut self) -> PageCharges {
+        page_charges(&mut self.store, &self.parts)
+    }
+
+    /// What the canister has read from its counter, if somebody asked.
+    pub fn take_readings(&mut self) -> Vec<Reading> {
+        self.store.data_mut().readings.take().unwrap_or_default()
     }
 
     /// Stable calls of the message.
@@ -320,11 +402,39 @@ impl Live {
         self.parts.stable.data_size(&self.store)
     }
 
+    /// Pages of the heap that the message may have written.
+    fn written_heap(&mut self) -> io::Result<Vec<Pages>> {
+        let copied_ahead = std::mem::take(&mut self.copied_ahead);
+        let heap = self.heap();
+        let Some(pages) = &self.store.data().pages else {
+            return Ok(written_pages(heap));
+        };
+        let ranges = pages.written_ranges()?;
+        if copied_ahead {
+            return Ok(std::iter::once(0..heap.len() / PAGE).collect());
+        }
+        const PER_WASM_PAGE: usize = WASM_PAGE as usize / PAGE;
+        let mut written = Vec::new();
+        for range in ranges {
+            let first = range.start * PER_WASM_PAGE;
+            let bytes = &heap[first * PAGE..range.end * PER_WASM_PAGE * PAGE];
+            for part in written_pages(bytes) {
+                written.push(first + part.start..first + part.end);
+            }
+        }
+        Ok(written)
+    }
+
     /// Finds the pages that the message touched; those of the next one are counted anew.
-    pub fn touched(&mut self) -> Touched {
-        let mut touched = Touched { heap: written_pages(self.heap()), ..Touched::default() };
+    ///
+    /// # Errors
+    ///
+    /// If the host refused something while the message ran.
+    pub fn touched(&mut self) -> io::Result<Touched> {
+        let mut touched = Touched { heap: self.written_heap()?, ..Touched::default() };
         // A byte a stable page. Only parts of the map that were written can have marks.
         let marks = self.stable_size().div_ceil(PAGE);
+        let mut accessed = Vec::new();
         let byte_map = self.parts.byte_map.data_mut(&mut self.store);
         for part in written_pages(&byte_map[..marks]) {
             let start = part.start * PAGE;
@@ -336,11 +446,26 @@ impl Live {
                 if *mark & 1 != 0 {
                     push(&mut touched.stable, page);
                 }
+                push(&mut accessed, page);
                 touched.stable_accessed += 1;
                 *mark = 0;
             }
         }
-        touched
+        self.forget_stable_pages(&accessed);
+        Ok(touched)
+    }
+
+    /// Takes the marks off the Wasm pages around pages of stable memory.
+    fn forget_stable_pages(&mut self, accessed: &[Pages]) {
+        const PER_WASM_PAGE: usize = WASM_PAGE as usize / PAGE;
+        let Some(page_map) = self.parts.page_map else {
+            return;
+        };
+        let marks = &mut page_map.data_mut(&mut self.store)[page_map::offset::MARKS as usize..];
+        for range in accessed {
+            let pages = range.start / PER_WASM_PAGE..range.end.div_ceil(PER_WASM_PAGE);
+            marks[pages].fill(0);
+        }
     }
 
     /// Moves the pages `heap` and `stable` into the state, with globals and effects. Says
@@ -355,10 +480,16 @@ impl Live {
         touched: &Touched,
         changed: &[Pages],
     ) -> io::Result<bool> {
+        let pages = self.store.data().pages.clone();
+        let rights = if pages.is_some() { Rights::None } else { Rights::ReadWrite };
         let heap = self.parts.heap.data_mut(&mut self.store);
-        let heap = state.heap.commit(heap, &touched.heap, changed)?;
+        let heap = state.heap.commit(heap, &touched.heap, changed, rights)?;
         let stable = self.parts.stable.data_mut(&mut self.store);
-        let stable = state.stable.commit(stable, &touched.stable, &touched.stable)?;
+        let (written, rights) = (&touched.stable, Rights::ReadWrite);
+        let stable = state.stable.commit(stable, written, written, rights)?;
+        if let Some(pages) = pages {
+            pages.reset()?;
+        }
         let globals = &self.globals;
         let store = &mut self.store;
         state.globals = globals
@@ -390,6 +521,9 @@ impl Live {
             let bytes = memory.data_mut(&mut self.store);
             pages.iter().try_for_each(|range| discard(bytes, range.clone()))?;
         }
+        if let Some(pages) = &self.store.data().pages {
+            pages.reset()?;
+        }
         Ok(self.set_globals(&state.globals).is_ok())
     }
 
@@ -401,6 +535,25 @@ impl Live {
     }
 }
 
+/// The memory that says which Wasm pages were touched.
+fn page_map_memory(rules: Rules) -> io::Result<Mapping> {
+    let mut page_map = Mapping::reserve(RESERVED, GUARD)?;
+    page_map.grow((page_map::size(rules.set().memory.stable) * WASM_PAGE) as usize)?;
+    Ok(page_map)
+}
+
+/// Charges for pages of the heap where the instance's code faults on them.
+#[expect(unsafe_code, reason = "a signal handler is set")]
+fn handle_faults(store: &mut Store<Host>, pages: Arc<PageTracker>) {
+    // SAFETY: the handler takes no lock, allocates nothing and does not panic.
+    unsafe {
+        store.set_signal_handler(move |_, info, context| {
+            let (address, access) = faulted(info, context);
+            pages.handle(address, access)
+        });
+    }
+}
+
 /// The memory of a profile.
 fn tree_memory() -> io::Result<Mapping> {
     let mut tree = Mapping::reserve(RESERVED, GUARD)?;
@@ -409,17 +562,18 @@ fn tree_memory() -> io::Result<Mapping> {
 }
 
 /// The memories of an instance: heap, stable memory, byte map.
-fn map(state: &State, width: AddressWidth) -> io::Result<[Mapping; 3]> {
-    let stable_max = Bytes::from(limits::MAX_STABLE).get();
+fn map(state: &State, width: AddressWidth, rules: Rules) -> io::Result<Vec<Mapping>> {
+    let limits = &rules.set().memory;
+    let stable_max = Bytes::from(limits.stable).get();
     let size = |bytes: u64| {
         usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
     };
     let heap_max = match width {
         AddressWidth::Bits32 => RESERVED,
-        AddressWidth::Bits64 => size(Bytes::from(limits::MAX_HEAP64).get())?,
+        AddressWidth::Bits64 => size(Bytes::from(limits.heap64).get())?,
     };
     let byte_map = size(stable_max / OS_PAGE)?;
     let mut marks = Mapping::reserve(byte_map.max(RESERVED), GUARD)?;
     marks.grow(byte_map)?;
-    Ok([state.heap.map(heap_max, GUARD)?, state.stable.map(size(stable_max)?, GUARD)?, marks])
+    Ok(vec![state.heap.map(heap_max, GUARD)?, state.stable.map(size(stable_max)?, GUARD)?, marks])
 }

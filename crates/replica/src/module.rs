@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::instrument::{Instrumented, Metering, instrument};
 use crate::profile::names::Names;
 use crate::reject::ErrorCode;
+use crate::rules::Rules;
 use crate::system_api::host::Host;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, decode, validate};
 
@@ -21,6 +22,7 @@ pub struct Module(Arc<Inner>);
 struct Inner {
     uploaded: Vec<u8>,
     hash: [u8; 32],
+    rules: Rules,
     info: ModuleInfo,
     rewritten: Instrumented,
     ready: InstancePre<Host>,
@@ -45,10 +47,15 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Validates, rewrites and compiles an uploaded module, plain or gzipped.
-    pub fn new(engine: &Engine, uploaded: &[u8], metering: Metering) -> Result<Self, Fault> {
+    pub fn new(
+        engine: &Engine,
+        uploaded: &[u8],
+        metering: Metering,
+        rules: Rules,
+    ) -> Result<Self, Fault> {
         let wasm = decode(uploaded)?;
-        let info = validate(&wasm)?;
-        let mut rewritten = instrument(&wasm, metering).map_err(|error| Fault::Module {
+        let info = validate(&wasm, rules)?;
+        let mut rewritten = instrument(&wasm, metering, rules).map_err(|error| Fault::Module {
             code: ErrorCode::CanisterInvalidWasm,
             message: format!("Could not instrument wasm module of canister: {error}"),
         })?;
@@ -72,6 +79,7 @@ impl Module {
         linker: &Linker<Host>,
         uploaded: &[u8],
         hash: [u8; 32],
+        rules: Rules,
     ) -> Result<Self, Fault> {
         let Prepared { info, rewritten, compiled } = prepared;
         let ready = linker
@@ -82,6 +90,7 @@ impl Module {
         Ok(Self(Arc::new(Inner {
             uploaded,
             hash,
+            rules,
             info,
             rewritten,
             ready,
@@ -107,6 +116,11 @@ impl Module {
         self.0.hash
     }
 
+    /// The rules by which it counts.
+    pub fn rules(&self) -> Rules {
+        self.0.rules
+    }
+
     /// What validation found.
     pub fn info(&self) -> &ModuleInfo {
         &self.0.info
@@ -126,7 +140,8 @@ impl Module {
             return Ok(exact);
         }
         let engine = self.0.ready.module().engine();
-        let Prepared { compiled, .. } = Prepared::new(engine, &self.0.uploaded, Metering::Stored)?;
+        let Prepared { compiled, .. } =
+            Prepared::new(engine, &self.0.uploaded, Metering::Stored, self.0.rules)?;
         let exact = self.0.linker.instantiate_pre(&compiled)?;
         Ok(self.0.exact.get_or_init(|| exact))
     }
@@ -139,7 +154,7 @@ impl Module {
         }
         let engine = self.0.ready.module().engine();
         let Prepared { compiled, .. } =
-            Prepared::new(engine, &self.0.uploaded, Metering::Profiled)?;
+            Prepared::new(engine, &self.0.uploaded, Metering::Profiled, self.0.rules)?;
         let ready = self.0.linker.instantiate_pre(&compiled)?;
         let names = Names::of(&self.wasm());
         Ok(self.0.profiled.get_or_init(|| Profiled { ready, names }))

@@ -12,9 +12,9 @@ use crate::canister::{Canister, HostError, Settings};
 use crate::engine;
 use crate::fault::Fault;
 use crate::instrument::Metering;
-use crate::limits::DEFAULT_WASM_MEMORY_LIMIT;
 use crate::module::{Module, Prepared, first_canister};
 use crate::reject::Reject;
+use crate::rules::Rules;
 use crate::saved::{self, LoadError, Stamps};
 use crate::system_api::host::{Host, link};
 use crate::system_api::names::AddressWidth;
@@ -34,6 +34,7 @@ struct Inner {
     wasm32: Linker<Host>,
     wasm64: Linker<Host>,
     modules: Modules,
+    rules: Rules,
 }
 
 impl Inner {
@@ -42,7 +43,7 @@ impl Inner {
             AddressWidth::Bits32 => &self.wasm32,
             AddressWidth::Bits64 => &self.wasm64,
         };
-        Module::link(prepared, linker, module, hash)
+        Module::link(prepared, linker, module, hash, self.rules)
     }
 }
 
@@ -53,14 +54,14 @@ impl std::fmt::Debug for Replica {
 }
 
 impl Replica {
-    /// Starts a replica. Compiled modules are kept in the folder `cache`, if there is
-    /// one, which is made when it is needed.
+    /// Starts a replica that charges by `rules`. Compiled modules are kept in the folder
+    /// `cache`, if there is one, which is made when it is needed.
     ///
     /// # Errors
     ///
     /// If the machine is not one that the engine compiles for.
-    pub fn new(cache: Option<PathBuf>) -> Result<Self, EngineError> {
-        Self::telling(cache, |_| {})
+    pub fn new(rules: Rules, cache: Option<PathBuf>) -> Result<Self, EngineError> {
+        Self::telling(rules, cache, |_| {})
     }
 
     /// Starts a replica likewise, and tells what the cache could not do.
@@ -69,17 +70,23 @@ impl Replica {
     ///
     /// If the machine is not one that the engine compiles for.
     pub fn telling(
+        rules: Rules,
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self, EngineError> {
         let failed = |error: wasmtime::Error| EngineError(format!("{error:#}"));
-        let engine = engine::new().map_err(failed)?;
+        let engine = engine::new(rules).map_err(failed)?;
         let mut wasm32 = Linker::new(&engine);
         link(&mut wasm32, AddressWidth::Bits32).map_err(failed)?;
         let mut wasm64 = Linker::new(&engine);
         link(&mut wasm64, AddressWidth::Bits64).map_err(failed)?;
-        let modules = Modules::new(&engine, cache, Box::new(tell));
-        Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, modules })))
+        let modules = Modules::new(&engine, rules, cache, Box::new(tell));
+        Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, modules, rules })))
+    }
+
+    /// The rules by which its canisters are charged.
+    pub fn rules(&self) -> Rules {
+        self.0.rules
     }
 
     /// What files with compiled modules have in their names, between the module's hash
@@ -124,7 +131,7 @@ impl Replica {
 
     fn compile_with(&self, metering: Metering, module: &[u8]) -> Result<Module, Reject> {
         let inner = &*self.0;
-        Prepared::new(&inner.engine, module, metering)
+        Prepared::new(&inner.engine, module, metering, inner.rules)
             .and_then(|prepared| inner.link(prepared, Sha256::digest(module).into(), module))
             .map_err(|fault| fault.reject(&first_canister()))
     }
@@ -137,7 +144,7 @@ impl Replica {
     ///
     /// If the file cannot be read, is damaged, or is of another version.
     pub fn load(&self, path: &Path) -> Result<Canister, LoadError> {
-        saved::load(path, |module| self.compile(module))
+        saved::load(path, self.0.rules, |module| self.compile(module))
     }
 
     /// A canister with that module from a file that [`Canister::save_stamped`] wrote,
@@ -185,7 +192,7 @@ impl Replica {
             id: first_canister(),
             controllers: vec![Principal::anonymous()],
             balance: Cycles(1_000_000_000_000_000),
-            heap_limit: DEFAULT_WASM_MEMORY_LIMIT,
+            heap_limit: self.0.rules.set().memory.default_heap_limit,
         })
     }
 }

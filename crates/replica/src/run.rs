@@ -13,14 +13,14 @@
 use std::io;
 
 use crate::engine::STACK;
-use crate::execution::{MemoryUse, SystemCalls};
+use crate::execution::{MemoryUse, PageCharges, Reading, SystemCalls};
 use crate::fault::{Fault, Trap};
-use crate::limits;
 use crate::live::{Failure, Live, Spare, Touched};
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
 use crate::profile::recorder::Recorded;
 use crate::profile::{ProfileError, Span};
+use crate::rules::Rules;
 use crate::state::State;
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::AddressWidth;
@@ -38,6 +38,10 @@ pub struct Run {
     pub instructions: Instructions,
     /// Instructions with changed heap pages, at most the limit.
     pub charge: Instructions,
+    /// What pages cost.
+    pub pages: PageCharges,
+    /// Readings of the counter, if somebody asked.
+    pub readings: Vec<Reading>,
     /// Pages touched.
     pub memory: MemoryUse,
     /// Calls of stable memory.
@@ -113,8 +117,8 @@ fn run_here(
     total: Instructions,
 ) -> io::Result<Run> {
     let Place { module, state, spare } = place;
-    let timer = message.timer;
-    let (limit, slice) = message.mode.instructions();
+    let (rules, timer) = (message.rules, message.timer);
+    let (limit, slice) = message.mode.instructions(rules);
     let slices = Slices::new(total.min(limit), slice);
     let live = match spare.take() {
         Some(mut live) => {
@@ -125,17 +129,17 @@ fn run_here(
     };
     let mut live = match live {
         Ok(live) => live,
-        Err(failure) => return not_begun(failure, timer),
+        Err(failure) => return not_begun(failure, rules, timer),
     };
     if live.host().message.copies_ahead {
-        live.copy_ahead();
+        live.copy_ahead()?;
     }
     let result = live.call(export).map_err(Fault::from_engine);
     let Some(trap) = uncounted(&result) else {
         return finish(live, place, result, spare);
     };
     let message = live.host().message.clone();
-    let touched = live.touched();
+    let touched = live.touched()?;
     if live.undo(state, &touched)? {
         spare.put(live);
     }
@@ -143,7 +147,7 @@ fn run_here(
     let exact = exact.and_then(|exact| Live::new(module, exact, state, message, slices));
     let mut live = match exact {
         Ok(live) => Box::new(live),
-        Err(failure) => return not_begun(failure, timer),
+        Err(failure) => return not_begun(failure, rules, timer),
     };
     let again = live.call(export).map_err(Fault::from_engine);
     let result = match again {
@@ -167,15 +171,17 @@ pub fn run_profiled(
     span: Span,
 ) -> io::Result<(Run, Result<Recorded, ProfileError>)> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
-        let timer = message.timer;
-        let (limit, slice) = message.mode.instructions();
+        let (rules, timer) = (message.rules, message.timer);
+        let (limit, slice) = message.mode.instructions(rules);
         let slices = Slices::new(total.min(limit), slice);
         // It would be of the state before.
         drop(place.spare.take());
         let live = Live::profiled(place.module, place.state, message, slices, span);
         let mut live = match live {
             Ok(live) => Box::new(live),
-            Err(failure) => return Ok((not_begun(failure, timer)?, Ok(Recorded::default()))),
+            Err(failure) => {
+                return Ok((not_begun(failure, rules, timer)?, Ok(Recorded::default())));
+            }
         };
         let result = live.call(export).map_err(Fault::from_engine);
         let recorded = live.recorded(result.is_err()).unwrap_or(Ok(Recorded::default()));
@@ -201,16 +207,18 @@ fn uncounted(result: &Result<(), Fault>) -> Option<Trap> {
     }
 }
 
-fn not_begun(failure: Failure, timer: u64) -> io::Result<Run> {
+fn not_begun(failure: Failure, rules: Rules, timer: u64) -> io::Result<Run> {
     let error = match failure {
         Failure::Host(error) => return Err(error),
         Failure::Engine(error) => error,
     };
     Ok(Run {
         result: Err(Fault::Engine(format!("Failed to instantiate module: {error:#}"))),
-        effects: Effects::new(timer),
+        effects: Effects::new(rules, timer),
         instructions: Instructions(0),
         charge: Instructions(0),
+        pages: PageCharges::default(),
+        readings: Vec::new(),
         memory: MemoryUse::default(),
         stable_calls: SystemCalls::default(),
         calls: None,
@@ -227,7 +235,9 @@ fn finish(
     let state = place.state;
     let counter = live.counter();
     let stable_calls = live.stable_calls();
-    let touched = live.touched();
+    let touched = live.touched()?;
+    let mut pages_charged = live.page_charges();
+    let readings = live.take_readings();
     let host = live.host();
     let (mode, slices, effects) = (host.message.mode, host.slices, host.effects.clone());
     let calls = host.calls.clone();
@@ -245,11 +255,13 @@ fn finish(
         heap: WasmPages(live.heap().len() as u64 / WASM_PAGE),
         stable: WasmPages(live.stable_size() as u64 / WASM_PAGE),
     };
+    let prices = place.module.rules().pages();
     let factor = match place.module.rewritten().address_width {
         AddressWidth::Bits32 => 1,
-        AddressWidth::Bits64 => limits::WASM64_PAGE_FACTOR,
+        AddressWidth::Bits64 => prices.heap64_factor,
     };
-    let for_pages = limits::HEAP_PAGE_CHANGED_COST.get() * factor * memory.heap_changed.get();
+    let for_changed = prices.heap_os_page_changed.get() * factor * memory.heap_changed.get();
+    pages_charged.heap += Instructions(for_changed);
     let changes = if result.is_ok() && mode.keeps_changes() {
         Some(Changes { live, touched, heap: changed })
     } else {
@@ -262,7 +274,9 @@ fn finish(
         result,
         effects,
         instructions: slices.used(counter),
-        charge: slices.used_within_limit(counter.saturating_sub_unsigned(for_pages)),
+        charge: slices.used_within_limit(counter.saturating_sub_unsigned(for_changed)),
+        pages: pages_charged,
+        readings,
         memory,
         stable_calls,
         calls,

@@ -50,7 +50,10 @@ fn querying(work: &str) -> Execution {
 }
 
 fn installing(work: &str, uses: &str) -> Execution {
-    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+        .unwrap()
+        .create_canister()
+        .unwrap();
     canister.install(&compile(&forever(work, uses)), CALLER, &[]).unwrap()
 }
 

@@ -220,7 +220,8 @@ fn a_heap_that_grows_after_loading_is_empty_there() {
     let mut canister = install(KEEPER);
     keep(&mut canister, "keep", 7).outcome.unwrap();
     canister.save(&path).unwrap();
-    let mut loaded = Replica::new(None).unwrap().load(&path).unwrap();
+    let mut loaded =
+        Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap().load(&path).unwrap();
     for canister in [&mut canister, &mut loaded] {
         keep(canister, "grow", 8).outcome.unwrap();
         assert_eq!(numbers(query(canister, "third page", &[])), [0; 8192]);
@@ -434,7 +435,7 @@ fn refused_modules() {
              on stack",
         ),
     ];
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
     let id = replica.create_canister().unwrap().id();
     for (wat, code, words) in refused {
         let reject = replica.compile(&wat::parse_str(wat).unwrap()).unwrap_err();
@@ -450,7 +451,10 @@ fn traps_at_install() {
         "(module (func unreachable) (start 0))",
         r#"(module (func (export "canister_init") unreachable))"#,
     ] {
-        let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+        let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+            .unwrap()
+            .create_canister()
+            .unwrap();
         let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
         assert_eq!(code(&failed), ErrorCode::CanisterTrapped);
         let message = failed.outcome.unwrap_err().message;
@@ -463,14 +467,20 @@ fn traps_at_install() {
 fn replying_at_install_is_a_violation() {
     let wat = r#"(module (import "ic0" "msg_reply" (func $reply))
         (func (export "canister_init") (call $reply)))"#;
-    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+        .unwrap()
+        .create_canister()
+        .unwrap();
     let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
     assert_eq!(code(&failed), ErrorCode::CanisterContractViolation);
 }
 
 #[test]
 fn a_canister_without_a_module_answers_nothing() {
-    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+        .unwrap()
+        .create_canister()
+        .unwrap();
     let expected = ErrorCode::CanisterWasmModuleNotFound;
     assert_eq!(code(&update(&mut canister, "any", &[])), expected);
     assert_eq!(code(&query(&canister, "any", &[])), expected);
@@ -495,7 +505,7 @@ fn a_gzipped_module_installs() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     gzip.write_all(&plain).unwrap();
     let gzipped = gzip.finish().unwrap();
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
     let (plain, gzipped) = (replica.compile(&plain).unwrap(), replica.compile(&gzipped).unwrap());
     assert_ne!(plain.hash(), gzipped.hash(), "the hash is that of what was uploaded");
     assert_eq!(plain.info(), gzipped.info());

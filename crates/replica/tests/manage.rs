@@ -83,7 +83,8 @@ fn a_snapshot_brings_back_module_and_memories() {
     update(&mut canister, "count", &[]);
     let snapshot = canister.fork();
     update(&mut canister, "count", &[]);
-    let replica = stablebench_replica::Replica::new(None).unwrap();
+    let replica =
+        stablebench_replica::Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
     let other = replica.compile(&wat::parse_str(OTHER).unwrap()).unwrap();
     canister.install(&other, CALLER, &[]).unwrap().outcome.unwrap();
     assert_eq!(code(&query(&canister, "tell", &[])), ErrorCode::CanisterMethodNotFound);
@@ -98,7 +99,11 @@ fn a_snapshot_brings_back_module_and_memories() {
 
 #[test]
 fn what_is_not_let_in_was_not_there() {
-    let mut empty = stablebench_replica::Replica::new(None).unwrap().create_canister().unwrap();
+    let mut empty =
+        stablebench_replica::Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+            .unwrap()
+            .create_canister()
+            .unwrap();
     let refused = update(&mut empty, "count", &[]);
     assert_eq!((refused.admitted, refused.cycles), (false, Cycles(0)));
     let mut canister = install(TELLER);

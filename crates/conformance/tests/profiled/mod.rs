@@ -2,15 +2,15 @@
 //! is otherwise executed.
 
 use stablebench_conformance::{Answer, Canister, Failure, Installed, Kind, Reject, Target};
-use stablebench_replica::{self as replica, Execution, Module, Principal, Replica, Span};
+use stablebench_replica::{self as replica, Execution, Module, Principal, Replica, Rules, Span};
 
 const CALLER: Principal = Principal::anonymous();
 
 pub struct Profiled(Replica);
 
 impl Profiled {
-    pub fn new() -> Self {
-        Self(Replica::new(None).unwrap())
+    pub fn new(rules: Rules) -> Self {
+        Self(Replica::new(rules, None).unwrap())
     }
 }
 

@@ -132,8 +132,13 @@ async fn the_status_tells_what_a_canister_holds() {
     let (after,) = management.canister_status(&id).call().await.unwrap();
     assert_eq!(after.version, before.version + 1);
     // What the message cost is what the embedded replica says.
-    let mut same = stablebench_replica::Replica::new(None).unwrap().create_canister().unwrap();
-    let replica = stablebench_replica::Replica::new(None).unwrap();
+    let mut same =
+        stablebench_replica::Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+            .unwrap()
+            .create_canister()
+            .unwrap();
+    let replica =
+        stablebench_replica::Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
     same.install(&replica.compile(&module).unwrap(), Principal::anonymous(), &[]).unwrap();
     let cost = same.update(Principal::anonymous(), "add", &[]).unwrap().cycles.get();
     assert_eq!(before.cycles.clone() - after.cycles.clone(), cost);

@@ -126,5 +126,5 @@ pub async fn query(agent: &Agent, id: Principal, method: &str) -> Vec<u8> {
 
 fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
-    REPLICA.get_or_init(|| Replica::new(None).unwrap())
+    REPLICA.get_or_init(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
 }

@@ -18,7 +18,7 @@ pub fn on_a_large_stack(run: fn()) {
 /// The replica.
 pub fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
-    REPLICA.get_or_init(|| Replica::new(None).unwrap())
+    REPLICA.get_or_init(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
 }
 
 /// A module from text.

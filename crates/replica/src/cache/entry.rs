@@ -23,7 +23,7 @@ use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::validate::ModuleInfo;
 
 /// Changes with the layout, and with what the header holds.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"compiled";
 const PREAMBLE: usize = 48;
@@ -47,6 +47,7 @@ struct Header {
     heap_pages: u64,
     has_start: bool,
     drops_segments: bool,
+    tracks_pages: bool,
     stable_calls: Vec<String>,
     globals: Vec<(u32, Number)>,
     /// Address and length of each segment.
@@ -102,6 +103,7 @@ pub fn encode(key: &Key<'_>, prepared: &Prepared) -> io::Result<Vec<u8>> {
         data,
         has_start,
         drops_segments,
+        tracks_pages,
         stable_calls,
     } = &prepared.rewritten;
     let globals = globals
@@ -118,6 +120,7 @@ pub fn encode(key: &Key<'_>, prepared: &Prepared) -> io::Result<Vec<u8>> {
         heap_pages: *heap_pages,
         has_start: *has_start,
         drops_segments: *drops_segments,
+        tracks_pages: *tracks_pages,
         stable_calls: stable_calls.iter().map(|call| call.name().to_owned()).collect(),
         globals,
         data: data.iter().map(|(address, bytes)| (*address, bytes.len() as u64)).collect(),
@@ -190,6 +193,7 @@ pub fn decode(engine: &Engine, key: &Key<'_>, entry: &[u8]) -> Result<Prepared, 
         data,
         has_start: header.has_start,
         drops_segments: header.drops_segments,
+        tracks_pages: header.tracks_pages,
         stable_calls,
     };
     Ok(Prepared { info: header.info, rewritten, compiled })

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `VERSION` stands for everything else that compiled code depends on: this crate, how it
-//! rewrites, the engine and its settings, the processor. A cache that cannot be read or
+//! rewrites, the rules, the engine and its settings, the processor. A cache that cannot be read or
 //! written costs time and nothing else. What it holds is executed, so the folder must be
 //! as safe as the program.
 
@@ -28,6 +28,7 @@ use wasmtime::Engine;
 use crate::fault::Fault;
 use crate::instrument::{self, Metering};
 use crate::module::{Module, Prepared};
+use crate::rules::Rules;
 
 pub use file::TEMPORARY;
 pub(crate) use file::{hex, hex_of, touch, write};
@@ -66,6 +67,7 @@ pub type Tell = Box<dyn Fn(Note) + Send + Sync>;
 /// The modules that a replica has compiled.
 pub(crate) struct Modules {
     folder: Option<PathBuf>,
+    rules: Rules,
     version: String,
     tell: Tell,
     /// The one used last first.
@@ -86,12 +88,14 @@ impl fmt::Debug for Modules {
 }
 
 impl Modules {
-    pub fn new(engine: &Engine, folder: Option<PathBuf>, tell: Tell) -> Self {
+    pub fn new(engine: &Engine, rules: Rules, folder: Option<PathBuf>, tell: Tell) -> Self {
         let mut version = DefaultHasher::new();
         (crate::VERSION, instrument::VERSION, entry::FORMAT).hash(&mut version);
+        // Which subnet it is for decides on nothing that is compiled.
+        rules.name().hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);
         let version = format!("{:016x}", version.finish());
-        Self { folder, version, tell, recent: Mutex::default() }
+        Self { folder, rules, version, tell, recent: Mutex::default() }
     }
 
     pub fn version(&self) -> &str {
@@ -137,7 +141,7 @@ impl Modules {
         uploaded: &[u8],
     ) -> Result<Prepared, Fault> {
         let Some(folder) = &self.folder else {
-            return Prepared::new(engine, uploaded, Metering::Local);
+            return Prepared::new(engine, uploaded, Metering::Local, self.rules);
         };
         let path = folder.join(format!("{}-{}{MODULE}", hex(&hash), self.version));
         let key = entry::Key { uploaded: hash, version: &self.version };
@@ -152,7 +156,7 @@ impl Modules {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.damaged(&path, error),
         }
-        let prepared = Prepared::new(engine, uploaded, Metering::Local)?;
+        let prepared = Prepared::new(engine, uploaded, Metering::Local, self.rules)?;
         let written = entry::encode(&key, &prepared)
             .and_then(|bytes| write(&path, false, |mut file| file.write_all(&bytes)));
         if let Err(error) = written {

@@ -26,7 +26,7 @@ fn replica(folder: &TempDir) -> (Replica, Arc<Mutex<Vec<String>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&told);
     let tell = move |note: Note| lock(&notes).push(note.to_string());
-    (Replica::telling(Some(folder.path().join("below")), tell).unwrap(), told)
+    (Replica::telling(Rules::of_2025_10(), Some(folder.path().join("below")), tell).unwrap(), told)
 }
 
 fn entries(folder: &TempDir) -> Vec<PathBuf> {
@@ -147,9 +147,9 @@ fn a_cache_that_cannot_be_written_costs_time_only() {
 
 #[test]
 fn threads_that_want_the_same_module_make_it_once() {
-    let engine = crate::engine::new().unwrap();
-    let modules = Modules::new(&engine, None, Box::new(|_| {}));
-    let replica = Replica::new(None).unwrap();
+    let engine = crate::engine::new(Rules::of_2025_10()).unwrap();
+    let modules = Modules::new(&engine, Rules::of_2025_10(), None, Box::new(|_| {}));
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let wasm = wat::parse_str(MODULE).unwrap();
     let linked = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -16,6 +16,7 @@
 use wasmparser::Operator;
 
 use super::operator_cost::operator_cost;
+use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
 /// Something to charge before the operator at `position`.
@@ -50,13 +51,17 @@ pub struct Unpriced(pub usize);
 /// # Errors
 ///
 /// [`Unpriced`] if an operator has no price.
-pub fn charges(body: &[Operator<'_>], heap: AddressWidth) -> Result<Vec<Charge>, Unpriced> {
+pub fn charges(
+    body: &[Operator<'_>],
+    heap: AddressWidth,
+    rules: Rules,
+) -> Result<Vec<Charge>, Unpriced> {
     let mut charges = Vec::new();
     // The size operators of the run at hand.
     let mut sizes: Vec<Charge> = Vec::new();
     let (mut start, mut cost, mut check) = (0, 1, true);
     for (position, operator) in body.iter().enumerate() {
-        cost += operator_cost(operator, heap).ok_or(Unpriced(position))?;
+        cost += operator_cost(operator, heap, rules).ok_or(Unpriced(position))?;
         match operator {
             Operator::MemoryFill { .. }
             | Operator::MemoryCopy { .. }
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_empty_function_costs_one() {
-        assert_eq!(charges(&[Operator::End], AddressWidth::Bits32), Ok(vec![run(0, 1, true)]));
+        assert_eq!(charges(&[Operator::End], AddressWidth::Bits32, Rules::today()), Ok(vec![run(0, 1, true)]));
     }
 
     #[test]
@@ -121,7 +126,7 @@ mod tests {
             Operator::End,
         ];
         assert_eq!(
-            charges(&body, AddressWidth::Bits32),
+            charges(&body, AddressWidth::Bits32, Rules::today()),
             Ok(vec![run(0, 1, true), run(1, 0, true), run(2, 0, true)])
         );
     }
@@ -136,7 +141,7 @@ mod tests {
             Operator::End,
         ];
         assert_eq!(
-            charges(&body, AddressWidth::Bits32),
+            charges(&body, AddressWidth::Bits32, Rules::today()),
             Ok(vec![run(0, 104, true), Charge { position: 3, kind: ChargeKind::Size }])
         );
     }
@@ -145,8 +150,8 @@ mod tests {
     fn loads_cost_twice_in_wasm64() {
         let memarg = MemArg { align: 0, max_align: 0, offset: 0, memory: 0 };
         let body = [Operator::I32Load { memarg }, Operator::End];
-        assert_eq!(charges(&body, AddressWidth::Bits32), Ok(vec![run(0, 2, true)]));
-        assert_eq!(charges(&body, AddressWidth::Bits64), Ok(vec![run(0, 3, true)]));
+        assert_eq!(charges(&body, AddressWidth::Bits32, Rules::today()), Ok(vec![run(0, 2, true)]));
+        assert_eq!(charges(&body, AddressWidth::Bits64, Rules::today()), Ok(vec![run(0, 3, true)]));
     }
 
     #[test]
@@ -157,6 +162,6 @@ mod tests {
                 memarg: MemArg { align: 2, max_align: 2, offset: 0, memory: 0 },
             },
         ];
-        assert_eq!(charges(&body, AddressWidth::Bits32), Err(Unpriced(1)));
+        assert_eq!(charges(&body, AddressWidth::Bits32, Rules::today()), Err(Unpriced(1)));
     }
 }

@@ -13,6 +13,9 @@
 //!   exits               counter ← left
 //! ```
 //!
+//! Charges for touched pages of the heap are collected beside the counter while code runs
+//! (`page_map`), so under rules that have them a check is `left < charges`.
+//!
 //! An operator that traps by itself, as a load out of bounds does, leaves an older value
 //! in the global. Whoever must know the exact one takes [`Metering::Stored`], where each
 //! charge goes to the global: the same counts, more slowly.
@@ -25,6 +28,7 @@ use super::Error;
 use super::blocks::{ChargeKind, Unpriced, charges, ends_run};
 use super::rewrite::FunctionMap;
 use super::stable::Added;
+use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
 /// Where charges are kept.
@@ -62,6 +66,8 @@ pub struct Bodies<'r> {
     pub address_width: AddressWidth,
     /// Where charges are kept.
     pub metering: Metering,
+    /// What operators cost where rule sets differ.
+    pub rules: Rules,
 }
 
 impl Bodies<'_> {
@@ -80,7 +86,7 @@ impl Bodies<'_> {
     ) -> Result<Body, Error> {
         let operators: Vec<Operator<'_>> =
             body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
-        let charges = charges(&operators, self.address_width).map_err(|Unpriced(position)| {
+        let charges = charges(&operators, self.address_width, self.rules).map_err(|Unpriced(position)| {
             let debug = format!("{:?}", operators[position]);
             Error::Unpriced {
                 function: index,
@@ -269,12 +275,17 @@ impl Code<'_> {
 
     /// Calls the host if less than nothing is left.
     fn check(&mut self) {
-        let (counter, out_of_instructions) = (self.added.counter, self.added.out_of_instructions);
+        let added = self.added;
+        let (counter, out_of_instructions) = (added.counter, added.out_of_instructions);
+        if let Some(profiler) = added.profiler {
+            profiler.settle_pages(&mut self.sink());
+        }
         match self.left {
             Some(left) => self.sink().local_get(left),
             None => self.sink().global_get(counter),
         };
-        self.sink().i64_const(0).i64_lt_s();
+        added.push_charges(&mut self.sink());
+        self.sink().i64_lt_s();
         self.hints.push(BranchHint {
             branch_func_offset: u32::try_from(self.function.byte_len()).unwrap_or(u32::MAX),
             branch_hint_value: 0,

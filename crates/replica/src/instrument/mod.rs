@@ -12,6 +12,7 @@
 //! | `accessible`, `writable` | globals: stable pages left for the message |
 //! | `calls N`, `bytes N` | globals: those of the stable call of that number |
 //! | `heap`, `stable`, `byte map` | memories                         |
+//! | `page map`  | memory, under rules that charge for touching pages: see `page_map` |
 //! | `global N`  | the canister's own mutable globals, to be kept    |
 //! | `start`     | the start function, called by the host            |
 //! | `profile …` | only in the profiled form: see `profiled`         |
@@ -23,6 +24,7 @@
 mod blocks;
 mod body;
 pub mod operator_cost;
+pub mod page_map;
 pub mod profiled;
 mod rewrite;
 mod sections;
@@ -39,7 +41,7 @@ use crate::system_api::names::{AddressWidth, SystemCall};
 
 /// Changes with anything that changes the rewritten module, so that compiled
 /// modules of another version are not taken from a cache.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Module name under which the rewritten module imports from the host.
 pub const HOST: &str = "stablebench";
@@ -66,6 +68,8 @@ pub struct Instrumented {
     pub data: Data,
     /// Whether a function may drop segments, which an instance does not forget.
     pub drops_segments: bool,
+    /// Whether it charges for touched pages, and has a `page map`.
+    pub tracks_pages: bool,
     /// The stable calls, by number.
     pub stable_calls: Vec<SystemCall>,
     /// Whether `start` is exported.

@@ -12,12 +12,16 @@ use std::sync::LazyLock;
 
 use wasmparser::Operator;
 
+use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
 /// Price of a load or store of a 32-bit heap; twice that of a 64-bit one.
 const MEMORY: u16 = u16::MAX;
+/// Price that the rule set says.
+const BY_RULES: u16 = u16::MAX - 1;
 
-/// Price and the operators that have it. [`MEMORY`] marks loads and stores.
+/// Price and the operators that have it. [`MEMORY`] marks loads and stores, [`BY_RULES`] what
+/// rule sets differ in.
 #[rustfmt::skip]
 const PRICES: &[(u16, &str)] = &[
     (0, "Block Loop Else End"),
@@ -47,7 +51,7 @@ const PRICES: &[(u16, &str)] = &[
          I64TruncF32S I64TruncF32U I64TruncF64S I64TruncF64U \
          I32TruncSatF32S I32TruncSatF32U I32TruncSatF64S I32TruncSatF64U \
          I64TruncSatF32S I64TruncSatF32U I64TruncSatF64S I64TruncSatF64U"),
-    (60, "ReturnCallIndirect"),
+    (BY_RULES, "ReturnCallIndirect"),
     (100, "MemoryFill MemoryCopy MemoryInit TableSize"),
     (130, "RefFunc"),
     (300, "MemoryGrow DataDrop ElemDrop"),
@@ -125,12 +129,13 @@ static BY_INDEX: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
 });
 
 /// The static cost of `operator`, or `None` for one that has no price.
-pub fn operator_cost(operator: &Operator<'_>, heap: AddressWidth) -> Option<u64> {
+pub fn operator_cost(operator: &Operator<'_>, heap: AddressWidth, rules: Rules) -> Option<u64> {
     match BY_INDEX[index(operator)?]? {
         MEMORY => Some(match heap {
             AddressWidth::Bits32 => 1,
             AddressWidth::Bits64 => 2,
         }),
+        BY_RULES => Some(rules.set().return_call_indirect.get()),
         price => Some(u64::from(price)),
     }
 }
@@ -148,6 +153,7 @@ mod tests {
         for (name, price) in OPERATORS.iter().zip(BY_INDEX.iter()) {
             match price {
                 Some(MEMORY) => writeln!(printed, "{name} 1 (2 in wasm64)"),
+                Some(BY_RULES) => writeln!(printed, "{name} by the rules"),
                 Some(price) => writeln!(printed, "{name} {price}"),
                 None => writeln!(printed, "{name} refused"),
             }

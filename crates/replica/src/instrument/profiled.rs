@@ -27,6 +27,7 @@
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
+use super::page_map::PageMap;
 use crate::units::WASM_PAGE;
 
 /// Bytes of a node.
@@ -37,8 +38,12 @@ pub const NODES: u32 = 1 << 18;
 pub const DEPTH: i32 = 1_000;
 /// Wasm pages of the memory.
 pub const PAGES: u64 = (NODE as u64 * NODES as u64).div_ceil(WASM_PAGE);
-/// The frame of what stable pages cost that are written for the first time.
-pub const PAGES_FRAME: u32 = u32::MAX;
+/// The frame of what stable pages of 4 KiB cost that are written for the first time.
+pub const OS_PAGES_FRAME: u32 = u32::MAX;
+/// The frame of what Wasm pages of stable memory cost that are touched or written.
+pub const STABLE_PAGE_FRAME: u32 = u32::MAX - 1;
+/// The frame of what Wasm pages of the heap cost that are touched or written.
+pub const HEAP_PAGE_FRAME: u32 = u32::MAX - 2;
 
 /// Where a node's parts are.
 pub mod offset {
@@ -72,6 +77,8 @@ pub mod export {
     pub const FOLDED: &str = "profile folded";
     /// Global, i64: calls that were folded.
     pub const ALL_FOLDED: &str = "profile all folded";
+    /// Function: charges for pages of the heap get their frame.
+    pub const SETTLE_PAGES: &str = "profile settle pages";
 }
 
 /// Indices of what the bookkeeping adds.
@@ -87,6 +94,9 @@ pub struct Profiler {
     pub leave: u32,
     /// Global index of the counter.
     pub counter: u32,
+    /// Where charges for pages of the heap are collected, and the function that gives them a
+    /// frame below the current one.
+    pub pages: Option<(PageMap, u32)>,
 }
 
 /// The added globals: name, type, first value.
@@ -101,12 +111,45 @@ pub const GLOBALS: [(&str, ValType, i32); 5] = [
 impl Profiler {
     /// Says that `frame` begins.
     pub fn enter(self, code: &mut InstructionSink<'_>, frame: u32) {
+        self.settle_pages(code);
         code.i32_const(frame.cast_signed()).call(self.enter);
     }
 
     /// Says that the frame is left.
     pub fn leave(self, code: &mut InstructionSink<'_>) {
+        self.settle_pages(code);
         code.call(self.leave);
+    }
+
+    /// Gives charges for pages of the heap to the function that touched them.
+    pub fn settle_pages(self, code: &mut InstructionSink<'_>) {
+        if let Some((_, settle)) = self.pages {
+            code.call(settle);
+        }
+    }
+
+    /// `settle_pages()`: subtracts the charges from the counter, in a frame of their own that is
+    /// called once for each price.
+    pub fn settle_pages_function(self, map: PageMap) -> Function {
+        use super::page_map::offset::{CHARGES, TOUCH_PRICE};
+        const CHARGED: u32 = 0;
+        let mut function = Function::new([(1, ValType::I64)]);
+        let mut code = function.instructions();
+        let code = &mut code;
+        map.load(code, CHARGES);
+        code.local_tee(CHARGED).i64_eqz().if_(BlockType::Empty).return_().end();
+        code.i32_const(0).i64_const(0).i64_store(map.at(CHARGES));
+        code.i32_const(HEAP_PAGE_FRAME.cast_signed()).call(self.enter);
+        code.global_get(self.counter).local_get(CHARGED).i64_sub().global_set(self.counter);
+        // Entering has counted one call, unless it was folded.
+        code.global_get(self.folded()).i64_eqz().if_(BlockType::Empty);
+        code.global_get(self.current()).global_get(self.current());
+        code.i64_load(self.at(offset::CALLS)).local_get(CHARGED);
+        map.load(code, TOUCH_PRICE);
+        code.i64_div_u().i64_add().i64_const(1).i64_sub().i64_store(self.at(offset::CALLS));
+        code.end();
+        code.call(self.leave).end();
+        function
     }
 
     fn current(self) -> u32 {

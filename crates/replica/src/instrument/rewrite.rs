@@ -5,7 +5,7 @@
 //! ```text
 //!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls │ …
 //!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ … │ …
-//!   memories   heap │ stable │ byte map │ …
+//!   memories   heap │ stable │ byte map │ page map, where touching pages is charged │ …
 //! ```
 //!
 //! What the profiled form adds comes last: its two functions and one around each import,
@@ -21,11 +21,12 @@ use wasm_encoder::{
 use wasmparser::{ExternalKind, Operator, TypeRef};
 
 use super::body::{Bodies, Metering};
+use super::page_map::{self, PageMap};
 use super::profiled::{self, Profiler};
 use super::sections::Sections;
 use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
-use crate::limits::{MAX_HEAP, MAX_HEAP64, MAX_STABLE};
+use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};
 
@@ -50,9 +51,9 @@ const ADDED_GLOBALS: u32 = 3;
 /// # Errors
 ///
 /// Fails on an operator without a price, and on what validation refuses.
-pub fn instrument(wasm: &[u8], metering: Metering) -> Result<Instrumented, Error> {
+pub fn instrument(wasm: &[u8], metering: Metering, rules: Rules) -> Result<Instrumented, Error> {
     let sections = Sections::parse(wasm)?;
-    Rewriter::new(&sections, metering)?.rewrite()
+    Rewriter::new(&sections, metering, rules)?.rewrite()
 }
 
 /// Maps function indices; everything else keeps its index.
@@ -73,6 +74,7 @@ struct Rewriter<'s, 'a> {
     sections: &'s Sections<'a>,
     address_width: AddressWidth,
     metering: Metering,
+    rules: Rules,
     map: FunctionMap,
     added: Added,
     /// Charges the size operand on top of the stack and leaves it there.
@@ -100,7 +102,7 @@ fn added_types(size: ValType) -> Vec<(Vec<ValType>, Vec<ValType>)> {
 }
 
 impl<'s, 'a> Rewriter<'s, 'a> {
-    fn new(sections: &'s Sections<'a>, metering: Metering) -> Result<Self, Error> {
+    fn new(sections: &'s Sections<'a>, metering: Metering, rules: Rules) -> Result<Self, Error> {
         let address_width = match sections.memory {
             Some(memory) if memory.memory64 => AddressWidth::Bits64,
             _ => AddressWidth::Bits32,
@@ -137,18 +139,23 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         }
         let globals = sections.globals.len() as u32;
         let imports = sections.imports.len();
+        let page_map = (rules.charges_touches() && metering != Metering::Off).then(|| PageMap {
+            memory: 3,
+            first_read_is_free: rules.pages().first_stable_read_is_free,
+        });
         let mut unframed = Vec::new();
         let mut profiler = None;
         if metering == Metering::Profiled {
             let enter = charge_size + 1 + stable_calls.len() as u32;
             profiler = Some(Profiler {
-                tree: 3,
+                tree: if page_map.is_some() { 4 } else { 3 },
                 globals: globals + ADDED_GLOBALS + 2 * stable_calls.len() as u32,
                 enter,
                 leave: enter + 1,
                 counter: globals,
+                pages: page_map.map(|map| (map, enter + 2)),
             });
-            let framed = enter + 2..;
+            let framed = enter + 2 + u32::from(page_map.is_some())..;
             unframed = framed
                 .zip(&mut map[..imports])
                 .map(|(framed, slot)| std::mem::replace(slot, framed))
@@ -158,6 +165,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             sections,
             address_width,
             metering,
+            rules,
             map: FunctionMap(map),
             added: Added {
                 heap: 0,
@@ -171,6 +179,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 may_grow_stable: first_host + 2,
                 fail: first_host + 3,
                 metered: metering != Metering::Off,
+                os_page_written: rules.pages().stable_os_page_written.get().cast_signed(),
+                page_map,
                 profiler,
             },
             charge_size,
@@ -229,6 +239,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             globals,
             data,
             drops_segments: self.drops_segments,
+            tracks_pages: self.added.page_map.is_some(),
             stable_calls: self
                 .stable_calls
                 .iter()
@@ -322,6 +333,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         }
         if self.added.profiler.is_some() {
             functions.function(self.first_added_type + 3).function(self.first_added_type);
+            if self.added.page_map.is_some() {
+                functions.function(self.first_added_type);
+            }
             for import in &self.sections.imports {
                 if let TypeRef::Func(ty) = import.ty {
                     functions.function(ty);
@@ -332,16 +346,21 @@ impl<'s, 'a> Rewriter<'s, 'a> {
     }
 
     fn memories(&self) -> (MemorySection, u64) {
+        let limits = &self.rules.set().memory;
         let mut memories = MemorySection::new();
         let largest = match self.address_width {
-            AddressWidth::Bits32 => MAX_HEAP,
-            AddressWidth::Bits64 => MAX_HEAP64,
+            AddressWidth::Bits32 => limits.heap32,
+            AddressWidth::Bits64 => limits.heap64,
         };
         // A canister without a heap gets an empty one, so that indices are fixed.
         let (minimum, maximum) = self.sections.memory.map_or((0, 0), |memory| {
             (memory.initial, memory.maximum.unwrap_or(u64::MAX).min(largest.get()))
         });
-        let stable = MAX_STABLE.get();
+        let stable = limits.stable.get();
+        let page_map = self.added.page_map.map(|_| {
+            let pages = page_map::size(limits.stable);
+            (pages, pages, false)
+        });
         let byte_map = stable * WASM_PAGE / OS_PAGE / WASM_PAGE;
         let tree = self.added.profiler.map(|_| (profiled::PAGES, profiled::PAGES, false));
         for (minimum, maximum, memory64) in [
@@ -350,6 +369,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             (byte_map, byte_map, false),
         ]
         .into_iter()
+        .chain(page_map)
         .chain(tree)
         {
             memories.memory(MemoryType {
@@ -410,6 +430,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         ] {
             exports.export(name, kind, index);
         }
+        if let Some(map) = self.added.page_map {
+            exports.export(page_map::EXPORT, ExportKind::Memory, map.memory);
+        }
         for number in 0..self.stable_calls.len() {
             let Counted { calls, bytes } = self.counted(number);
             exports.export(&format!("calls {number}"), ExportKind::Global, calls);
@@ -419,6 +442,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             exports.export(profiled::export::TREE, ExportKind::Memory, profiler.tree);
             for ((name, ..), index) in profiled::GLOBALS.iter().zip(profiler.globals..) {
                 exports.export(name, ExportKind::Global, index);
+            }
+            if let Some((_, settle)) = profiler.pages {
+                exports.export(profiled::export::SETTLE_PAGES, ExportKind::Func, settle);
             }
         }
         if let Some(start) = self.sections.start {
@@ -468,6 +494,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 charge_size: self.charge_size,
                 address_width: self.address_width,
                 metering: self.metering,
+                rules: self.rules,
             }
             .encode(index, body, params, results)?;
             code.function(&body.function);
@@ -489,6 +516,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         }
         if let Some(profiler) = self.added.profiler {
             code.function(&profiler.enter_function()).function(&profiler.leave_function());
+            if let Some(map) = self.added.page_map {
+                code.function(&profiler.settle_pages_function(map));
+            }
             let imports = (0..).zip(&self.sections.imports).zip(&self.unframed);
             for ((frame, import), target) in imports {
                 let TypeRef::Func(ty) = import.ty else {

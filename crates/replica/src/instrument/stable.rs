@@ -6,6 +6,8 @@
 //! ```text
 //!   bit 0  written in this message
 //!   bit 1  read or written in this message
+//!   bit 2  its Wasm page was charged as touched   under rules that
+//!   bit 3  its Wasm page was charged as written    charge for that
 //! ```
 //!
 //! Calls that canisters make millions of times never leave WebAssembly. What a
@@ -17,13 +19,17 @@
 //!              → 1 000 a page written for the first time → mark → copy
 //! ```
 //!
+//! Under rules that charge for touched Wasm pages, the 1 000 are replaced by what those cost,
+//! charged after the copy and held against the limit at the next check.
+//!
 //! Beside that each function counts its calls in a global as they begin, and one that copies
 //! its bytes once they are copied. Nothing of that is metered.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
-use super::profiled::{PAGES_FRAME, Profiler};
-use crate::limits::{STABLE_PAGE_WRITTEN_COST, STABLE_READ_COST, STABLE_WRITE_COST};
+use super::page_map::{self, PageMap};
+use super::profiled::{OS_PAGES_FRAME, Profiler, STABLE_PAGE_FRAME};
+use crate::limits::{STABLE_READ_COST, STABLE_WRITE_COST};
 use crate::system_api::names::AddressWidth;
 
 /// Indices of what the rewriting adds and these functions use.
@@ -51,6 +57,10 @@ pub struct Added {
     pub fail: u32,
     /// Whether anything is charged.
     pub metered: bool,
+    /// Instructions for a stable page of 4 KiB that is written for the first time.
+    pub os_page_written: i64,
+    /// Which Wasm pages are touched, where that is charged.
+    pub page_map: Option<PageMap>,
     /// What is told where the charges are made, in the profiled form.
     pub profiler: Option<Profiler>,
 }
@@ -88,6 +98,9 @@ pub mod failure {
 const PAGES_OF_4_GIB: i64 = 65_536;
 const ACCESSED: i32 = 2;
 const WRITTEN_AND_ACCESSED: i32 = 3;
+/// Set beside those where the Wasm page around has been charged as touched, and as written.
+const TOUCH_CHARGED: i32 = 4;
+const WRITE_CHARGED: i32 = 8;
 /// Longest copy made by loads and stores; a longer one pays for a call of the
 /// engine's copy routine.
 const SHORT_COPY: i64 = 128;
@@ -97,6 +110,12 @@ pub fn charge(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratc
     if !added.metered {
         return;
     }
+    subtract(code, added, amount, scratch);
+    check(code, added);
+}
+
+/// Subtracts the i64 in local `amount` from the counter, saturating.
+fn subtract(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratch: u32) {
     code.global_get(added.counter)
         .local_get(amount)
         .i64_sub()
@@ -107,17 +126,29 @@ pub fn charge(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratc
         .i64_le_s()
         .select()
         .global_set(added.counter);
-    check(code, added);
 }
 
 /// Calls the host when the counter is below zero.
 pub fn check(code: &mut InstructionSink<'_>, added: &Added) {
-    code.global_get(added.counter)
-        .i64_const(0)
-        .i64_lt_s()
-        .if_(BlockType::Empty)
-        .call(added.out_of_instructions)
-        .end();
+    if let Some(profiler) = added.profiler {
+        profiler.settle_pages(code);
+    }
+    code.global_get(added.counter);
+    added.push_charges(code);
+    code.i64_lt_s().if_(BlockType::Empty).call(added.out_of_instructions).end();
+}
+
+impl Added {
+    /// Puts on the stack what the counter must not be below: charges for heap pages that are
+    /// not subtracted from it yet.
+    pub fn push_charges(&self, code: &mut InstructionSink<'_>) {
+        match self.page_map {
+            Some(map) => map.load(code, page_map::offset::CHARGES),
+            None => {
+                code.i64_const(0);
+            }
+        }
+    }
 }
 
 fn fail_if(code: &mut InstructionSink<'_>, added: &Added, failure: i32) {
@@ -219,7 +250,8 @@ pub fn copy(
     direction: Direction,
     heap: AddressWidth,
 ) -> Function {
-    let mut function = Function::new([(6, ValType::I64), (5, ValType::I32)]);
+    let narrow = if added.page_map.is_some() { 7 } else { 5 };
+    let mut function = Function::new([(6, ValType::I64), (narrow, ValType::I32)]);
     let locals = CopyLocals {
         to: 3,
         from: 4,
@@ -232,6 +264,8 @@ pub fn copy(
         new_accessed: 11,
         new_written: 12,
         flags: 13,
+        fresh: 14,
+        mark: 15,
     };
     let mut code = function.instructions();
     CopyBody { added, counted, api, direction, heap, locals }.emit(&mut code);
@@ -251,6 +285,10 @@ struct CopyLocals {
     new_accessed: u32,
     new_written: u32,
     flags: u32,
+    /// Whether the message had touched no page of the range before; with a page map alone.
+    fresh: u32,
+    /// What the pages are marked with; with a page map alone.
+    mark: u32,
 }
 
 struct CopyBody<'a> {
@@ -289,6 +327,9 @@ impl CopyBody<'_> {
         }
         self.count_pages(code);
         self.copy_bytes(code);
+        if let Some(map) = self.added.page_map {
+            self.charge_wasm_pages(code, map);
+        }
         self.count_bytes(code);
     }
 
@@ -301,13 +342,9 @@ impl CopyBody<'_> {
         code.block(BlockType::Empty);
         code.local_get(l.length).i64_const(1).i64_sub().i64_const(SHORT_COPY).i64_ge_u().br_if(0);
         if self.added.metered {
-            code.global_get(self.added.counter)
-                .local_get(l.amount)
-                .i64_sub()
-                .local_tee(l.scratch)
-                .i64_const(0)
-                .i64_lt_s()
-                .br_if(0);
+            code.global_get(self.added.counter).local_get(l.amount).i64_sub().local_tee(l.scratch);
+            self.added.push_charges(code);
+            code.i64_lt_s().br_if(0);
         }
         if self.api == Api::Stable32 {
             code.memory_size(self.added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u().br_if(0);
@@ -321,6 +358,12 @@ impl CopyBody<'_> {
             code.memory_size(self.added.stable).i64_const(16).i64_shl().i64_gt_u().br_if(0);
         }
         code.local_get(heap).i64_const((1 << 32) - SHORT_COPY).i64_gt_u().br_if(0);
+        if self.added.page_map.is_some() {
+            // A copy that ends outside of the heap touches nothing.
+            code.local_get(heap).local_get(l.length).i64_add();
+            code.memory_size(self.added.heap).i64_extend_i32_u().i64_const(16).i64_shl();
+            code.i64_gt_u().br_if(0);
+        }
         let page = |code: &mut InstructionSink<'_>| {
             code.i64_const(12).i64_shr_u().i32_wrap_i64();
         };
@@ -329,7 +372,7 @@ impl CopyBody<'_> {
         code.local_tee(l.page).local_get(l.stable_end).i64_const(1).i64_sub();
         page(code);
         code.i32_ne().br_if(0);
-        let mark = self.mark();
+        let mark = self.settled_mark();
         code.local_get(l.page)
             .i32_load8_u(self.byte())
             .i32_const(mark)
@@ -416,6 +459,16 @@ impl CopyBody<'_> {
         }
     }
 
+    /// What a page is marked with for which nothing is left to charge.
+    fn settled_mark(&self) -> i32 {
+        let charged = match (self.added.page_map, self.direction) {
+            (None, _) => 0,
+            (Some(_), Direction::Read) => TOUCH_CHARGED,
+            (Some(_), Direction::Write) => TOUCH_CHARGED | WRITE_CHARGED,
+        };
+        self.mark() | charged
+    }
+
     /// A parameter, as the 64-bit functions have it.
     fn wide(&self, code: &mut InstructionSink<'_>, parameter: u32) {
         code.local_get(parameter);
@@ -477,7 +530,10 @@ impl CopyBody<'_> {
             .i64_shr_u()
             .i32_wrap_i64()
             .local_set(l.last);
-        let mark = self.mark();
+        let mark = self.settled_mark();
+        if self.added.page_map.is_some() {
+            code.i32_const(0).local_set(l.fresh);
+        }
 
         // Nearly every call stays within one page that is marked already.
         code.block(BlockType::Empty);
@@ -512,30 +568,108 @@ impl CopyBody<'_> {
         self.hold_against(code, l.new_accessed, self.added.accessible, failure::ACCESS_LIMIT);
         if self.direction == Direction::Write {
             self.hold_against(code, l.new_written, self.added.writable, failure::WRITE_LIMIT);
-            code.local_get(l.new_written)
-                .i64_extend_i32_u()
-                .i64_const(STABLE_PAGE_WRITTEN_COST)
-                .i64_mul()
-                .local_set(l.amount);
-            if let Some(profiler) = self.added.profiler {
-                profiler.enter(code, PAGES_FRAME);
-            }
-            charge(code, self.added, l.amount, l.scratch);
-            if let Some(profiler) = self.added.profiler {
-                profiler.leave(code);
+            if self.added.os_page_written > 0 {
+                self.charge_os_pages(code);
             }
         }
+        let free_first_read = self.added.page_map.is_some_and(|map| map.first_read_is_free)
+            && self.direction == Direction::Read;
+        if free_first_read {
+            let (stable, _) = self.stable_and_heap();
+            // As many pages are new as there are.
+            code.local_get(l.last).local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64();
+            code.i32_sub().i32_const(1).i32_add().local_get(l.new_accessed).i32_eq();
+            code.local_set(l.fresh);
+        }
+        if self.added.page_map.is_some() {
+            code.i32_const(self.mark()).i32_const(mark).local_get(l.fresh).select();
+            code.local_set(l.mark);
+        }
         self.each_page(code, |code| {
-            code.local_get(l.page)
-                .local_get(l.page)
-                .i32_load8_u(self.byte())
-                .i32_const(mark)
-                .i32_or()
-                .i32_store8(self.byte());
+            code.local_get(l.page).local_get(l.page).i32_load8_u(self.byte());
+            match self.added.page_map {
+                Some(_) => code.local_get(l.mark),
+                None => code.i32_const(mark),
+            };
+            code.i32_or().i32_store8(self.byte());
         });
         self.take(code, l.new_accessed, self.added.accessible);
         if self.direction == Direction::Write {
             self.take(code, l.new_written, self.added.writable);
+        }
+        code.end();
+    }
+
+    /// Charges for the pages of 4 KiB that the message had not written before.
+    fn charge_os_pages(&self, code: &mut InstructionSink<'_>) {
+        let l = &self.locals;
+        code.local_get(l.new_written)
+            .i64_extend_i32_u()
+            .i64_const(self.added.os_page_written)
+            .i64_mul()
+            .local_set(l.amount);
+        if let Some(profiler) = self.added.profiler {
+            profiler.enter(code, OS_PAGES_FRAME);
+        }
+        charge(code, self.added, l.amount, l.scratch);
+        if let Some(profiler) = self.added.profiler {
+            profiler.leave(code);
+        }
+    }
+
+    /// Charges for the Wasm pages of the range that the message has not touched before, and
+    /// not written before, unless this is a first read that is free.
+    fn charge_wasm_pages(&self, code: &mut InstructionSink<'_>, map: PageMap) {
+        let l = &self.locals;
+        let (stable, _) = self.stable_and_heap();
+        let page_of = |code: &mut InstructionSink<'_>, local| {
+            code.local_get(local).i64_const(16).i64_shr_u().i32_wrap_i64();
+        };
+        code.block(BlockType::Empty);
+        code.local_get(l.fresh).br_if(0);
+        page_of(code, stable);
+        code.local_set(l.page);
+        code.local_get(l.stable_end).i64_const(1).i64_sub().local_set(l.amount);
+        page_of(code, l.amount);
+        code.local_set(l.last);
+        let mark = self.mark();
+        let marks = map.at(page_map::offset::MARKS);
+        // Nearly every call is about one page that was charged already.
+        code.local_get(l.page).local_get(l.last).i32_eq();
+        code.local_get(l.page).i32_load8_u(marks).i32_const(mark).i32_and();
+        code.i32_const(mark).i32_eq().i32_and().br_if(0);
+
+        code.i32_const(0).local_set(l.new_accessed).i32_const(0).local_set(l.new_written);
+        code.loop_(BlockType::Empty);
+        code.local_get(l.page).i32_load8_u(marks).local_set(l.flags);
+        for (bit, count) in [(1, l.new_accessed), (0, l.new_written)] {
+            if (mark >> bit) & 1 != 0 {
+                code.local_get(count).i32_const(1).local_get(l.flags).i32_const(bit).i32_shr_u();
+                code.i32_const(1).i32_and().i32_sub().i32_add().local_set(count);
+            }
+        }
+        code.local_get(l.page).local_get(l.flags).i32_const(mark).i32_or().i32_store8(marks);
+        code.local_get(l.page).i32_const(1).i32_add().local_tee(l.page);
+        code.local_get(l.last).i32_le_u().br_if(0).end();
+
+        use page_map::offset::{TOUCH_PRICE, TOUCHED, WRITE_PRICE, WRITTEN};
+        code.i64_const(0).local_set(l.amount);
+        for (count, sum, price) in
+            [(l.new_accessed, TOUCHED, TOUCH_PRICE), (l.new_written, WRITTEN, WRITE_PRICE)]
+        {
+            code.i32_const(0);
+            map.load(code, sum);
+            code.local_get(count).i64_extend_i32_u().i64_add().i64_store(map.at(sum));
+            code.local_get(l.amount).local_get(count).i64_extend_i32_u();
+            map.load(code, price);
+            code.i64_mul().i64_add().local_set(l.amount);
+        }
+        if let Some(profiler) = self.added.profiler {
+            profiler.enter(code, STABLE_PAGE_FRAME);
+        }
+        subtract(code, self.added, l.amount, l.scratch);
+        if let Some(profiler) = self.added.profiler {
+            profiler.leave(code);
         }
         code.end();
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::mapping::{Mapping, discard, lay_over};
+use super::mapping::{Mapping, Rights, discard, lay_over};
 use super::pages::{Pages, bridged, union, without};
 use super::{PAGE, file};
 
@@ -103,7 +103,7 @@ impl Image {
         mapping.grow(self.size)?;
         for layer in above {
             for range in &layer.ranges {
-                lay_over(mapping.bytes_mut(), range.clone(), &layer.file, 0)?;
+                lay_over(mapping.bytes_mut(), range.clone(), &layer.file, 0, Rights::ReadWrite)?;
             }
         }
         Ok(mapping)
@@ -199,8 +199,9 @@ impl Image {
 
     /// Takes over the pages `changed` of `memory`, and its size. `memory` are the usable
     /// bytes of a mapping of this image, which may have grown; of its pages, only those
-    /// in `written` were written, and those in `changed` are among them. Says whether
-    /// that mapping can be used on.
+    /// in `written` were written, and those in `changed` are among them. Others are not read.
+    /// `rights` is what may be done with pages that are mapped anew. Says whether that mapping
+    /// can be used on.
     ///
     /// # Errors
     ///
@@ -211,6 +212,7 @@ impl Image {
         memory: &mut [u8],
         written: &[Pages],
         changed: &[Pages],
+        rights: Rights,
     ) -> io::Result<Shown> {
         let before = self.size / PAGE;
         self.size = memory.len();
@@ -228,7 +230,17 @@ impl Image {
                 self.layers.push(Arc::new(Layer::new()?));
             }
         }
+        let Some(last) = self.layers.last() else {
+            return Err(io::Error::other("there is no layer"));
+        };
+        let ranges = bridged(&union(&last.ranges, changed), MAX_RANGES);
+        let lacking = without(&ranges, &last.ranges);
+        // Pages that bridge a gap have not changed, but the top layer's file lacks them.
+        let bridges = without(&lacking, changed);
         let is_first = self.layers.len() == 1;
+        if !is_first {
+            self.copy_pages(&bridges, &last.file, 0)?;
+        }
         let Some(top) = self.layers.last_mut().and_then(Arc::get_mut) else {
             return Err(io::Error::other("the top layer is shared"));
         };
@@ -239,17 +251,15 @@ impl Image {
                 top.file.set_len(self.size as u64)?;
             }
             if shown == Shown::Yes {
-                lay_over(memory, before..now, &top.file, 0)?;
+                lay_over(memory, before..now, &top.file, 0, rights)?;
                 discard_all(memory, written)?;
             }
         } else {
-            let ranges = bridged(&union(&top.ranges, changed), MAX_RANGES);
-            // Pages that bridge a gap have not changed, but this file lacks them.
-            let taken = union(changed, &without(&ranges, &top.ranges));
-            write_all(&top.file, memory, &taken)?;
+            write_all(&top.file, memory, changed)?;
             top.ranges = ranges;
+            let taken = union(changed, &lacking);
             for range in &taken {
-                lay_over(memory, range.clone(), &top.file, 0)?;
+                lay_over(memory, range.clone(), &top.file, 0, rights)?;
             }
             discard_all(memory, &without(written, &taken))?;
         }
@@ -283,8 +293,13 @@ impl Image {
     }
 
     fn copy_into(&self, file: &File, offset: u64) -> io::Result<()> {
+        self.copy_pages(&self.present()?, file, offset)
+    }
+
+    /// Writes pages into `file` from `offset`, but for those that are zero.
+    fn copy_pages(&self, pages: &[Pages], file: &File, offset: u64) -> io::Result<()> {
         let mut buffer = Vec::new();
-        for range in self.present()? {
+        for range in pages {
             for start in range.clone().step_by(CHUNK) {
                 let part = start..range.end.min(start + CHUNK);
                 self.read(part.clone(), &mut buffer)?;
@@ -365,7 +380,7 @@ mod tests {
         }
         let mut ranges = Vec::new();
         pages.iter().for_each(|(index, _)| push(&mut ranges, *index));
-        let shown = image.commit(mapping.bytes_mut(), &ranges, &ranges).unwrap();
+        let shown = image.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite).unwrap();
         (shown, mapping)
     }
 

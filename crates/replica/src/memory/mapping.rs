@@ -4,10 +4,22 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::PAGE;
+use super::touch::PageTracker;
+
+/// What may be done with pages that are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// Nothing, until a fault is handled: the pages are tracked.
+    None,
+    /// Everything.
+    ReadWrite,
+}
 
 /// A reserved range of addresses of which the first `size` bytes may be used. What is
 /// written there stays there: files laid over it are mapped privately.
@@ -17,6 +29,8 @@ pub struct Mapping {
     size: usize,
     reserved: usize,
     whole: usize,
+    /// Tracks which pages are touched, if somebody does.
+    tracker: Option<Arc<PageTracker>>,
 }
 
 // SAFETY: the range belongs to this value alone, wherever it is sent.
@@ -46,7 +60,7 @@ impl Mapping {
         };
         let base =
             NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { base, size: 0, reserved, whole })
+        Ok(Self { base, size: 0, reserved, whole, tracker: None })
     }
 
     /// Lays `file` from `offset` on over the start, then zeros, and makes `size`
@@ -62,7 +76,7 @@ impl Mapping {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
         // SAFETY: the range was reserved by this value and nobody else uses it.
-        unsafe { lay(self.base.as_ptr(), length, file, offset)? };
+        unsafe { lay(self.base.as_ptr(), length, file, offset, Rights::ReadWrite)? };
         self.size = length;
         self.grow(size)
     }
@@ -77,17 +91,43 @@ impl Mapping {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
         if size > self.size {
-            // SAFETY: the range was reserved by this value and was unusable so far.
-            unsafe {
-                mprotect(
-                    self.base.as_ptr().add(self.size).cast(),
-                    size - self.size,
-                    MprotectFlags::READ | MprotectFlags::WRITE,
-                )?;
+            match &self.tracker {
+                // New pages are inaccessible, as untouched ones are.
+                Some(tracker) => tracker.grown(size),
+                // SAFETY: the range was reserved by this value and was unusable so far.
+                None => unsafe {
+                    mprotect(
+                        self.base.as_ptr().add(self.size).cast(),
+                        size - self.size,
+                        MprotectFlags::READ | MprotectFlags::WRITE,
+                    )?;
+                },
             }
             self.size = size;
         }
         Ok(())
+    }
+
+    /// Tracks from now on which pages are touched: they become inaccessible. Charges are
+    /// collected in `cell`, which must stay valid as long as this mapping.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn track(&mut self, cell: NonNull<AtomicI64>) -> io::Result<Arc<PageTracker>> {
+        // SAFETY: the range is this value's, and only the engine that owns it accesses it. The
+        // cell is valid as long, as the caller promises.
+        let tracker = unsafe { PageTracker::new(self.base, self.size, self.reserved, cell)? };
+        self.tracker = Some(Arc::clone(&tracker));
+        Ok(tracker)
+    }
+
+    /// The word at an offset of a mapping that is not tracked, as one that a signal handler
+    /// may change. It is valid as long as the mapping.
+    pub fn word(&self, offset: usize) -> Option<NonNull<AtomicI64>> {
+        let inside = offset.is_multiple_of(8) && offset + 8 <= self.size;
+        // SAFETY: the word lies inside of the range.
+        inside.then(|| unsafe { self.base.add(offset).cast() })
     }
 
     /// Bytes that may be used.
@@ -136,13 +176,23 @@ impl Drop for Mapping {
 /// # Safety
 ///
 /// The range is the caller's, and nothing but bytes is read from it.
-unsafe fn lay(at: *mut u8, length: usize, file: &File, offset: u64) -> io::Result<()> {
+unsafe fn lay(
+    at: *mut u8,
+    length: usize,
+    file: &File,
+    offset: u64,
+    rights: Rights,
+) -> io::Result<()> {
     if length == 0 {
         return Ok(());
     }
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    let protection = match rights {
+        Rights::None => ProtFlags::empty(),
+        Rights::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+    };
     // SAFETY: the caller's promise.
-    unsafe { mmap(at.cast(), length, ProtFlags::READ | ProtFlags::WRITE, flags, file, offset)? };
+    unsafe { mmap(at.cast(), length, protection, flags, file, offset)? };
     Ok(())
 }
 
@@ -153,7 +203,8 @@ fn bytes_of(memory: &mut [u8], pages: Range<usize>) -> &mut [u8] {
 }
 
 /// Lays `pages` of `file`, from `offset` on, over the same pages of `memory`, which are the
-/// usable bytes of a [`Mapping`]. What was written there is gone.
+/// usable bytes of a [`Mapping`]. What was written there is gone. `rights` is what may be done
+/// with the pages then.
 ///
 /// # Errors
 ///
@@ -163,12 +214,13 @@ pub fn lay_over(
     pages: Range<usize>,
     file: &File,
     offset: u64,
+    rights: Rights,
 ) -> io::Result<()> {
     let offset = offset + (pages.start * PAGE) as u64;
     let bytes = bytes_of(memory, pages);
     // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
     // have no invalid values.
-    unsafe { lay(bytes.as_mut_ptr(), bytes.len(), file, offset) }
+    unsafe { lay(bytes.as_mut_ptr(), bytes.len(), file, offset, rights) }
 }
 
 /// Gives `memory`, the usable bytes of a [`Mapping`] of which no page was written, pages of

@@ -23,12 +23,15 @@ mod mapping;
 pub mod pages;
 #[cfg(test)]
 mod tests;
+#[expect(unsafe_code, reason = "access rights are changed, and signals handled")]
+mod touch;
 mod written;
 
 pub use creator::{Creator, prepare};
 pub use file::present;
 pub use image::{Image, Shown};
-pub use mapping::{Mapping, copy_ahead, discard};
+pub use mapping::{Mapping, Rights, copy_ahead, discard};
+pub use touch::{Access, PageTracker, TouchPrices, Touches, faulted};
 pub use written::written_pages;
 
 use crate::units::OS_PAGE;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use super::mapping::{Mapping, discard, lay_over};
+use super::mapping::{Mapping, Rights, discard, lay_over};
 use super::{Creator, PAGE, file, prepare};
 
 /// A file of pages, each full of its number, from 1.
@@ -43,7 +43,7 @@ fn a_file_is_laid_out_and_stays_as_it_is() {
     let mut mapping = Mapping::reserve(8 * PAGE, 0).unwrap();
     mapping.extend_with(&below, PAGE as u64, 5 * PAGE).unwrap();
     assert_eq!(firsts(&mapping), [2, 3, 0, 0, 0], "zeros where the file ends");
-    lay_over(mapping.bytes_mut(), 1..3, &above, 0).unwrap();
+    lay_over(mapping.bytes_mut(), 1..3, &above, 0, Rights::ReadWrite).unwrap();
     mapping.bytes_mut()[0] = 70;
     mapping.bytes_mut()[2 * PAGE] = 80;
     assert_eq!(firsts(&mapping), [70, 2, 80, 0, 0]);
@@ -61,7 +61,7 @@ fn a_file_is_laid_out_and_stays_as_it_is() {
 fn nothing_is_laid_outside() {
     let mut mapping = Mapping::reserve(2 * PAGE, PAGE).unwrap();
     mapping.grow(PAGE).unwrap();
-    let _ = lay_over(mapping.bytes_mut(), 0..2, &numbered(2), 0);
+    let _ = lay_over(mapping.bytes_mut(), 0..2, &numbered(2), 0, Rights::ReadWrite);
 }
 
 #[test]

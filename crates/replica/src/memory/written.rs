@@ -196,7 +196,7 @@ mod scan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Image;
+    use super::super::{Image, Rights};
     use super::*;
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         mapping.grow(size).unwrap();
         mapping.bytes_mut().fill(7);
         let all: Vec<Pages> = std::iter::once(0..64).collect();
-        let shown = image.commit(mapping.bytes_mut(), &all, &all).unwrap();
+        let shown = image.commit(mapping.bytes_mut(), &all, &all, Rights::ReadWrite).unwrap();
         assert_eq!(shown, super::super::Shown::Yes);
 
         let mut mapping = image.map(2 * size, 0).unwrap();

@@ -7,8 +7,9 @@
 //! ```text
 //!   canister_update add         instructions of its own, calls
 //!     ├─ serve::add
+//!     │    ├─ [heap page]                   what touching pages costs, by its rules
 //!     │    ├─ ic0.stable64_write
-//!     │    │    └─ [stable pages written]    1 000 for each
+//!     │    │    └─ [stable page]
 //!     │    └─ …
 //!     └─ ic0.msg_reply
 //! ```
@@ -49,8 +50,8 @@ pub struct Profile {
     pub nodes: Vec<Node>,
     /// Instructions of all nodes: what the counter counted in the span.
     pub instructions: Instructions,
-    /// What is charged at the end of the message for heap pages that it changed, which the
-    /// counter never shows; 0 where the span is a part of it.
+    /// What is charged at the end of the message for heap pages that it changed, under rules
+    /// that charge for that: the counter never shows it. 0 where the span is a part of it.
     pub heap_pages: Instructions,
     /// Calls that have no node, because there were too many or too deep ones: their
     /// instructions are their callers'.
@@ -73,8 +74,11 @@ pub enum FrameKind {
     Function(u32),
     /// A call of the System API.
     SystemCall,
-    /// Stable pages that are written for the first time.
+    /// Stable pages that are charged: of 4 KiB when they are first written, or Wasm pages when
+    /// they are first touched or written, as the rules have it.
     StablePages,
+    /// Wasm pages of the heap that are charged when they are first touched or written.
+    HeapPages,
 }
 
 /// A stack of functions that was called.

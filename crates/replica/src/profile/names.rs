@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
 
 use super::{Frame, FrameKind};
-use crate::instrument::profiled::PAGES_FRAME;
+use crate::instrument::profiled::{HEAP_PAGE_FRAME, OS_PAGES_FRAME, STABLE_PAGE_FRAME};
 use crate::system_api::names::MODULE;
 
 /// Longest name that is told; what is longer ends in an ellipsis.
@@ -68,9 +68,14 @@ impl Names {
 
     /// What the profiled form calls `frame`.
     pub fn frame(&self, frame: u32) -> Frame {
-        if frame == PAGES_FRAME {
-            let name = "[stable pages written]".to_owned();
-            return Frame { kind: FrameKind::StablePages, name };
+        let pages = match frame {
+            OS_PAGES_FRAME => Some((FrameKind::StablePages, "[stable pages written]")),
+            STABLE_PAGE_FRAME => Some((FrameKind::StablePages, "[stable page]")),
+            HEAP_PAGE_FRAME => Some((FrameKind::HeapPages, "[heap page]")),
+            _ => None,
+        };
+        if let Some((kind, name)) = pages {
+            return Frame { kind, name: name.to_owned() };
         }
         if let Some(import) = self.imports.get(frame as usize) {
             return Frame { kind: FrameKind::SystemCall, name: format!("{MODULE}.{import}") };

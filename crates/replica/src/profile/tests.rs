@@ -9,7 +9,7 @@ const CALLER: Principal = Principal::anonymous();
 
 /// A canister with that module.
 fn install(wat: &str) -> Canister {
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(crate::Rules::of_2025_10(), None).unwrap();
     let wasm = wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}"));
     let module = replica.compile(&wasm).unwrap();
     let mut canister = replica.create_canister().unwrap();

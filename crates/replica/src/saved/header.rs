@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 use super::LoadError;
 use crate::cache::hex;
 use crate::canister::Canister;
-use crate::limits;
 use crate::memory::PAGE;
 use crate::module::Module;
+use crate::rules::Rules;
 use crate::state::GlobalValue;
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, WASM_PAGE};
 
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 pub const PREAMBLE: u64 = 48;
 
 const MAGIC: [u8; 8] = *b"canister";
@@ -30,6 +30,8 @@ pub struct Header {
     pub format: u32,
     /// What whoever saved it wants to know when loading it.
     pub note: String,
+    /// Name of the rules by which it counted.
+    pub rules: String,
     pub id: Principal,
     pub controllers: Vec<Principal>,
     pub heap_limit: u64,
@@ -67,6 +69,7 @@ impl Header {
         Some(Self {
             format: FORMAT,
             note,
+            rules: canister.module.as_ref()?.rules().name().to_owned(),
             id: canister.settings.id,
             controllers: canister.settings.controllers.clone(),
             heap_limit: canister.settings.heap_limit.get(),
@@ -83,15 +86,23 @@ impl Header {
         })
     }
 
+    /// Whether the canister counted by these rules.
+    pub fn has_rules(&self, rules: Rules) -> Result<(), LoadError> {
+        if self.rules == rules.name() {
+            return Ok(());
+        }
+        Err(LoadError::Rules { saved: self.rules.clone(), now: rules.name() })
+    }
+
     /// Whether a canister with that module can have come to keep what this says: messages
     /// take it as given.
     pub fn fits(&self, module: &Module) -> Result<(), LoadError> {
-        let rewritten = module.rewritten();
+        let (rewritten, limits) = (module.rewritten(), &module.rules().set().memory);
         let largest = match rewritten.address_width {
-            AddressWidth::Bits32 => limits::MAX_HEAP,
-            AddressWidth::Bits64 => limits::MAX_HEAP64,
+            AddressWidth::Bits32 => limits.heap32,
+            AddressWidth::Bits64 => limits.heap64,
         };
-        for (bytes, largest) in [(self.heap, largest), (self.stable, limits::MAX_STABLE)] {
+        for (bytes, largest) in [(self.heap, largest), (self.stable, limits.stable)] {
             if !bytes.is_multiple_of(WASM_PAGE) || bytes > Bytes::from(largest).get() {
                 return Err(LoadError::Damaged("its sizes"));
             }

@@ -35,6 +35,7 @@ use crate::live::Spare;
 use crate::memory::Image;
 use crate::module::Module;
 use crate::reject::Reject;
+use crate::rules::Rules;
 use crate::state::State;
 use crate::units::{Bytes, Cycles};
 
@@ -56,6 +57,14 @@ pub enum LoadError {
     /// Another version wrote it.
     #[error("saved in format {0}, this version reads format {FORMAT}; save it anew")]
     Version(u32),
+    /// It counted by other rules.
+    #[error("saved under the rules {saved}, loaded under {now}; load it under the same")]
+    Rules {
+        /// Name of the rules when it was saved.
+        saved: String,
+        /// Name of the rules now.
+        now: &'static str,
+    },
     /// Its module is refused.
     #[error("its module was refused: {0}")]
     Module(#[from] Reject),
@@ -121,10 +130,12 @@ fn checksums(file: &File, header: &Header, places: &Places) -> io::Result<[u8; 8
 /// Loads a canister, its module compiled by `compile`.
 pub(crate) fn load(
     path: &Path,
+    rules: Rules,
     compile: impl FnOnce(&[u8]) -> Result<Module, Reject>,
 ) -> Result<Canister, LoadError> {
     let file = File::open(path)?;
     let (header, places, _) = header::read(&file)?;
+    header.has_rules(rules)?;
     let bytes = header::read_part(&file, places.module, header.module)?;
     if Some(Sha256::digest(&bytes).into()) != cache::hex_of(&header.module_hash) {
         return Err(LoadError::Damaged("its module"));
@@ -150,6 +161,7 @@ pub(crate) fn load_noted(
     // Before anything is read: what changes later is found next time.
     let now = Stamp::of(&file)?;
     let (mut header, places, expected) = header::read(&file)?;
+    header.has_rules(module.rules())?;
     if cache::hex_of(&header.module_hash) != Some(module.hash()) {
         return Err(LoadError::Damaged("it is that of another module"));
     }
@@ -212,6 +224,7 @@ fn open(
         state,
         spare: Spare::default(),
         reports_calls: false,
+        reports_readings: false,
         balance,
         version: header.version,
         time: header.time,

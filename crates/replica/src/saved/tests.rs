@@ -32,7 +32,7 @@ fn a_saved_canister_goes_on_where_it_was() {
     let anyone = Principal::anonymous();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
     let mut canister = replica.create_canister().unwrap();
     assert!(canister.save(&path).is_err(), "nothing is installed");
@@ -59,7 +59,7 @@ fn a_saved_canister_goes_on_where_it_was() {
 fn damaged_files_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
     let mut canister = replica.create_canister().unwrap();
     canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
@@ -83,7 +83,7 @@ fn stamped() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
     let anyone = Principal::anonymous();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("some.state");
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
     let mut canister = replica.create_canister().unwrap();
     canister.install(&module, anyone, &[]).unwrap().outcome.unwrap();
@@ -193,7 +193,7 @@ fn a_copy_without_holes_is_as_good() {
 fn sizes_and_globals_that_do_not_fit_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
     let mut canister = replica.create_canister().unwrap();
     canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();

@@ -11,6 +11,7 @@ use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, Trap};
 use crate::limits::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
+use crate::memory::{Access, PageTracker};
 use crate::units::{Cycles, Instructions};
 
 /// What a call works on.
@@ -23,6 +24,8 @@ pub struct Call<'a> {
     pub heap: Option<&'a mut [u8]>,
     /// Instructions used so far.
     pub used: Instructions,
+    /// The heap's pages, where touching them is charged.
+    pub pages: Option<&'a PageTracker>,
 }
 
 impl<'a> Call<'a> {
@@ -48,6 +51,17 @@ impl<'a> Call<'a> {
                 self.unless("ic0_msg_caller_copy", mode == Mode::Start)?;
                 let bytes = message.caller.as_slice();
                 self.copy_out(args, "ic0.msg_caller_copy", "id", bytes)
+            }
+            // The caller of an ingress message sends none; calls with it are not supported.
+            C::MsgCallerInfoDataSize | C::MsgCallerInfoSignerSize => {
+                let call = format!("ic0_{}", call.name());
+                self.unless(&call, !mode.answers() && mode != Mode::InspectMessage).map(|()| 0)
+            }
+            C::MsgCallerInfoDataCopy | C::MsgCallerInfoSignerCopy => {
+                let refused = !mode.answers() && mode != Mode::InspectMessage;
+                self.unless(&format!("ic0_{}", call.name()), refused)?;
+                let part = if call == C::MsgCallerInfoDataCopy { "info" } else { "signer" };
+                self.copy_out(args, &format!("ic0.{}", call.name()), part, &[])
             }
             C::MsgMethodNameSize => {
                 self.unless("ic0_msg_method_name_size", mode != Mode::InspectMessage)?;
@@ -187,19 +201,19 @@ impl<'a> Call<'a> {
 
             C::CanisterLiquidCycleBalance128 => {
                 self.unless("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
-                let frozen = cycles::freezing_threshold(message.memory).get();
+                let frozen = cycles::freezing_threshold(message.rules, message.memory).get();
                 let liquid = Cycles(self.balance().get().saturating_sub(frozen));
                 self.cycles_out(arg(0), liquid, "ic0_canister_liquid_cycle_balance128")
             }
             C::CostCall => {
                 let bytes = arg(0).saturating_add(arg(1));
-                self.cycles_out(arg(2), cycles::call(bytes), "ic0_cost_call")
+                self.cycles_out(arg(2), cycles::call(message.rules, bytes), "ic0_cost_call")
             }
             C::CostCreateCanister => {
-                self.cycles_out(arg(0), cycles::CREATION, "ic0_cost_create_canister")
+                self.cycles_out(arg(0), cycles::creation(message.rules), "ic0_cost_create_canister")
             }
             C::CostHttpRequest => {
-                let cost = cycles::http_request(arg(0), arg(1));
+                let cost = cycles::http_request(message.rules, arg(0), arg(1));
                 self.cycles_out(arg(2), cost, "ic0_cost_http_request")
             }
             C::CostSignWithEcdsa => self.cost_of_key("ic0.cost_sign_with_ecdsa", args, 1),
@@ -257,7 +271,8 @@ impl<'a> Call<'a> {
             | C::CallCyclesAdd
             | C::CallCyclesAdd128
             | C::CallWithBestEffortResponse
-            | C::CallPerform => Err(self.unsupported(call)),
+            | C::CallPerform
+            | C::CostHttpRequestV2 => Err(self.unsupported(call)),
         }
     }
 
@@ -336,7 +351,17 @@ impl<'a> Call<'a> {
 
     /// The `size` bytes of the heap from `start`.
     fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
-        slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)
+        let bytes = slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)?;
+        self.touch(start, bytes.len(), Access::Read);
+        Ok(bytes)
+    }
+
+    /// Charges for the pages of a range inside of the heap.
+    fn touch(&self, start: u64, length: usize, access: Access) {
+        if let Some(pages) = self.pages {
+            let start = start as usize;
+            pages.touch(start..start + length, access);
+        }
     }
 
     /// `*_copy(dst, offset, size)`: bytes that the replica has, into the heap.
@@ -353,6 +378,9 @@ impl<'a> Call<'a> {
         let heap = self.heap.as_deref_mut().ok_or_else(no_heap)?;
         slice(&format!("{call} heap"), dst, size, heap)?;
         let bytes = slice(&format!("{call} {source}"), offset, size, bytes)?;
+        if let Some(pages) = self.pages {
+            pages.touch(dst as usize..dst as usize + bytes.len(), Access::Write);
+        }
         heap[dst as usize..][..bytes.len()].copy_from_slice(bytes);
         Ok(0)
     }
@@ -371,6 +399,9 @@ impl<'a> Call<'a> {
                     bytes.len()
                 ))
             })?;
+        if let Some(pages) = self.pages {
+            pages.touch(dst as usize..dst as usize + bytes.len(), Access::Write);
+        }
         target.copy_from_slice(&bytes);
         Ok(0)
     }
@@ -382,7 +413,7 @@ impl<'a> Call<'a> {
             return Err(contract("ic0.msg_reply_data_append: the call is already replied."));
         };
         let length = (reply.len() as u64).saturating_add(size);
-        let limit = mode.max_reply();
+        let limit = mode.max_reply(self.message.rules);
         if length > limit.get() {
             return Err(contract(format!(
                 "ic0.msg_reply_data_append: application payload size ({length}) cannot be larger \
@@ -390,7 +421,11 @@ impl<'a> Call<'a> {
             )));
         }
         let heap = self.heap.as_deref().ok_or_else(no_heap)?;
-        reply.extend_from_slice(slice("msg.reply", start, size, heap)?);
+        let data = slice("msg.reply", start, size, heap)?;
+        if let Some(pages) = self.pages {
+            pages.touch(start as usize..start as usize + data.len(), Access::Read);
+        }
+        reply.extend_from_slice(data);
         Ok(0)
     }
 
@@ -400,7 +435,7 @@ impl<'a> Call<'a> {
         if !matches!(self.effects.answer, Answer::Pending(_)) {
             return Err(contract("ic0.msg_reject: the call is already replied"));
         }
-        let limit = mode.max_reply();
+        let limit = mode.max_reply(self.message.rules);
         if size > limit.get() {
             return Err(contract(format!(
                 "ic0.msg_reject: application payload size ({size}) cannot be larger than {limit}."
@@ -432,6 +467,7 @@ impl<'a> Call<'a> {
                 heap.len()
             ))
         })?;
+        self.touch(start, data.len(), Access::Read);
         self.effects.certified_data = Some(data.to_vec());
         Ok(0)
     }

@@ -1,21 +1,24 @@
 //! Connects a rewritten module to the System API.
 
 use std::fmt;
+use std::sync::Arc;
 
-use wasmtime::{Caller, FuncType, Global, Linker, Memory, StoreLimits, Val, ValType};
+use wasmtime::{AsContextMut, Caller, FuncType, Global, Linker, Memory, StoreLimits, Val, ValType};
 
 use super::calls::Call;
 use super::message::{Effects, Message};
 use super::names::{AddressWidth, MODULE, SystemCall};
 use super::prices::price;
 use super::slices::Slices;
-use crate::execution::{CallCount, SystemCalls};
+use crate::execution::{CallCount, PageCharges, Reading, SystemCalls, TouchedPages};
 use crate::fault::{Fault, Trap};
-use crate::instrument::HOST;
 use crate::instrument::stable::failure;
-use crate::limits;
+use crate::instrument::{HOST, page_map};
+use crate::limits::{self, MAX_READINGS};
+use crate::memory::PageTracker;
 use crate::profile::recorder::Recorder;
-use crate::units::{Bytes, Instructions, WASM_PAGE};
+use crate::rules::Rules;
+use crate::units::{Bytes, Instructions, WASM_PAGE, WasmPages};
 
 /// What the store of a running message holds.
 pub struct Host {
@@ -35,6 +38,10 @@ pub struct Host {
     pub parts: Option<Parts>,
     /// What is recorded for a profile, in an instance of the profiled form.
     pub recorder: Option<Recorder>,
+    /// The heap's pages, where touching them is charged.
+    pub pages: Option<Arc<PageTracker>>,
+    /// What the canister has read from its counter, if somebody asks.
+    pub readings: Option<Vec<Reading>>,
 }
 
 impl fmt::Debug for Host {
@@ -54,6 +61,10 @@ pub struct Parts {
     pub stable: Memory,
     /// Which stable pages were accessed and written.
     pub byte_map: Memory,
+    /// What was charged for Wasm pages, under rules that charge for touching them.
+    pub page_map: Option<Memory>,
+    /// Stable pages that the message may still write.
+    pub writable: Global,
 }
 
 /// A call from compiled code, with what the message has.
@@ -78,9 +89,22 @@ fn set_counter(caller: &mut Context<'_>, parts: &Parts, value: i64) -> Result<()
         .map_err(|error| Fault::Engine(format!("cannot set the counter: {error:#}")))
 }
 
+/// Subtracts from the counter what was charged for touched pages of the heap, and answers it.
+fn settled(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
+    let left = counter(caller, parts)?;
+    match caller.data().pages.as_ref().map_or(0, |pages| pages.take_charges()) {
+        0 => Ok(left),
+        charged => {
+            let left = left.saturating_sub(charged);
+            set_counter(caller, parts, left)?;
+            Ok(left)
+        }
+    }
+}
+
 /// Begins the next slice if the counter is below zero.
 fn next_slice_if_used_up(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
-    let mut left = counter(caller, parts)?;
+    let mut left = settled(caller, parts)?;
     if left < 0 {
         let before = left;
         left = caller.data_mut().slices.next(left)?;
@@ -165,7 +189,9 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         )?,
     };
     linker.func_wrap(HOST, "may_grow_stable", may_grow_stable)?;
-    linker.func_wrap(HOST, "fail", |code: i32| wasmtime::Result::<()>::Err(failed(code).into()))?;
+    linker.func_wrap(HOST, "fail", |caller: Context<'_>, code: i32| {
+        wasmtime::Result::<()>::Err(failed(caller.data().message.rules, code).into())
+    })?;
     Ok(())
 }
 
@@ -192,6 +218,9 @@ fn system_call(
     let fee = price(system_call).of(args).saturating_add(logged);
     let left = charge(caller, &parts, fee)?;
     let used = caller.data().slices.used(left);
+    if system_call == SystemCall::PerformanceCounter {
+        note_reading(caller, &parts, used);
+    }
     if system_call == SystemCall::PerformanceCounter
         && caller.data().recorder.as_ref().is_some_and(|recorder| recorder.is_bound(used))
     {
@@ -207,8 +236,53 @@ fn with_call<T>(
     work: impl FnOnce(&mut Call<'_>) -> T,
 ) -> T {
     let (heap, host) = parts.heap.data_and_store_mut(caller);
-    let Host { message, effects, has_heap, .. } = host;
-    work(&mut Call { message, effects, heap: has_heap.then_some(heap), used })
+    let Host { message, effects, has_heap, pages, .. } = host;
+    let pages = pages.as_deref();
+    work(&mut Call { message, effects, heap: has_heap.then_some(heap), used, pages })
+}
+
+/// Notes what pages have cost where the canister reads its counter.
+fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) {
+    if caller.data().readings.is_none() {
+        return;
+    }
+    let pages = page_charges(&mut *caller, parts);
+    if let Some(readings) = &mut caller.data_mut().readings
+        && readings.len() < MAX_READINGS
+    {
+        readings.push(Reading { used, pages });
+    }
+}
+
+/// What pages have cost the message so far.
+pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) -> PageCharges {
+    let mut store = store.as_context_mut();
+    let rules = store.data().message.rules;
+    let Some(page_map) = parts.page_map else {
+        let left = parts.writable.get(&mut store).i64().unwrap_or(0);
+        let most = store.data().message.mode.stable_pages(rules).get();
+        let written = most.saturating_sub(left.max(0).cast_unsigned());
+        let each = rules.pages().stable_os_page_written.get();
+        return PageCharges { stable: Instructions(written * each), ..PageCharges::default() };
+    };
+    let heap = store.data().pages.as_ref();
+    let (touches, heap) =
+        heap.map_or_else(Default::default, |pages| (pages.touches(), pages.charged()));
+    let stable = page_map::stable_touches(page_map.data(&store));
+    let prices = store.data().message.mode.touch_prices(rules);
+    let each = |price: i64| price.max(0).cast_unsigned();
+    let stable_charge =
+        stable.touched * each(prices.touched) + stable.written * each(prices.written.unwrap_or(0));
+    PageCharges {
+        heap: Instructions(heap),
+        stable: Instructions(stable_charge),
+        touched: Some(TouchedPages {
+            heap: WasmPages(touches.touched),
+            heap_written: WasmPages(touches.written),
+            stable: WasmPages(stable.touched),
+            stable_written: WasmPages(stable.written),
+        }),
+    }
 }
 
 fn heap_grown(caller: &Context<'_>, pages: u64) -> Result<(), Fault> {
@@ -230,9 +304,10 @@ fn may_grow_stable(
     let parts = parts(&caller)?;
     charge(&mut caller, &parts, limits::STABLE_GROW_COST.get())?;
     let after = before.cast_unsigned().saturating_add(delta.cast_unsigned());
-    let mut limit = limits::MAX_STABLE.get();
+    let memory = &caller.data().message.rules.set().memory;
+    let mut limit = memory.stable.get();
     if api == crate::instrument::stable::Api::Stable32.number() {
-        limit = limits::MAX_STABLE32.get();
+        limit = memory.stable32.get();
         if before.cast_unsigned() > limit {
             return Err(Fault::from(Trap::StableTooBig).into());
         }
@@ -240,13 +315,11 @@ fn may_grow_stable(
     Ok(i32::from(after <= limit))
 }
 
-fn failed(code: i32) -> Fault {
+fn failed(rules: Rules, code: i32) -> Fault {
+    let limits = &rules.set().memory;
     let kib = |pages: crate::units::OsPages| pages.get() * crate::units::OS_PAGE / 1_024;
-    let (update, query, install) = (
-        kib(limits::UPDATE_STABLE_PAGES),
-        kib(limits::QUERY_STABLE_PAGES),
-        kib(limits::INSTALL_STABLE_PAGES),
-    );
+    let (update, query, install) =
+        (kib(limits.stable_update), kib(limits.stable_query), kib(limits.stable_install));
     match code {
         failure::HEAP_OUT_OF_BOUNDS => Trap::HeapOutOfBounds.into(),
         failure::STABLE_OUT_OF_BOUNDS => Trap::StableOutOfBounds.into(),

@@ -6,28 +6,36 @@
 use std::collections::VecDeque;
 
 use super::prices::BYTE_TRANSMITTED;
-use crate::limits::{LOG_RECORD_OVERHEAD, MAX_LOG};
+use crate::limits::LOG_RECORD_OVERHEAD;
+use crate::units::Bytes;
 
 /// Sizes of the records that a message has left, the oldest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Log {
+    /// Bytes that one message may leave.
+    most: u64,
     records: VecDeque<u64>,
     used: u64,
 }
 
 impl Log {
+    /// An empty log of at most so many bytes.
+    pub fn new(most: Bytes) -> Self {
+        Self { most: most.get(), records: VecDeque::new(), used: 0 }
+    }
+
     /// Instructions for a text of `bytes`, beside the price of the call.
     pub fn charge(&self, bytes: u64) -> u64 {
-        let kept = bytes.min(MAX_LOG.get());
-        let transmitted = bytes.min(MAX_LOG.get().saturating_sub(self.used));
+        let kept = bytes.min(self.most);
+        let transmitted = bytes.min(self.most.saturating_sub(self.used));
         2 * kept + BYTE_TRANSMITTED * transmitted
     }
 
     /// Adds a record; the oldest ones make room.
     pub fn add(&mut self, bytes: u64) {
-        let longest = MAX_LOG.get() - LOG_RECORD_OVERHEAD.get();
+        let longest = self.most - LOG_RECORD_OVERHEAD.get();
         let record = bytes.min(longest) + LOG_RECORD_OVERHEAD.get();
-        while self.used + record > MAX_LOG.get() {
+        while self.used + record > self.most {
             match self.records.pop_front() {
                 Some(oldest) => self.used -= oldest,
                 None => break,

@@ -5,6 +5,8 @@ use std::fmt;
 
 use super::log::Log;
 use crate::limits;
+use crate::memory::TouchPrices;
+use crate::rules::Rules;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// In which role the canister's code runs. Decides which calls it may make and
@@ -61,28 +63,42 @@ impl Mode {
     }
 
     /// Instructions that it may use, and those of a slice.
-    pub fn instructions(self) -> (Instructions, Instructions) {
+    pub fn instructions(self, rules: Rules) -> (Instructions, Instructions) {
+        let limits = rules.instructions();
         match self {
-            Self::Start | Self::Init | Self::PreUpgrade => {
-                (limits::INSTALL_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS)
+            Self::Start | Self::Init | Self::PreUpgrade => (limits.install, limits.install_slice),
+            Self::Update => (limits.update, limits.slice),
+            Self::ReplicatedQuery => (limits.query, limits.slice),
+            Self::Query | Self::CompositeQuery => (limits.query, limits.query),
+            Self::InspectMessage => (limits.inspect, limits.inspect),
+        }
+    }
+
+    /// Instructions for the first touch of a Wasm page, and for the first write to it where
+    /// that is charged: most queries pay for the touch alone.
+    pub fn touch_prices(self, rules: Rules) -> TouchPrices {
+        let pays_writes = match self {
+            Self::Start | Self::Init | Self::PreUpgrade | Self::Update | Self::CompositeQuery => {
+                true
             }
-            Self::Update => (limits::UPDATE_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS),
-            Self::ReplicatedQuery => (limits::QUERY_INSTRUCTIONS, limits::SLICE_INSTRUCTIONS),
-            Self::Query | Self::CompositeQuery => {
-                (limits::QUERY_INSTRUCTIONS, limits::QUERY_INSTRUCTIONS)
-            }
-            Self::InspectMessage => (limits::INSPECT_INSTRUCTIONS, limits::INSPECT_INSTRUCTIONS),
+            Self::ReplicatedQuery | Self::Query | Self::InspectMessage => false,
+        };
+        let pages = rules.pages();
+        TouchPrices {
+            touched: pages.wasm_page_touched.get().cast_signed(),
+            written: pays_writes.then_some(pages.wasm_page_written.get().cast_signed()),
         }
     }
 
     /// Stable pages that it may access, and as many write.
-    pub fn stable_pages(self) -> OsPages {
+    pub fn stable_pages(self, rules: Rules) -> OsPages {
+        let limits = &rules.set().memory;
         match self {
-            Self::Init | Self::PreUpgrade => limits::INSTALL_STABLE_PAGES,
+            Self::Init | Self::PreUpgrade => limits.stable_install,
             Self::ReplicatedQuery | Self::Query | Self::CompositeQuery | Self::InspectMessage => {
-                limits::QUERY_STABLE_PAGES
+                limits.stable_query
             }
-            Self::Start | Self::Update => limits::UPDATE_STABLE_PAGES,
+            Self::Start | Self::Update => limits.stable_update,
         }
     }
 
@@ -92,10 +108,11 @@ impl Mode {
     }
 
     /// Longest reply.
-    pub fn max_reply(self) -> Bytes {
+    pub fn max_reply(self, rules: Rules) -> Bytes {
+        let limits = &rules.set().messages;
         match self {
-            Self::Query | Self::CompositeQuery => limits::MAX_QUERY_REPLY,
-            _ => limits::MAX_REPLY,
+            Self::Query | Self::CompositeQuery => limits.query_reply,
+            _ => limits.reply,
         }
     }
 }
@@ -105,6 +122,8 @@ impl Mode {
 pub struct Message {
     /// The role.
     pub mode: Mode,
+    /// What is charged and allowed.
+    pub rules: Rules,
     /// Who sent it.
     pub caller: Principal,
     /// The method, for `canister_inspect_message`.
@@ -129,6 +148,8 @@ pub struct Message {
     pub heap_limit: Bytes,
     /// Whether its calls of the System API are reported.
     pub reports_calls: bool,
+    /// Whether its readings of the counter are reported.
+    pub reports_readings: bool,
     /// Whether it writes to most pages of the heap.
     pub copies_ahead: bool,
 }
@@ -166,7 +187,7 @@ pub struct Effects {
 
 impl Effects {
     /// Nothing done yet.
-    pub fn new(timer: u64) -> Self {
+    pub fn new(rules: Rules, timer: u64) -> Self {
         Self {
             answer: Answer::Pending(Vec::new()),
             accepted: false,
@@ -175,7 +196,7 @@ impl Effects {
             burned: Cycles(0),
             printed: Vec::new(),
             printable: Some(limits::MAX_PRINTED.get() as usize),
-            log: Log::default(),
+            log: Log::new(rules.set().messages.log),
         }
     }
 

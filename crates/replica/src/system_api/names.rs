@@ -104,6 +104,10 @@ system_calls! {
         MsgArgDataCopy "msg_arg_data_copy" (Size, Size, Size) -> ();
         MsgCallerSize "msg_caller_size" () -> (Size);
         MsgCallerCopy "msg_caller_copy" (Size, Size, Size) -> ();
+        MsgCallerInfoDataSize "msg_caller_info_data_size" () -> (Size);
+        MsgCallerInfoDataCopy "msg_caller_info_data_copy" (Size, Size, Size) -> ();
+        MsgCallerInfoSignerSize "msg_caller_info_signer_size" () -> (Size);
+        MsgCallerInfoSignerCopy "msg_caller_info_signer_copy" (Size, Size, Size) -> ();
         MsgMethodNameSize "msg_method_name_size" () -> (Size);
         MsgMethodNameCopy "msg_method_name_copy" (Size, Size, Size) -> ();
         MsgDeadline "msg_deadline" () -> (I64);
@@ -129,6 +133,7 @@ system_calls! {
         CostCall "cost_call" (I64, I64, Size) -> ();
         CostCreateCanister "cost_create_canister" (Size) -> ();
         CostHttpRequest "cost_http_request" (I64, I64, Size) -> ();
+        CostHttpRequestV2 "cost_http_request_v2" (Size, Size, Size) -> ();
         CostSignWithEcdsa "cost_sign_with_ecdsa" (Size, Size, I32, Size) -> (I32);
         CostSignWithSchnorr "cost_sign_with_schnorr" (Size, Size, I32, Size) -> (I32);
         CostVetkdDeriveKey "cost_vetkd_derive_key" (Size, Size, I32, Size) -> (I32);

@@ -59,6 +59,7 @@ pub const fn price(call: SystemCall) -> Price {
         C::DebugPrint => bytes(100, &[1], 1),
         C::Trap => bytes(500, &[1], 1),
         C::PerformanceCounter => fixed(200),
+        C::CostHttpRequestV2 => fixed(10_000),
         C::IsController => bytes(1_000, &[1], 1),
         C::CallNew => bytes(1_500, &[1, 3], 1),
         C::CallPerform => fixed(5_000),
@@ -67,6 +68,8 @@ pub const fn price(call: SystemCall) -> Price {
         }
         C::MsgArgDataCopy
         | C::MsgCallerCopy
+        | C::MsgCallerInfoDataCopy
+        | C::MsgCallerInfoSignerCopy
         | C::MsgMethodNameCopy
         | C::MsgRejectMsgCopy
         | C::CanisterSelfCopy
@@ -81,6 +84,8 @@ pub const fn price(call: SystemCall) -> Price {
         | C::CostVetkdDeriveKey => bytes(500, &[1], 1),
         C::MsgArgDataSize
         | C::MsgCallerSize
+        | C::MsgCallerInfoDataSize
+        | C::MsgCallerInfoSignerSize
         | C::MsgMethodNameSize
         | C::MsgDeadline
         | C::MsgRejectCode

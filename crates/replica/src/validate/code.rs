@@ -8,12 +8,10 @@ use wasmparser::{BinaryReaderError, FunctionBody, Operator};
 
 use super::refusal::Invalid;
 use super::sections::Sections;
-
-/// Highest complexity of a function.
-pub(super) const MAX_COMPLEXITY: u64 = 1_000_000;
+use crate::rules::ModuleLimits;
 
 /// Returns the number of operators of all functions.
-pub(super) fn check(sections: &Sections<'_>) -> Result<u64, Invalid> {
+pub(super) fn check(sections: &Sections<'_>, limits: &ModuleLimits) -> Result<u64, Invalid> {
     let mut operators = 0;
     for (index, body) in (sections.imported_functions()..).zip(&sections.bodies) {
         let weight = Weight::of(body)
@@ -21,7 +19,7 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<u64, Invalid> {
         if let Some(instruction) = weight.unsupported {
             return Err(Invalid::Operator { index, instruction });
         }
-        let (complexity, allowed) = (weight.complexity, MAX_COMPLEXITY);
+        let (complexity, allowed) = (weight.complexity, limits.complexity);
         if complexity > allowed {
             return Err(Invalid::TooComplex { index, complexity, allowed });
         }

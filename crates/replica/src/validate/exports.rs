@@ -17,11 +17,7 @@ use wasmparser::ExternalKind;
 use super::imports::{Shape, check_signature};
 use super::refusal::Invalid;
 use super::sections::Sections;
-
-/// Most methods that a module may export.
-pub(super) const MAX_METHODS: usize = 1_000;
-/// Most bytes of all methods' names together.
-pub(super) const MAX_METHOD_NAMES: usize = 20_000;
+use crate::rules::ModuleLimits;
 
 /// What the replica exports from the module that it makes of a canister's.
 pub(super) const RESERVED: &[&str] = &[
@@ -114,7 +110,7 @@ pub(super) struct Exports {
     pub entry_points: Vec<EntryPoint>,
 }
 
-pub(super) fn check(sections: &Sections<'_>) -> Result<Exports, Invalid> {
+pub(super) fn check(sections: &Sections<'_>, limits: &ModuleLimits) -> Result<Exports, Invalid> {
     let mut exports = Exports::default();
     let mut names = BTreeSet::new();
     let mut total = 0;
@@ -146,11 +142,11 @@ pub(super) fn check(sections: &Sections<'_>) -> Result<Exports, Invalid> {
     }
 
     let defined = exports.methods.len();
-    if defined > MAX_METHODS {
-        return Err(Invalid::TooManyMethods { defined, allowed: MAX_METHODS });
+    if defined > limits.methods {
+        return Err(Invalid::TooManyMethods { defined, allowed: limits.methods });
     }
-    if total > MAX_METHOD_NAMES {
-        return Err(Invalid::MethodNamesTooLong { total, allowed: MAX_METHOD_NAMES });
+    if total > limits.method_names {
+        return Err(Invalid::MethodNamesTooLong { total, allowed: limits.method_names });
     }
     Ok(exports)
 }

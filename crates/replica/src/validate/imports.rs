@@ -5,9 +5,11 @@ use wasmparser::{FuncType, TypeRef, ValType};
 use super::exports::EntryPoint;
 use super::refusal::Invalid;
 use super::sections::Sections;
+use crate::rules::ModuleLimits;
 use crate::system_api::names::{AddressWidth, MODULE, SystemCall, Type};
 
-/// Calls to other canisters: the embedded replica has none to call.
+/// Calls to other canisters: the embedded replica has none to call. And the cost of an HTTPS
+/// outcall by its Candid parameters.
 const NOT_EMBEDDED: &[SystemCall] = &[
     SystemCall::CallNew,
     SystemCall::CallDataAppend,
@@ -16,6 +18,7 @@ const NOT_EMBEDDED: &[SystemCall] = &[
     SystemCall::CallCyclesAdd128,
     SystemCall::CallWithBestEffortResponse,
     SystemCall::CallPerform,
+    SystemCall::CostHttpRequestV2,
 ];
 
 /// Returns the imported functions in order. An imported table or memory passes here: the
@@ -23,6 +26,7 @@ const NOT_EMBEDDED: &[SystemCall] = &[
 pub(super) fn check(
     sections: &Sections<'_>,
     width: AddressWidth,
+    limits: &ModuleLimits,
 ) -> Result<Vec<SystemCall>, Invalid> {
     let mut calls = Vec::new();
     for import in &sections.imports {
@@ -32,7 +36,7 @@ pub(super) fn check(
                 let Some(ty) = sections.type_of(ty) else {
                     return Err(refused("Function import doesn't have a function type."));
                 };
-                let call = find(module, name, width)?;
+                let call = find(module, name, width, limits)?;
                 let params = val_types(call.signature().params, width);
                 let results = val_types(call.signature().results, width);
                 let expected = Shape { params: &params, results: &results };
@@ -77,9 +81,15 @@ fn refused(words: impl Into<String>) -> Invalid {
     Invalid::Import(words.into())
 }
 
-fn find(module: &str, name: &str, width: AddressWidth) -> Result<SystemCall, Invalid> {
+fn find(
+    module: &str,
+    name: &str,
+    width: AddressWidth,
+    limits: &ModuleLimits,
+) -> Result<SystemCall, Invalid> {
     let call = SystemCall::from_name(name)
-        .filter(|call| width == AddressWidth::Bits32 || !call.signature().only_32_bit);
+        .filter(|call| width == AddressWidth::Bits32 || !call.signature().only_32_bit)
+        .filter(|call| !limits.lacks.contains(call));
     match call {
         Some(call) if module == MODULE => Ok(call),
         Some(_) => Err(refused(format!(

@@ -1,17 +1,27 @@
 //! Numbers and places: globals, functions, the heap's first size, data segments.
 
-use wasmparser::ValType;
+use wasmparser::{RefType, ValType};
 
 use super::refusal::{Instrumentation, Invalid};
 use super::sections::{Constant, Sections};
-use crate::limits::MAX_HEAP64;
+use crate::rules::ModuleLimits;
 use crate::system_api::names::AddressWidth;
-use crate::units::Bytes;
+use crate::units::{Bytes, WasmPages};
 
-/// Most globals that a module may define.
-pub(super) const MAX_GLOBALS: usize = 1_000;
-/// Most functions that a module may define.
-pub(super) const MAX_FUNCTIONS: usize = 50_000;
+/// Characters of a name that is too long, of which the refusal tells no more.
+const SHOWN: usize = 100;
+
+/// Tables hold functions, where a rule set asks for that.
+pub(super) fn check_table_types(
+    sections: &Sections<'_>,
+    limits: &ModuleLimits,
+) -> Result<(), Invalid> {
+    let other = |ty: &RefType| limits.only_function_tables && *ty != RefType::FUNCREF;
+    match sections.tables.iter().map(|table| table.element_type).find(other) {
+        Some(ty) => Err(Invalid::Table(format!("Table element type must be funcref, got {ty}"))),
+        None => Ok(()),
+    }
+}
 
 /// The offset of an active data segment is one constant, as wide as the heap's addresses.
 ///
@@ -39,10 +49,10 @@ pub(super) fn check_data_offsets(
     Ok(())
 }
 
-pub(super) fn check_globals(sections: &Sections<'_>) -> Result<(), Invalid> {
+pub(super) fn check_globals(sections: &Sections<'_>, limits: &ModuleLimits) -> Result<(), Invalid> {
     let defined = sections.globals.len();
-    if defined > MAX_GLOBALS {
-        return Err(Invalid::TooManyGlobals { defined, allowed: MAX_GLOBALS });
+    if defined > limits.globals {
+        return Err(Invalid::TooManyGlobals { defined, allowed: limits.globals });
     }
     for global in &sections.globals {
         if let ValType::Ref(_) = global.content_type {
@@ -53,17 +63,34 @@ pub(super) fn check_globals(sections: &Sections<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-pub(super) fn check_functions(sections: &Sections<'_>) -> Result<(), Invalid> {
+pub(super) fn check_functions(
+    sections: &Sections<'_>,
+    limits: &ModuleLimits,
+) -> Result<(), Invalid> {
     let defined = sections.bodies.len();
-    if defined > MAX_FUNCTIONS {
-        return Err(Invalid::TooManyFunctions { defined, allowed: MAX_FUNCTIONS });
+    if defined > limits.functions {
+        return Err(Invalid::TooManyFunctions { defined, allowed: limits.functions });
+    }
+    let Some(allowed) = limits.function_name.map(Bytes::get) else {
+        return Ok(());
+    };
+    let imported = sections.imported_functions() as u32;
+    let own = sections.function_names.iter().filter(|(index, _)| *index >= imported);
+    for &(index, name) in own {
+        if name.len() as u64 > allowed {
+            let (start, size) = (name.chars().take(SHOWN).collect(), name.len());
+            return Err(Invalid::FunctionNameTooLong { index, start, size, allowed });
+        }
     }
     Ok(())
 }
 
 /// Only of a 64-bit heap: WebAssembly itself ends the other at 4 GiB.
-pub(super) fn check_initial_size(sections: &Sections<'_>) -> Result<(), Invalid> {
-    let (declared, allowed) = (sections.initial_pages(), MAX_HEAP64);
+pub(super) fn check_initial_size(
+    sections: &Sections<'_>,
+    allowed: WasmPages,
+) -> Result<(), Invalid> {
+    let declared = sections.initial_pages();
     if sections.address_width() == AddressWidth::Bits64 && declared > allowed {
         let (declared, allowed) = (declared.get(), allowed.get());
         return Err(Invalid::InitialHeapTooLarge { declared, allowed });

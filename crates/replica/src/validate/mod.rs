@@ -5,11 +5,11 @@
 //!
 //! ```text
 //! decode.rs    gzip or plain, at most 100 MiB
-//! wasm.rs      code section at most 11 MiB, then valid WebAssembly
+//! wasm.rs      size of the code section, then valid WebAssembly
 //! sections.rs  parsing into tables that the rules below read
 //! imports.rs   only the System API, with its signatures
 //! exports.rs   reserved names, methods and their signatures, their number
-//! limits.rs    data offsets, globals, functions, first size of a 64-bit heap
+//! limits.rs    tables, data offsets, globals, functions, first size of a 64-bit heap
 //! code.rs      operators that are not allowed, complexity of a function
 //! custom.rs    sections named `icp:`
 //! limits.rs    data segments lie inside the heap
@@ -20,7 +20,7 @@
 //! Source: `rs/embedders/src/wasm_utils.rs` and, beside it, `wasm_utils/validation.rs`,
 //! `wasm_utils/decoding.rs`, `wasm_utils/instrumentation.rs` and
 //! `wasmtime_embedder.rs` of the replica (October 2025, WebAssembly engine
-//! wasmtime 37); words from `rs/types/wasm_types/src/errors.rs`.
+//! wasmtime 37; what later rule sets changed, June 2026); words from `rs/types/wasm_types/src/errors.rs`.
 
 mod code;
 mod custom;
@@ -37,6 +37,7 @@ mod wasm;
 
 use std::collections::BTreeMap;
 
+use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::WasmPages;
 
@@ -84,18 +85,20 @@ impl ModuleInfo {
 ///
 /// The rule that the module breaks, worded as the replica words it behind
 /// `Error from Canister ID: `.
-pub fn validate(wasm: &[u8]) -> Result<ModuleInfo, Refusal> {
-    wasm::check(wasm)?;
+pub fn validate(wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
+    let limits = &rules.set().module;
+    wasm::check(wasm, limits)?;
     let sections = Sections::parse(wasm)?;
     let width = sections.address_width();
 
-    let imports = imports::check(&sections, width)?;
-    let exports = exports::check(&sections)?;
+    let imports = imports::check(&sections, width, limits)?;
+    let exports = exports::check(&sections, limits)?;
+    limits::check_table_types(&sections, limits)?;
     limits::check_data_offsets(&sections, width)?;
-    limits::check_globals(&sections)?;
-    limits::check_functions(&sections)?;
-    limits::check_initial_size(&sections)?;
-    let operators = code::check(&sections)?;
+    limits::check_globals(&sections, limits)?;
+    limits::check_functions(&sections, limits)?;
+    limits::check_initial_size(&sections, rules.set().memory.heap64)?;
+    let operators = code::check(&sections, limits)?;
     let custom_sections = custom::check(&sections)?;
     limits::check_data_bounds(&sections)?;
     engine::check(&sections)?;

@@ -22,7 +22,7 @@ pub(super) enum Invalid {
     #[error(
         "Wasm module code section size of {size} exceeds the maximum allowed size of {allowed}."
     )]
-    CodeTooLarge { size: u32, allowed: u32 },
+    CodeTooLarge { size: u32, allowed: u64 },
     #[error("Wasmtime failed to validate wasm module wasmtime::Module::validate() failed with {0}")]
     Wasm(String),
     #[error("Wasm module has an invalid import section. {0}")]
@@ -49,6 +49,13 @@ pub(super) enum Invalid {
          {allowed}."
     )]
     MethodNamesTooLong { total: usize, allowed: usize },
+    #[error("Wasm module has an invalid table section. {0}")]
+    Table(String),
+    #[error(
+        "Wasm module contains a function at index {index} with name '{start}...' of size {size} \
+         bytes that exceeds the maximum allowed size of {allowed} bytes."
+    )]
+    FunctionNameTooLong { index: u32, start: String, size: usize, allowed: u64 },
     #[error("Wasm module has an invalid data section. {0}")]
     Data(String),
     #[error("Wasm module has an invalid global section. {0}")]

@@ -3,7 +3,7 @@
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind, Export,
     FuncType, FunctionBody, GlobalType, Import, KnownCustom, MemoryType, Name, NameSectionReader,
-    Operator, Parser, Payload, TableType, TypeRef,
+    Naming, Operator, Parser, Payload, TableType, TypeRef,
 };
 
 use super::refusal::Invalid;
@@ -29,6 +29,8 @@ pub(super) struct Sections<'a> {
     pub bodies: Vec<FunctionBody<'a>>,
     /// Names and contents.
     pub custom: Vec<(&'a str, &'a [u8])>,
+    /// Names of functions, by index.
+    pub function_names: Vec<(u32, &'a str)>,
 }
 
 /// An active element segment, which fills a part of a table.
@@ -155,7 +157,7 @@ impl<'a> Sections<'a> {
             }
             Payload::CodeSectionEntry(body) => self.bodies.push(body),
             Payload::CustomSection(section) => match section.as_known() {
-                KnownCustom::Name(names) => read_function_names(names)?,
+                KnownCustom::Name(names) => self.read_function_names(names)?,
                 _ => self.custom.push((section.name(), section.data())),
             },
             _ => {}
@@ -190,17 +192,21 @@ impl<'a> Sections<'a> {
     pub fn initial_pages(&self) -> WasmPages {
         WasmPages(self.memories.first().map_or(0, |memory| memory.initial))
     }
-}
 
-/// The replica reads the names of functions for its backtraces, and refuses a module
-/// in which they cannot be read.
-fn read_function_names(names: NameSectionReader<'_>) -> Result<(), BinaryReaderError> {
-    for subsection in names {
-        if let Name::Function(functions) = subsection? {
-            for function in functions {
-                function?;
+    /// The replica reads the names of functions for its backtraces, and refuses a module
+    /// in which they cannot be read.
+    fn read_function_names(
+        &mut self,
+        names: NameSectionReader<'a>,
+    ) -> Result<(), BinaryReaderError> {
+        for subsection in names {
+            if let Name::Function(functions) = subsection? {
+                for function in functions {
+                    let Naming { index, name } = function?;
+                    self.function_names.push((index, name));
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -10,9 +10,7 @@ use wasmparser::{
 };
 
 use super::refusal::Invalid;
-
-/// Largest code section, in bytes.
-pub(super) const MAX_CODE: u32 = 11 << 20;
+use crate::rules::ModuleLimits;
 
 /// The proposals that are on in the replica's validation.
 const FEATURES: WasmFeatures = WasmFeatures::WASM2
@@ -26,8 +24,8 @@ const REWORDED: &[(&str, &str)] = &[(
     "malformed memop alignment: alignment must not be larger",
 )];
 
-pub(super) fn check(wasm: &[u8]) -> Result<(), Invalid> {
-    check_code_size(wasm)?;
+pub(super) fn check(wasm: &[u8], limits: &ModuleLimits) -> Result<(), Invalid> {
+    check_code_size(wasm, limits)?;
     check_features(wasm).map_err(|error| Invalid::Wasm(reworded(&error.to_string())))?;
     check_no_exact_imports(wasm)
 }
@@ -41,13 +39,14 @@ fn reworded(words: &str) -> String {
 
 /// Reads up to the code section: garbage before it is a decoding error, and garbage
 /// behind it is left to the validator.
-fn check_code_size(wasm: &[u8]) -> Result<(), Invalid> {
+fn check_code_size(wasm: &[u8], limits: &ModuleLimits) -> Result<(), Invalid> {
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload
             .map_err(|error| Invalid::Decoding(format!("Error finding code section: {error}")))?;
         if let Payload::CodeSectionStart { size, .. } = payload {
-            if size > MAX_CODE {
-                return Err(Invalid::CodeTooLarge { size, allowed: MAX_CODE });
+            let allowed = limits.code.get();
+            if u64::from(size) > allowed {
+                return Err(Invalid::CodeTooLarge { size, allowed });
             }
             break;
         }

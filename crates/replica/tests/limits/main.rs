@@ -48,7 +48,7 @@ const OS_PAGE: u64 = 4_096;
 const REFUSED: u64 = u64::MAX;
 
 fn empty() -> Canister {
-    Replica::new(None).unwrap().create_canister().unwrap()
+    Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap().create_canister().unwrap()
 }
 
 /// What installing that module into an empty canister comes to.

@@ -8,7 +8,10 @@ use super::*;
 
 fn refusal(wat: &str) -> Reject {
     let wasm = wat::parse_str(wat).unwrap();
-    Replica::new(None).unwrap().compile(&wasm).expect_err("a module that is too large")
+    Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+        .unwrap()
+        .compile(&wasm)
+        .expect_err("a module that is too large")
 }
 
 #[track_caller]

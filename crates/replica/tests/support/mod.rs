@@ -9,12 +9,15 @@ pub const CALLER: Principal = Principal::anonymous();
 
 pub fn compile(wat: &str) -> Module {
     let wasm = wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}"));
-    Replica::new(None).unwrap().compile(&wasm).unwrap()
+    Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap().compile(&wasm).unwrap()
 }
 
 /// A canister with that module.
 pub fn install(wat: &str) -> Canister {
-    let mut canister = Replica::new(None).unwrap().create_canister().unwrap();
+    let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
+        .unwrap()
+        .create_canister()
+        .unwrap();
     let execution = canister.install(&compile(wat), CALLER, &[]).unwrap();
     execution.outcome.unwrap();
     canister

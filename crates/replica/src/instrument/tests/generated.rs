@@ -193,7 +193,7 @@ fn counts(execution: &Execution) -> (u64, u64, u128) {
 /// Counting in locals and counting in the global are the same, whatever a message meets.
 #[test]
 fn both_ways_of_counting_agree() {
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(crate::Rules::of_2025_10(), None).unwrap();
     let mut random = Random(0xc0de);
     let (mut compared, mut trapped) = (0, 0);
     while compared < MODULES / 2 {
@@ -227,7 +227,7 @@ fn both_ways_of_counting_agree() {
 /// The profiled form does and counts the same, and has all of it in its tree.
 #[test]
 fn a_profile_changes_nothing() {
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(crate::Rules::of_2025_10(), None).unwrap();
     let mut random = Random(0xf1a3e);
     let (mut compared, mut trapped, mut stacks) = (0, 0, 0);
     while compared < MODULES / 2 {
@@ -265,7 +265,7 @@ fn a_profile_changes_nothing() {
 
 #[test]
 fn instrumented_and_plain_do_the_same() {
-    let replica = Replica::new(None).unwrap();
+    let replica = Replica::new(crate::Rules::of_2025_10(), None).unwrap();
     let engine = plain_engine();
     let mut random = Random(0x5eed);
     let (mut compared, mut ended) = (0, BTreeMap::<String, usize>::new());

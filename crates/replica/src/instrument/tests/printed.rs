@@ -2,18 +2,19 @@
 //! shows as a difference to the snapshot.
 
 use super::super::*;
+use crate::rules::Rules;
 use crate::validate::validate;
 
-fn instrumented(wat: &str) -> Instrumented {
+fn instrumented(wat: &str, rules: Rules) -> Instrumented {
     let wasm = wat::parse_str(wat).unwrap();
-    validate(&wasm).unwrap();
-    let instrumented = instrument(&wasm, Metering::Local).unwrap();
+    validate(&wasm, rules).unwrap();
+    let instrumented = instrument(&wasm, Metering::Local, rules).unwrap();
     wasmparser::Validator::new().validate_all(&instrumented.wasm).unwrap();
     instrumented
 }
 
 fn whole(wat: &str) -> String {
-    wasmprinter::print_bytes(instrumented(wat).wasm).unwrap()
+    wasmprinter::print_bytes(instrumented(wat, Rules::of_2025_10()).wasm).unwrap()
 }
 
 /// The functions whose numbers among all are `numbers`, imports not counted.
@@ -136,7 +137,7 @@ fn size_and_growth_of_stable_memory() {
 fn a_start_function() {
     let wat =
         r#"(module (import "ic0" "msg_reply" (func)) (func) (func $start nop) (start $start))"#;
-    assert!(instrumented(wat).has_start);
+    assert!(instrumented(wat, Rules::of_2025_10()).has_start);
     insta::assert_snapshot!(whole(wat));
 }
 
@@ -147,7 +148,7 @@ fn globals_and_data() {
         (global (mut f32) (f32.const 3))
         (data (i32.const 16) "active") (data $p "passive") (data (i32.const 65536) "page")
         (func (export "canister_update counter") (global.set $n (i64.const 5)) (data.drop $p)))"#;
-    let instrumented = instrumented(wat);
+    let instrumented = instrumented(wat, Rules::of_2025_10());
     assert_eq!(instrumented.globals, [(1, ValType::I64), (2, ValType::F32)]);
     assert_eq!(instrumented.data, [(16, b"active".to_vec()), (65_536, b"page".to_vec())]);
     assert_eq!((instrumented.has_heap, instrumented.heap_pages), (true, 2));
@@ -160,6 +161,6 @@ fn an_operator_without_a_price_is_named() {
     let wasm = wat::parse_str(
         r#"(module (memory 1) (func) (func (drop (i32.atomic.load (i32.const 0)))))"#,
     );
-    let error = instrument(&wasm.unwrap(), Metering::Local).unwrap_err();
+    let error = instrument(&wasm.unwrap(), Metering::Local, Rules::of_2025_10()).unwrap_err();
     assert_eq!(error.to_string(), "operator I32AtomicLoad in function 1 has no price");
 }

@@ -20,7 +20,7 @@ impl Random {
 
 fn validate_upload(upload: &[u8]) {
     if let Ok(plain) = decode(upload) {
-        let _ = validate(&plain);
+        let _ = validate(&plain, RULES);
     }
 }
 
@@ -30,7 +30,7 @@ fn garbage() {
     for _ in 0..5_000 {
         let mut bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
         validate_upload(&bytes);
-        let _ = validate(&bytes);
+        let _ = validate(&bytes, RULES);
         bytes.splice(0..0, *b"\0asm\x01\0\0\0");
         validate_upload(&bytes);
         bytes.splice(0..8, *b"\x1f\x8b\x08\0\0\0\0\0\0\0");
@@ -67,7 +67,7 @@ fn modules_with_a_few_bytes_changed() {
             (data (i32.const 16) "abc") (data "passive"))"#,
     );
     push_custom(&mut module, "icp:public metadata", b"content");
-    validate(&module).expect("good before it is changed");
+    validate(&module, RULES).expect("good before it is changed");
 
     let mut random = Random(0xc0ffee);
     let (mut refused, mut accepted) = (0, 0);
@@ -82,7 +82,7 @@ fn modules_with_a_few_bytes_changed() {
                 _ => changed.truncate(at.max(8)),
             }
         }
-        match validate(&changed) {
+        match validate(&changed, RULES) {
             Ok(_) => accepted += 1,
             Err(_) => refused += 1,
         }

@@ -132,8 +132,8 @@ fn code_section(len: usize) -> Vec<u8> {
 #[test]
 fn code() {
     // The section's size is counted without the number of functions.
-    let limit = wasm::MAX_CODE as usize;
-    let info = validate(&code_section(limit)).expect("at the limit");
+    let limit = RULES.set().module.code.get() as usize;
+    let info = validate(&code_section(limit), RULES).expect("at the limit");
     assert!(info.operators > 1_000_000);
     assert_eq!(
         refusal(&code_section(limit + 1)).1,
@@ -152,7 +152,7 @@ fn custom_sections() {
         }
         module
     };
-    assert_eq!(validate(&custom(16)).expect("at the limit").custom_sections.len(), 16);
+    assert_eq!(validate(&custom(16), RULES).expect("at the limit").custom_sections.len(), 16);
     assert_eq!(
         refusal(&custom(17)).1,
         "Canister's Wasm module is not valid: Wasm module defined 17 custom sections which \
@@ -169,7 +169,7 @@ fn content_of_custom_sections() {
         push_custom(&mut module, "icp:private no", &vec![0; len - 1_005]);
         module
     };
-    validate(&custom(1 << 20)).expect("at the limit");
+    validate(&custom(1 << 20), RULES).expect("at the limit");
     assert_eq!(
         refusal(&custom((1 << 20) + 1)).1,
         "Canister's Wasm module is not valid: Wasm module has an invalid custom section. \

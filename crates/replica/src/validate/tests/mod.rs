@@ -9,17 +9,20 @@ mod rules;
 use super::*;
 use crate::reject::ErrorCode;
 
+/// Those that the recorded refusals are of.
+const RULES: Rules = Rules::of_2025_10();
+
 fn wasm(wat: &str) -> Vec<u8> {
     wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn accept(wat: &str) -> ModuleInfo {
-    validate(&wasm(wat)).unwrap_or_else(|refusal| panic!("{refusal}"))
+    validate(&wasm(wat), RULES).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
 /// The code and the words that follow its common beginning, trailing full stops aside.
 fn refusal(wasm: &[u8]) -> (ErrorCode, String) {
-    let refusal = validate(wasm).expect_err("the module breaks a rule");
+    let refusal = validate(wasm, RULES).expect_err("the module breaks a rule");
     (refusal.code, refusal.message.trim_end_matches('.').to_owned())
 }
 

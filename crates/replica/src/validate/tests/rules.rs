@@ -59,7 +59,7 @@ fn every_system_call_can_be_imported_with_its_signature() {
     for &call in SystemCall::ALL {
         for width in [AddressWidth::Bits32, AddressWidth::Bits64] {
             let wat = import_of(call, width, "");
-            let words = match validate(&wasm(&wat)) {
+            let words = match validate(&wasm(&wat), RULES) {
                 Ok(info) => {
                     assert_eq!(info.imports, [call]);
                     assert_eq!(info.address_width, width);
@@ -347,8 +347,9 @@ fn custom_sections_need_a_scope_and_their_own_name() {
         }
         module
     };
-    let info = validate(&custom(&["icp:public a", "icp:private ", "eth:a", " icp:", "name2"]))
-        .expect("good scopes");
+    let info =
+        validate(&custom(&["icp:public a", "icp:private ", "eth:a", " icp:", "name2"]), RULES)
+            .expect("good scopes");
     let section = |visibility| CustomSection { visibility, content: b"xy".to_vec() };
     assert_eq!(
         info.custom_sections.into_iter().collect::<Vec<_>>(),

@@ -39,7 +39,9 @@ const CALLER: Principal = Principal::anonymous();
 /// One replica for all inputs: a second one would find nothing that this one does not.
 fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
-    REPLICA.get_or_init(|| Replica::new(None).expect("the engine runs here"))
+    REPLICA.get_or_init(|| {
+        Replica::new(stablebench_replica::Rules::of_2025_10(), None).expect("the engine runs here")
+    })
 }
 
 static MET: Mutex<BTreeMap<(&str, &str), usize>> = Mutex::new(BTreeMap::new());

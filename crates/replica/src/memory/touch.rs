@@ -1,0 +1,435 @@
+//! Finds the Wasm pages of a heap that a message touches, by faults.
+//!
+//! Under rules that charge for touching pages, a heap begins a message inaccessible. The
+//! first access to a page faults; the handler charges for it and makes the page accessible:
+//!
+//! ```text
+//!   untouched ── read ──→ touched, read-only ── write ──→ written
+//!       └────────────────────── write ──────────────────────↑
+//! ```
+//!
+//! Where writes are not charged, as in queries, a touched page is writable at once.
+//!
+//! Charges are collected in a cell that the compiled code reads wherever it holds its counter
+//! against zero: it keeps the counter in a register, which a handler cannot change.
+//!
+//! The kernel splits a mapping where access rights differ, and allows only so many parts. After
+//! [`MOST_OPEN`] faults all pages become inaccessible again. One that was charged faults
+//! once more then, and is not charged again.
+
+use std::ffi::c_void;
+use std::io;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use rustix::mm::{MprotectFlags, mprotect};
+
+use crate::units::WASM_PAGE;
+
+/// Bytes of a Wasm page, as a machine word.
+const PAGE: usize = WASM_PAGE as usize;
+/// Pages that may be accessible at once: a third of the ranges that Linux allows a process
+/// by default, since each can split off one at either side.
+const MOST_OPEN: usize = 16_384;
+/// Ranges that are made inaccessible one by one after a message; if there are more, all
+/// between the first and the last are, touched or not.
+const MOST_RANGES: usize = 64;
+
+const TOUCHED: u8 = 1;
+const WRITTEN: u8 = 2;
+/// Accessible: for reading if touched, for writing too if written.
+const OPEN: u8 = 4;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+}
+
+/// Prices of pages for one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TouchPrices {
+    /// Instructions for the first touch.
+    pub touched: i64,
+    /// Instructions for the first write; nothing where writes are not charged.
+    pub written: Option<i64>,
+}
+
+/// Pages that a message touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Pages that were read or written.
+    pub touched: u64,
+    /// Of those, pages that were charged as written.
+    pub written: u64,
+}
+
+/// The pages of a heap, touched and not.
+///
+/// It is changed by the thread on which the message runs alone, and by the signal handler
+/// on that thread: atomic for the sake of the handler, not of other threads.
+pub struct PageTracker {
+    base: NonNull<u8>,
+    /// Bytes that the heap has.
+    size: AtomicUsize,
+    pages: Box<[AtomicU8]>,
+    /// The touched pages, in the order of their first touch.
+    order: Box<[AtomicU32]>,
+    touched: AtomicUsize,
+    written: AtomicUsize,
+    /// Faults since all pages were inaccessible.
+    opened: AtomicUsize,
+    /// Whether a page that was charged may be inaccessible.
+    closed_early: AtomicU8,
+    price_touched: AtomicI64,
+    /// Negative where writes are not charged.
+    price_written: AtomicI64,
+    /// Instructions charged and not yet subtracted from the counter.
+    cell: NonNull<AtomicI64>,
+    /// An error of the system that the handler met, 0 for none.
+    failed: AtomicU32,
+}
+
+// SAFETY: the memory that the pointers name outlives the tracker, which the instance that owns
+// the memory owns too; all that is changed through a shared reference is atomic.
+unsafe impl Send for PageTracker {}
+// SAFETY: likewise.
+unsafe impl Sync for PageTracker {}
+
+impl std::fmt::Debug for PageTracker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PageTracker").field("touches", &self.touches()).finish_non_exhaustive()
+    }
+}
+
+impl PageTracker {
+    /// Tracks the `size` bytes from `base`, which may grow to `reserved`, and makes them
+    /// inaccessible. Charges go to `cell`.
+    ///
+    /// # Safety
+    ///
+    /// The range and the cell are valid for as long as the tracker is, and nobody accesses the
+    /// range but the instance whose message runs.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub unsafe fn new(
+        base: NonNull<u8>,
+        size: usize,
+        reserved: usize,
+        cell: NonNull<AtomicI64>,
+    ) -> io::Result<Arc<Self>> {
+        let pages = reserved.div_ceil(PAGE);
+        let tracker = Self {
+            base,
+            size: AtomicUsize::new(size),
+            pages: zeroed_bytes(pages),
+            order: zeroed_words(pages),
+            touched: AtomicUsize::new(0),
+            written: AtomicUsize::new(0),
+            opened: AtomicUsize::new(0),
+            closed_early: AtomicU8::new(0),
+            price_touched: AtomicI64::new(0),
+            price_written: AtomicI64::new(0),
+            cell,
+            failed: AtomicU32::new(0),
+        };
+        tracker.protect(0..size.div_ceil(PAGE), MprotectFlags::empty())?;
+        Ok(Arc::new(tracker))
+    }
+
+    /// Sets what the next message pays.
+    pub fn begin(&self, prices: TouchPrices) {
+        self.price_touched.store(prices.touched, Relaxed);
+        self.price_written.store(prices.written.unwrap_or(-1), Relaxed);
+    }
+
+    /// The heap has so many bytes now. New ones are inaccessible already.
+    pub fn grown(&self, size: usize) {
+        self.size.store(size, Relaxed);
+    }
+
+    /// Charges an access of the host's to a range inside of the heap, and makes the range
+    /// accessible. An empty range touches nothing.
+    pub fn touch(&self, range: Range<usize>, access: Access) {
+        if range.is_empty() {
+            return;
+        }
+        for page in range.start / PAGE..=(range.end - 1) / PAGE {
+            while !self.is_open(page, access) {
+                self.fault(page, Some(access));
+            }
+        }
+    }
+
+    /// Handles a fault at an address; tells whether it was one of the heap's, so that the
+    /// access can be made again.
+    pub fn handle(&self, address: usize, access: Option<Access>) -> bool {
+        let Some(offset) = address.checked_sub(self.base.as_ptr().addr()) else {
+            return false;
+        };
+        if offset >= self.size.load(Relaxed) {
+            return false;
+        }
+        let page = offset / PAGE;
+        // An access that the page allows has faulted for another reason.
+        if access.is_some_and(|access| self.is_open(page, access)) {
+            return false;
+        }
+        self.fault(page, access);
+        true
+    }
+
+    fn is_open(&self, page: usize, access: Access) -> bool {
+        let state = self.pages[page].load(Relaxed);
+        let wanted = match access {
+            Access::Read => OPEN | TOUCHED,
+            Access::Write => OPEN | TOUCHED | WRITTEN,
+        };
+        state & wanted == wanted
+    }
+
+    /// Charges for a page and makes it accessible. Runs in the signal handler: it takes no
+    /// lock, allocates nothing and cannot panic, since the page is one of the heap's.
+    fn fault(&self, page: usize, access: Option<Access>) {
+        if self.opened.load(Relaxed) >= MOST_OPEN {
+            self.close();
+        }
+        let state = self.pages[page].load(Relaxed);
+        let charges_writes = self.price_written.load(Relaxed) >= 0;
+        // Where the access is not known: it reads the first time, and writes if it could read.
+        let writes = match access {
+            Some(access) => access == Access::Write,
+            None => state & OPEN != 0,
+        };
+        let mut charge = 0;
+        let mut after = state | TOUCHED | OPEN;
+        if state & TOUCHED == 0 {
+            charge += self.price_touched.load(Relaxed);
+            let place = self.touched.fetch_add(1, Relaxed);
+            self.order[place].store(page as u32, Relaxed);
+        }
+        if state & WRITTEN == 0 {
+            if !charges_writes {
+                after |= WRITTEN;
+            } else if writes {
+                after |= WRITTEN;
+                charge += self.price_written.load(Relaxed);
+                self.written.fetch_add(1, Relaxed);
+            }
+        }
+        self.pages[page].store(after, Relaxed);
+        if charge > 0 {
+            self.cell().fetch_add(charge, Relaxed);
+        }
+        self.opened.fetch_add(1, Relaxed);
+        let flags = match after & WRITTEN {
+            0 => MprotectFlags::READ,
+            _ => MprotectFlags::READ | MprotectFlags::WRITE,
+        };
+        if let Err(error) = self.protect(page..page + 1, flags) {
+            self.fail(&error);
+        }
+    }
+
+    /// The message goes on with an accessible heap, so that it ends, and is not answered.
+    fn fail(&self, error: &rustix::io::Errno) {
+        self.failed.store(error.raw_os_error().unsigned_abs(), Relaxed);
+        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
+        let _ = self.protect(all.clone(), MprotectFlags::READ | MprotectFlags::WRITE);
+        for page in all {
+            self.pages[page].fetch_or(OPEN | TOUCHED | WRITTEN, Relaxed);
+        }
+    }
+
+    /// Makes all pages inaccessible; what was charged stays charged.
+    fn close(&self) {
+        for place in 0..self.touched.load(Relaxed) {
+            let page = self.order[place].load(Relaxed) as usize;
+            self.pages[page].fetch_and(!OPEN, Relaxed);
+        }
+        self.opened.store(0, Relaxed);
+        self.closed_early.store(1, Relaxed);
+        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
+        if let Err(error) = self.protect(all, MprotectFlags::empty()) {
+            self.fail(&error);
+        }
+    }
+
+    fn protect(&self, pages: Range<usize>, flags: MprotectFlags) -> rustix::io::Result<()> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: whoever made the tracker promised that the range is the heap's, which
+        // nobody else accesses.
+        unsafe {
+            let start = self.base.as_ptr().add(pages.start * PAGE).cast::<c_void>();
+            mprotect(start, pages.len() * PAGE, flags)
+        }
+    }
+
+    fn cell(&self) -> &AtomicI64 {
+        // SAFETY: whoever made the tracker promised that the cell is valid.
+        unsafe { self.cell.as_ref() }
+    }
+
+    /// Instructions charged since this was last asked: for the caller to subtract.
+    pub fn take_charges(&self) -> i64 {
+        self.cell().swap(0, Relaxed)
+    }
+
+    /// Instructions charged since they were last taken.
+    pub fn pending(&self) -> i64 {
+        self.cell().load(Relaxed)
+    }
+
+    /// Instructions charged in the message so far.
+    pub fn charged(&self) -> u64 {
+        let Touches { touched, written } = self.touches();
+        let price = |price: &AtomicI64| price.load(Relaxed).max(0).unsigned_abs();
+        touched * price(&self.price_touched) + written * price(&self.price_written)
+    }
+
+    /// Pages touched in the message so far.
+    pub fn touches(&self) -> Touches {
+        Touches {
+            touched: self.touched.load(Relaxed) as u64,
+            written: self.written.load(Relaxed) as u64,
+        }
+    }
+
+    /// Ranges of Wasm pages that the message may have written, ascending.
+    ///
+    /// They are accessible when this returns.
+    ///
+    /// # Errors
+    ///
+    /// If the system refused to change access rights, now or in the handler.
+    pub fn written_ranges(&self) -> io::Result<Vec<Range<usize>>> {
+        let failed = self.failed.load(Relaxed);
+        if failed != 0 {
+            return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+        }
+        let ranges = self.ranges(WRITTEN);
+        if self.closed_early.load(Relaxed) != 0
+            && let (Some(first), Some(last)) = (ranges.first(), ranges.last())
+        {
+            self.protect(first.start..last.end, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        }
+        Ok(ranges)
+    }
+
+    /// The touched pages that are in that state, as ranges.
+    fn ranges(&self, state: u8) -> Vec<Range<usize>> {
+        let touched = &self.order[..self.touched.load(Relaxed)];
+        let mut pages: Vec<usize> = touched
+            .iter()
+            .map(|page| page.load(Relaxed) as usize)
+            .filter(|page| self.pages[*page].load(Relaxed) & state != 0)
+            .collect();
+        pages.sort_unstable();
+        let mut ranges = Vec::new();
+        for page in pages {
+            super::pages::push(&mut ranges, page);
+        }
+        ranges
+    }
+
+    /// Makes the whole heap accessible for the host, until [`PageTracker::close_all`].
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn open_all(&self) -> io::Result<()> {
+        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
+        Ok(self.protect(all, MprotectFlags::READ | MprotectFlags::WRITE)?)
+    }
+
+    /// Makes the whole heap inaccessible.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn close_all(&self) -> io::Result<()> {
+        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
+        Ok(self.protect(all, MprotectFlags::empty())?)
+    }
+
+    /// Forgets the message: no page is touched, all are inaccessible.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn reset(&self) -> io::Result<()> {
+        let ranges = self.ranges(TOUCHED);
+        match (ranges.first(), ranges.last()) {
+            (Some(first), Some(last)) if ranges.len() > MOST_RANGES => {
+                self.protect(first.start..last.end, MprotectFlags::empty())?;
+            }
+            _ => {
+                for range in &ranges {
+                    self.protect(range.clone(), MprotectFlags::empty())?;
+                }
+            }
+        }
+        for range in ranges {
+            self.pages[range].iter().for_each(|page| page.store(0, Relaxed));
+        }
+        for count in [&self.touched, &self.written, &self.opened] {
+            count.store(0, Relaxed);
+        }
+        self.closed_early.store(0, Relaxed);
+        self.cell().store(0, Relaxed);
+        Ok(())
+    }
+}
+
+/// Numbers that are all 0; the system hands out their memory as they are used.
+fn zeroed_bytes(count: usize) -> Box<[AtomicU8]> {
+    let numbers = Box::into_raw(vec![0_u8; count].into_boxed_slice());
+    // SAFETY: an atomic number has size, alignment and values of the plain one.
+    unsafe { Box::from_raw(numbers as *mut [AtomicU8]) }
+}
+
+/// The same, wider.
+fn zeroed_words(count: usize) -> Box<[AtomicU32]> {
+    const { assert!(align_of::<AtomicU32>() == align_of::<u32>()) };
+    let numbers = Box::into_raw(vec![0_u32; count].into_boxed_slice());
+    // SAFETY: an atomic number has size, alignment and values of the plain one.
+    unsafe { Box::from_raw(numbers as *mut [AtomicU32]) }
+}
+
+/// What a fault was about: its address, and whether it was a write, where the system
+/// says so.
+///
+/// # Safety
+///
+/// The arguments are those that the system has given to a handler of `SIGSEGV` or `SIGBUS`.
+pub unsafe fn faulted(
+    info: *const libc::siginfo_t,
+    context: *const c_void,
+) -> (usize, Option<Access>) {
+    // SAFETY: the caller's promise.
+    let address = unsafe { (*info).si_addr() }.addr();
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        // Bit 1 of the page fault's error code, as the processor gives it.
+        const WRITE: i64 = 1 << 1;
+        // SAFETY: the caller's promise.
+        let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+        let code = context.uc_mcontext.gregs[libc::REG_ERR as usize];
+        let access = if code & WRITE == 0 { Access::Read } else { Access::Write };
+        (address, Some(access))
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    {
+        let _ = context;
+        (address, None)
+    }
+}

@@ -1,0 +1,388 @@
+//! Rule sets: what the network charges and allows, as of a date.
+//!
+//! The network's rules change over time. Each set is one table of prices, limits and
+//! switches, in a file of its own:
+//!
+//! ```text
+//!   rules_2025_10.rs   autumn 2025, as PocketIC 10 counts
+//!   rules_2026_08.rs   since August 2026: touching a Wasm page is charged
+//! ```
+//!
+//! [`Rules`] is a set and the kind of subnet that it is applied to. A replica has one, and
+//! everything that depends on it is told which: compiled modules, saved canisters, results.
+//! Prices of operators (`instrument/operator_cost.rs`) and of the System API
+//! (`system_api/prices.rs`) are the same in all sets so far, and stand in tables of their own.
+//!
+//! To add a set, add its file and its name to [`Rules::SETS`], and record its cases.
+
+mod rules_2025_10;
+mod rules_2026_08;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::system_api::names::SystemCall;
+use crate::units::{Bytes, Instructions, OsPages, WasmPages};
+
+/// A rule set and the kind of subnet that it is applied to.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    set: &'static RuleSet,
+    subnet: SubnetKind,
+}
+
+impl Rules {
+    /// All sets, the oldest first.
+    pub const SETS: &[&str] = &[rules_2025_10::RULES.name, rules_2026_08::RULES.name];
+
+    /// The rules of PocketIC 10, autumn 2025, on an application subnet.
+    pub const fn of_2025_10() -> Self {
+        Self { set: &rules_2025_10::RULES, subnet: SubnetKind::Application }
+    }
+
+    /// Today's rules, in force since August 2026, on an application subnet.
+    pub const fn of_2026_08() -> Self {
+        Self { set: &rules_2026_08::RULES, subnet: SubnetKind::Application }
+    }
+
+    /// The newest rules on an application subnet.
+    pub const fn today() -> Self {
+        Self::of_2026_08()
+    }
+
+    /// The same set on a subnet of that kind.
+    #[must_use]
+    pub const fn on(self, subnet: SubnetKind) -> Self {
+        Self { subnet, ..self }
+    }
+
+    /// The same set, of which a `stable_read` is charged at once for pages that the message
+    /// has not touched before ([`PagePrices::first_stable_read_is_free`]).
+    #[must_use]
+    pub fn charging_first_stable_reads(self) -> Self {
+        let variants = [&rules_2026_08::CHARGING_FIRST_READS];
+        let found = variants.into_iter().find(|variant| variant.base == Some(self.set.name));
+        Self { set: found.unwrap_or(self.set), ..self }
+    }
+
+    /// Name of the set, as `2026-08`.
+    pub const fn name(&self) -> &'static str {
+        self.set.name
+    }
+
+    /// The kind of subnet.
+    pub const fn subnet(&self) -> SubnetKind {
+        self.subnet
+    }
+
+    /// Prices, limits and switches.
+    pub const fn set(&self) -> &'static RuleSet {
+        self.set
+    }
+
+    /// Instructions that messages may use.
+    pub const fn instructions(&self) -> &'static InstructionLimits {
+        match self.subnet {
+            SubnetKind::Application => &self.set.application,
+            SubnetKind::System => &self.set.system,
+            SubnetKind::Benchmarking => &self.set.benchmarking,
+        }
+    }
+
+    /// Cycles that messages and memory cost.
+    pub const fn fees(&self) -> &'static Fees {
+        match self.subnet {
+            SubnetKind::Application | SubnetKind::Benchmarking => &self.set.fees,
+            SubnetKind::System => &Fees::NONE,
+        }
+    }
+
+    /// What touched pages cost.
+    pub const fn pages(&self) -> &'static PagePrices {
+        &self.set.pages
+    }
+
+    /// Whether the first touch of a Wasm page is charged.
+    pub const fn charges_touches(&self) -> bool {
+        self.set.pages.wasm_page_touched.get() > 0
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::today()
+    }
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, other: &Self) -> bool {
+        (self.set.name, self.subnet) == (other.set.name, other.subnet)
+    }
+}
+
+impl Eq for Rules {}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.set.name)
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Rules").field(&self.set.name).field(&self.subnet).finish()
+    }
+}
+
+/// There is no rule set of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there are no rules {0}; there are {known}", known = Rules::SETS.join(", "))]
+pub struct UnknownRules(String);
+
+impl FromStr for Rules {
+    type Err = UnknownRules;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRules> {
+        let sets =
+            [&rules_2025_10::RULES, &rules_2026_08::RULES, &rules_2026_08::CHARGING_FIRST_READS];
+        let set = sets.into_iter().find(|set| set.name == name);
+        let set = set.ok_or_else(|| UnknownRules(name.to_owned()))?;
+        Ok(Self { set, subnet: SubnetKind::Application })
+    }
+}
+
+/// Kinds of subnets, as PocketIC has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SubnetKind {
+    /// 13 nodes, production limits.
+    #[default]
+    Application,
+    /// Larger limits; nothing is paid for.
+    System,
+    /// An application subnet whose instruction limits are out of reach.
+    Benchmarking,
+}
+
+impl SubnetKind {
+    /// The name, as PocketIC and the command line have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::System => "system",
+            Self::Benchmarking => "benchmarking",
+        }
+    }
+}
+
+impl fmt::Display for SubnetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A dated set of prices, limits and switches.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleSet {
+    /// The name: year and month since when the network has these rules.
+    pub name: &'static str,
+    /// The set of which this is a variant, in one switch that no server has confirmed.
+    base: Option<&'static str>,
+    /// The server whose answers the recorded cases are.
+    pub server: &'static str,
+    /// Instructions on an application subnet.
+    pub application: InstructionLimits,
+    /// Instructions on a system subnet.
+    pub system: InstructionLimits,
+    /// Instructions on a benchmarking subnet.
+    pub benchmarking: InstructionLimits,
+    /// Sizes of memories, and how much of them a message may touch.
+    pub memory: MemoryLimits,
+    /// Sizes of messages.
+    pub messages: MessageLimits,
+    /// Sizes of modules.
+    pub module: ModuleLimits,
+    /// What touched pages cost.
+    pub pages: PagePrices,
+    /// Cycles, on an application subnet of 13 nodes.
+    pub fees: Fees,
+}
+
+/// Instructions that messages may use.
+#[derive(Clone, Copy, Debug)]
+pub struct InstructionLimits {
+    /// One update, start, heartbeat or timer message.
+    pub update: Instructions,
+    /// One query, also one called as an update.
+    pub query: Instructions,
+    /// An install or upgrade, all its functions together.
+    pub install: Instructions,
+    /// Deciding whether a message is accepted.
+    pub inspect: Instructions,
+    /// Instructions after which a long message yields to the next round.
+    pub slice: Instructions,
+    /// The same of installs and upgrades.
+    pub install_slice: Instructions,
+}
+
+/// Sizes of memories, and how much of stable memory a message may touch.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryLimits {
+    /// Largest heap with 32-bit addresses.
+    pub heap32: WasmPages,
+    /// Largest heap with 64-bit addresses.
+    pub heap64: WasmPages,
+    /// A heap that grows past this in an update fails the message, unless the canister's
+    /// settings say otherwise.
+    pub default_heap_limit: Bytes,
+    /// Largest stable memory.
+    pub stable: WasmPages,
+    /// Largest stable memory that the 32-bit calls handle.
+    pub stable32: WasmPages,
+    /// Stable pages that one update may access, and as many write.
+    pub stable_update: OsPages,
+    /// The same of a query, also of one called as an update.
+    pub stable_query: OsPages,
+    /// The same of an install or upgrade.
+    pub stable_install: OsPages,
+}
+
+/// Sizes of messages.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageLimits {
+    /// Largest argument of an ingress message.
+    pub argument: Bytes,
+    /// Largest reply of an update.
+    pub reply: Bytes,
+    /// Largest reply of a query.
+    pub query_reply: Bytes,
+    /// Bytes of log that one message may leave.
+    pub log: Bytes,
+}
+
+/// Sizes of modules.
+#[derive(Clone, Copy, Debug)]
+pub struct ModuleLimits {
+    /// Largest code section.
+    pub code: Bytes,
+    /// Most functions that are defined.
+    pub functions: usize,
+    /// Most globals that are defined.
+    pub globals: usize,
+    /// Highest complexity of a function.
+    pub complexity: u64,
+    /// Most methods that are exported.
+    pub methods: usize,
+    /// Most bytes of all their names together.
+    pub method_names: usize,
+    /// Longest name of a function in the section of names, where there is a limit.
+    pub function_name: Option<Bytes>,
+    /// Whether tables must hold functions.
+    pub only_function_tables: bool,
+    /// Calls of the System API that do not exist.
+    pub lacks: &'static [SystemCall],
+}
+
+/// Instructions that pages cost.
+#[derive(Clone, Copy, Debug)]
+pub struct PagePrices {
+    /// A stable page of 4 KiB that the message writes for the first time.
+    pub stable_os_page_written: Instructions,
+    /// At the end of a message, a heap page of 4 KiB whose content changed.
+    pub heap_os_page_changed: Instructions,
+    /// By how much more such a page of a 64-bit heap costs.
+    pub heap64_factor: u64,
+    /// The first touch of a Wasm page of heap or stable memory in a message.
+    pub wasm_page_touched: Instructions,
+    /// The first write to a Wasm page in a message that is no query.
+    pub wasm_page_written: Instructions,
+    /// Whether a `stable_read` of which the message has touched no 4 KiB page before charges
+    /// nothing for the stable pages, which are charged at their next touch.
+    pub first_stable_read_is_free: bool,
+}
+
+/// Cycles on an application subnet of 13 nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Fees {
+    /// Executing a message, whatever it does.
+    pub execution: u128,
+    /// An instruction of a 32-bit canister.
+    pub instruction: u128,
+    /// An instruction of a 64-bit canister.
+    pub instruction64: u128,
+    /// Taking an ingress message in.
+    pub ingress: u128,
+    /// A byte of an ingress message.
+    pub ingress_byte: u128,
+    /// A call to another canister.
+    pub call: u128,
+    /// A byte of a call, both ways.
+    pub call_byte: u128,
+    /// Creating a canister.
+    pub creation: u128,
+    /// A GiB of memory for a second.
+    pub storage_gib_second: u128,
+    /// A canister for a second.
+    pub canister_second: u128,
+    /// An HTTPS outcall, a node.
+    pub http_request: u128,
+    /// An HTTPS outcall, a pair of nodes.
+    pub http_request_quadratic: u128,
+    /// A byte of its request, a node.
+    pub http_request_byte: u128,
+    /// A byte of its response, a node.
+    pub http_response_byte: u128,
+}
+
+impl Fees {
+    /// What a system subnet charges.
+    const NONE: Self = Self {
+        execution: 0,
+        instruction: 0,
+        instruction64: 0,
+        ingress: 0,
+        ingress_byte: 0,
+        call: 0,
+        call_byte: 0,
+        creation: 0,
+        storage_gib_second: 0,
+        canister_second: 0,
+        http_request: 0,
+        http_request_quadratic: 0,
+        http_request_byte: 0,
+        http_response_byte: 0,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_set_is_found_by_its_name() {
+        for name in Rules::SETS {
+            let rules: Rules = name.parse().unwrap();
+            assert_eq!((rules.name(), rules.subnet()), (*name, SubnetKind::Application));
+        }
+        let error = "2024-01".parse::<Rules>().unwrap_err().to_string();
+        assert_eq!(error, "there are no rules 2024-01; there are 2025-10, 2026-08");
+    }
+
+    #[test]
+    fn the_subnet_decides_on_limits_and_fees() {
+        let rules = Rules::of_2025_10();
+        assert_eq!(rules.on(SubnetKind::System).instructions().update.get(), 50_000_000_000);
+        assert_eq!(rules.on(SubnetKind::System).fees().instruction, 0);
+        let benchmarking = rules.on(SubnetKind::Benchmarking);
+        assert_eq!(benchmarking.instructions().query.get(), 99_999_999_999_999);
+        assert_eq!(benchmarking.fees().instruction, 1);
+        assert_ne!(benchmarking, rules);
+    }
+
+    #[test]
+    fn a_variant_is_another_set() {
+        let variant = Rules::of_2026_08().charging_first_stable_reads();
+        assert_ne!(variant, Rules::of_2026_08());
+        assert!(!variant.pages().first_stable_read_is_free);
+        assert_eq!(Rules::of_2025_10().charging_first_stable_reads(), Rules::of_2025_10());
+    }
+}

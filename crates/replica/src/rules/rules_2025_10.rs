@@ -1,0 +1,101 @@
+//! Autumn 2025. Source: `rs/config/src/{embedders,subnet_config}.rs`,
+//! `rs/embedders/src/wasm_utils` and `rs/pocket_ic_server` of the replica, October 2025;
+//! all but what `docs/metering.md` names is held by cases recorded on PocketIC 10.0.0.
+
+use super::{
+    Fees, InstructionLimits, MemoryLimits, MessageLimits, ModuleLimits, PagePrices, RuleSet,
+};
+use crate::system_api::names::SystemCall;
+use crate::units::{Bytes, Instructions, OsPages, WasmPages};
+
+const GIB: u64 = 1 << 30;
+const G: u64 = 1_000_000_000;
+/// Out of reach.
+const BENCHMARKING: Instructions = Instructions(99_999_999_999_999);
+
+pub const RULES: RuleSet = RuleSet {
+    name: "2025-10",
+    base: None,
+    server: "PocketIC 10.0.0",
+    application: InstructionLimits {
+        update: Instructions(40 * G),
+        query: Instructions(5 * G),
+        install: Instructions(300 * G),
+        inspect: Instructions(200_000_000),
+        slice: Instructions(2 * G),
+        install_slice: Instructions(2 * G),
+    },
+    system: InstructionLimits {
+        update: Instructions(50 * G),
+        query: Instructions(50 * G),
+        install: Instructions(1_000 * G),
+        inspect: Instructions(200_000_000),
+        slice: Instructions(2 * G),
+        install_slice: Instructions(5 * G),
+    },
+    benchmarking: InstructionLimits {
+        update: BENCHMARKING,
+        query: BENCHMARKING,
+        install: Instructions(300 * G),
+        inspect: Instructions(200_000_000),
+        slice: BENCHMARKING,
+        install_slice: Instructions(2 * G),
+    },
+    memory: MemoryLimits {
+        heap32: WasmPages(4 * GIB / 65_536),
+        heap64: WasmPages(6 * GIB / 65_536),
+        default_heap_limit: Bytes(3 * GIB),
+        stable: WasmPages(500 * GIB / 65_536),
+        stable32: WasmPages(4 * GIB / 65_536),
+        stable_update: OsPages(2 * GIB / 4_096),
+        stable_query: OsPages(GIB / 4_096),
+        stable_install: OsPages(8 * GIB / 4_096),
+    },
+    messages: MessageLimits {
+        argument: Bytes(2 << 20),
+        reply: Bytes(2 << 20),
+        query_reply: Bytes(3 << 20),
+        log: Bytes(4_096),
+    },
+    module: ModuleLimits {
+        code: Bytes(11 << 20),
+        functions: 50_000,
+        globals: 1_000,
+        complexity: 1_000_000,
+        methods: 1_000,
+        method_names: 20_000,
+        function_name: None,
+        only_function_tables: false,
+        lacks: &[
+            SystemCall::MsgCallerInfoDataSize,
+            SystemCall::MsgCallerInfoDataCopy,
+            SystemCall::MsgCallerInfoSignerSize,
+            SystemCall::MsgCallerInfoSignerCopy,
+            SystemCall::CostHttpRequestV2,
+        ],
+    },
+    pages: PagePrices {
+        stable_os_page_written: Instructions(1_000),
+        heap_os_page_changed: Instructions(1_000),
+        heap64_factor: 4,
+        wasm_page_touched: Instructions(0),
+        wasm_page_written: Instructions(0),
+        first_stable_read_is_free: false,
+    },
+    fees: Fees {
+        execution: 5_000_000,
+        instruction: 1,
+        instruction64: 2,
+        ingress: 1_200_000,
+        ingress_byte: 2_000,
+        call: 260_000,
+        call_byte: 1_000,
+        creation: 500_000_000_000,
+        storage_gib_second: 127_000,
+        canister_second: 0,
+        http_request: 3_000_000,
+        http_request_quadratic: 60_000,
+        http_request_byte: 400,
+        http_response_byte: 800,
+    },
+};

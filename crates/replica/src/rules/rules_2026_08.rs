@@ -1,0 +1,43 @@
+//! Since August 2026: the first touch of each Wasm page in a message is charged, and the
+//! first write, in place of 4 KiB pages. Source: `dfinity/ic` #10789 for pages, and the
+//! changes that `docs/metering.md` names beside each rule. Held by cases recorded on a server
+//! with these page charges; which rules no released server has confirmed is said there too.
+
+use super::rules_2025_10::RULES as BEFORE;
+use super::{Fees, ModuleLimits, PagePrices, RuleSet};
+use crate::units::{Bytes, Instructions};
+
+/// 5 000 for each 4 KiB of a Wasm page.
+const WASM_PAGE: Instructions = Instructions(16 * 5_000);
+
+pub const RULES: RuleSet = RuleSet {
+    name: "2026-08",
+    server: "PocketIC 13.0.0 with the page charges of August 2026",
+    module: ModuleLimits {
+        code: Bytes(12 << 20),
+        function_name: Some(Bytes(1 << 20)),
+        only_function_tables: true,
+        lacks: &[],
+        ..BEFORE.module
+    },
+    pages: PAGES,
+    fees: Fees { storage_gib_second: 317_500, canister_second: 10_000, ..BEFORE.fees },
+    ..BEFORE
+};
+
+const PAGES: PagePrices = PagePrices {
+    stable_os_page_written: Instructions(0),
+    heap_os_page_changed: Instructions(0),
+    heap64_factor: 1,
+    wasm_page_touched: WASM_PAGE,
+    wasm_page_written: WASM_PAGE,
+    first_stable_read_is_free: true,
+};
+
+/// The one open rule the other way.
+pub const CHARGING_FIRST_READS: RuleSet = RuleSet {
+    name: "2026-08-first-reads",
+    base: Some(RULES.name),
+    pages: PagePrices { first_stable_read_is_free: false, ..PAGES },
+    ..RULES
+};
