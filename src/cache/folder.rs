@@ -208,17 +208,18 @@ impl Folder {
 }
 
 impl Versions {
-    /// With that version of modules, which the replica knows.
-    pub fn new(module: String) -> Self {
-        Self { state: setup::version(&module), module }
+    /// With that version of modules, which the replica knows, and those that it has under
+    /// other rules.
+    pub fn new(module: String, others: Vec<String>) -> Self {
+        Self { state: setup::version(&module), module, others }
     }
 
-    /// Whether this version reads the entry.
+    /// Whether this program reads the entry, under some rules.
     pub fn has(&self, entry: &Entry) -> bool {
-        match entry.kind {
-            Kind::Module => entry.version == self.module,
-            _ => entry.version == self.state,
-        }
+        std::iter::once(&self.module).chain(&self.others).any(|module| match entry.kind {
+            Kind::Module => entry.version == *module,
+            _ => entry.version == setup::version(module),
+        })
     }
 }
 

@@ -21,6 +21,8 @@ const DIGESTS: &str = ".digests";
 pub struct Versions {
     pub module: String,
     pub state: String,
+    /// Those of modules under other rules.
+    pub others: Vec<String>,
 }
 
 /// What a file of the cache is.

@@ -135,7 +135,7 @@ struct Filled {
 
 impl Filled {
     fn new() -> Self {
-        let versions = Versions { module: "1".repeat(16), state: "2".repeat(16) };
+        let versions = Versions::new("1".repeat(16), Vec::new());
         Self { directory: tempfile::tempdir().unwrap(), versions }
     }
 

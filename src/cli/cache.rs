@@ -2,19 +2,49 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use stablebench_replica::Rules;
 
 /// The variable that stands for `--cache-limit`.
 pub const LIMIT: &str = "STABLEBENCH_CACHE_LIMIT";
 
-/// The embedded replica's cache.
+/// The embedded replica: its rules, its subnet and its cache.
 #[derive(Clone, Debug, Args)]
 pub struct ReplicaArgs {
+    /// Rules by which the embedded replica charges: `2026-08`, today's network, or `2025-10`,
+    /// autumn 2025 [default: 2026-08]. A PocketIC server has its own.
+    #[arg(long, value_name = "RULES")]
+    pub rules: Option<Rules>,
+    /// Kind of subnet, of the embedded replica and of a PocketIC server.
+    #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
+    pub subnet: SubnetKind,
     #[command(flatten)]
     pub cache: CacheFolderArgs,
     /// Compile, populate and read back everything anew, and keep nothing for later runs.
     #[arg(long)]
     pub no_cache: bool,
+}
+
+impl ReplicaArgs {
+    /// The rules that were asked for, or today's, on the subnet that was asked for.
+    pub fn rules(&self) -> Rules {
+        self.rules.unwrap_or_default().on(match self.subnet {
+            SubnetKind::Application => stablebench_replica::SubnetKind::Application,
+            SubnetKind::System => stablebench_replica::SubnetKind::System,
+            SubnetKind::Benchmarking => stablebench_replica::SubnetKind::Benchmarking,
+        })
+    }
+}
+
+/// Kinds of subnets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SubnetKind {
+    /// Production limits and prices of 13 nodes.
+    Application,
+    /// Larger limits; nothing is paid for.
+    System,
+    /// An application subnet without practical instruction limits.
+    Benchmarking,
 }
 
 /// Where the cache is and how large it may get.

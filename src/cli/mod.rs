@@ -27,7 +27,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::canisters::SOURCES;
 
 pub use all::{AllArgs, defaults};
-pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, limit};
+pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, SubnetKind, limit};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use history::HistoryArgs;
@@ -37,7 +37,7 @@ pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
 pub use serve::ServeArgs;
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
-pub use target::{ReplicaArg, SubnetKind, TargetArgs};
+pub use target::{ReplicaArg, TargetArgs};
 pub use users::UsersArgs;
 pub use values::{DbEngineArg, EngineArg, Format, JournalModeArg, Place, ReportFormat};
 pub use vfs::{VfsArgs, VfsSection};

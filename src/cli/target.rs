@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use candid::Principal;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::replica::network::{Address, AddressError};
 
@@ -17,9 +17,6 @@ pub struct TargetArgs {
     /// mainnet.
     #[arg(long, value_name = "R", default_value_t = ReplicaArg::Embedded)]
     pub replica: ReplicaArg,
-    /// Kind of subnet of a PocketIC server; the embedded replica is an application subnet.
-    #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
-    pub subnet: SubnetKind,
     /// A canister of ours on the replica at a URL, which is emptied; again for another. Which is
     /// which is told by their modules.
     #[arg(long, value_name = "ID", value_parser = canister)]
@@ -70,16 +67,6 @@ impl fmt::Display for ReplicaArg {
             Self::At(address) => address.fmt(f),
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SubnetKind {
-    /// Production limits and prices of 13 nodes.
-    Application,
-    /// Production limits; nothing is paid for.
-    System,
-    /// Very high instruction limits.
-    Benchmarking,
 }
 
 fn canister(text: &str) -> Result<Principal, String> {

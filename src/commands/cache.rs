@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use stablebench_replica::saved_note;
+use stablebench_replica::{Rules, saved_note};
 
 use super::replica::{cache_folder, cache_limit};
 use crate::cache::{Entry, Folder, Kind, Note, Stored, Versions};
@@ -40,7 +40,7 @@ fn clear(folder: &Folder) -> Result<()> {
 
 fn show(folder: &Folder, limit: u64) -> Result<()> {
     // The replica knows which of the modules it would take.
-    let versions = Embedded::new(None, |_| {})?.versions();
+    let versions = Embedded::new(Rules::today(), None, |_| {})?.versions()?;
     let files = folder.files()?;
     let mut entries = files.entries;
     entries.sort_by(|one, other| (other.used, &one.name).cmp(&(one.used, &other.name)));

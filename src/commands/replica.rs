@@ -24,13 +24,15 @@ pub struct Target {
 }
 
 /// Whether what was typed of a target can be meant.
-pub fn check(target: &TargetArgs) -> Result<()> {
-    let TargetArgs { replica, subnet, .. } = target;
+pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
+    let replica = &target.replica;
     if *replica == ReplicaArg::Embedded && target.verify_embedded {
         bail!("--verify-embedded is for other replicas; add --replica pocket-ic");
     }
-    if *subnet != SubnetKind::Application && *replica != ReplicaArg::PocketIc {
-        bail!("the kind of subnet can be chosen on PocketIC servers only; add --replica pocket-ic");
+    if args.rules.is_some() && *replica == ReplicaArg::PocketIc {
+        bail!(
+            "a PocketIC server charges by rules of its own, which are found out; leave out --rules"
+        );
     }
     let ReplicaArg::At(address) = replica else {
         for (option, typed) in [
@@ -47,6 +49,9 @@ pub fn check(target: &TargetArgs) -> Result<()> {
         }
         return Ok(());
     };
+    if args.subnet != SubnetKind::Application {
+        bail!("a network decides itself which kind of subnet it is; leave out --subnet");
+    }
     if target.canister.is_empty() {
         bail!(
             "which canister at {address} may be emptied and measured in? Deploy one of ours (dfx \
@@ -70,7 +75,7 @@ pub fn target(
             let (replica, cache) = embedded(args, progress)?;
             return Ok(Target { replica: Box::new(replica), cache, spending: None });
         }
-        ReplicaArg::PocketIc => (pocket_ic(target.subnet, progress)?, None),
+        ReplicaArg::PocketIc => (pocket_ic(args.subnet, progress)?, None),
         ReplicaArg::At(address) => {
             let network = Network::connect(access(target, address), built)?;
             let spending = Spending::new(address, network.purses()?, target.yes);
@@ -80,8 +85,12 @@ pub fn target(
     if !target.verify_embedded {
         return Ok(Target { replica: real, cache: None, spending });
     }
-    // Every message has to go to both.
-    let (embedded, _) = embedded(args, progress)?;
+    // Every message has to go to both, which must charge by the same rules.
+    let args = match real.identity().rules.parse() {
+        Ok(rules) => ReplicaArgs { rules: Some(rules), ..args.clone() },
+        Err(_) => args.clone(),
+    };
+    let (embedded, _) = embedded(&args, progress)?;
     let both = [real, Box::new(embedded) as Box<dyn Replica + Send>];
     let replica = Box::new(Lockstep::new(both, out.with_extension("difference")));
     Ok(Target { replica, cache: None, spending })
@@ -123,10 +132,11 @@ pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Op
     let folder = usable(args, progress);
     let notes = progress.clone();
     let replica =
-        Embedded::new(folder.as_ref().map(|folder| folder.path().to_owned()), move |note| {
+        Embedded::new(args.rules(), folder.as_ref().map(|it| it.path().to_owned()), move |note| {
             notes.note(&note.to_string());
         })?;
-    let cache = folder.map(|folder| Cache::new(folder, limit, replica.versions(), progress));
+    let versions = replica.versions()?;
+    let cache = folder.map(|folder| Cache::new(folder, limit, versions, progress));
     Ok((replica, cache))
 }
 

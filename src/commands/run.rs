@@ -90,7 +90,7 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     Results::check_writable(&out)?;
     interrupt::listen()?;
     let progress = &output.progress;
-    check(&args.target)?;
+    check(&args.target, &args.replica)?;
     let built = needed(outline, progress)?;
     let target = target(&args.target, &args.replica, &out, &built, progress)?;
     let replica = &*target.replica;

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
-use stablebench_replica::{Difference, Execution, LoadError, Principal};
+use stablebench_replica::{Difference, Execution, LoadError, PageCharges, Principal, Rules};
 
 use crate::cache::Versions;
 
 use super::{
-    Answer, Canister, Cost, Identity, Inside, Messages, Reject, Replica, StableCalls, Trust,
+    Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Reject, Replica, StableCalls,
+    TouchedPages, Trust,
 };
 
 /// Canisters in this process.
@@ -20,15 +21,25 @@ pub struct Embedded(stablebench_replica::Replica);
 impl Embedded {
     /// Compiled modules are kept in the folder `cache`; what goes wrong there is told.
     pub fn new(
+        rules: Rules,
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self> {
-        Ok(Self(stablebench_replica::Replica::telling(cache, tell)?))
+        Ok(Self(stablebench_replica::Replica::telling(rules, cache, tell)?))
     }
 
     /// The versions of what this program keeps in a cache.
-    pub fn versions(&self) -> Versions {
-        Versions::new(self.0.cache_version().to_owned())
+    ///
+    /// # Errors
+    ///
+    /// If the machine is not one that the engine compiles for.
+    pub fn versions(&self) -> Result<Versions> {
+        let mut others = Vec::new();
+        for name in Rules::SETS.iter().chain(Rules::VARIANTS) {
+            let other = stablebench_replica::Replica::new(name.parse()?, None)?;
+            others.push(other.cache_version().to_owned());
+        }
+        Ok(Versions::new(self.0.cache_version().to_owned(), others))
     }
 
     /// The replica itself, for what only it can do.
@@ -73,8 +84,8 @@ impl Replica for Embedded {
         Identity {
             kind: "embedded".to_owned(),
             version: stablebench_replica::VERSION.to_owned(),
-            subnet: "application".to_owned(),
-            rules: "2025-10".to_owned(),
+            subnet: self.0.rules().subnet().to_string(),
+            rules: self.0.rules().to_string(),
         }
     }
 
@@ -195,7 +206,20 @@ pub fn inside(execution: &Execution) -> Inside {
             writes: calls.writes,
             bytes_written: calls.bytes_written.get(),
         }),
-        pages: None,
+        pages: Some(page_costs(&execution.pages)),
+    }
+}
+
+fn page_costs(pages: &PageCharges) -> PageCosts {
+    PageCosts {
+        heap: pages.heap.get(),
+        stable: pages.stable.get(),
+        touched: pages.touched.map(|touched| TouchedPages {
+            heap: touched.heap.get(),
+            heap_written: touched.heap_written.get(),
+            stable: touched.stable.get(),
+            stable_written: touched.stable_written.get(),
+        }),
     }
 }
 
@@ -206,7 +230,10 @@ mod tests {
     const COUNTER: &str = include_str!("counter.wat");
 
     fn counter() -> Box<dyn Canister> {
-        Embedded::new(None, |_| {}).unwrap().install(&wat::parse_str(COUNTER).unwrap()).unwrap()
+        Embedded::new(Rules::today(), None, |_| {})
+            .unwrap()
+            .install(&wat::parse_str(COUNTER).unwrap())
+            .unwrap()
     }
 
     #[track_caller]

@@ -12,7 +12,9 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use stablebench_conformance::detect;
 use stablebench_pocket_ic::{Instance, Mode, Principal, Server, Snapshot, Subnet};
+use stablebench_replica::Rules;
 
 use super::{Answer, Canister, Cost, Identity, Messages, Reject, Replica};
 
@@ -20,12 +22,17 @@ use super::{Answer, Canister, Cost, Identity, Messages, Reject, Replica};
 pub struct PocketIc {
     server: Arc<Server>,
     subnet: Subnet,
+    rules: Rules,
 }
 
 impl PocketIc {
-    /// Starts the server.
+    /// Starts the server and finds out by which rules it charges.
     pub fn start(subnet: Subnet) -> Result<Self> {
-        Ok(Self { server: Server::start()?, subnet })
+        let server = Server::start()?;
+        let mut probed = stablebench_conformance::PocketIc::on(Arc::clone(&server), subnet);
+        let rules = detect(&mut probed)
+            .with_context(|| format!("the PocketIC server {}", server.version()))?;
+        Ok(Self { server, subnet, rules })
     }
 }
 
@@ -40,7 +47,7 @@ impl Replica for PocketIc {
                 Subnet::Benchmarking => "benchmarking",
             }
             .to_owned(),
-            rules: "2025-10".to_owned(),
+            rules: self.rules.to_string(),
         }
     }
 
@@ -189,7 +196,7 @@ mod tests {
         let server = PocketIc::start(Subnet::Application).unwrap();
         let both = [
             Box::new(server) as Box<dyn Replica + Send>,
-            Box::new(Embedded::new(None, |_| {}).unwrap()),
+            Box::new(Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap()),
         ];
         let replica = Lockstep::new(both, directory.path().join("difference"));
         let wasm = wat::parse_str(include_str!("counter.wat")).unwrap();

@@ -179,7 +179,10 @@ mod tests {
             candid: String::new(),
         };
         let modules = [built("other", b"other".to_vec()), built("counter", wasm.clone())];
-        let tally = Tally::new(Embedded::new(None, |_| {}).unwrap(), &modules);
+        let tally = Tally::new(
+            Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap(),
+            &modules,
+        );
         drop(tally.install(&wasm).unwrap());
         assert_eq!(tally.spent()[1], Spent { installs: 1, ..Spent::default() });
         let mut canister = tally.install(&wasm).unwrap();

@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 
-use crate::cli::{ReplicaArg, RunArgs};
+use crate::cli::{ReplicaArg, RunArgs, SubnetKind};
 
 /// A command under way.
 pub struct Command(String);
@@ -19,12 +19,14 @@ impl Command {
         self.value("--seed", args.seed);
         self.value("--nodes", args.prices.nodes);
         self.value("--usd-per-trillion-cycles", args.prices.usd_per_trillion_cycles);
+        if args.replica.subnet != SubnetKind::Application {
+            self.value("--subnet", typed(&args.replica.subnet));
+        }
         let target = &args.target;
         match &target.replica {
-            ReplicaArg::Embedded => {}
+            ReplicaArg::Embedded => self.value("--rules", args.replica.rules()),
             ReplicaArg::PocketIc => {
                 self.value("--replica", &target.replica);
-                self.value("--subnet", typed(&target.subnet));
             }
             // Whose key it was is no matter.
             ReplicaArg::At(address) => {

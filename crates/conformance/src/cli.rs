@@ -70,11 +70,13 @@ pub struct Record {
 
 #[derive(Debug, Args)]
 #[command(long_about = "Runs recorded cases on a PocketIC server and lists what differs.\n\n\
-        The server is the one that POCKET_IC_BIN names. This tells what a new version of the \
-        server does otherwise than the one that the cases were recorded on.")]
+        The server is the one that POCKET_IC_BIN names. First a canister finds out which rules it \
+        charges by, and says so. Without files, all cases of this project that were recorded \
+        under those rules are run: this qualifies a new version of the server.")]
 pub struct Verify {
-    /// Files of recorded cases, plain or gzipped
-    #[arg(required = true, value_name = "FILE")]
+    /// Files of recorded cases, plain or gzipped; without any, those of this project that were
+    /// recorded under the server's rules
+    #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub server: Server,

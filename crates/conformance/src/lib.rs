@@ -16,6 +16,7 @@
 //! | `import` | cases to record, from files of cases and from bare modules |
 //! | `target` | what cases run on, and the one function that runs them |
 //! | `embedded`, `pocket_ic` | the two things that they run on |
+//! | `detect` | which rules a replica charges by |
 //! | `compare` | what must hold, and the list of what does not |
 //! | `hold` | files of cases, run and compared |
 //! | `record` | expectations from answers |
@@ -29,6 +30,7 @@
 
 mod case;
 mod compare;
+mod detect;
 mod embedded;
 mod error;
 mod file;
@@ -43,6 +45,7 @@ mod target;
 
 pub use case::{Call, Case, Expect, Kind, Source};
 pub use compare::{Difference, Outcome};
+pub use detect::{Undetected, UnknownRules, detect};
 pub use embedded::Embedded;
 pub use error::Error;
 pub use file::{read, write};

@@ -25,6 +25,11 @@ impl PocketIc {
         Ok(Self { server: Server::start()?, subnet })
     }
 
+    /// A server that runs already.
+    pub fn on(server: Arc<Server>, subnet: Subnet) -> Self {
+        Self { server, subnet }
+    }
+
     /// The server's version.
     pub fn version(&self) -> Version {
         self.server.version()

@@ -31,8 +31,9 @@ mod with_server {
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
 
-    use stablebench_conformance::{Case, Interrupted, PocketIc, import, write};
+    use stablebench_conformance::{Case, Interrupted, PocketIc, detect, import, write};
     use stablebench_pocket_ic::Subnet;
+    use stablebench_replica::Rules;
 
     use super::*;
     use crate::cli;
@@ -61,7 +62,34 @@ mod with_server {
 
     pub fn verify(command: &Verify) -> Result<bool, Unable> {
         let mut target = start(&command.server)?;
-        crate::compare(&mut target, &command.files, progress())
+        let rules = match detect(&mut target) {
+            Ok(rules) => {
+                say(&format!("charges by the rules {rules}"));
+                Some(rules)
+            }
+            Err(undetected) => {
+                say(&undetected.to_string());
+                None
+            }
+        };
+        match rules {
+            _ if !command.files.is_empty() => {
+                crate::compare(&mut target, &command.files, progress())
+            }
+            Some(rules) => crate::compare(&mut target, &recorded_under(rules)?, progress()),
+            None => Ok(false),
+        }
+    }
+
+    /// The files of cases of this project that were recorded under these rules.
+    fn recorded_under(rules: Rules) -> Result<Vec<PathBuf>, Unable> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(rules.name());
+        let missing = |error| format!("{}: {error}; name the files to run", folder.display());
+        let entries = std::fs::read_dir(&folder).map_err(missing)?;
+        let mut files = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+        files.retain(|path| path.is_file());
+        files.sort();
+        Ok(files)
     }
 
     fn inputs_of(command: &Record) -> Result<Vec<Case>, Unable> {

@@ -12,11 +12,12 @@ mod random;
 use std::path::Path;
 
 use stablebench_conformance::{Answer, Answers, Case, Embedded, generate, run};
+use stablebench_replica::Rules;
 
 /// What the calls of a case are answered with on a new embedded replica.
 fn answers(case: &Case) -> Vec<Answer> {
     let wasm = case.wasm(Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
-    match run(&mut Embedded::new().unwrap(), case, &wasm).unwrap() {
+    match run(&mut Embedded::new(Rules::of_2025_10()).unwrap(), case, &wasm).unwrap() {
         Answers::Calls(answers) => answers,
         Answers::Refused(answer) => panic!("{} was refused: {:?}", case.name, answer.outcome),
     }

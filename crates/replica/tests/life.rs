@@ -8,7 +8,7 @@ mod support;
 
 #[cfg(target_os = "linux")]
 use support::held;
-use support::{CALLER, code, compile, install, numbers, query, update};
+use support::{CALLER, code, compile, install, numbers, query, rejected, update};
 
 /// A canister that keeps its 64-bit argument in a global, on the heap and in stable
 /// memory, and replies with the three; each method ends in another way.
@@ -543,4 +543,37 @@ fn counters_begin_anew() {
     let message = read + 1 + 2 + 5 + 5;
     assert_eq!(numbers(update(&mut canister, "go", &[])), [start, init, message]);
     assert_eq!(numbers(update(&mut canister, "go", &[])), [start, init, message, message]);
+}
+
+/// Calls of the System API that the network has since 2026: no caller information comes with an
+/// ingress message.
+#[test]
+fn calls_that_came_later() {
+    let wat = r#"(module
+        (import "ic0" "msg_caller_info_data_size" (func $data (result i32)))
+        (import "ic0" "msg_caller_info_signer_size" (func $signer (result i32)))
+        (import "ic0" "msg_caller_info_data_copy" (func $copy (param i32 i32 i32)))
+        (import "ic0" "msg_reply" (func $reply))
+        (memory 1)
+        (func (export "canister_update sizes")
+            (if (i32.or (call $data) (call $signer)) (then unreachable))
+            (call $copy (i32.const 0) (i32.const 0) (i32.const 0)) (call $reply))
+        (func (export "canister_update copy")
+            (call $copy (i32.const 0) (i32.const 0) (i32.const 1)) (call $reply)))"#;
+    let wasm = wat::parse_str(wat).unwrap();
+    let rules = stablebench_replica::Rules::of_2026_08();
+    let replica = Replica::new(rules, None).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let module = replica.compile(&wasm).unwrap();
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    update(&mut canister, "sizes", &[]).outcome.unwrap();
+    let words = "Canister violated contract: ic0.msg_caller_info_data_copy info: src=0 + length=1 \
+                 exceeds the slice size=0";
+    rejected(&update(&mut canister, "copy", &[]), ErrorCode::CanisterContractViolation, words);
+    let older = Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
+    let refusal = older.compile(&wasm).unwrap_err().message;
+    assert!(refusal.contains("'msg_caller_info_data_size' from 'ic0' that is not exported"));
+    let outcall = r#"(module (import "ic0" "cost_http_request_v2" (func (param i32 i32 i32))))"#;
+    let refusal = replica.compile(&wat::parse_str(outcall).unwrap()).unwrap_err().message;
+    assert!(refusal.contains("'cost_http_request_v2', which the embedded replica"), "{refusal}");
 }

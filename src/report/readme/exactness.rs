@@ -10,13 +10,17 @@ use crate::compare::{Gates, compare};
 use crate::report::number::Grouped;
 use crate::results::Results;
 
-/// Calls in the recorded cases of a folder, and installs that were refused.
+/// Calls in the recorded cases of a folder and those below it, and installs that were refused.
 pub fn recorded(folder: &Path) -> Result<u64> {
     let listed = std::fs::read_dir(folder);
     let listed = listed.with_context(|| format!("cannot read {}", folder.display()))?;
     let mut calls = 0;
     for entry in listed {
         let path = entry?.path();
+        if path.is_dir() {
+            calls += recorded(&path)?;
+            continue;
+        }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.ends_with(".json") || name.ends_with(".json.gz") {
             calls += read(&path)?

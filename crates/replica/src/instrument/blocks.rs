@@ -113,7 +113,10 @@ mod tests {
 
     #[test]
     fn an_empty_function_costs_one() {
-        assert_eq!(charges(&[Operator::End], AddressWidth::Bits32, Rules::today()), Ok(vec![run(0, 1, true)]));
+        assert_eq!(
+            charges(&[Operator::End], AddressWidth::Bits32, Rules::today()),
+            Ok(vec![run(0, 1, true)])
+        );
     }
 
     #[test]

@@ -86,13 +86,14 @@ impl Bodies<'_> {
     ) -> Result<Body, Error> {
         let operators: Vec<Operator<'_>> =
             body.get_operators_reader()?.into_iter().collect::<Result<_, _>>()?;
-        let charges = charges(&operators, self.address_width, self.rules).map_err(|Unpriced(position)| {
-            let debug = format!("{:?}", operators[position]);
-            Error::Unpriced {
-                function: index,
-                operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
-            }
-        })?;
+        let charges =
+            charges(&operators, self.address_width, self.rules).map_err(|Unpriced(position)| {
+                let debug = format!("{:?}", operators[position]);
+                Error::Unpriced {
+                    function: index,
+                    operator: debug.split([' ', '{']).next().unwrap_or_default().to_owned(),
+                }
+            })?;
 
         let mut locals = Vec::new();
         let mut count = params;

@@ -9,7 +9,11 @@ const CALLER: Principal = Principal::anonymous();
 
 /// A canister with that module.
 fn install(wat: &str) -> Canister {
-    let replica = Replica::new(crate::Rules::of_2025_10(), None).unwrap();
+    install_under(crate::Rules::of_2025_10(), wat)
+}
+
+fn install_under(rules: crate::Rules, wat: &str) -> Canister {
+    let replica = Replica::new(rules, None).unwrap();
     let wasm = wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}"));
     let module = replica.compile(&wasm).unwrap();
     let mut canister = replica.create_canister().unwrap();
@@ -443,4 +447,41 @@ fn names_are_readable() {
     let cut = names.frame(7).name;
     assert!(cut.len() < 1_010 && cut.ends_with('…'), "{cut}");
     assert_eq!(Names::of(b"\0asm\x01\0\0\0\0\x05\x04name").frame(3).name, "func[3]");
+}
+
+#[test]
+fn charges_appear_below_the_function_that_caused_them() {
+    let wat = r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+        (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+        (memory 8)
+        (func $init (export "canister_init") (drop (call $grow (i64.const 2))))
+        (func $reads (drop (i32.load (i32.const 0))) (drop (i32.load (i32.const 65536))))
+        (func $both (call $reads) (i32.store (i32.const 0) (i32.const 1)))
+        (func (export "canister_update go")
+            (call $both)
+            (call $write (i64.const 0) (i64.const 131072) (i64.const 65537))
+            (call $append (i32.const 262144) (i32.const 1))
+            (call $reply))
+        (func (export "canister_update trap")
+            (drop (i32.load (i32.const 0))) (i32.store (i32.const 65536) (i32.const 1))
+            (drop (i32.load (i32.const 524288)))))"#;
+    let mut canister = install_under(crate::Rules::of_2026_08(), wat);
+    let (_, found) = profile(&mut canister, "go");
+    let found = lines(&found);
+    for line in [
+        "canister_update go;both;reads;[heap page] 2 160000\n",
+        "canister_update go;both;[heap page] 1 80000\n",
+        "canister_update go;ic0.stable64_write;[heap page] 2 160000\n",
+        "canister_update go;ic0.stable64_write;[stable page] 1 320000\n",
+        "canister_update go;ic0.msg_reply_data_append;[heap page] 1 80000\n",
+    ] {
+        assert!(found.contains(line), "{line} is not in\n{found}");
+    }
+    let (execution, found) = profile(&mut canister, "trap");
+    assert_eq!(execution.outcome.unwrap_err().code, ErrorCode::CanisterTrapped);
+    let found = lines(&found);
+    assert!(found.contains("canister_update trap;[heap page] 3 240000\n"), "{found}");
 }

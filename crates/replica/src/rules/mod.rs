@@ -56,14 +56,10 @@ impl Rules {
         Self { subnet, ..self }
     }
 
-    /// The same set, of which a `stable_read` is charged at once for pages that the message
-    /// has not touched before ([`PagePrices::first_stable_read_is_free`]).
-    #[must_use]
-    pub fn charging_first_stable_reads(self) -> Self {
-        let variants = [&rules_2026_08::CHARGING_FIRST_READS];
-        let found = variants.into_iter().find(|variant| variant.base == Some(self.set.name));
-        Self { set: found.unwrap_or(self.set), ..self }
-    }
+    /// Variants of sets, in one rule each: what no server has confirmed, taken the other way,
+    /// and what the recording server had for a day.
+    pub const VARIANTS: &[&str] =
+        &[rules_2026_08::CHARGING_FIRST_READS.name, rules_2026_08::RECORDED.name];
 
     /// Name of the set, as `2026-08`.
     pub const fn name(&self) -> &'static str {
@@ -143,8 +139,12 @@ impl FromStr for Rules {
     type Err = UnknownRules;
 
     fn from_str(name: &str) -> Result<Self, UnknownRules> {
-        let sets =
-            [&rules_2025_10::RULES, &rules_2026_08::RULES, &rules_2026_08::CHARGING_FIRST_READS];
+        let sets = [
+            &rules_2025_10::RULES,
+            &rules_2026_08::RULES,
+            &rules_2026_08::CHARGING_FIRST_READS,
+            &rules_2026_08::RECORDED,
+        ];
         let set = sets.into_iter().find(|set| set.name == name);
         let set = set.ok_or_else(|| UnknownRules(name.to_owned()))?;
         Ok(Self { set, subnet: SubnetKind::Application })
@@ -185,8 +185,6 @@ impl fmt::Display for SubnetKind {
 pub struct RuleSet {
     /// The name: year and month since when the network has these rules.
     pub name: &'static str,
-    /// The set of which this is a variant, in one switch that no server has confirmed.
-    base: Option<&'static str>,
     /// The server whose answers the recorded cases are.
     pub server: &'static str,
     /// Instructions on an application subnet.
@@ -195,6 +193,8 @@ pub struct RuleSet {
     pub system: InstructionLimits,
     /// Instructions on a benchmarking subnet.
     pub benchmarking: InstructionLimits,
+    /// The operator `return_call_indirect`; prices of the others are those of all sets.
+    pub return_call_indirect: Instructions,
     /// Sizes of memories, and how much of them a message may touch.
     pub memory: MemoryLimits,
     /// Sizes of messages.
@@ -379,10 +379,13 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_another_set() {
-        let variant = Rules::of_2026_08().charging_first_stable_reads();
-        assert_ne!(variant, Rules::of_2026_08());
-        assert!(!variant.pages().first_stable_read_is_free);
-        assert_eq!(Rules::of_2025_10().charging_first_stable_reads(), Rules::of_2025_10());
+    fn variants_differ_in_one_rule() {
+        let [first_reads, recorded] = [0, 1].map(|at| Rules::VARIANTS[at].parse().unwrap());
+        let today = Rules::of_2026_08();
+        assert!(first_reads != today && recorded != today);
+        let rule = |rules: Rules| {
+            (rules.pages().first_stable_read_is_free, rules.set().return_call_indirect.get())
+        };
+        assert_eq!([today, first_reads, recorded].map(rule), [(true, 60), (false, 60), (true, 6)]);
     }
 }

@@ -15,7 +15,6 @@ const BENCHMARKING: Instructions = Instructions(99_999_999_999_999);
 
 pub const RULES: RuleSet = RuleSet {
     name: "2025-10",
-    base: None,
     server: "PocketIC 10.0.0",
     application: InstructionLimits {
         update: Instructions(40 * G),
@@ -41,6 +40,7 @@ pub const RULES: RuleSet = RuleSet {
         slice: BENCHMARKING,
         install_slice: Instructions(2 * G),
     },
+    return_call_indirect: Instructions(60),
     memory: MemoryLimits {
         heap32: WasmPages(4 * GIB / 65_536),
         heap64: WasmPages(6 * GIB / 65_536),

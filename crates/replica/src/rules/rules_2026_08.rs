@@ -37,7 +37,11 @@ const PAGES: PagePrices = PagePrices {
 /// The one open rule the other way.
 pub const CHARGING_FIRST_READS: RuleSet = RuleSet {
     name: "2026-08-first-reads",
-    base: Some(RULES.name),
     pages: PagePrices { first_stable_read_is_free: false, ..PAGES },
     ..RULES
 };
+
+/// The server that the cases were recorded on. Its source has a price of `return_call_indirect`
+/// that `dfinity/ic` had for one day (#10086, 5 May 2026) and then took back (#10095).
+pub const RECORDED: RuleSet =
+    RuleSet { name: "2026-08-recorded", return_call_indirect: Instructions(6), ..RULES };

@@ -140,6 +140,42 @@ fn code() {
         "Canister's Wasm module is not valid: Wasm module code section size of 11534337 exceeds \
          the maximum allowed size of 11534336"
     );
+    let today = Rules::of_2026_08();
+    let limit = 12 << 20;
+    validate(&code_section(limit), today).expect("at the limit");
+    validate(&code_section(limit + 1), today).expect_err("one past it");
+}
+
+#[test]
+fn names_of_functions() {
+    let named = |length: usize| {
+        let mut module = wasm("(module (func))");
+        // Function names: one, of function 0.
+        let name = [leb(1), leb(0), leb(length), vec![b'n'; length]].concat();
+        push_custom(&mut module, "name", &[vec![1], leb(name.len()), name].concat());
+        module
+    };
+    let (limit, today) = (1 << 20, Rules::of_2026_08());
+    validate(&named(limit), today).expect("at the limit");
+    validate(&named(limit + 1), RULES).expect("there was no limit");
+    let refusal = validate(&named(limit + 1), today).expect_err("one past it");
+    let words = format!(
+        "Canister's Wasm module is not valid: Wasm module contains a function at index 0 with name \
+         '{}...' of size 1048577 bytes that exceeds the maximum allowed size of 1048576 bytes.",
+        "n".repeat(100)
+    );
+    assert_eq!(refusal.message, words);
+}
+
+#[test]
+fn tables_of_references() {
+    let of = |ty: &str| wasm(&format!("(module (table 1 {ty}))"));
+    validate(&of("externref"), RULES).expect("tables of any type were allowed");
+    validate(&of("funcref"), Rules::of_2026_08()).expect("a table of functions");
+    let refusal = validate(&of("externref"), Rules::of_2026_08()).expect_err("of references");
+    let words = "Canister's Wasm module is not valid: Wasm module has an invalid table section. \
+                 Table element type must be funcref, got externref";
+    assert_eq!(refusal.message, words);
 }
 
 #[test]

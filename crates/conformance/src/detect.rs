@@ -1,0 +1,173 @@
+//! Which rules a replica charges by.
+//!
+//! A canister measures what it pays for single accesses to memory and for one operator
+//! (`probe.wat`). A replica has the rules under which the embedded replica answers the same.
+
+use std::fmt;
+
+use stablebench_replica::Rules;
+
+use crate::embedded::Embedded;
+use crate::target::{Answers, Failure, Target, run};
+use crate::{Call, Case, Kind, Source};
+
+const PROBE: &str = include_str!("probe.wat");
+
+/// What the probe measures, in the order of its reply.
+const MEASURED: [&str; 8] = [
+    "the first read of a heap page",
+    "a first write after it",
+    "a first write to another heap page",
+    "the first stable_read",
+    "the second stable_read of that page",
+    "a stable_write to that page",
+    "a stable_write to another page",
+    "return_call_indirect",
+];
+
+/// What a replica charged for each.
+type Charges = [u64; MEASURED.len()];
+
+/// No known rule set charges as the replica does.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it charges by rules that are not known here: {}", self.listed())]
+pub struct UnknownRules {
+    found: Charges,
+    nearest: &'static str,
+    expected: Charges,
+}
+
+impl UnknownRules {
+    /// What differs from the set that is nearest.
+    fn listed(&self) -> String {
+        let Self { found, nearest, expected } = self;
+        let differing: Vec<String> = MEASURED
+            .iter()
+            .zip(found.iter().zip(expected))
+            .filter(|(_, (found, expected))| found != expected)
+            .map(|(what, (found, expected))| {
+                format!("{what} costs {found} instructions, {expected} by {nearest}")
+            })
+            .collect();
+        differing.join("; ")
+    }
+}
+
+/// Why the rules of a replica are not known.
+#[derive(Debug)]
+pub enum Undetected {
+    /// No known set charges so.
+    Unknown(UnknownRules),
+    /// The probe could not be run.
+    Failed(Failure),
+}
+
+impl fmt::Display for Undetected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(unknown) => unknown.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Undetected {}
+
+impl From<Failure> for Undetected {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Finds the rules by which a replica charges, on an application subnet.
+///
+/// # Errors
+///
+/// If no known set charges so, or the probe could not be run.
+pub fn detect(target: &mut dyn Target) -> Result<Rules, Undetected> {
+    let found = charges(target)?;
+    let mut nearest: Option<(usize, UnknownRules)> = None;
+    for name in Rules::SETS.iter().rev().chain(Rules::VARIANTS) {
+        let rules: Rules = name.parse().map_err(|error| Undetected::Failed(Box::new(error)))?;
+        let expected = charges(&mut Embedded::new(rules)?)?;
+        let differing = found.iter().zip(&expected).filter(|(one, other)| one != other).count();
+        if differing == 0 {
+            return Ok(rules);
+        }
+        if nearest.as_ref().is_none_or(|(fewest, _)| differing < *fewest) {
+            nearest = Some((differing, UnknownRules { found, nearest: name, expected }));
+        }
+    }
+    match nearest {
+        Some((_, unknown)) => Err(Undetected::Unknown(unknown)),
+        None => Err(Undetected::Failed("there are no rules to compare with".into())),
+    }
+}
+
+fn charges(target: &mut dyn Target) -> Result<Charges, Failure> {
+    let case = Case {
+        name: "probe".to_owned(),
+        group: "rules".to_owned(),
+        module: Source::Wat(PROBE.to_owned()),
+        install: None,
+        calls: vec![Call::new(Kind::Update, "probe", [])],
+    };
+    let wasm = wat::parse_str(PROBE)?;
+    let Answers::Calls(answers) = run(target, &case, &wasm)? else {
+        return Err("it refused the canister that finds out its rules".into());
+    };
+    let reply = answers.into_iter().next().and_then(|answer| answer.outcome.ok());
+    let reply = reply.ok_or("the canister that finds out its rules did not reply")?;
+    let (numbers, rest) = reply.as_chunks::<8>();
+    let charges: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+    match Charges::try_from(charges) {
+        Ok(charges) if rest.is_empty() => Ok(charges),
+        _ => Err("the canister that finds out its rules replied something else".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{Answer, Canister, Installed};
+
+    #[test]
+    fn each_set_and_variant_is_found() {
+        for name in Rules::SETS.iter().chain(Rules::VARIANTS) {
+            let mut replica = Embedded::new(name.parse().unwrap()).unwrap();
+            assert_eq!(detect(&mut replica).unwrap().name(), *name);
+        }
+    }
+
+    /// A replica that charges one instruction more for the first read of a heap page.
+    struct Dearer(Embedded);
+
+    struct Charged(Box<dyn Canister>);
+
+    impl Target for Dearer {
+        fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
+            Ok(match self.0.install(wasm)? {
+                Installed::Canister(canister) => Installed::Canister(Box::new(Charged(canister))),
+                refused @ Installed::Refused(_) => refused,
+            })
+        }
+    }
+
+    impl Canister for Charged {
+        fn call(&mut self, kind: Kind, method: &str, arg: &[u8]) -> Result<Answer, Failure> {
+            let mut answer = self.0.call(kind, method, arg)?;
+            answer.outcome.as_mut().unwrap()[0] += 1;
+            Ok(answer)
+        }
+    }
+
+    #[test]
+    fn other_charges_are_told_beside_the_nearest_set() {
+        let mut replica = Dearer(Embedded::new(Rules::of_2026_08()).unwrap());
+        let error = detect(&mut replica).unwrap_err().to_string();
+        let told =
+            "it charges by rules that are not known here: the first read of a heap page costs";
+        assert!(error.starts_with(told) && error.ends_with("by 2026-08"), "{error}");
+        assert!(!error.contains(';'), "nothing else differs: {error}");
+    }
+}

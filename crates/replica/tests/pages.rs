@@ -1,0 +1,248 @@
+//! What touching pages costs, with charges derived from the rules; and that whoever touches many
+//! pages, or the same ones again, pays for each once.
+
+use stablebench_replica::{
+    Canister, ErrorCode, Execution, Instructions, Replica, Rules, TouchedPages, WasmPages,
+};
+
+mod support;
+
+use support::{CALLER, code, numbers};
+
+const PAGE: u64 = 80_000;
+/// Heap pages of the canister below.
+const HEAP: u32 = 40_000;
+
+/// Methods that touch pages by an argument: its length is how many. The reply is what the counter
+/// read before and after. Results are in page 0, which is touched and written before.
+const CANISTER: &str = r#"(module
+    (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+    (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+    (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+    (memory 40000)
+    (func (export "canister_init")
+        (drop (call $grow (i64.const 100))) (i64.store (i32.const 65536) (i64.const 7)))
+    (func (export "canister_pre_upgrade") (i64.store (i32.const 65536) (i64.const 8)))
+    (func (export "canister_post_upgrade") (i64.store (i32.const 65536) (i64.const 9)))
+    (func $begin
+        (i64.store (i32.const 0) (i64.const 0))
+        (i64.store (i32.const 0) (call $counter (i32.const 0))))
+    (func $end
+        (i64.store (i32.const 8) (call $counter (i32.const 0)))
+        (call $append (i32.const 0) (i32.const 16)) (call $reply))
+    ;; From the page after the first one on, every $step pages.
+    (func $reads (param $count i32) (param $step i32) (local $at i32)
+        (block $done (loop $next
+            (br_if $done (i32.eqz (local.get $count)))
+            (local.set $at (i32.add (local.get $at) (local.get $step)))
+            (drop (i64.load (i32.mul (local.get $at) (i32.const 65536))))
+            (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+            (br $next))))
+    (func $writes (param $count i32) (param $step i32) (local $at i32)
+        (block $done (loop $next
+            (br_if $done (i32.eqz (local.get $count)))
+            (local.set $at (i32.add (local.get $at) (local.get $step)))
+            (i32.store (i32.mul (local.get $at) (i32.const 65536)) (local.get $at))
+            (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+            (br $next))))
+    (func (export "canister_update read")
+        (call $begin) (call $reads (call $size) (i32.const 1)) (call $end))
+    (func (export "canister_update write")
+        (call $begin) (call $writes (call $size) (i32.const 1)) (call $end))
+    (func (export "canister_update read, then write")
+        (call $begin) (call $reads (call $size) (i32.const 1))
+        (call $writes (call $size) (i32.const 1)) (call $end))
+    (func (export "canister_update write every other page")
+        (call $begin) (call $writes (call $size) (i32.const 2))
+        (call $writes (call $size) (i32.const 2)) (call $end))
+    (func (export "canister_query query")
+        (call $begin) (call $writes (call $size) (i32.const 1)) (call $end))
+    (func (export "canister_composite_query composite")
+        (call $begin) (call $writes (call $size) (i32.const 1)) (call $end))
+    (func (export "canister_update copy past the end")
+        (call $begin)
+        (call $write (i64.const 0) (i64.const 2621439990) (i64.const 20)))
+    (func (export "canister_update stable")
+        (call $begin)
+        (call $read (i64.const 0) (i64.const 0) (i64.const 1))
+        (call $write (i64.const 131000) (i64.const 0) (i64.const 100))
+        (call $write (i64.const 131000) (i64.const 0) (i64.const 100))
+        (call $end)))"#;
+
+fn install(rules: Rules) -> Canister {
+    let replica = Replica::new(rules, None).unwrap();
+    let module = replica.compile(&wat::parse_str(CANISTER).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    canister
+}
+
+fn canister() -> Canister {
+    install(Rules::of_2026_08())
+}
+
+fn update(canister: &mut Canister, method: &str, pages: usize) -> Execution {
+    canister.update(CALLER, method, &vec![0; pages]).unwrap()
+}
+
+fn touched(execution: &Execution) -> [u64; 4] {
+    let TouchedPages { heap, heap_written, stable, stable_written } =
+        execution.pages.touched.expect("the rules charge for touching");
+    [heap, heap_written, stable, stable_written].map(WasmPages::get)
+}
+
+/// Instructions between the two readings, without what no page takes.
+fn for_pages(canister: &mut Canister, method: &str, pages: usize) -> u64 {
+    // Under the older rules the same operators cost the same, and pages nothing there and then.
+    let mut older = install(Rules::of_2025_10());
+    let between = |execution: Execution| {
+        let read = numbers(execution);
+        read[1] - read[0]
+    };
+    let operators = between(update(&mut older, method, pages));
+    between(update(canister, method, pages)) - operators
+}
+
+#[test]
+fn a_first_touch_and_a_first_write_are_charged() {
+    let mut canister = canister();
+    for pages in [0, 1, 2, 100] {
+        let count = pages as u64;
+        assert_eq!(for_pages(&mut canister, "read", pages), count * PAGE);
+        assert_eq!(for_pages(&mut canister, "write", pages), 2 * count * PAGE);
+        assert_eq!(for_pages(&mut canister, "read, then write", pages), 2 * count * PAGE);
+    }
+    let execution = update(&mut canister, "read, then write", 5);
+    assert_eq!(touched(&execution), [6, 6, 0, 0]);
+    assert_eq!(execution.pages.heap, Instructions(12 * PAGE));
+    assert_eq!(execution.charge, execution.instructions, "nothing is left to charge in the end");
+}
+
+#[test]
+fn pages_are_charged_where_they_are_touched() {
+    let mut canister = canister();
+    canister.report_readings(true);
+    let execution = update(&mut canister, "write", 3);
+    let [before, after] = &execution.readings[..] else { panic!("{:?}", execution.readings) };
+    assert_eq!(before.pages.heap, Instructions(2 * PAGE), "the page of the results");
+    assert_eq!(after.pages.heap, Instructions(8 * PAGE));
+    assert_eq!([before.used.get(), after.used.get()], numbers(execution)[..]);
+}
+
+#[test]
+fn who_pays_for_writes() {
+    let canister = canister();
+    let pages = [0; 4];
+    let query = canister.query(CALLER, "query", &pages).unwrap();
+    assert_eq!(touched(&query), [5, 0, 0, 0]);
+    assert_eq!(query.pages.heap, Instructions(5 * PAGE));
+    let composite = canister.query(CALLER, "composite", &pages).unwrap();
+    assert_eq!(touched(&composite), [5, 5, 0, 0]);
+    let mut canister = canister;
+    let replicated = canister.update(CALLER, "query", &pages).unwrap();
+    assert_eq!(replicated.pages.heap, Instructions(5 * PAGE));
+}
+
+#[test]
+fn stable_pages_are_charged_by_wasm_page() {
+    let mut canister = canister();
+    let execution = update(&mut canister, "stable", 0);
+    // The first read is free; the write touches the pages 1 and 2, the first read's not.
+    assert_eq!(touched(&execution), [1, 1, 2, 2]);
+    assert_eq!(execution.pages.stable, Instructions(4 * PAGE));
+    let mut other = install("2026-08-first-reads".parse().unwrap());
+    assert_eq!(touched(&update(&mut other, "stable", 0)), [1, 1, 3, 2]);
+    // Nothing is known from the message before.
+    assert_eq!(touched(&update(&mut canister, "stable", 0)), [1, 1, 2, 2]);
+}
+
+#[test]
+fn a_copy_past_the_end_touches_nothing() {
+    let mut canister = canister();
+    let execution = update(&mut canister, "copy past the end", 0);
+    assert_eq!(code(&execution), ErrorCode::CanisterTrapped);
+    assert_eq!(touched(&execution), [1, 1, 0, 0]);
+    // The charge of a message that is executed twice to find its count is that of one.
+    assert_eq!(execution.pages.heap, Instructions(2 * PAGE));
+}
+
+#[test]
+fn changed_pages_are_charged_by_the_older_rules_alone() {
+    let mut older = install(Rules::of_2025_10());
+    let execution = update(&mut older, "write", 3);
+    assert_eq!(execution.pages.touched, None);
+    assert_eq!(execution.charge - execution.instructions, Instructions(4_000));
+    assert_eq!(execution.pages.heap, Instructions(4_000));
+    let execution = update(&mut canister(), "write", 3);
+    assert_eq!(execution.memory.heap_changed.get(), 4);
+    assert_eq!(execution.charge, execution.instructions);
+}
+
+/// Each function of an upgrade touches the same page, and pays for it.
+#[test]
+fn each_function_of_an_install_begins_untouched() {
+    let mut canister = canister();
+    let module = canister.module().unwrap().clone();
+    let execution = canister.upgrade(&module, CALLER, &[]).unwrap();
+    assert_eq!(touched(&execution), [2, 2, 0, 0]);
+    assert_eq!(execution.pages.heap, Instructions(4 * PAGE));
+}
+
+/// More than the handler keeps accessible, and twice in turn: each is charged once, and what was
+/// written is there afterwards.
+#[test]
+fn more_pages_than_can_be_open() {
+    let mut canister = canister();
+    let pages = (HEAP / 2 - 1) as usize;
+    let execution = update(&mut canister, "write every other page", pages);
+    assert_eq!(touched(&execution), [pages as u64 + 1, pages as u64 + 1, 0, 0]);
+    assert_eq!(execution.memory.heap_changed.get(), pages as u64 + 1);
+    // The same content: nothing changes any more but the results.
+    let again = update(&mut canister, "write every other page", pages);
+    assert_eq!((again.instructions, again.memory.heap_changed.get()), (execution.instructions, 0));
+}
+
+/// Straight code is checked where it begins: what it touches counts at the next check, and a
+/// message that ends before one ends well.
+#[test]
+fn the_limit_is_checked_later() {
+    // Of 200 M instructions, 2 500 pages take all.
+    let loads: String =
+        (1..=2_600).map(|page| format!("(drop (i64.load (i32.const {})))\n", page << 16)).collect();
+    let inspecting = |code: &str| {
+        let wat = format!(
+            r#"(module
+                (import "ic0" "accept_message" (func $accept))
+                (import "ic0" "msg_reply" (func $reply))
+                (memory 2601)
+                (func (export "canister_inspect_message") {code})
+                (func (export "canister_update go") (call $reply)))"#
+        );
+        let replica = Replica::new(Rules::of_2026_08(), None).unwrap();
+        let module = replica.compile(&wat::parse_str(&wat).unwrap()).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        canister.update(CALLER, "go", &[]).unwrap()
+    };
+    assert!(inspecting(&format!("(call $accept) {loads}")).admitted);
+    let refused = inspecting(&format!("{loads} (call $accept)"));
+    assert!(!refused.admitted);
+    assert_eq!(code(&refused), ErrorCode::CanisterInstructionLimitExceeded);
+}
+
+/// Forks, traps and queries leave the pages of the next message untouched.
+#[test]
+fn every_message_begins_untouched() {
+    let mut canister = canister();
+    let first = update(&mut canister, "write", 10);
+    let fork = canister.fork().update(CALLER, "write", &[0; 10]).unwrap();
+    canister.query(CALLER, "query", &[0; 20]).unwrap();
+    update(&mut canister, "copy past the end", 0);
+    let last = update(&mut canister, "write", 10);
+    assert_eq!([fork.charge, last.charge], [first.charge; 2]);
+    assert_eq!(touched(&last), [11, 11, 0, 0]);
+}
