@@ -156,7 +156,7 @@ function assumptions(report, rows, asked, chargedNodes) {
     charge,
     "Instructions for a message are interpolated as in the answer above. With more or fewer rows than measured, they are those of the nearest measured table.",
     "Storage is the heap and the stable memory of the measured canister with each engine, in proportion to rows × bytes: caches and free space count, because the canister pays for them. The module, snapshots and logs are left out.",
-    `Prices under the rules ${nameOf(report)}, in cycles on ${whole(chargedNodes)} nodes, scaled by nodes / ${whole(chargedNodes)}: ${whole(fees.execution)} for an execution, ${whole(fees.ingress)} for a message and ${whole(fees.ingress_byte)} for each byte of it, `
+    `Prices under the rules ${nameOf(report)}, in cycles on an application subnet of ${whole(chargedNodes)} nodes, scaled by nodes / ${whole(chargedNodes)}: ${whole(fees.execution)} for an execution, ${whole(fees.ingress)} for a message and ${whole(fees.ingress_byte)} for each byte of it, `
       + `${whole(fees.instruction)} for an instruction, ${whole(fees.storage_gib_second)} for a GiB and second, `
       + (fees.canister_second > 0 ? `${whole(fees.canister_second)} for a canister and second.` : "no base fee for a canister."),
   ];
