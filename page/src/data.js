@@ -4,13 +4,19 @@
  * @typedef {{section: string, name: string, column: string, rows: number, payload: number,
  *   state: string, outcome: Object}} Case
  * @typedef {{file: string, results: any, question: string?, columns: Object, sections: Object,
- *   advice: Array, published: any, sheets: Array, id: string, title: string}} Report
+ *   advice: Array, published: any, sheets: Array, id: string, title: string,
+ *   rules: import("./rules.js").Rules?}} Report
  */
 
 import { slug } from "./dom.js";
+import { spaced } from "./format.js";
 
-/** Gives each report an id and a title that no other has. @param {Array<any>} reports */
-export function named(reports) {
+/**
+ * Gives each report an id and a title that no other has, and what is known of its rule set.
+ * @param {Array<any>} reports
+ * @param {Object<string, import("./rules.js").Rules>} [rules]
+ */
+export function named(reports, rules = {}) {
   const seen = new Map();
   return reports.map((report) => {
     const suite = String(report.results.suite);
@@ -18,8 +24,9 @@ export function named(reports) {
     const base = slug(suite);
     const times = seen.get(base) ?? 0;
     seen.set(base, times + 1);
-    const own = times === 0 ? base : `${base}-${times + 1}`;
-    return { ...report, id: `suite-${own}`, title: alike > 1 ? `${suite} (${report.file})` : suite };
+    const last = times === 0 ? base : `${base}-${times + 1}`;
+    const known = own(rules, String(report.results.replica.rules)) ?? null;
+    return { ...report, id: `suite-${last}`, title: alike > 1 ? `${suite} (${report.file})` : suite, rules: known && { ...known, charge: spaced(known.charge) } };
   });
 }
 
@@ -73,6 +80,31 @@ export function measured(of) {
 /** What the embedded replica told of a case. @param {Case} of */
 export function inside(of) {
   return measured(of)?.detail?.cost?.inside ?? null;
+}
+
+/**
+ * Instructions as compute, heap pages, stable pages.
+ * @param {number} total
+ * @param {{heap: number, stable: number}?} pages instructions for pages, part of the total
+ * @returns {number[]?} nothing where it is not told, or is not a part
+ */
+function parts(total, pages) {
+  if (!pages) return null;
+  const [heap, stable] = [Number(pages.heap), Number(pages.stable)];
+  const compute = total - heap - stable;
+  return compute >= 0 ? [compute, heap, stable] : null;
+}
+
+/** The parts of the whole charge. @param {Case} of */
+export function chargeParts(of) {
+  const found = inside(of);
+  return found && parts(Number(found.charge), found.pages);
+}
+
+/** The parts of the measured instructions. @param {Case} of */
+export function workParts(of) {
+  const found = measured(of);
+  return found && parts(Number(found.instructions), found.detail?.pages);
 }
 
 /** Why there is no measurement. @param {Case} of @returns {{mark: string, reason: string}?} */

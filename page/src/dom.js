@@ -34,6 +34,28 @@ export function slug(text) {
 }
 
 /**
+ * A field for a number; what is no number, or less than `min`, changes nothing.
+ * @param {{name: string, label: string, value: number|string, min: number, max?: number,
+ *   step: number|string, digits: number, readonly?: boolean, optional?: boolean,
+ *   change: (value: number?) => void}} of `digits` is its width; an optional field that is empty
+ *   is null
+ */
+export function numberField({ name, label, value, min, max, step, digits, readonly, optional, change }) {
+  const input = h("input", {
+    type: "number", inputmode: "decimal", name, value, min, max, step, readonly, "aria-label": label, class: "sized",
+    style: { "--digits": String(digits) },
+    oninput: () => {
+      const typed = Number(input.value);
+      if (input.value === "") {
+        // Half-typed numbers are empty as well.
+        if (optional && !input.validity.badInput) change(null);
+      } else if (Number.isFinite(typed) && typed >= min) change(typed);
+    },
+  });
+  return input;
+}
+
+/**
  * A labelled choice.
  * @param {string} label
  * @param {Array<{value: string, text: string}>} options

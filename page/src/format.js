@@ -74,6 +74,11 @@ export function dollars(value) {
   return `$${value.toFixed(decimals)}`;
 }
 
+/** Spaces within the numbers of a text as thin ones. @param {string} text */
+export function spaced(text) {
+  return text.replace(/(\d) (?=\d{3}(?!\d))/g, `$1${THIN}`);
+}
+
 /** Several of the same: `1 other`, `2 others`. @param {number} count @param {string} noun */
 export function count(count, noun) {
   return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;

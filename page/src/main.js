@@ -2,11 +2,14 @@
 
 import { answer } from "./answer/view.js";
 import { toggle } from "./appearance.js";
+import { bill } from "./bill/view.js";
+import { changesSection } from "./changes.js";
 import { named } from "./data.js";
 import { h } from "./dom.js";
 import { multipliers } from "./multipliers.js";
 import { navigation } from "./navigation.js";
 import { provenance } from "./provenance.js";
+import * as rules from "./rules.js";
 import { suite } from "./suites/view.js";
 import { unpack } from "./unpack.js";
 
@@ -14,39 +17,76 @@ async function start() {
   const place = document.getElementById("page");
   try {
     const data = await unpack(document.getElementById("data").textContent);
-    show(place, { ...data, reports: named(data.reports) });
+    const names = rules.choices(data.reports);
+    // The newest is what the network charges now.
+    show(place, data, { names, chosen: names[names.length - 1] ?? null, kept: { answer: {}, bill: {} } });
+    if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   } catch (error) {
     place.replaceChildren(h("p", { class: "plain", role: "alert" }, `The report cannot be shown: ${error.message}.`));
     throw error;
   }
 }
 
-function show(place, data) {
-  const suites = data.reports.map((report) => report.title);
-  const pairs = multipliers(data.reports);
+/**
+ * @param {HTMLElement} place
+ * @param {any} all
+ * @param {{names: string[], chosen: string?, kept: {answer: Object, bill: Object}}} state rule sets
+ *   to choose from, the chosen one, and what the reader has asked for
+ */
+function show(place, all, state) {
+  const reports = named(rules.visible(all.reports, state.chosen), all.rules);
+  const data = { ...all, reports };
+  const monthly = bill(data, state.kept.bill);
+  const changed = changesSection(rules.pairs(named(all.reports, all.rules)));
+  const pairs = multipliers(reports);
   const links = [
     ["#answer", "What is cheapest?"],
-    ...data.reports.map((report) => [`#${report.id}`, report.title]),
+    ...(monthly ? [["#bill", "Monthly bill"]] : []),
+    ...(changed ? [["#changes", "What changed"]] : []),
+    ...reports.map((report) => [`#${report.id}`, report.title]),
     ...(pairs ? [["#multipliers", "Multipliers"]] : []),
     ["#provenance", "Sources"],
   ];
-  document.title = `stablebench: ${suites.join(", ")}`;
+  const choose = (chosen) => {
+    const restore = position();
+    show(place, all, { ...state, chosen });
+    place.querySelector("select[name=rules]").focus({ preventScroll: true });
+    restore();
+  };
+  document.title = `stablebench: ${reports.map((report) => report.title).join(", ")}`;
   place.replaceChildren(
     h("a", { class: "skip", href: "#answer" }, "Skip to the answer"),
-    h("header", { class: "top" }, navigation(links), toggle()),
+    h("header", { class: "top" }, navigation(links),
+      state.names.length > 0 && rules.switcher(state.names, state.chosen, choose), toggle()),
     h(
       "main",
       {},
       h("div", { class: "title" }, h("h1", {}, "What storing data in a canister costs"),
         h("p", { class: "lead" }, "Instructions, cycles and US dollars on the Internet Computer, measured by stablebench.")),
-      answer(data),
-      data.reports.map(suite),
+      answer(data, state.kept.answer),
+      monthly,
+      changed,
+      reports.map(suite),
       pairs,
       provenance(data),
     ),
     h("footer", {}, h("button", { type: "button", class: "quiet", onclick: openAll }, "Open all tables, for printing")),
   );
-  if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+
+/** Remembers which part is being read; what it returns scrolls there again. */
+function position() {
+  const parts = [...document.querySelectorAll("main section[id]")];
+  const part = parts.filter((of) => of.getBoundingClientRect().top <= 100).pop();
+  const before = part?.getBoundingClientRect().top;
+  return () => {
+    const again = part && document.getElementById(part.id);
+    if (!again) return;
+    const scroll = () => scrollBy({ top: again.getBoundingClientRect().top - before, behavior: "instant" });
+    // Charts are drawn, and have their heights, in the frame after the first.
+    scroll();
+    requestAnimationFrame(() => requestAnimationFrame(scroll));
+  };
 }
 
 function openAll() {

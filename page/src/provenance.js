@@ -2,6 +2,7 @@
 
 import { copyable } from "./copy.js";
 import { h } from "./dom.js";
+import { nameOf } from "./rules.js";
 import { whole } from "./format.js";
 import { sheetTable } from "./tables/sheet.js";
 import { table } from "./tables/table.js";
@@ -13,7 +14,7 @@ export function provenance({ reports, tool }) {
     { id: "provenance", "aria-labelledby": "provenance-title" },
     h("h2", { id: "provenance-title" }, "Where the figures come from"),
     h("p", { class: "about" }, "Instructions are read from performance_counter(0) inside of the canister, before and after the work. ",
-      "What the counter does not see, changed heap pages, is in the charge. Nothing is subtracted."),
+      "Nothing is subtracted."),
     reports.map(source),
     h("p", { class: "about" }, `This page was made by ${tool} from the files alone.`),
   );
@@ -27,6 +28,7 @@ function source(report) {
     ["Measured by", `stablebench ${results.stablebench}`],
     ["Revision", results.revision ?? "not known"],
     ["Replica", `${results.replica.kind} ${results.replica.version}, ${results.replica.subnet} subnet`],
+    ["Rule set", nameOf(report)],
     ["Seed", String(results.seed)],
     ["Prices", `${whole(Number(results.prices.nodes))} nodes, $${results.prices.usd_per_trillion_cycles} for a trillion cycles`],
     ["Published figures in charts", report.published?.source ?? "none"],
@@ -36,6 +38,7 @@ function source(report) {
     { class: "part", "aria-label": `Source of ${report.title}` },
     h("h3", {}, report.title),
     h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    report.rules && h("p", { class: "about" }, report.rules.charge),
     canisters(report),
     results.canisters.filter((of) => of.sqlite).map((of) =>
       h("details", { class: "bare" }, h("summary", {}, `SQLite ${of.sqlite.version} of ${of.name}: compile options`),

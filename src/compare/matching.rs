@@ -146,6 +146,13 @@ pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<St
             ));
         }
     }
+    let (one, other) = (&base.replica.rules, &new.replica.rules);
+    if one != other {
+        notes.push(format!(
+            "the rule sets are {one} and {other}: the same work may count other instructions and \
+             cost other cycles"
+        ));
+    }
     let random = |(base, new): &(&Case, Option<&Case>)| new.is_some() && may_be_random(base);
     if base.seed != new.seed && cases.pairs.iter().any(random) {
         notes.push(format!(

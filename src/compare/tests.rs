@@ -84,7 +84,7 @@ fn a_run_is_the_same_as_itself() {
 /// four of what its tables take, twelve of its single operations.
 #[test]
 fn every_value_is_compared() {
-    assert_eq!(compare(&full(), &full(), None, SAME).unwrap().compared, 11 + 42);
+    assert_eq!(compare(&full(), &full(), None, SAME).unwrap().compared, 11 + 56);
     assert_eq!(compare(&full(), &full(), None, NONE).unwrap().compared, 0);
 }
 
@@ -285,7 +285,28 @@ fn what_one_does_not_tell_is_counted_and_left_out() {
         measured.detail.as_mut().unwrap().cost.inside = None;
     }
     let found = compare(&base, &new, None, SAME).unwrap();
-    assert_eq!((found.failures.len(), found.told_once), (0, 9));
+    // Nine values of the messages, and seven of what of their charge is for pages.
+    assert_eq!((found.failures.len(), found.told_once), (0, 16));
+}
+
+#[test]
+fn other_rule_sets_are_noted_and_compared() {
+    let base = full();
+    let mut new = base.clone();
+    new.replica.rules = "2025-10".to_owned();
+    if let Outcome::Measured(measured) = &mut new.cases[0].outcome {
+        measured.instructions += 1;
+    }
+    let found = compare(&base, &new, None, SAME).unwrap();
+    // The work, and so the compute in it.
+    assert_eq!(found.failures.len(), 2);
+    assert_eq!(
+        found.notes,
+        ["the rule sets are 2026-08 and 2025-10: the same work may count other instructions and \
+          cost other cycles"]
+    );
+    new.replica.rules.clone_from(&base.replica.rules);
+    assert!(compare(&base, &new, None, NONE).unwrap().notes.is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use stablebench_protocol::Digest;
 
-use crate::replica::{Inside, StableCalls};
+use crate::replica::{Inside, PageCosts, StableCalls, TouchedPages};
 use crate::report::number::Grouped;
 use crate::results::{Capacity, Detail, Held, Measured, Spread, Stored};
 
@@ -85,6 +85,7 @@ pub fn of_case(measured: &Measured, cycles: bool) -> Vec<Named> {
     ];
     capacity(&mut values, measured.capacity.as_ref());
     detail(&mut values, measured.detail.as_ref(), cycles);
+    pages(&mut values, measured);
     each(&mut values, measured.each.as_ref());
     let phases = measured.phases.as_ref();
     values.push((
@@ -149,6 +150,57 @@ fn detail(values: &mut Vec<Named>, detail: Option<&Detail>, cycles: bool) {
             stored.map_or(Value::Untold, |stored| Value::Text(format!("{:?}", stored.objects))),
         ),
     ]);
+}
+
+/// Pages of the measured work, and of the whole charge.
+fn pages(values: &mut Vec<Named>, measured: &Measured) {
+    let detail = measured.detail.as_ref();
+    let inside = detail.and_then(|detail| detail.cost.inside);
+    let work = Pages::new(measured.instructions, detail.and_then(|detail| detail.pages));
+    let charge = Pages::new(
+        inside.map_or(0, |inside| inside.charge),
+        inside.and_then(|inside| inside.pages),
+    );
+    values.extend([
+        ("compute of the work", work.compute()),
+        ("heap pages of the work", work.cost(|pages| pages.heap)),
+        ("stable pages of the work", work.cost(|pages| pages.stable)),
+        ("heap touched by the work", work.touched(|touched| touched.heap)),
+        ("heap written by the work", work.touched(|touched| touched.heap_written)),
+        ("stable memory touched by the work", work.touched(|touched| touched.stable)),
+        ("stable memory written by the work", work.touched(|touched| touched.stable_written)),
+        ("compute of the charge", charge.compute()),
+        ("heap pages of the charge", charge.cost(|pages| pages.heap)),
+        ("stable pages of the charge", charge.cost(|pages| pages.stable)),
+        ("heap touched by the messages", charge.touched(|touched| touched.heap)),
+        ("heap written by the messages", charge.touched(|touched| touched.heap_written)),
+        ("stable memory touched by the messages", charge.touched(|touched| touched.stable)),
+        ("stable memory written by the messages", charge.touched(|touched| touched.stable_written)),
+    ]);
+}
+
+/// Instructions, and what of them is for pages.
+struct Pages {
+    total: u64,
+    pages: Option<PageCosts>,
+}
+
+impl Pages {
+    fn new(total: u64, pages: Option<PageCosts>) -> Self {
+        Self { total, pages }
+    }
+
+    fn compute(&self) -> Value {
+        told(self.pages.and_then(|pages| pages.compute(self.total)))
+    }
+
+    fn cost(&self, value: fn(PageCosts) -> u64) -> Value {
+        told(self.pages.map(value))
+    }
+
+    fn touched(&self, value: fn(TouchedPages) -> u64) -> Value {
+        told(self.pages.and_then(|pages| pages.touched).map(value))
+    }
 }
 
 fn each(values: &mut Vec<Named>, each: Option<&Spread>) {

@@ -244,6 +244,13 @@ pub struct TouchedPages {
     pub stable_written: u64,
 }
 
+impl PageCosts {
+    /// The part of `total` that is not for pages; nothing where `total` is less than they cost.
+    pub fn compute(&self, total: u64) -> Option<u64> {
+        total.checked_sub(self.heap)?.checked_sub(self.stable)
+    }
+}
+
 impl Add for TouchedPages {
     type Output = Self;
 

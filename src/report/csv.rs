@@ -1,34 +1,51 @@
-//! One line a case, with all raw values; empty where there is none. Tables and indexes are
-//! one field, in JSON.
+//! One line a case, with all raw values, and then with what follows from them; empty where there
+//! is none. Tables and indexes are one field, in JSON.
 
 use anyhow::Result;
 
 use super::{Export, price};
-use crate::replica::{Inside, StableCalls};
-use crate::results::{Capacity, Case, Detail, Measured, Outcome, Prices, Results, Spread, Stored};
+use crate::replica::{Inside, PageCosts, StableCalls, TouchedPages};
+use crate::results::{Capacity, Case, Detail, Measured, Outcome, Results, Spread, Stored};
 
 pub struct Csv;
 
 impl Export for Csv {
     fn export(&self, results: &Results) -> Result<String> {
         let mut lines = csv::Writer::from_writer(Vec::new());
-        lines.write_record(FIELDS.iter().map(|(name, _)| *name).chain(PRICED))?;
+        lines.write_record(FIELDS.iter().map(|(name, _)| *name).chain(DERIVED))?;
         for case in &results.cases {
             let raw = FIELDS.iter().map(|(_, value)| value(case));
-            let values = raw.chain(priced(case, &results.prices));
+            let values = raw.chain(derived(case, results));
             lines.write_record(values.map(Option::unwrap_or_default))?;
         }
         Ok(String::from_utf8(lines.into_inner()?)?)
     }
 }
 
-/// What follows from cycles and the prices of the results.
-const PRICED: [&str; 2] = ["priced_cycles", "usd"];
+/// What belongs to the whole run, and what follows from the values of a case: instructions that
+/// are not for pages, and what cycles cost at the prices of the results.
+const DERIVED: [&str; 5] = ["rules", "work_compute", "charge_compute", "priced_cycles", "usd"];
 
-fn priced(case: &Case, prices: &Prices) -> [Option<String>; 2] {
-    let detail = case.measured().and_then(|measured| measured.detail.as_ref());
+fn derived(case: &Case, results: &Results) -> [Option<String>; 5] {
+    let measured = case.measured();
+    let detail = measured.and_then(|measured| measured.detail.as_ref());
+    let inside = detail.and_then(|detail| detail.cost.inside);
+    let compute = |pages: Option<PageCosts>, total: Option<u64>| pages?.compute(total?);
+    let work = compute(
+        detail.and_then(|detail| detail.pages),
+        measured.map(|measured| measured.instructions),
+    );
+    let charge =
+        compute(inside.and_then(|inside| inside.pages), inside.map(|inside| inside.charge));
+    let prices = &results.prices;
     let cycles = detail.map(|detail| price::cycles(detail.cost.cycles, prices));
-    [cycles.and_then(text), cycles.map(|cycles| format!("{:.9}", price::usd(cycles, 1.0, prices)))]
+    [
+        text(&results.replica.rules),
+        work.and_then(text),
+        charge.and_then(text),
+        cycles.and_then(text),
+        cycles.map(|cycles| format!("{:.9}", price::usd(cycles, 1.0, prices))),
+    ]
 }
 
 /// A value's name, and the value of a case.
@@ -68,6 +85,18 @@ const FIELDS: &[Field] = &[
     ("stable_bytes_read", |case| calls(case, |of| text(of.bytes_read))),
     ("stable_writes", |case| calls(case, |of| text(of.writes))),
     ("stable_bytes_written", |case| calls(case, |of| text(of.bytes_written))),
+    ("charge_heap_pages", |case| charged(case, |of| text(of.heap))),
+    ("charge_stable_pages", |case| charged(case, |of| text(of.stable))),
+    ("charge_heap_touched", |case| charge_touched(case, |of| text(of.heap))),
+    ("charge_heap_written", |case| charge_touched(case, |of| text(of.heap_written))),
+    ("charge_stable_touched", |case| charge_touched(case, |of| text(of.stable))),
+    ("charge_stable_written", |case| charge_touched(case, |of| text(of.stable_written))),
+    ("work_heap_pages", |case| work(case, |of| text(of.heap))),
+    ("work_stable_pages", |case| work(case, |of| text(of.stable))),
+    ("work_heap_touched", |case| work_touched(case, |of| text(of.heap))),
+    ("work_heap_written", |case| work_touched(case, |of| text(of.heap_written))),
+    ("work_stable_touched", |case| work_touched(case, |of| text(of.stable))),
+    ("work_stable_written", |case| work_touched(case, |of| text(of.stable_written))),
     ("digest_rows", |case| detail(case, |of| of.digest.and_then(|digest| text(digest.rows)))),
     ("digest_low", |case| detail(case, |of| of.digest.and_then(|digest| text(digest.low)))),
     ("digest_high", |case| detail(case, |of| of.digest.and_then(|digest| text(digest.high)))),
@@ -126,6 +155,25 @@ fn calls(case: &Case, value: fn(&StableCalls) -> Option<String>) -> Option<Strin
     value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.stable_calls.as_ref()?)
 }
 
+/// Pages of the whole charge.
+fn charged(case: &Case, value: fn(&PageCosts) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.pages.as_ref()?)
+}
+
+fn charge_touched(case: &Case, value: fn(&TouchedPages) -> Option<String>) -> Option<String> {
+    let inside = case.measured()?.detail.as_ref()?.cost.inside.as_ref()?;
+    value(inside.pages.as_ref()?.touched.as_ref()?)
+}
+
+/// Pages of the measured work.
+fn work(case: &Case, value: fn(&PageCosts) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?.pages.as_ref()?)
+}
+
+fn work_touched(case: &Case, value: fn(&TouchedPages) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?.pages.as_ref()?.touched.as_ref()?)
+}
+
 fn each(case: &Case, value: fn(&Spread) -> Option<String>) -> Option<String> {
     value(case.measured()?.each.as_ref()?)
 }
@@ -135,7 +183,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::results::sample;
+    use crate::results::{Prices, sample};
 
     /// The numbers of a case of which every value is another.
     fn numbers(value: &serde_json::Value, found: &mut BTreeSet<String>) {
@@ -166,10 +214,30 @@ mod tests {
             numbers(&serde_json::from_str(&line[list]).unwrap(), &mut shown);
         }
         assert_eq!(found, shown);
-        assert_eq!(line.len(), FIELDS.len() + PRICED.len());
+        assert_eq!(line.len(), FIELDS.len() + DERIVED.len());
         assert!(
             line.iter().zip(FIELDS).all(|(one, (name, _))| one.is_empty() == (*name == "reason"))
         );
+    }
+
+    /// The fields that follow from the values of the first case.
+    fn derived_of(results: &Results) -> Vec<String> {
+        let text = Csv.export(results).unwrap();
+        let mut lines = csv::Reader::from_reader(text.as_bytes());
+        let line = lines.records().next().unwrap().unwrap();
+        line.iter().skip(FIELDS.len()).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn compute_is_what_is_not_for_pages() {
+        let mut results = sample::full();
+        // 577 141 375 - 81 - 82, and 241 - 75 - 76.
+        assert_eq!(derived_of(&results)[..3], ["2026-08", "577141212", "90"]);
+        let Outcome::Measured(measured) = &mut results.cases[0].outcome else { panic!() };
+        let detail = measured.detail.as_mut().unwrap();
+        detail.pages = None;
+        detail.cost.inside.as_mut().unwrap().charge = 150;
+        assert_eq!(derived_of(&results)[..3], ["2026-08", "", ""], "pages cost more than that");
     }
 
     #[test]
@@ -198,6 +266,7 @@ mod tests {
         let line = lines.records().next().unwrap().unwrap();
         assert_eq!(&line[6], "not applicable");
         assert_eq!(&line[7], "it says \"no\",\nand why");
-        assert!(line.iter().skip(8).all(str::is_empty));
+        let rules = FIELDS.len();
+        assert!(line.iter().enumerate().skip(8).all(|(at, one)| one.is_empty() == (at != rules)));
     }
 }

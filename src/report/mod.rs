@@ -7,6 +7,7 @@ pub mod number;
 mod page;
 pub mod price;
 pub mod readme;
+mod rules;
 mod sheet;
 pub mod style;
 mod table;

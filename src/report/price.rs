@@ -1,9 +1,44 @@
 //! Cycles and US dollars where a canister would run.
 
+use serde::Serialize;
+
 use crate::results::Prices;
 
 /// Nodes of the subnet that the replica charges for.
 pub const CHARGED_NODES: u64 = 13;
+
+/// What a rule set charges, in cycles on a subnet of [`CHARGED_NODES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Fees {
+    /// Execution of an update.
+    pub execution: u128,
+    /// Taking a message in.
+    pub ingress: u128,
+    /// Each byte of it.
+    pub ingress_byte: u128,
+    /// An instruction.
+    pub instruction: u128,
+    /// A GiB of memory for a second.
+    pub storage_gib_second: u128,
+    /// A canister for a second, whatever it holds.
+    pub canister_second: u128,
+}
+
+// To be replaced by `stablebench_replica::Rules::fees`, once the replica has it.
+/// Prices by the name of the rule set, the oldest first.
+pub const FEES: [(&str, Fees); 2] = [
+    ("2025-10", FEES_2025_10),
+    ("2026-08", Fees { storage_gib_second: 317_500, canister_second: 10_000, ..FEES_2025_10 }),
+];
+
+const FEES_2025_10: Fees = Fees {
+    execution: 5_000_000,
+    ingress: 1_200_000,
+    ingress_byte: 2_000,
+    instruction: 1,
+    storage_gib_second: 127_000,
+    canister_second: 0,
+};
 
 /// Cycles on a subnet of so many nodes, from those on one of 13.
 pub fn cycles(charged: u64, prices: &Prices) -> u64 {
@@ -26,5 +61,13 @@ mod tests {
         assert_eq!(cycles(13_000_000, &prices(13)), 13_000_000);
         assert_eq!(cycles(13_000_000, &prices(34)), 34_000_000);
         assert_eq!(usd(2_000_000_000_000, 3.0, &prices(13)), 9.0);
+    }
+
+    /// What a GiB costs for a year of 365 days, as `docs/bill.md` states it.
+    #[test]
+    fn a_gib_for_a_year() {
+        let year = |(_, fees): &(&str, Fees)| fees.storage_gib_second * 31_536_000;
+        let found: Vec<u128> = FEES.iter().map(year).collect();
+        assert_eq!(found, [4_005_072_000_000, 10_012_680_000_000]);
     }
 }

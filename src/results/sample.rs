@@ -152,8 +152,19 @@ pub fn store(column: &str) -> Store {
     }
 }
 
-const TOUCHED: TouchedPages =
-    TouchedPages { heap: 77, heap_written: 78, stable: 79, stable_written: 80 };
+/// Costs of pages, with six numbers from `first` on.
+fn pages(first: u64) -> PageCosts {
+    PageCosts {
+        heap: first,
+        stable: first + 1,
+        touched: Some(TouchedPages {
+            heap: first + 2,
+            heap_written: first + 3,
+            stable: first + 4,
+            stable_written: first + 5,
+        }),
+    }
+}
 
 /// What else is known of a measurement that left that content.
 pub fn detail(digest: Digest) -> Detail {
@@ -171,7 +182,7 @@ pub fn detail(digest: Digest) -> Detail {
             cycles: 39,
             inside: Some(Inside {
                 instructions: 40,
-                charge: 41,
+                charge: 241,
                 heap_pages_changed: 42,
                 stable_pages_accessed: 43,
                 stable_pages_written: 44,
@@ -181,10 +192,10 @@ pub fn detail(digest: Digest) -> Detail {
                     writes: 47,
                     bytes_written: 48,
                 }),
-                pages: Some(PageCosts { heap: 75, stable: 76, touched: Some(TOUCHED) }),
+                pages: Some(pages(75)),
             }),
         },
-        pages: Some(PageCosts { heap: 81, stable: 82, touched: Some(TOUCHED) }),
+        pages: Some(pages(81)),
         digest: Some(digest),
         stored: Some(Stored {
             bytes: 61,

@@ -5,7 +5,7 @@
  *   by: "cycles"|"message"|"instructions"}} Asked
  */
 
-import { h, id } from "../dom.js";
+import { h, id, numberField } from "../dom.js";
 import { whole } from "../format.js";
 
 const STEPS = 300;
@@ -15,7 +15,7 @@ const STEPS = 300;
  *   `asked` is written to
  * @returns {HTMLElement[]}
  */
-export function controls({ asked, places, ranges, change }) {
+export function controls({ asked, places: known, ranges, change }) {
   const fields = {};
   const sliders = {};
   const size = (name, label) => {
@@ -54,23 +54,13 @@ export function controls({ asked, places, ranges, change }) {
     }
     change();
   };
-  const place = h(
-    "select",
-    { "aria-label": "Where the rows go", name: "place", onchange: () => { asked.place = place.value; change(); } },
-    places.map((of) => h("option", { value: of, selected: of === asked.place }, PLACES[of] ?? of)),
-  );
-  const price = (name, label, step) => {
-    const input = h("input", {
-      type: "number", min: step, step, value: asked[name], "aria-label": label, name, class: "sized", style: { "--digits": "6" },
-      oninput: () => { const value = Number(input.value); if (value > 0) { asked[name] = value; change(); } },
-    });
-    return input;
-  };
+  const price = (name, label, step) =>
+    numberField({ name, label, value: asked[name], min: step, step, digits: 6, change: (value) => { asked[name] = value; change(); } });
   const sentence = h(
     "p",
     { class: "sentence" },
     "I insert ", size("n", "New rows a message"), " rows of ", size("payload", "Bytes a row"), " bytes a message into ",
-    size("rows", "Rows in the table"), " rows, ", place, ".",
+    size("rows", "Rows in the table"), " rows, ", places(asked, known, change), ".",
   );
   const prices = h(
     "p",
@@ -79,6 +69,16 @@ export function controls({ asked, places, ranges, change }) {
     price("usd", "US dollars for a trillion cycles", 0.01), " US dollars.",
   );
   return [sentence, h("div", { class: "sliders" }, Object.values(sliders)), prices];
+}
+
+/** Where the rows go. @param {{place: string}} asked is written to @param {string[]} known @param {() => void} change */
+export function places(asked, known, change) {
+  const select = h(
+    "select",
+    { "aria-label": "Where the rows go", name: "place", onchange: () => { asked.place = select.value; change(); } },
+    known.map((of) => h("option", { value: of, selected: of === asked.place }, PLACES[of] ?? of)),
+  );
+  return select;
 }
 
 const PLACES = { middle: "in the middle", end: "at the end", random: "at random places" };

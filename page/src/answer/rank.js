@@ -30,7 +30,7 @@ export function ranked(report, all, asked, chargedNodes) {
       charge: number(paid.charge),
       cycles: Math.floor(cycles),
       usd: (cycles / 1e12) * asked.usd,
-      fits: !(all.limit && Math.max(number(cost.message?.charge) || 0, number(cost.instructions) || 0) > all.limit),
+      fits: fits(all, found.cost),
       rank: null,
     };
   });
@@ -44,6 +44,11 @@ export function ranked(report, all, asked, chargedNodes) {
     if (row.estimate.cost && !row.floor && row.fits) row.rank = rank += 1;
   }
   return { rows, by };
+}
+
+/** Whether one message can do it. @param {import("./points.js").Points} all @param {import("./estimate.js").Estimate["cost"]} cost */
+export function fits(all, cost) {
+  return !(all.limit && Math.max(number(cost?.message.charge) || 0, number(cost?.instructions) || 0) > all.limit);
 }
 
 function number(value) {

@@ -3,11 +3,11 @@
 import { choice, h } from "../dom.js";
 import { count, dollars, short, times, whole } from "../format.js";
 import { table } from "../tables/table.js";
-import { unique } from "../data.js";
 import { controls } from "./controls.js";
 import { errorTable } from "./errors.js";
 import { errorText } from "./estimate.js";
 import { points } from "./points.js";
+import { rangesOf, usual } from "./ranges.js";
 import { ranked } from "./rank.js";
 
 /** Messages that a price is told for. */
@@ -20,8 +20,12 @@ const ORDERS = [
 /** The answer is read out when the reader has stopped turning. */
 const PAUSE = 350;
 
-/** @param {{reports: import("../data.js").Report[], charged_nodes: number}} data @returns {HTMLElement} */
-export function answer(data) {
+/**
+ * @param {{reports: import("../data.js").Report[], charged_nodes: number}} data
+ * @param {Object} kept what the reader has asked for before
+ * @returns {HTMLElement}
+ */
+export function answer(data, kept) {
   const sources = data.reports.flatMap((report) => {
     const all = points(report);
     return all ? [{ report, all }] : [];
@@ -33,23 +37,27 @@ export function answer(data) {
     return section;
   }
   const place = h("div");
-  const show = (source) => place.replaceChildren(...question(source, data.charged_nodes));
+  const show = (source) => place.replaceChildren(...question(source, data.charged_nodes, kept));
   if (sources.length > 1) {
     const options = sources.map(({ report }, at) => ({ value: String(at), text: report.file }));
-    section.append(choice("From", options, "0", (value) => show(sources[Number(value)])));
+    section.append(choice("From", options, "0", (value) => {
+      // Another file has other sizes.
+      for (const name of Object.keys(kept)) delete kept[name];
+      show(sources[Number(value)]);
+    }));
   }
   show(sources[0]);
   section.append(place);
   return section;
 }
 
-function question({ report, all }, chargedNodes) {
+function question({ report, all }, chargedNodes, kept) {
   const { prices } = report.results;
   const ranges = rangesOf(all);
-  const asked = {
+  const asked = Object.assign(kept, {
     n: usual(ranges.n, all), payload: all.payload, rows: all.rows, place: all.places[0],
-    nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "cycles",
-  };
+    nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "cycles", ...kept,
+  });
   const spoken = h("p", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
   const list = h("div");
   const errors = h("div");
@@ -74,22 +82,7 @@ function question({ report, all }, chargedNodes) {
   change(true);
   const fixed = fixedSizes(ranges);
   const told = fixed ? [h("p", { class: "about" }, fixed)] : [];
-  return [...fields, ...told, order, spoken, list, method(all, errors)];
-}
-
-/** A measured number of rows a message that is neither one nor the most. */
-function usual([low, high], all) {
-  const measured = unique(all.columns.flatMap((column) => column.points.filter((of) => of.section === "insert").map((of) => of.n)));
-  return measured.includes(100) ? 100 : measured.sort((one, other) => one - other)[measured.length >> 1] ?? Math.round((low + high) / 2);
-}
-
-function rangesOf(all) {
-  const values = (section, axis) => all.columns.flatMap((column) => column.points.filter((of) => of.section === section).map((of) => of[axis]));
-  const ends = (list) => [Math.min(...list), Math.max(...list)];
-  const rows = [...values("curve", "rows"), all.rows];
-  // Lengths are compared with rows of the usual length in a store as large.
-  const payload = values("curve", "rows").length ? [...values("payload", "payload"), all.payload] : [all.payload];
-  return { n: ends(values("insert", "n")), payload: ends(payload), rows: ends(rows) };
+  return [...fields, ...told, order, spoken, list, method(report, all, errors)];
 }
 
 function fixedSizes(ranges) {
@@ -108,7 +101,7 @@ function sentence({ rows, by }, asked) {
   const others = rows.filter((row) => row.rank > 1);
   const last = others[others.length - 1];
   const cost = [`${whole(best.instructions)} instructions`];
-  if (Number.isFinite(best.charge)) cost.push(`${whole(best.charge)} with heap pages`);
+  if (Number.isFinite(best.charge) && best.charge !== best.instructions) cost.push(`${whole(best.charge)} with heap pages`);
   if (Number.isFinite(best.cycles)) {
     cost.push(`${short(best.cycles)} cycles, ${dollars(best.usd * MESSAGES)} for a million messages`);
   }
@@ -165,7 +158,7 @@ function how(row) {
   return [h("span", { class: `badge ${estimate.kind}` }, KINDS[estimate.kind]), h("span", { class: "facts" }, facts.filter(Boolean).join("; "))];
 }
 
-function method(all, errors) {
+function method(report, all, errors) {
   return h(
     "details",
     { class: "method" },
@@ -174,7 +167,7 @@ function method(all, errors) {
       "Other lengths of rows and other rows in the table multiply that by ratios of measured messages, each told with the points that it lies between: ",
       `of messages of ${whole(all.ratioN)} rows where the table is large enough, against ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
       "Between rows in the table, both axes are logarithmic. How a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
-    h("p", {}, "The charge is the instructions of the work and 1\u202f000 for each heap page that the message changes; cycles are that and the fee of taking the message in, ",
+    h("p", {}, report.rules && `${report.rules.charge} `, "Above, the charge is without what is around the work; cycles are the charge and the fee of taking the message in, ",
       "for the nodes given. Around the work this canister decodes its argument and looks whether the ids are free, which another would do otherwise: ",
       "that is part of the whole message, as measured, and left out else. Each part is interpolated and scaled by itself."),
     h("p", {}, "The error is found by leaving out a measured point and taking it from its neighbours, which are then further apart than in use. ",

@@ -3,36 +3,12 @@
 import { series } from "../charts/series.js";
 import { spread } from "../charts/spread.js";
 import { stack } from "../charts/stack.js";
-import { heading, inside, isFloor, measured, unique } from "../data.js";
-import { choice, slug } from "../dom.js";
-import { figure } from "../figure.js";
+import { heading, inside, isFloor, measured } from "../data.js";
 import { ofSpread, ofStack } from "./describe.js";
-import { table } from "../tables/table.js";
-import { whole } from "../format.js";
-import { h } from "../dom.js";
+import { named, ofCase } from "./of-case.js";
 
-const PARTS = ["the work", "around the work", "heap pages"];
+const PARTS = ["the work", "around the work", "after the end"];
 const PHASES = ["open", "prepare", "begin", "bind", "step", "copy", "commit", "rest"];
-
-/** A figure about one case, with a choice of all that have what it shows. */
-function ofCase(report, { title, about: text, file, has, favourite, draw, columns }) {
-  const cases = report.results.cases.filter(has);
-  const names = unique(cases.map((of) => `${of.section}\n${of.name}`));
-  if (!names.length) return null;
-  let chosen = names.find((name) => favourite.includes(name)) ?? names[0];
-  const own = () => cases.filter((of) => `${of.section}\n${of.name}` === chosen);
-  const label = () => chosen.replace("\n", ": ");
-  const figures = h("div");
-  const fill = () => figures.replaceChildren(table({ caption: `${title}: ${label()}`, rows: own(), columns: columns(report) }));
-  fill();
-  const options = names.map((value) => ({ value, text: value.replace("\n", ": ") }));
-  const made = figure({
-    title, about: text, file: `${slug(report.results.suite)}-${file}`, command: report.results.command, table: figures,
-    controls: [choice("Case", options, chosen, (value) => { chosen = value; fill(); made.redraw(); })],
-    draw: (context) => draw(context, own(), label()),
-  });
-  return made;
-}
 
 /** @param {import("../data.js").Report} report */
 export function stackFigure(report) {
@@ -43,7 +19,7 @@ export function stackFigure(report) {
   };
   return ofCase(report, {
     title: "Where the charge of a message goes",
-    about: "The work is what the counter shows. Around it the canister reads its argument and checks the rows; each heap page that changes costs 1\u202f000 instructions more. Floors are in the table.",
+    about: `The work is what the counter shows. Around it the canister reads its argument and checks the rows. What the counter does not show comes after the end. ${report.rules?.charge ?? ""} Floors are in the table.`,
     file: "charge",
     has: inside,
     favourite: ["insert\nmiddle 100", "transactions\ninsert 1 000, warm", "integer autocommit writes\nupdate_index"],
@@ -90,12 +66,3 @@ export function spreadFigure(report) {
     },
   });
 }
-
-/** Columns of a table: the engine, then numbers. */
-function named(report, columns) {
-  return [
-    { heading: "Engine or mode", value: (of) => heading(report, of.column), cell: (of) => heading(report, of.column) },
-    ...columns.map(([name, value]) => ({ heading: name, numeric: true, value: (of) => Number(value(of)), cell: (of) => whole(Number(value(of))) })),
-  ];
-}
-

@@ -14,22 +14,27 @@ export function ofLines(points, series, of) {
   return `${of}. ${texts.join(". ")}.`;
 }
 
-/** @param {import("../charts/dots.js").Dot[]} dots @param {import("../charts/series.js").Series[]} series @param {string} of */
-export function ofDots(dots, series, of) {
+/**
+ * @param {import("../charts/dots.js").Dot[]} dots
+ * @param {import("../charts/series.js").Series[]} series
+ * @param {string} of
+ * @param {(value: number) => string} [text] of a value
+ */
+export function ofDots(dots, series, of, text = whole) {
   const own = dots.filter((one) => !one.ghost);
   const rows = unique(own.map((one) => one.row));
-  const texts = rows.slice(0, 12).map((row) => `${row}: ${extremes(own.filter((one) => one.row === row), series, (one) => one.x)}`);
+  const texts = rows.slice(0, 12).map((row) => `${row}: ${extremes(own.filter((one) => one.row === row), series, (one) => one.x, text)}`);
   const more = rows.length > 12 ? ` And ${rows.length - 12} more rows, in the table.` : "";
   return `${of}. ${texts.join(". ")}.${more}`;
 }
 
-function extremes(points, series, value) {
+function extremes(points, series, value, text = whole) {
   const name = (point) => series.find((of) => of.key === point.key)?.heading ?? point.key;
   const ordered = [...points].sort((one, other) => value(one) - value(other));
   if (!ordered.length) return "nothing";
   const [low, high] = [ordered[0], ordered[ordered.length - 1]];
-  if (low === high) return `${name(low)} ${whole(value(low))}`;
-  return `from ${name(low)} ${whole(value(low))} to ${name(high)} ${whole(value(high))}`;
+  if (low === high) return `${name(low)} ${text(value(low))}`;
+  return `from ${name(low)} ${text(value(low))} to ${name(high)} ${text(value(high))}`;
 }
 
 /** @param {import("../charts/heat.js").HeatCell[]} cells */

@@ -9,6 +9,7 @@ import { sheetTable } from "../tables/sheet.js";
 import { phasesFigure, spreadFigure, stackFigure } from "./costs.js";
 import { dotsFigure, ratiosFigure } from "./dots.js";
 import { linesFigure } from "./lines.js";
+import { pagesFigure } from "./pages.js";
 import { settingsFigure } from "./settings.js";
 
 /** Sections beyond which there is one chart of all, and a table each. */
@@ -88,7 +89,7 @@ function bare(report, name, id) {
 }
 
 function costs(report) {
-  const made = [stackFigure(report), phasesFigure(report), spreadFigure(report)].filter(Boolean);
+  const made = [pagesFigure(report), stackFigure(report), phasesFigure(report), spreadFigure(report)].filter(Boolean);
   return made.length > 0 && h("section", { class: "part", "aria-label": `Inside of messages, ${report.title}` }, h("h3", {}, "Inside of messages"), made.map((of) => of.element));
 }
 

@@ -4,7 +4,7 @@
  * @typedef {{key: string, text: string, value: (of: import("../data.js").Case) => number}} Measure
  */
 
-import { eachOperation, inside, measured } from "../data.js";
+import { chargeParts, eachOperation, inside, measured, workParts } from "../data.js";
 
 const detail = (of) => measured(of)?.detail;
 const each = (of) => measured(of)?.each;
@@ -27,6 +27,16 @@ export const MEASURES = [
   ["overhead", "Instructions of reading the counter twice", (of) => number(detail(of)?.counter_overhead)],
   ["rows", "Rows written, found or removed", (of) => number(detail(of)?.rows)],
   ["bytes", "Bytes of their texts", (of) => number(detail(of)?.bytes)],
+  ["workCompute", "Work: compute", (of) => number(workParts(of)?.[0])],
+  ["workHeap", "Work: heap pages, instructions", (of) => number(workParts(of)?.[1])],
+  ["workStable", "Work: stable pages, instructions", (of) => number(workParts(of)?.[2])],
+  ["chargeCompute", "Charge: compute", (of) => number(chargeParts(of)?.[0])],
+  ["chargeHeap", "Charge: heap pages, instructions", (of) => number(chargeParts(of)?.[1])],
+  ["chargeStable", "Charge: stable pages, instructions", (of) => number(chargeParts(of)?.[2])],
+  ["heapTouched", "Heap touched (64 KiB)", (of) => number(inside(of)?.pages?.touched?.heap)],
+  ["heapWritten", "Heap written (64 KiB)", (of) => number(inside(of)?.pages?.touched?.heap_written)],
+  ["stableTouched", "Stable memory touched (64 KiB)", (of) => number(inside(of)?.pages?.touched?.stable)],
+  ["stableWritten", "Stable memory written (64 KiB)", (of) => number(inside(of)?.pages?.touched?.stable_written)],
   ["heap", "Heap pages changed (4 KiB)", (of) => number(inside(of)?.heap_pages_changed)],
   ["accessed", "Stable pages accessed (4 KiB)", (of) => number(inside(of)?.stable_pages_accessed)],
   ["written", "Stable pages written (4 KiB)", (of) => number(inside(of)?.stable_pages_written)],

@@ -1,7 +1,7 @@
 /** Tables that come ready made, as texts: published figures, what is kept, settings read back. */
 
 import { h } from "../dom.js";
-import { leading } from "../format.js";
+import { leading, spaced } from "../format.js";
 import { table } from "./table.js";
 
 /** @param {{title: string, header: string[], rows: string[][], notes: string[]}} sheet @returns {HTMLElement} */
@@ -21,9 +21,4 @@ export function sheetTable(sheet) {
     table({ caption: sheet.title, columns, rows: sheet.rows }),
     sheet.notes.length > 0 && h("ul", { class: "notes" }, sheet.notes.map((note) => h("li", {}, note))),
   );
-}
-
-/** Spaces within numbers as thin ones. */
-function spaced(text) {
-  return text.replace(/(\d) (?=\d{3}(?!\d))/g, "$1\u202f");
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { COMMITTED, Reports, launch, open } from "./support.js";
+import { NEW, OLD, byRules } from "../fixtures/rules.js";
+import { COMMITTED, Reports, committed, launch, open } from "./support.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -14,7 +15,8 @@ let some;
 before(async () => {
   all = reports.make("all.html", COMMITTED);
   // Nearly every kind of part is in these; all six files would take a minute.
-  some = reports.make("some.html", COMMITTED.slice(0, 1), ["--sections", "insert,work,settings"]);
+  const files = [OLD, NEW].map((rules) => reports.write(`users-${rules}.json`, byRules(committed("users"), rules)));
+  some = reports.make("some.html", files, ["--sections", "insert,work,settings"]);
   browser = await launch();
 });
 
@@ -28,7 +30,7 @@ for (const colorScheme of ["light", "dark"]) {
     // Its script is not the page's own, which the policy keeps out.
     const { page, close } = await open(browser, some, { colorScheme, bypassCSP: true });
     await page.evaluate(() => {
-      for (const part of document.querySelectorAll("section.part, #answer, #multipliers, #provenance, .advice")) {
+      for (const part of document.querySelectorAll("section.part, #answer, #bill, #changes, #multipliers, #provenance, .advice")) {
         const details = part.querySelectorAll("details");
         for (const one of [...details].slice(0, 4)) one.open = true;
       }

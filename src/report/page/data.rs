@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   tool, charged_nodes
+//!   rules        by the name of a rule set: fees, charge (a sentence)
 //!   reports ─┬─ file        name of the file
 //!            ├─ results     the file's content, without digests
 //!            ├─ question    of the suite
@@ -22,7 +23,8 @@ use serde_json::Value;
 
 use super::published::{Published, published};
 use crate::report::advice::advice;
-use crate::report::price::CHARGED_NODES;
+use crate::report::price::{CHARGED_NODES, FEES, Fees};
+use crate::report::rules;
 use crate::report::table::grid::Grid;
 use crate::report::table::{beside, settings};
 use crate::report::{heading, is_floor};
@@ -37,7 +39,16 @@ pub struct Data {
     tool: &'static str,
     /// Nodes that the cycles in results are for.
     charged_nodes: u64,
+    rules: BTreeMap<&'static str, Rules>,
     reports: Vec<Report>,
+}
+
+/// A rule set.
+#[derive(Serialize)]
+struct Rules {
+    fees: Fees,
+    /// What the charge of a message holds.
+    charge: String,
 }
 
 #[derive(Serialize)]
@@ -85,6 +96,7 @@ pub fn data(results: &[(String, Results)]) -> Result<Data> {
     Ok(Data {
         tool: concat!("stablebench ", env!("CARGO_PKG_VERSION")),
         charged_nodes: CHARGED_NODES,
+        rules: FEES.map(|(name, fees)| (name, Rules { fees, charge: rules::charge(name) })).into(),
         reports: reports.collect::<Result<_>>()?,
     })
 }

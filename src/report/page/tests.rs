@@ -51,6 +51,21 @@ fn all_committed_results_are_one_small_page() {
 }
 
 #[test]
+fn the_page_is_told_the_prices_of_each_rule_set() {
+    let page = page(&[("users.json".to_owned(), sample::full())]).unwrap();
+    let data = unpacked(&page);
+    let names: Vec<&String> = data["rules"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["2025-10", "2026-08"]);
+    let rules = &data["rules"]["2026-08"];
+    assert!(rules["charge"].as_str().unwrap().starts_with("Rules 2026-08: "));
+    let fees = serde_json::json!({
+        "execution": 5_000_000, "ingress": 1_200_000, "ingress_byte": 2_000, "instruction": 1,
+        "storage_gib_second": 317_500, "canister_second": 10_000
+    });
+    assert_eq!(rules["fees"], fees);
+}
+
+#[test]
 fn a_page_is_the_same_each_time() {
     let results = [("users.json".to_owned(), sample::full())];
     assert!(page(&results).unwrap() == page(&results).unwrap());

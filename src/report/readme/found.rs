@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::{Reference, again};
+use crate::replica::Inside;
 use crate::report::advice::overtaking::{Overtaking, overtaking};
 use crate::report::heading;
 use crate::report::number::{Grouped, Ratio};
@@ -26,7 +27,7 @@ pub fn part(reference: &Reference) -> Result<String> {
         users.upgrades()?,
         users.pages()?,
         users.libraries()?,
-        users.unseen()?,
+        users.charged()?,
     ];
     let lines: Vec<String> = sentences.iter().map(|sentence| format!("* {sentence}")).collect();
     Ok(format!("{}\n\n{}", lines.join("\n"), again(&reference.users)))
@@ -198,12 +199,41 @@ impl Run<'_> {
         ))
     }
 
+    /// What memory pages cost, by the rules of the run.
+    fn charged(&self) -> Result<String> {
+        if self.0.replica.rules == "2025-10" { self.unseen() } else { self.for_pages() }
+    }
+
+    /// What a new row in the middle costs.
+    fn one_row(&self, column: &str) -> Result<Inside> {
+        let case = self.0.case("insert", "middle 1", column).and_then(|case| case.measured());
+        let inside = case.and_then(|case| case.detail.as_ref()?.cost.inside);
+        inside.with_context(|| format!("{column} tells no charge"))
+    }
+
+    /// How much of a charge is for pages that are touched.
+    fn for_pages(&self) -> Result<String> {
+        let pages = |column: &str| -> Result<String> {
+            let inside = self.one_row(column)?;
+            let pages = inside.pages.with_context(|| format!("{column} tells no pages"))?;
+            let costs = Grouped(pages.heap + pages.stable);
+            Ok(format!("{costs} of {} in {}", Grouped(inside.charge), heading(column)))
+        };
+        Ok(format!(
+            "**Pages are much of the bill:** under the rules {} each Wasm page that a message touches costs \
+             80 000 instructions, and its first write as many. For one row in the middle that is {}, \
+             {}, and {}.",
+            self.0.replica.rules,
+            pages(SQLITE)?,
+            pages(VFS)?,
+            pages(MAP)?,
+        ))
+    }
+
     /// What the counter does not see.
     fn unseen(&self) -> Result<String> {
         let charge = |column: &str| -> Result<Ratio> {
-            let case = self.0.case("insert", "middle 1", column).and_then(|case| case.measured());
-            let inside = case.and_then(|case| case.detail.as_ref()?.cost.inside);
-            let inside = inside.with_context(|| format!("{column} tells no charge"))?;
+            let inside = self.one_row(column)?;
             Ok(Ratio(inside.charge, inside.instructions))
         };
         Ok(format!(

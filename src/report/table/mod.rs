@@ -22,7 +22,7 @@ use anyhow::Result;
 use grid::{BEST, Grid, Style};
 
 use super::number::Grouped;
-use super::{Export, advice, heading};
+use super::{Export, advice, heading, rules};
 use crate::results::Results;
 use crate::suites;
 
@@ -48,7 +48,7 @@ impl Export for Table {
                 if let Some(name) = &results.published {
                     grids.push(published::grid(results, name, style)?);
                 }
-                grids.extend(price::grid(results, style));
+                grids.extend(price::grids(results, style));
             }
         }
         grids.extend(of_suite(results, style)?);
@@ -177,12 +177,14 @@ fn notes(results: &Results, style: Style) -> Result<String> {
             let best = if style.markdown { "Bold" } else { BEST };
             writeln!(text, "{best} is the cheapest of a row.")?;
         }
-        let counted = format!(
+        let mut counted = format!(
             "Instructions are read from performance_counter(0) inside of the canister; reading it \
-             twice costs {}, not subtracted.\nWhat the counter does not see, changed heap pages, \
-             is in the whole charge.",
+             twice costs {}, not subtracted.",
             detail.counter_overhead
         );
+        if let Some(seen) = rules::counter(&results.replica.rules) {
+            counted = format!("{counted}\n{seen}");
+        }
         writeln!(text, "{}", style.sentence(&counted))?;
     }
     let exclusive = |results: &Results| {
@@ -219,9 +221,10 @@ fn notes(results: &Results, style: Style) -> Result<String> {
         writeln!(text, "{}", style.sentence(&measured))?;
     }
     let ran = format!(
-        "Replica {} {}, stablebench {}{}",
+        "Replica {} {}, rules {}, stablebench {}{}",
         results.replica.kind,
         results.replica.version,
+        results.replica.rules,
         results.stablebench,
         results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
     );

@@ -1,71 +1,103 @@
-//! What it costs to run: the whole charge, cycles and US dollars of messages.
+//! What it costs to run: the whole charge and its parts, cycles and US dollars of messages.
 
 use super::grid::{Cell, Grid, Style};
 use super::section::columns;
+use crate::replica::Inside;
 use crate::report::heading;
 use crate::report::number::{Grouped, Short};
 use crate::report::price::{cycles, usd};
-use crate::results::{Case, Results};
+use crate::report::rules;
+use crate::results::{Case, Detail, Results};
 
-/// Charge, cycles and price of the messages of the section `insert`.
-pub fn grid(results: &Results, style: Style) -> Option<Grid> {
-    const SECTION: &str = "insert";
-    const MESSAGES: f64 = 1e6;
+const SECTION: &str = "insert";
+
+/// Charge, cycles and price of the messages of the section `insert`, then what of the charge is
+/// for pages, where that is known.
+pub fn grids(results: &Results, style: Style) -> Vec<Grid> {
+    let price = cells(results, style, |detail| {
+        const MESSAGES: f64 = 1e6;
+        let cycles = cycles(detail.cost.cycles, &results.prices);
+        let dollars = usd(cycles, MESSAGES, &results.prices);
+        let charge = match detail.cost.inside {
+            Some(inside) => Short(inside.charge).to_string(),
+            None => "–".to_owned(),
+        };
+        let price = format!("${dollars:.2}");
+        Some(style.stacked(&style.stacked(&charge, &Short(cycles)), &price))
+    });
+    let parts = cells(results, style, |detail| parts(&detail.cost.inside?, style));
+    let titled = |title: &str, (header, rows): (Vec<String>, Vec<Vec<Cell>>), notes| Grid {
+        title: title.to_owned(),
+        header,
+        rows,
+        notes,
+        lines: true,
+    };
+    let grids = [
+        titled(
+            "What those messages cost: the whole charge, cycles, and US dollars a million of them",
+            price,
+            notes(results),
+        ),
+        titled(
+            "What that charge is for: compute, heap pages, stable pages",
+            parts,
+            vec![format!(
+                "Instructions under the rules {}. Compute is what is not for pages; the three add up to \
+                 the whole charge.",
+                results.replica.rules
+            )],
+        ),
+    ];
+    grids.into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+}
+
+/// The parts of a charge, where they are known.
+fn parts(inside: &Inside, style: Style) -> Option<String> {
+    let pages = inside.pages?;
+    let [compute, heap, stable] =
+        [pages.compute(inside.charge)?, pages.heap, pages.stable].map(Short);
+    Some(style.stacked(&style.stacked(&compute, &heap), &stable))
+}
+
+/// Headings, and a row for each case that has a text in some column.
+fn cells(
+    results: &Results,
+    style: Style,
+    text: impl Fn(&Detail) -> Option<String>,
+) -> (Vec<String>, Vec<Vec<Cell>>) {
     let keys = columns(results, SECTION);
+    let of = |case: &Case| text(case.measured()?.detail.as_ref()?);
     let mut names: Vec<&str> = Vec::new();
     for case in results.section(SECTION) {
-        let known = case.measured().is_some_and(|measured| measured.detail.is_some());
-        if known && !names.contains(&case.name.as_str()) {
+        if !names.contains(&case.name.as_str()) && of(case).is_some() {
             names.push(&case.name);
         }
     }
-    let rows: Vec<Vec<Cell>> = names
-        .iter()
-        .map(|name| {
-            let cells = keys.iter().map(|key| {
-                let case = results.case(SECTION, name, key);
-                let detail = case.and_then(|case| case.measured()?.detail.as_ref());
-                detail.map_or(Cell::Absent, |detail| {
-                    let cycles = cycles(detail.cost.cycles, &results.prices);
-                    let dollars = usd(cycles, MESSAGES, &results.prices);
-                    let charge = match detail.cost.inside {
-                        Some(inside) => Short(inside.charge).to_string(),
-                        None => "–".to_owned(),
-                    };
-                    let price = format!("${dollars:.2}");
-                    Cell::Text(style.stacked(&style.stacked(&charge, &Short(cycles)), &price))
-                })
-            });
-            [Cell::text(name)].into_iter().chain(cells).collect()
-        })
-        .collect();
+    let row = |name: &&str| {
+        let cell = |key: &&str| results.case(SECTION, name, key).and_then(of);
+        let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
+        [Cell::text(name)].into_iter().chain(cells).collect()
+    };
     let mut header = vec!["new rows".to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
-    (!rows.is_empty()).then(|| Grid {
-        title: "What those messages cost: the whole charge, cycles, and US dollars a million of \
-                them"
-            .to_owned(),
-        header,
-        rows,
-        notes: notes(results, SECTION),
-        lines: true,
-    })
+    (header, names.iter().map(row).collect())
 }
 
-fn notes(results: &Results, section: &str) -> Vec<String> {
+fn notes(results: &Results) -> Vec<String> {
     let around = |case: &Case| {
         let measured = case.measured()?;
         let inside = measured.detail.as_ref()?.cost.inside?;
         inside.instructions.checked_sub(measured.instructions)
     };
     let mut notes = vec![format!(
-        "The charge is the counter at the end and 1 000 instructions for each heap page changed. \
-         Cycles are for a subnet of {} nodes, the message's base and size included; a trillion at \
-         ${}.",
+        "{} Cycles are for a subnet of {} nodes, the message's base and size included; a trillion \
+         at ${}.",
+        rules::charge(&results.replica.rules),
         Grouped(results.prices.nodes.into()),
         results.prices.usd_per_trillion_cycles
     )];
-    if let Some(least) = results.section(section).filter_map(around).min() {
+    if let Some(least) = results.section(SECTION).filter_map(around).min() {
         notes.push(format!(
             "At least {} instructions of each charge are around the work, whatever the engine: \
              this canister decodes its argument, checks it, and encodes its reply.",
@@ -73,4 +105,46 @@ fn notes(results: &Results, section: &str) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replica::PageCosts;
+    use crate::results::{Outcome, sample};
+
+    fn texts(results: &Results) -> Vec<(String, String, String)> {
+        let grids = grids(results, Style::MARKDOWN);
+        let text =
+            |grid: &Grid| (grid.title.clone(), grid.texts()[0][1].clone(), grid.notes.join(" "));
+        grids.iter().map(text).collect()
+    }
+
+    #[test]
+    fn the_parts_of_a_charge_stand_below_it() {
+        let found = texts(&sample::full());
+        assert_eq!(found.len(), 2);
+        assert!(found[0].1.starts_with("241<br>39<br>"), "{}", found[0].1);
+        assert_eq!(found[1].1, "90<br>75<br>76");
+        assert!(
+            found[0].2.starts_with("Rules 2026-08: the charge is the counter at the end. It holds")
+        );
+        assert!(found[1].2.contains("under the rules 2026-08."));
+    }
+
+    #[test]
+    fn without_parts_there_is_the_charge_alone() {
+        let mut results = sample::full();
+        results.replica.rules = "2025-10".to_owned();
+        let Outcome::Measured(measured) = &mut results.cases[0].outcome else { panic!() };
+        let inside = measured.detail.as_mut().unwrap().cost.inside.as_mut().unwrap();
+        // More than the whole charge is no part of it.
+        inside.pages = Some(PageCosts { heap: 242, stable: 0, touched: None });
+        assert_eq!(texts(&results).len(), 1);
+        let Outcome::Measured(measured) = &mut results.cases[0].outcome else { panic!() };
+        measured.detail.as_mut().unwrap().cost.inside.as_mut().unwrap().pages = None;
+        let found = texts(&results);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].2.contains("1 000 instructions for each heap page (4 KiB) changed."));
+    }
 }
