@@ -7,13 +7,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use candid::types::{FuncMode, Type, TypeEnv};
 use candid::{IDLArgs, types::Function};
 use candid_parser::utils::CandidSource;
-use stablebench_replica::{Canister, Execution, Principal, SystemCalls};
+use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls};
 
 use super::Output;
 use super::replica::embedded;
 use crate::canisters;
 use crate::cli::CallArgs;
 use crate::progress::Progress;
+use crate::replica::PageCosts;
 use crate::replica::embedded::{Embedded, cycles, inside};
 use crate::report::number::Grouped;
 
@@ -36,7 +37,7 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     } else {
         canister.update(caller, &args.method, &argument)?
     };
-    let costs = describe(&execution);
+    let costs = describe(&execution, replica.inner().rules());
     let reply = execution.outcome.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
         canister
@@ -95,17 +96,39 @@ pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
     Ok((env.clone(), function.clone()))
 }
 
-fn describe(execution: &Execution) -> String {
+/// What of the charge is for pages.
+fn pages(pages: &PageCosts) -> String {
+    let PageCosts { heap, stable, touched } = pages;
+    let mut text = format!(
+        "of the charge, heap pages {} and stable pages {}\n",
+        Grouped(*heap),
+        Grouped(*stable)
+    );
+    if let Some(touched) = touched {
+        text += &format!(
+            "wasm pages: heap {} touched, {} written; stable memory {} touched, {} written\n",
+            Grouped(touched.heap),
+            Grouped(touched.heap_written),
+            Grouped(touched.stable),
+            Grouped(touched.stable_written),
+        );
+    }
+    text
+}
+
+fn describe(execution: &Execution, rules: Rules) -> String {
     let inside = inside(execution);
     let memory = execution.memory;
     let mut text = format!(
-        "instructions {}, charge {} ({} heap pages changed of {} written), cycles {}\n\
-         stable pages {} accessed, {} written; heap {} and stable memory {} wasm pages",
+        "instructions {}, charge {}, cycles {}, rules {rules}\n\
+         {}4 KiB pages: heap {} changed of {} written, stable memory {} accessed, {} written\n\
+         heap {} and stable memory {} wasm pages",
         Grouped(inside.instructions),
         Grouped(inside.charge),
+        Grouped(cycles(execution)),
+        inside.pages.as_ref().map(pages).unwrap_or_default(),
         Grouped(inside.heap_pages_changed),
         Grouped(memory.heap_written.get()),
-        Grouped(cycles(execution)),
         Grouped(inside.stable_pages_accessed),
         Grouped(inside.stable_pages_written),
         Grouped(memory.heap.get()),

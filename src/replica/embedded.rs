@@ -10,8 +10,8 @@ use stablebench_replica::{Difference, Execution, LoadError, PageCharges, Princip
 use crate::cache::Versions;
 
 use super::{
-    Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Reject, Replica, StableCalls,
-    TouchedPages, Trust,
+    Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject, Replica,
+    StableCalls, TouchedPages, Trust,
 };
 
 /// Canisters in this process.
@@ -109,6 +109,20 @@ impl Messages for stablebench_replica::Canister {
         Ok(answer(self.update(Principal::anonymous(), method, argument)?))
     }
 
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.report_readings(true);
+        let execution = self.update(Principal::anonymous(), method, argument);
+        self.report_readings(false);
+        Ok(answer(execution?))
+    }
+
+    fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.report_readings(true);
+        let execution = Self::query(self, Principal::anonymous(), method, argument);
+        self.report_readings(false);
+        Ok(answer(execution?))
+    }
+
     /// Every update makes a new version: ids of equal canisters are equal, and so are the heaps
     /// that keep them.
     fn call_id(&mut self) -> u64 {
@@ -155,6 +169,14 @@ impl Messages for Fork<'_> {
         Messages::update(&mut self.canister, method, argument)
     }
 
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Messages::measure(&mut self.canister, method, argument)
+    }
+
+    fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Messages::measure_query(&mut self.canister, method, argument)
+    }
+
     fn call_id(&mut self) -> u64 {
         Messages::call_id(&mut self.canister)
     }
@@ -179,7 +201,10 @@ impl Messages for Fork<'_> {
 /// What a message on the embedded replica was answered with.
 pub fn answer(execution: Execution) -> Answer {
     let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
-    Answer { outcome: execution.outcome.map_err(reject), cost }
+    let noted = execution.readings.iter();
+    let readings = noted.map(|noted| (noted.used.get(), page_costs(&noted.pages))).collect();
+    let outcome = execution.outcome.map_err(reject);
+    Answer { outcome, cost, readings: Readings(readings) }
 }
 
 fn reject(reject: stablebench_replica::Reject) -> Reject {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use stablebench_conformance::{Answers, Call, Case, Expect, Kind, Outcome, Source};
 
-use super::{Answer, Canister, Cost, Identity, Messages, Reject, Replica};
+use super::{Answer, Canister, Cost, Identity, Messages, Readings, Reject, Replica};
 
 /// The module, beside the files of calls.
 const MODULE: &str = "canister.wasm";
@@ -96,7 +96,7 @@ fn upgraded(result: Result<()>) -> Result<Answer> {
         Ok(()) => Ok(Vec::new()),
         Err(error) => Err(error.downcast::<Reject>()?),
     };
-    Ok(Answer { outcome, cost: Cost::default() })
+    Ok(Answer { outcome, cost: Cost::default(), readings: Readings::default() })
 }
 
 impl Canister for Both<Box<dyn Canister>> {
@@ -222,7 +222,8 @@ mod tests {
         fn answer(&mut self, argument: &[u8]) -> Answer {
             self.left = self.left.saturating_sub(1);
             let cycles = if self.left == 0 { 8 } else { 7 };
-            Answer { outcome: Ok(argument.to_vec()), cost: Cost { cycles, inside: None } }
+            let cost = Cost { cycles, inside: None };
+            Answer { outcome: Ok(argument.to_vec()), cost, readings: Readings::default() }
         }
     }
 

@@ -12,7 +12,7 @@ pub mod network;
 pub mod pocket_ic;
 pub mod tally;
 
-use std::ops::Add;
+use std::ops::{Add, Sub};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,6 +85,11 @@ pub trait Messages: Send {
         self.update(method, argument)
     }
 
+    /// Asks a query whose work is a measurement, likewise.
+    fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.query(method, argument)
+    }
+
     /// The id of the next measured call: larger than every one before it. A canister refuses
     /// ids that were there already, so that no retry measures work that was done before.
     fn call_id(&mut self) -> u64 {
@@ -118,6 +123,10 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
 
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         (**self).measure(method, argument)
+    }
+
+    fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        (**self).measure_query(method, argument)
     }
 
     fn call_id(&mut self) -> u64 {
@@ -159,6 +168,27 @@ pub trait Canister: Messages {
 pub struct Answer {
     pub outcome: Result<Vec<u8>, Reject>,
     pub cost: Cost,
+    /// What the canister has read from its counter, of a measurement on the embedded replica.
+    pub readings: Readings,
+}
+
+/// What a canister has read from its counter, and what pages had cost by then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Readings(pub Vec<(u64, PageCosts)>);
+
+impl Readings {
+    /// What pages have cost between two readings, where both were noted.
+    pub fn between(&self, from: u64, to: u64) -> Option<PageCosts> {
+        let at = |used: u64| self.0.iter().find(|(read, _)| *read == used).map(|(_, pages)| *pages);
+        Some(at(to)? - at(from)?)
+    }
+}
+
+/// What a message has cost.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt {
+    pub cost: Cost,
+    pub readings: Readings,
 }
 
 /// How a message was refused.
@@ -264,6 +294,31 @@ impl Add for TouchedPages {
     }
 }
 
+impl Sub for TouchedPages {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            heap: self.heap.saturating_sub(other.heap),
+            heap_written: self.heap_written.saturating_sub(other.heap_written),
+            stable: self.stable.saturating_sub(other.stable),
+            stable_written: self.stable_written.saturating_sub(other.stable_written),
+        }
+    }
+}
+
+impl Sub for PageCosts {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            heap: self.heap.saturating_sub(other.heap),
+            stable: self.stable.saturating_sub(other.stable),
+            touched: self.touched.zip(other.touched).map(|(one, other)| one - other),
+        }
+    }
+}
+
 impl Add for PageCosts {
     type Output = Self;
 
@@ -309,13 +364,13 @@ pub fn measure<T>(
     canister: &mut dyn Messages,
     method: &str,
     argument: impl CandidType,
-) -> Result<(T, Cost)>
+) -> Result<(T, Receipt)>
 where
     T: CandidType + DeserializeOwned,
 {
     let id = Some(canister.call_id());
     let answer = canister.measure(method, &arguments::encode(method, (argument, id))?)?;
-    Ok((decode(method, answer.outcome)?, answer.cost))
+    Ok((decode(method, answer.outcome)?, Receipt { cost: answer.cost, readings: answer.readings }))
 }
 
 /// Asks a query that answers `variant { Ok : T; Err }`.
@@ -327,7 +382,7 @@ pub fn query<T>(
 where
     T: CandidType + DeserializeOwned,
 {
-    query_cost(canister, method, arguments).map(|(value, _)| value)
+    decode(method, canister.query(method, &arguments::encode(method, arguments)?)?.outcome)
 }
 
 /// Asks a query that goes through most of what the canister holds.
@@ -342,17 +397,17 @@ where
     decode(method, canister.query_all(method, &arguments::encode(method, arguments)?)?.outcome)
 }
 
-/// Asks a query and tells what it cost.
-pub fn query_cost<T>(
+/// Asks a query whose work is a measurement.
+pub fn measure_query<T>(
     canister: &mut dyn Messages,
     method: &str,
     arguments: impl ArgumentEncoder,
-) -> Result<(T, Cost)>
+) -> Result<(T, Receipt)>
 where
     T: CandidType + DeserializeOwned,
 {
-    let answer = canister.query(method, &arguments::encode(method, arguments)?)?;
-    Ok((decode(method, answer.outcome)?, answer.cost))
+    let answer = canister.measure_query(method, &arguments::encode(method, arguments)?)?;
+    Ok((decode(method, answer.outcome)?, Receipt { cost: answer.cost, readings: answer.readings }))
 }
 
 fn decode<T>(method: &str, outcome: Result<Vec<u8>, Reject>) -> Result<T>

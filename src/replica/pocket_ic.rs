@@ -16,7 +16,7 @@ use stablebench_conformance::detect;
 use stablebench_pocket_ic::{Instance, Mode, Principal, Server, Snapshot, Subnet};
 use stablebench_replica::Rules;
 
-use super::{Answer, Canister, Cost, Identity, Messages, Reject, Replica};
+use super::{Answer, Canister, Cost, Identity, Messages, Readings, Reject, Replica};
 
 /// A server and the kind of subnet that its instances have.
 pub struct PocketIc {
@@ -175,6 +175,7 @@ fn answer(outcome: Result<Vec<u8>, stablebench_pocket_ic::Reject>, cycles: u128)
     Answer {
         outcome: outcome.map_err(reject),
         cost: Cost { cycles: u64::try_from(cycles).unwrap_or(u64::MAX), inside: None },
+        readings: Readings::default(),
     }
 }
 

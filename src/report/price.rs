@@ -1,13 +1,15 @@
 //! Cycles and US dollars where a canister would run.
 
 use serde::Serialize;
+use stablebench_replica::Rules;
 
 use crate::results::Prices;
 
 /// Nodes of the subnet that the replica charges for.
 pub const CHARGED_NODES: u64 = 13;
 
-/// What a rule set charges, in cycles on a subnet of [`CHARGED_NODES`].
+/// What a rule set charges on an application subnet of [`CHARGED_NODES`], in cycles, as far as the
+/// page computes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Fees {
     /// Execution of an update.
@@ -24,21 +26,19 @@ pub struct Fees {
     pub canister_second: u128,
 }
 
-// To be replaced by `stablebench_replica::Rules::fees`, once the replica has it.
-/// Prices by the name of the rule set, the oldest first.
-pub const FEES: [(&str, Fees); 2] = [
-    ("2025-10", FEES_2025_10),
-    ("2026-08", Fees { storage_gib_second: 317_500, canister_second: 10_000, ..FEES_2025_10 }),
-];
-
-const FEES_2025_10: Fees = Fees {
-    execution: 5_000_000,
-    ingress: 1_200_000,
-    ingress_byte: 2_000,
-    instruction: 1,
-    storage_gib_second: 127_000,
-    canister_second: 0,
-};
+impl From<Rules> for Fees {
+    fn from(rules: Rules) -> Self {
+        let fees = rules.fees();
+        Self {
+            execution: fees.execution,
+            ingress: fees.ingress,
+            ingress_byte: fees.ingress_byte,
+            instruction: fees.instruction,
+            storage_gib_second: fees.storage_gib_second,
+            canister_second: fees.canister_second,
+        }
+    }
+}
 
 /// Cycles on a subnet of so many nodes, from those on one of 13.
 pub fn cycles(charged: u64, prices: &Prices) -> u64 {
@@ -66,8 +66,8 @@ mod tests {
     /// What a GiB costs for a year of 365 days, as `docs/bill.md` states it.
     #[test]
     fn a_gib_for_a_year() {
-        let year = |(_, fees): &(&str, Fees)| fees.storage_gib_second * 31_536_000;
-        let found: Vec<u128> = FEES.iter().map(year).collect();
+        let year = |rules| Fees::from(rules).storage_gib_second * 31_536_000;
+        let found = [Rules::of_2025_10(), Rules::of_2026_08()].map(year);
         assert_eq!(found, [4_005_072_000_000, 10_012_680_000_000]);
     }
 }

@@ -104,10 +104,10 @@ impl Runner<'_> {
         let operation: Operation = work.operation(&store.content, self.outline.seed)?;
         let mut fork = store.canister.fork()?;
         match send(&mut *fork, sent, engine, operation, None, false) {
-            Ok((worked, cost)) => Ok(Some(Fit {
+            Ok((worked, receipt)) => Ok(Some(Fit {
                 operations,
                 instructions: worked.measurement.instructions,
-                detail: add(None, &worked.measurement, cost),
+                detail: add(None, &worked.measurement, &receipt),
             })),
             Err(error) if is_too_much(&error) => Ok(None),
             Err(error) => Err(error),
@@ -165,10 +165,10 @@ mod tests {
     use super::*;
 
     fn fit(operations: u64, used: u64) -> Fit {
-        let cost = crate::replica::Cost::default();
+        let receipt = crate::replica::Receipt::default();
         let measured =
             stablebench_protocol::Measurement { message_instructions: used, ..Default::default() };
-        Fit { operations, instructions: used, detail: add(None, &measured, cost) }
+        Fit { operations, instructions: used, detail: add(None, &measured, &receipt) }
     }
 
     /// Whatever the cost of an operation, the bounds come together in a few tries.

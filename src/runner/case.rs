@@ -8,7 +8,9 @@ use super::content::Known;
 use super::spread::spread;
 use super::store::Populated;
 use crate::interrupt;
-use crate::replica::{Cost, Inside, Messages, StableCalls, measure, query_cost, update};
+use crate::replica::{
+    Cost, Inside, Messages, Receipt, StableCalls, measure, measure_query, update,
+};
 use crate::results::{Detail, Measured, State};
 use crate::suites::users::content::{Content, rows_of};
 use crate::suites::users::task::{self, Task, narrowed, selection};
@@ -62,10 +64,10 @@ impl Runner<'_> {
                 false => narrowed(&operation, done, count),
             };
             let transaction = work.transaction;
-            let (worked, cost) =
+            let (worked, receipt) =
                 send(&mut *fork, Sent::Update, engine, operation, transaction, false)?;
             instructions += worked.measurement.instructions;
-            sum = Some(add(sum, &worked.measurement, cost));
+            sum = Some(add(sum, &worked.measurement, &receipt));
             done += count;
         }
         let Some(mut detail) = sum else {
@@ -153,16 +155,19 @@ pub(super) fn send(
     operation: Operation,
     transaction: Option<u64>,
     each: bool,
-) -> Result<(Worked, Cost)> {
+) -> Result<(Worked, Receipt)> {
     let work = Work { engine, operation, transaction, each };
     match sent {
         Sent::Update => measure(canister, "work", work),
-        Sent::Query => query_cost(canister, "look", (work,)),
+        Sent::Query => measure_query(canister, "look", (work,)),
     }
 }
 
 /// Counts a message in.
-pub(super) fn add(sum: Option<Detail>, measured: &Measurement, cost: Cost) -> Detail {
+pub(super) fn add(sum: Option<Detail>, measured: &Measurement, receipt: &Receipt) -> Detail {
+    let cost = receipt.cost;
+    let after = measured.message_instructions;
+    let before = after.saturating_sub(measured.instructions);
     let message = Detail {
         messages: 1,
         counter_overhead: measured.counter_overhead,
@@ -174,7 +179,7 @@ pub(super) fn add(sum: Option<Detail>, measured: &Measurement, cost: Cost) -> De
         stable_pages_before: measured.stable_pages_before,
         stable_pages_after: measured.stable_pages_after,
         cost,
-        pages: None,
+        pages: receipt.readings.between(before, after),
         digest: None,
         stored: None,
     };

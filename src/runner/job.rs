@@ -12,7 +12,7 @@ use super::case::add;
 use super::content::MANY_ROWS;
 use super::spread::spread;
 use crate::interrupt;
-use crate::replica::{Canister, Cost, Messages, measure, query, query_all, update};
+use crate::replica::{Canister, Messages, Receipt, measure, query, query_all, update};
 use crate::results::{Detail, Measured, Populate, Spread, Stored};
 use crate::suites::lane::Step;
 
@@ -38,13 +38,13 @@ impl Runner<'_> {
         let mut sum: Option<Detail> = None;
         let mut populate = Populate::default();
         let (mut instructions, mut wrote) = (0, false);
-        self.messages(step, canister, false, |part, performed, cost| {
+        self.messages(step, canister, false, |part, performed, receipt| {
             let expected = tables.perform(part);
             check(&performed, &expected)?;
             wrote |= expected.results.is_none();
             instructions += performed.measurement.instructions;
-            populate.add(performed.measurement.message_instructions, &cost);
-            sum = Some(add(sum.take(), &performed.measurement, cost));
+            populate.add(performed.measurement.message_instructions, &receipt.cost);
+            sum = Some(add(sum.take(), &performed.measurement, &receipt));
             Ok(())
         })?;
         let Some(mut detail) = sum else {
@@ -104,7 +104,7 @@ impl Runner<'_> {
         step: &Step,
         canister: &mut dyn Messages,
         each: bool,
-        mut done: impl FnMut(&Part, Performed, Cost) -> Result<()>,
+        mut done: impl FnMut(&Part, Performed, Receipt) -> Result<()>,
     ) -> Result<()> {
         self.before(step, canister)?;
         let (mut from, mut most) = (0, step.message_operations.max(1));
@@ -118,10 +118,11 @@ impl Runner<'_> {
                 measure(canister, "perform", &part)
             } else {
                 update(canister, "perform", (&part,))
+                    .map(|(performed, cost)| (performed, Receipt { cost, ..Receipt::default() }))
             };
             match sent {
-                Ok((performed, cost)) => {
-                    done(&part, performed, cost)?;
+                Ok((performed, receipt)) => {
+                    done(&part, performed, receipt)?;
                     from += count;
                 }
                 // Nothing has happened.

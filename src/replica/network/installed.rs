@@ -20,7 +20,7 @@ use super::history::{History, Sent};
 use super::management::Snapshot;
 use super::sending::Outcome;
 use super::slot::Slot;
-use crate::replica::{Answer, Canister, Cost, Messages, Reject, Unmeasured};
+use crate::replica::{Answer, Canister, Cost, Messages, Readings, Reject, Unmeasured};
 
 /// A canister with a module and a store in it.
 pub(super) struct Installed {
@@ -227,5 +227,5 @@ fn has_no_snapshots(reject: &Reject) -> bool {
 
 fn answer(outcome: Outcome, cycles: u128) -> Answer {
     let cycles = u64::try_from(cycles).unwrap_or(u64::MAX);
-    Answer { outcome, cost: Cost { cycles, inside: None } }
+    Answer { outcome, cost: Cost { cycles, inside: None }, readings: Readings::default() }
 }

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::published::{Published, published};
 use crate::report::advice::advice;
-use crate::report::price::{CHARGED_NODES, FEES, Fees};
+use crate::report::price::{CHARGED_NODES, Fees};
 use crate::report::rules;
 use crate::report::table::grid::Grid;
 use crate::report::table::{beside, settings};
@@ -96,9 +96,20 @@ pub fn data(results: &[(String, Results)]) -> Result<Data> {
     Ok(Data {
         tool: concat!("stablebench ", env!("CARGO_PKG_VERSION")),
         charged_nodes: CHARGED_NODES,
-        rules: FEES.map(|(name, fees)| (name, Rules { fees, charge: rules::charge(name) })).into(),
+        rules: known_rules(),
         reports: reports.collect::<Result<_>>()?,
     })
+}
+
+/// The rule sets that the page can compute with, and their variants.
+fn known_rules() -> BTreeMap<&'static str, Rules> {
+    let names = stablebench_replica::Rules::SETS.iter().chain(stablebench_replica::Rules::VARIANTS);
+    names
+        .filter_map(|name| {
+            let rules: stablebench_replica::Rules = name.parse().ok()?;
+            Some((*name, Rules { fees: rules.into(), charge: rules::charge(name) }))
+        })
+        .collect()
 }
 
 fn report(file: &str, results: &Results) -> Result<Report> {

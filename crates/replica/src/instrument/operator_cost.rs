@@ -153,7 +153,9 @@ mod tests {
         for (name, price) in OPERATORS.iter().zip(BY_INDEX.iter()) {
             match price {
                 Some(MEMORY) => writeln!(printed, "{name} 1 (2 in wasm64)"),
-                Some(BY_RULES) => writeln!(printed, "{name} by the rules"),
+                Some(BY_RULES) => {
+                    writeln!(printed, "{name} {}", Rules::today().set().return_call_indirect)
+                }
                 Some(price) => writeln!(printed, "{name} {price}"),
                 None => writeln!(printed, "{name} refused"),
             }
