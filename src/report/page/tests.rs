@@ -55,7 +55,7 @@ fn the_page_is_told_the_prices_of_each_rule_set() {
     let page = page(&[("users.json".to_owned(), sample::full())]).unwrap();
     let data = unpacked(&page);
     let names: Vec<&String> = data["rules"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["2025-10", "2026-08"]);
+    assert_eq!(names, ["2025-10", "2026-08", "2026-08-first-reads", "2026-08-recorded"]);
     let rules = &data["rules"]["2026-08"];
     assert!(rules["charge"].as_str().unwrap().starts_with("Rules 2026-08: "));
     let fees = serde_json::json!({

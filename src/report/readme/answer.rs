@@ -2,12 +2,11 @@
 
 use anyhow::{Context, Result};
 
-use super::Reference;
 use crate::report::heading;
 use crate::report::number::Grouped;
 use crate::report::style::Style;
 use crate::report::table::grid::{Cell, Grid};
-use crate::results::Measured;
+use crate::results::{Measured, Results};
 
 /// What is shown: `ic-rusqlite` with its default, the same with WAL, `ic-sqlite-vfs`, a floor.
 const COLUMNS: [&str; 5] = ["btree", "sqlite/persist", "sqlite/wal", "sqlite-vfs", "array"];
@@ -27,8 +26,7 @@ const ROWS: [(&str, &str, &str); 9] = [
     ("the first read after an upgrade", "work", "read 1 uniform, upgraded"),
 ];
 
-pub fn part(reference: &Reference) -> Result<String> {
-    let users = &reference.users;
+pub fn part(users: &Results) -> Result<String> {
     let mut rows = Vec::new();
     for (label, section, name) in ROWS {
         let costs = COLUMNS.map(|column| {
@@ -59,9 +57,10 @@ pub fn part(reference: &Reference) -> Result<String> {
     }));
     let grid = Grid { header, rows, ..Grid::default() };
     Ok(format!(
-        "Instructions a row, in {} rows of {} bytes:\n\n{}",
+        "Instructions a row, in {} rows of {} bytes, by the rules `{}`:\n\n{}",
         Grouped(of.rows),
         Grouped(of.payload.into()),
+        users.replica.rules,
         grid.render(style)
     ))
 }

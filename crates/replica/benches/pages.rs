@@ -1,0 +1,91 @@
+//! What does charging for touched pages cost on this machine?
+//!
+//! The same messages under the rules of 2025, which track no touches, and of 2026, which do, each
+//! on a fork of the same canister. Goals: an empty update below 50 µs, inserts at most 1.15 times
+//! as long as under the rules of 2025, at most 10 µs for each page that is touched.
+
+mod support;
+
+use std::sync::OnceLock;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use stablebench_replica::{Canister, Principal, Replica, Rules};
+use support::{on_a_large_stack, update, users, wat};
+
+fn main() {
+    on_a_large_stack(divan::main);
+}
+
+const SETS: &[&str] = Rules::SETS;
+/// Rows that are inserted.
+const ROWS: u64 = 100_000;
+/// Wasm pages of the heap below.
+const PAGES: u64 = 20_000;
+
+const CANISTER: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 40001)
+    (func $writes (param $step i32) (local $left i32) (local $at i32)
+        (local.set $left (i32.const 20000))
+        (loop $next
+            (local.set $at (i32.add (local.get $at) (local.get $step)))
+            (i32.store (i32.mul (local.get $at) (i32.const 65536)) (local.get $left))
+            (br_if $next (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+    (func (export "canister_update nothing") (call $reply))
+    (func (export "canister_update adjacent") (call $writes (i32.const 1)) (call $reply))
+    (func (export "canister_update every_other") (call $writes (i32.const 2)) (call $reply)))"#;
+
+fn replica(rules: &str) -> &'static Replica {
+    static REPLICAS: OnceLock<Vec<Replica>> = OnceLock::new();
+    let replicas = REPLICAS.get_or_init(|| {
+        let new = |name: &&str| Replica::new(name.parse().unwrap(), None).unwrap();
+        SETS.iter().map(new).collect()
+    });
+    let found = replicas.iter().find(|replica| replica.rules().name() == rules);
+    found.expect("a replica for each set")
+}
+
+fn install(rules: &str, module: &[u8]) -> Canister {
+    let replica = replica(rules);
+    let module = replica.compile(module).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let none = [0x44, 0x49, 0x44, 0x4c, 0, 0];
+    canister.install(&module, Principal::anonymous(), &none).unwrap().outcome.unwrap();
+    canister
+}
+
+#[divan::bench(args = SETS)]
+fn empty_update(bencher: Bencher<'_, '_>, rules: &str) {
+    let mut canister = install(rules, &wat(CANISTER));
+    bencher.bench_local(|| update(&mut canister, "nothing", &[]));
+}
+
+/// An update that writes to 20 000 pages, one after the other, and with gaps.
+#[divan::bench(args = SETS, consts = [1, 2], sample_count = 10)]
+fn touched_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
+    let mut canister = install(rules, &wat(CANISTER));
+    let method = if STEP == 1 { "adjacent" } else { "every_other" };
+    bencher
+        .counter(ItemsCount::new(PAGES))
+        .bench_local(|| update(&mut canister, method, &[]));
+}
+
+/// Rows into an empty table, and into an empty map: what the users suite does most of the time.
+#[divan::bench(args = SETS, sample_count = 20)]
+fn sqlite_inserts(bencher: Bencher<'_, '_>, rules: &str) {
+    let mut canister = install(rules, users::uploaded());
+    // One text in Candid: the journal mode.
+    update(&mut canister, "create_tables", b"DIDL\0\x01\x71\x06memory");
+    bencher
+        .with_inputs(|| canister.fork())
+        .bench_local_refs(|fork| users::add(fork, "add_users_sqlite", 0, ROWS));
+}
+
+#[divan::bench(args = SETS, sample_count = 10)]
+fn map_inserts(bencher: Bencher<'_, '_>, rules: &str) {
+    let canister = install(rules, users::uploaded());
+    bencher
+        .with_inputs(|| canister.fork())
+        .bench_local_refs(|fork| users::add(fork, "add_users_btree", 0, ROWS));
+}
