@@ -51,6 +51,7 @@ pub enum Stored {
 #[serde(deny_unknown_fields)]
 pub struct Step {
     job: Job,
+    as_measured: bool,
     operations: u64,
     message_operations: u64,
     upgraded: bool,
@@ -99,6 +100,7 @@ impl Stored {
         }
         let steps = steps.iter().map(|step| Step {
             job: step.job.clone(),
+            as_measured: step.as_measured,
             operations: step.operations,
             message_operations: step.message_operations,
             upgraded: step.upgraded,

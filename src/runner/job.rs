@@ -114,7 +114,7 @@ impl Runner<'_> {
             let (job, seed) = (step.job.clone(), self.outline.seed);
             let part = Part { job, seed, from, count, each };
             // What becomes no row makes ready.
-            let sent = if step.case.is_some() {
+            let sent = if step.case.is_some() || step.as_measured {
                 measure(canister, "perform", &part)
             } else {
                 update(canister, "perform", (&part,))

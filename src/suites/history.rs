@@ -62,6 +62,7 @@ fn lane(args: &HistoryArgs) -> Lane {
         before: before.map(|task| Job::History(History { rows, task })),
         operations,
         message_operations: ADDED,
+        as_measured: false,
         anew: false,
         forked: false,
         upgraded: false,

@@ -44,6 +44,9 @@ pub struct Lane {
 pub struct Step {
     /// Section and name of the row that it becomes; nothing where it makes ready.
     pub case: Option<(String, String)>,
+    /// Whether its messages are those of a measurement although it becomes no row: what a canister
+    /// is sent decides where things lie on its heap, and so which pages later messages touch.
+    pub as_measured: bool,
     pub job: Job,
     /// What makes ready for it in a message before, told as many operations.
     pub before: Option<Job>,

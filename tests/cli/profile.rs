@@ -62,7 +62,8 @@ fn a_profile_holds_what_a_run_measures() {
     assert_eq!((sum(&found, 1), sum(&found, 0)), (sqlite, btree));
     for name in [
         ";sqlite3VdbeExec",
-        ";ic0.stable64_write;[stable pages written] ",
+        ";ic0.stable64_write;[stable page] ",
+        ";[heap page] ",
         ";ic_stable_structures::btreemap::",
     ] {
         assert!(found.contains(name), "{name}: {found}");
@@ -72,7 +73,13 @@ fn a_profile_holds_what_a_run_measures() {
     }
     let whole = folded(&[SQLITE, "--whole-message"]);
     assert_eq!(sum(&whole, 0), charge);
+    assert!(!whole.contains("[heap pages changed]"), "{whole}");
+    let before = ["--rules=2025-10"];
+    let [_, charge] = measured(&[USERS, &before].concat(), "insert", "middle 20", "sqlite/delete");
+    let whole = folded(&[SQLITE, "--whole-message", before[0]]);
+    assert_eq!(sum(&whole, 0), charge);
     assert!(whole.starts_with("[heap pages changed] "), "{whole}");
+    assert!(whole.contains(";ic0.stable64_write;[stable pages written] "), "{whole}");
 }
 
 /// In a fork, and kept after others; and the picture of a difference.

@@ -66,9 +66,7 @@ fn empty_update(bencher: Bencher<'_, '_>, rules: &str) {
 fn touched_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
     let mut canister = install(rules, &wat(CANISTER));
     let method = if STEP == 1 { "adjacent" } else { "every_other" };
-    bencher
-        .counter(ItemsCount::new(PAGES))
-        .bench_local(|| update(&mut canister, method, &[]));
+    bencher.counter(ItemsCount::new(PAGES)).bench_local(|| update(&mut canister, method, &[]));
 }
 
 /// Rows into an empty table, and into an empty map: what the users suite does most of the time.

@@ -237,7 +237,8 @@ impl Canister {
     /// It does what [`Canister::query`] does, faster where the canister writes to most pages
     /// of its heap, as SQLite does to those of its cache when it reads them: they are copied
     /// together before it runs, not one by one. [`MemoryUse::heap_written`] may then count all
-    /// pages of the heap.
+    /// pages of the heap, and its counts lack what touching pages of the heap costs: it is for
+    /// the reply, not for measuring.
     ///
     /// # Errors
     ///

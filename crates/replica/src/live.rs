@@ -277,9 +277,9 @@ impl Live {
             copy_ahead(heap);
             return Ok(());
         };
-        pages.open_all()?;
+        pages.suspend()?;
         copy_ahead(heap);
-        pages.close_all()
+        Ok(())
     }
 
     /// Calls an exported function.

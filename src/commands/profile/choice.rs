@@ -231,7 +231,7 @@ fn cut(mut lane: Lane, last: usize) -> Lane {
         } else if step.forked {
             continue;
         } else if at >= populated || measured {
-            step.case = None;
+            step.as_measured = step.case.take().is_some();
         }
         kept.push(step);
         if at + 1 == populated {

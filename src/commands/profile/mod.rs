@@ -123,6 +123,7 @@ fn command(args: &ProfileArgs) -> String {
                 .map(|words| words.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" ")),
         ),
         ("--state", args.state.as_deref().map(path)),
+        ("--rules", Some(args.replica.rules().to_string())),
     ] {
         words.extend(value.map(|value| format!("{option} {value}")));
     }

@@ -136,6 +136,7 @@ fn lane(args: &CuckooArgs, store: StoreArg, keys: KeysArg, of_128: u64) -> Lane 
         message_operations: MESSAGE,
         before: None,
         phases: false,
+        as_measured: false,
         anew: false,
         forked: true,
         upgraded: false,

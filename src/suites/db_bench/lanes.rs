@@ -87,6 +87,7 @@ fn lane(args: &DbBenchArgs, planned: &[Planned], column: Column, rowids: bool) -
         message_operations: 1,
         before: None,
         phases: false,
+        as_measured: false,
         anew: matches!(task, DbBenchTask::Ready { fresh: true, .. }),
         forked: false,
         upgraded: false,

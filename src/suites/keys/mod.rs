@@ -117,6 +117,7 @@ fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
             message_operations: message_operations.max(1),
             before: None,
             phases: false,
+            as_measured: false,
             anew: false,
             forked: matches!(task, KeysTask::Wants | KeysTask::Watchers),
             upgraded: false,

@@ -86,6 +86,8 @@ pub struct PageTracker {
     opened: AtomicUsize,
     /// Whether a page that was charged may be inaccessible.
     closed_early: AtomicU8,
+    /// Pages at the start of the heap that are accessible and not tracked.
+    suspended: AtomicUsize,
     price_touched: AtomicI64,
     /// Negative where writes are not charged.
     price_written: AtomicI64,
@@ -135,6 +137,7 @@ impl PageTracker {
             written: AtomicUsize::new(0),
             opened: AtomicUsize::new(0),
             closed_early: AtomicU8::new(0),
+            suspended: AtomicUsize::new(0),
             price_touched: AtomicI64::new(0),
             price_written: AtomicI64::new(0),
             cell,
@@ -187,6 +190,9 @@ impl PageTracker {
     }
 
     fn is_open(&self, page: usize, access: Access) -> bool {
+        if page < self.suspended.load(Relaxed) {
+            return true;
+        }
         let state = self.pages[page].load(Relaxed);
         let wanted = match access {
             Access::Read => OPEN | TOUCHED,
@@ -248,7 +254,7 @@ impl PageTracker {
         }
     }
 
-    /// Makes all pages inaccessible; what was charged stays charged.
+    /// Makes all tracked pages inaccessible; what was charged stays charged.
     fn close(&self) {
         for place in 0..self.touched.load(Relaxed) {
             let page = self.order[place].load(Relaxed) as usize;
@@ -256,7 +262,7 @@ impl PageTracker {
         }
         self.opened.store(0, Relaxed);
         self.closed_early.store(1, Relaxed);
-        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
+        let all = self.suspended.load(Relaxed)..self.size.load(Relaxed).div_ceil(PAGE);
         if let Err(error) = self.protect(all, MprotectFlags::empty()) {
             self.fail(&error);
         }
@@ -341,24 +347,17 @@ impl PageTracker {
         ranges
     }
 
-    /// Makes the whole heap accessible for the host, until [`PageTracker::close_all`].
+    /// Makes the whole heap accessible and charges for none of it, until
+    /// [`PageTracker::reset`]. Pages that the heap grows by are tracked all the same.
     ///
     /// # Errors
     ///
     /// If the system refuses.
-    pub fn open_all(&self) -> io::Result<()> {
-        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
-        Ok(self.protect(all, MprotectFlags::READ | MprotectFlags::WRITE)?)
-    }
-
-    /// Makes the whole heap inaccessible.
-    ///
-    /// # Errors
-    ///
-    /// If the system refuses.
-    pub fn close_all(&self) -> io::Result<()> {
-        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
-        Ok(self.protect(all, MprotectFlags::empty())?)
+    pub fn suspend(&self) -> io::Result<()> {
+        let all = self.size.load(Relaxed).div_ceil(PAGE);
+        self.protect(0..all, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        self.suspended.store(all, Relaxed);
+        Ok(())
     }
 
     /// Forgets the message: no page is touched, all are inaccessible.
@@ -367,6 +366,8 @@ impl PageTracker {
     ///
     /// If the system refuses.
     pub fn reset(&self) -> io::Result<()> {
+        let suspended = self.suspended.swap(0, Relaxed);
+        self.protect(0..suspended, MprotectFlags::empty())?;
         let ranges = self.ranges(TOUCHED);
         match (ranges.first(), ranges.last()) {
             (Some(first), Some(last)) if ranges.len() > MOST_RANGES => {
