@@ -96,7 +96,7 @@ pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
     Ok((env.clone(), function.clone()))
 }
 
-/// What of the charge is for pages.
+/// Describes the part of the charge that is for pages.
 fn pages(pages: &PageCosts) -> String {
     let PageCosts { heap, stable, touched } = pages;
     let mut text = format!(

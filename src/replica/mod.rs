@@ -168,23 +168,23 @@ pub trait Canister: Messages {
 pub struct Answer {
     pub outcome: Result<Vec<u8>, Reject>,
     pub cost: Cost,
-    /// What the canister has read from its counter, of a measurement on the embedded replica.
+    /// The canister's readings of its counter, of a measurement on the embedded replica.
     pub readings: Readings,
 }
 
-/// What a canister has read from its counter, and what pages had cost by then.
+/// A canister's readings of its counter, and the cost of pages by then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Readings(pub Vec<(u64, PageCosts)>);
 
 impl Readings {
-    /// What pages have cost between two readings, where both were noted.
+    /// Returns the cost of pages between two readings, where both were noted.
     pub fn between(&self, from: u64, to: u64) -> Option<PageCosts> {
         let at = |used: u64| self.0.iter().find(|(read, _)| *read == used).map(|(_, pages)| *pages);
         Some(at(to)? - at(from)?)
     }
 }
 
-/// What a message has cost.
+/// Cost of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
     pub cost: Cost,
@@ -371,6 +371,19 @@ where
     let id = Some(canister.call_id());
     let answer = canister.measure(method, &arguments::encode(method, (argument, id))?)?;
     Ok((decode(method, answer.outcome)?, Receipt { cost: answer.cost, readings: answer.readings }))
+}
+
+/// Sends the message that [`measure`] sends, for what it leaves in the canister.
+pub fn as_measured<T>(
+    canister: &mut dyn Messages,
+    method: &str,
+    argument: impl CandidType,
+) -> Result<(T, Cost)>
+where
+    T: CandidType + DeserializeOwned,
+{
+    let id = Some(canister.call_id());
+    update(canister, method, (argument, id))
 }
 
 /// Asks a query that answers `variant { Ok : T; Err }`.

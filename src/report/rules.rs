@@ -1,4 +1,4 @@
-//! How a rule set charges for memory pages, in words.
+//! Sentences on how a rule set charges for memory pages.
 
 use stablebench_replica::Rules;
 

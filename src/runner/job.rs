@@ -12,7 +12,7 @@ use super::case::add;
 use super::content::MANY_ROWS;
 use super::spread::spread;
 use crate::interrupt;
-use crate::replica::{Canister, Messages, Receipt, measure, query, query_all, update};
+use crate::replica::{Canister, Messages, Receipt, as_measured, measure, query, query_all, update};
 use crate::results::{Detail, Measured, Populate, Spread, Stored};
 use crate::suites::lane::Step;
 
@@ -114,11 +114,14 @@ impl Runner<'_> {
             let (job, seed) = (step.job.clone(), self.outline.seed);
             let part = Part { job, seed, from, count, each };
             // What becomes no row makes ready.
-            let sent = if step.case.is_some() || step.as_measured {
+            let unmeasured =
+                |(performed, cost)| (performed, Receipt { cost, ..Receipt::default() });
+            let sent = if step.case.is_some() {
                 measure(canister, "perform", &part)
+            } else if step.as_measured {
+                as_measured(canister, "perform", &part).map(unmeasured)
             } else {
-                update(canister, "perform", (&part,))
-                    .map(|(performed, cost)| (performed, Receipt { cost, ..Receipt::default() }))
+                update(canister, "perform", (&part,)).map(unmeasured)
             };
             match sent {
                 Ok((performed, receipt)) => {

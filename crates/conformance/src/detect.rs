@@ -1,4 +1,4 @@
-//! Which rules a replica charges by.
+//! Detection of the rules by which a replica charges.
 //!
 //! A canister measures what it pays for single accesses to memory and for one operator
 //! (`probe.wat`). A replica has the rules under which the embedded replica answers the same.
@@ -13,7 +13,7 @@ use crate::{Call, Case, Kind, Source};
 
 const PROBE: &str = include_str!("probe.wat");
 
-/// What the probe measures, in the order of its reply.
+/// The measurements of the probe, in the order of its reply.
 const MEASURED: [&str; 8] = [
     "the first read of a heap page",
     "a first write after it",
@@ -25,7 +25,7 @@ const MEASURED: [&str; 8] = [
     "return_call_indirect",
 ];
 
-/// What a replica charged for each.
+/// Charges of a replica for each.
 type Charges = [u64; MEASURED.len()];
 
 /// No known rule set charges as the replica does.
@@ -38,7 +38,7 @@ pub struct UnknownRules {
 }
 
 impl UnknownRules {
-    /// What differs from the set that is nearest.
+    /// Lists what differs from the nearest set.
     fn listed(&self) -> String {
         let Self { found, nearest, expected } = self;
         let differing: Vec<String> = MEASURED

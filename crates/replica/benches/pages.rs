@@ -1,4 +1,4 @@
-//! What does charging for touched pages cost on this machine?
+//! Time that charging for touched pages takes.
 //!
 //! The same messages under the rules of 2025, which track no touches, and of 2026, which do, each
 //! on a fork of the same canister. Goals: an empty update below 50 µs, inserts at most 1.15 times

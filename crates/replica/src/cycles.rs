@@ -1,4 +1,4 @@
-//! What messages cost in cycles, on a subnet of 13 nodes.
+//! Cycles that messages cost on a subnet of 13 nodes.
 //!
 //! Source: `rs/config/src/subnet_config.rs` and `rs/cycles_account_manager` of
 //! the replica; the conformance cases hold each update's charge.

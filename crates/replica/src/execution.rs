@@ -27,7 +27,7 @@ pub struct Execution {
     pub cycles: Cycles,
     /// The part of the charge that is for pages, before the limit cuts it.
     pub pages: PageCharges,
-    /// What the canister has read from its counter, the first times, if
+    /// The canister's first readings of its counter, if
     /// [`Canister::report_readings`] asked for that.
     ///
     /// [`Canister::report_readings`]: crate::Canister::report_readings
@@ -106,12 +106,12 @@ impl AddAssign for PageCharges {
     }
 }
 
-/// What a canister has read from `performance_counter`.
+/// A reading of `performance_counter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What it answered.
+    /// The answer.
     pub used: Instructions,
-    /// What pages had cost until then.
+    /// Cost of pages up to then.
     pub pages: PageCharges,
 }
 

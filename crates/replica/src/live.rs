@@ -356,7 +356,7 @@ impl Live {
         global.get(&mut self.store).i64().unwrap_or(0)
     }
 
-    /// What the counter reads, with all charges for pages subtracted.
+    /// The counter, with all charges for pages subtracted.
     pub fn counter(&mut self) -> i64 {
         let counter = self.number(self.parts.counter);
         match &self.store.data().pages {
@@ -365,12 +365,12 @@ impl Live {
         }
     }
 
-    /// What pages have cost the message, but for those that are charged at its end.
+    /// Cost of the pages of the message, without those charged at its end.
     pub fn page_charges(&mut self) -> PageCharges {
         page_charges(&mut self.store, &self.parts)
     }
 
-    /// What the canister has read from its counter, if somebody asked.
+    /// The canister's readings of its counter, if they were asked for.
     pub fn take_readings(&mut self) -> Vec<Reading> {
         self.store.data_mut().readings.take().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! What touching pages costs, with charges derived from the rules; and that whoever touches many
-//! pages, or the same ones again, pays for each once.
+//! Charges for touching pages, derived from the rules. A message that touches many
+//! pages, or the same ones again, pays for each of them once.
 
 use stablebench_replica::{
     Canister, ErrorCode, Execution, Instructions, Replica, Rules, TouchedPages, WasmPages,

@@ -66,7 +66,7 @@ pub struct Bodies<'r> {
     pub address_width: AddressWidth,
     /// Where charges are kept.
     pub metering: Metering,
-    /// What operators cost where rule sets differ.
+    /// Prices of operators in which rule sets differ.
     pub rules: Rules,
 }
 

@@ -1,4 +1,4 @@
-//! Which Wasm pages a message has touched, for rules that charge for that.
+//! A map of the Wasm pages that a message has touched, for rules that charge for that.
 //!
 //! A memory of its own, which no operator of the canister's can reach:
 //!
@@ -20,7 +20,7 @@ use wasm_encoder::{InstructionSink, MemArg};
 use crate::memory::Touches;
 use crate::units::{WASM_PAGE, WasmPages};
 
-/// Where the parts are.
+/// Offsets of the parts.
 pub mod offset {
     /// Charges for heap pages.
     pub const CHARGES: u64 = 0;

@@ -59,7 +59,7 @@ pub struct Added {
     pub metered: bool,
     /// Instructions for a stable page of 4 KiB that is written for the first time.
     pub os_page_written: i64,
-    /// Which Wasm pages are touched, where that is charged.
+    /// The map of touched Wasm pages, where touching is charged.
     pub page_map: Option<PageMap>,
     /// What is told where the charges are made, in the profiled form.
     pub profiler: Option<Profiler>,
@@ -287,7 +287,7 @@ struct CopyLocals {
     flags: u32,
     /// Whether the message had touched no page of the range before; with a page map alone.
     fresh: u32,
-    /// What the pages are marked with; with a page map alone.
+    /// Marks to set on the pages; with a page map alone.
     mark: u32,
 }
 
@@ -459,7 +459,7 @@ impl CopyBody<'_> {
         }
     }
 
-    /// What a page is marked with for which nothing is left to charge.
+    /// Marks of a page for which nothing is left to charge.
     fn settled_mark(&self) -> i32 {
         let charged = match (self.added.page_map, self.direction) {
             (None, _) => 0,

@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprot
 use super::PAGE;
 use super::touch::PageTracker;
 
-/// What may be done with pages that are mapped.
+/// Access rights of mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Nothing, until a fault is handled: the pages are tracked.

@@ -42,7 +42,7 @@ const WRITTEN: u8 = 2;
 /// Accessible: for reading if touched, for writing too if written.
 const OPEN: u8 = 4;
 
-/// What an access does.
+/// Kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It reads.
@@ -406,7 +406,7 @@ fn zeroed_words(count: usize) -> Box<[AtomicU32]> {
     unsafe { Box::from_raw(numbers as *mut [AtomicU32]) }
 }
 
-/// What a fault was about: its address, and whether it was a write, where the system
+/// Returns the address of a fault, and whether it was a write, where the system
 /// says so.
 ///
 /// # Safety

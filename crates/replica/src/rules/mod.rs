@@ -93,7 +93,7 @@ impl Rules {
         }
     }
 
-    /// What touched pages cost.
+    /// Prices of touched pages.
     pub const fn pages(&self) -> &'static PagePrices {
         &self.set.pages
     }
@@ -201,7 +201,7 @@ pub struct RuleSet {
     pub messages: MessageLimits,
     /// Sizes of modules.
     pub module: ModuleLimits,
-    /// What touched pages cost.
+    /// Prices of touched pages.
     pub pages: PagePrices,
     /// Cycles, on an application subnet of 13 nodes.
     pub fees: Fees,
@@ -334,7 +334,7 @@ pub struct Fees {
 }
 
 impl Fees {
-    /// What a system subnet charges.
+    /// The fees of a system subnet.
     const NONE: Self = Self {
         execution: 0,
         instruction: 0,

@@ -40,7 +40,7 @@ pub struct Host {
     pub recorder: Option<Recorder>,
     /// The heap's pages, where touching them is charged.
     pub pages: Option<Arc<PageTracker>>,
-    /// What the canister has read from its counter, if somebody asks.
+    /// The canister's readings of its counter, if they are asked for.
     pub readings: Option<Vec<Reading>>,
 }
 
@@ -61,7 +61,7 @@ pub struct Parts {
     pub stable: Memory,
     /// Which stable pages were accessed and written.
     pub byte_map: Memory,
-    /// What was charged for Wasm pages, under rules that charge for touching them.
+    /// The page map, under rules that charge for touching pages.
     pub page_map: Option<Memory>,
     /// Stable pages that the message may still write.
     pub writable: Global,
@@ -254,7 +254,7 @@ fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) {
     }
 }
 
-/// What pages have cost the message so far.
+/// Returns the cost of the message's pages so far.
 pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) -> PageCharges {
     let mut store = store.as_context_mut();
     let rules = store.data().message.rules;

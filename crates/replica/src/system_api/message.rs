@@ -122,7 +122,7 @@ impl Mode {
 pub struct Message {
     /// The role.
     pub mode: Mode,
-    /// What is charged and allowed.
+    /// The rules by which it is charged and limited.
     pub rules: Rules,
     /// Who sent it.
     pub caller: Principal,
