@@ -57,7 +57,7 @@ impl UnknownRules {
 #[derive(Debug)]
 pub enum Undetected {
     /// No known set charges so.
-    Unknown(UnknownRules),
+    Unknown(Box<UnknownRules>),
     /// The probe could not be run.
     Failed(Failure),
 }
@@ -99,7 +99,7 @@ pub fn detect(target: &mut dyn Target) -> Result<Rules, Undetected> {
         }
     }
     match nearest {
-        Some((_, unknown)) => Err(Undetected::Unknown(unknown)),
+        Some((_, unknown)) => Err(Undetected::Unknown(Box::new(unknown))),
         None => Err(Undetected::Failed("there are no rules to compare with".into())),
     }
 }
