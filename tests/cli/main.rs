@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use stablebench_replica::{Replica, Rules};
+
 /// The cache of these tests: compiled modules of earlier ones, and no populated canisters,
 /// since populating is to be tested too.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -30,8 +32,11 @@ fn stablebench(args: &[&str], directory: &Path) -> Output {
 /// The option for a cache of its own, in which is nothing but compiled modules.
 fn own_cache(path: &Path) -> String {
     std::fs::create_dir_all(path).unwrap();
+    // Other tests leave modules of other rules there.
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let end = format!("-{}.module", replica.cache_version());
     for file in files(&CACHE.join("stablebench")) {
-        if file.extension().is_some_and(|extension| extension == "module") {
+        if file.to_string_lossy().ends_with(&end) {
             std::fs::copy(&file, path.join(file.file_name().unwrap())).unwrap();
         }
     }
