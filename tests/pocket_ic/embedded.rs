@@ -16,7 +16,7 @@ impl Replica for Embedded {
     }
 
     fn choose(&self, command: &mut Command) {
-        command.args(["--replica", "embedded"]);
+        command.args(["--replica", "embedded", "--rules", "2025-10"]);
     }
 }
 

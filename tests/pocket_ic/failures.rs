@@ -183,7 +183,7 @@ fn is_waited_for(version: &str, fault: &str) -> Result<(), Failed> {
     let output = run(directory.path()).envs(environment(version)).env(FAULT, fault).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
     let mut embedded = stablebench(directory.path());
-    embedded.args(["run", "users", "--replica=embedded", "--rows=50", "--batches=1"]);
+    embedded.args(["run", "users", "--rules=2025-10", "--rows=50", "--batches=1"]);
     embedded.args(["--engines=btree,append", "--out=embedded.json"]);
     let output = embedded.output()?;
     assert!(output.status.success(), "{}", stderr(&output));
