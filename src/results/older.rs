@@ -186,6 +186,7 @@ impl<I: Into<Identity>, P: Into<Populate>, M: Into<Cost>> Old<I, P, M> {
                 .collect::<Result<_>>()?,
             stores: self.settings.into_iter().map(|old| old.convert(rows, payload)).collect(),
             cases: self.cases.into_iter().map(|old| old.convert(rows, payload)).collect(),
+            harness: Vec::new(),
         })
     }
 }
@@ -276,7 +277,12 @@ impl<M: Into<Cost>> OldCase<M> {
 
 impl From<Identity1> for Identity {
     fn from(old: Identity1) -> Self {
-        Self { kind: old.kind, version: old.version, subnet: SUBNET.to_owned(), rules: RULES.to_owned() }
+        Self {
+            kind: old.kind,
+            version: old.version,
+            subnet: SUBNET.to_owned(),
+            rules: RULES.to_owned(),
+        }
     }
 }
 

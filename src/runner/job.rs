@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use stablebench_protocol::{
-    Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed, PhaseCost,
+    Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed, PhaseCost, Worked,
 };
 use stablebench_workload::{Expected, Tables};
 
@@ -11,8 +11,9 @@ use super::capacity::is_too_much;
 use super::case::add;
 use super::content::MANY_ROWS;
 use super::spread::spread;
+use super::staged;
 use crate::interrupt;
-use crate::replica::{Canister, Cost, Messages, measure, query, query_all, update};
+use crate::replica::{Canister, Cost, Messages, query, query_all, update};
 use crate::results::{Detail, Measured, Populate, Spread, Stored};
 use crate::suites::lane::Step;
 
@@ -115,7 +116,7 @@ impl Runner<'_> {
             let part = Part { job, seed, from, count, each };
             // What becomes no row makes ready.
             let sent = if step.case.is_some() {
-                measure(canister, "perform", &part)
+                measured(canister, &part)
             } else {
                 update(canister, "perform", (&part,))
             };
@@ -190,6 +191,13 @@ impl Runner<'_> {
             part = Some(next);
         }
     }
+}
+
+/// Does a part in a measured message, and asks afterwards what it has read.
+fn measured(canister: &mut dyn Messages, part: &Part) -> Result<(Performed, Cost)> {
+    let (Worked { measurement, each }, cost) = staged::part(canister, part)?;
+    let results = staged::results(canister, part)?;
+    Ok((Performed { measurement, each, results }, cost))
 }
 
 /// What the canister says that it did must be what had to be done.

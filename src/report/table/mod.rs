@@ -5,6 +5,7 @@ mod cuckoo;
 mod db_bench;
 mod db_bench_writes;
 pub mod grid;
+mod harness;
 mod histogram;
 mod keep;
 mod keys;
@@ -53,6 +54,7 @@ impl Export for Table {
         }
         grids.extend(of_suite(results, style)?);
         grids.extend(spread::grid(results));
+        grids.extend(harness::grid(results));
         grids.extend(keep::writes(results));
         if !results.stores.is_empty() {
             // Stores of db-bench are emptied again and again; it has a table of its own.

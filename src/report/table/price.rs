@@ -65,7 +65,9 @@ fn notes(results: &Results, section: &str) -> Vec<String> {
         Grouped(results.prices.nodes.into()),
         results.prices.usd_per_trillion_cycles
     )];
-    if let Some(least) = results.section(section).filter_map(around).min() {
+    if !results.harness.is_empty() {
+        notes.push("What a message costs without work stands in a table of its own.".to_owned());
+    } else if let Some(least) = results.section(section).filter_map(around).min() {
         notes.push(format!(
             "At least {} instructions of each charge are around the work, whatever the engine: \
              this canister decodes its argument, checks it, and encodes its reply.",
