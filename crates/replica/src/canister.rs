@@ -103,8 +103,8 @@ impl Canister {
         self.reports_calls = report;
     }
 
-    /// Whether messages from now on report what the canister reads from its counter
-    /// ([`Execution::readings`]), and what pages had cost by then.
+    /// Sets whether messages from now on report the canister's readings of its counter
+    /// ([`Execution::readings`]), with the cost of pages by then.
     pub fn report_readings(&mut self, report: bool) {
         self.reports_readings = report;
     }

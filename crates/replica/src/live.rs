@@ -99,7 +99,7 @@ pub struct Live {
     globals: Vec<Global>,
     /// Whether a message can leave traces that cannot be taken back.
     forgets: bool,
-    /// Whether the heap was copied ahead of the message at hand.
+    /// True if the heap was copied ahead of the message at hand.
     copied_ahead: bool,
 }
 

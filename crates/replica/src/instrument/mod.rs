@@ -68,7 +68,7 @@ pub struct Instrumented {
     pub data: Data,
     /// Whether a function may drop segments, which an instance does not forget.
     pub drops_segments: bool,
-    /// Whether it charges for touched pages, and has a `page map`.
+    /// True if it charges for touched pages, and so has a `page map`.
     pub tracks_pages: bool,
     /// The stable calls, by number.
     pub stable_calls: Vec<SystemCall>,

@@ -49,7 +49,7 @@ pub const fn size(stable: WasmPages) -> u64 {
 pub struct PageMap {
     /// Its index.
     pub memory: u32,
-    /// Whether a first `stable_read` is free.
+    /// True if a first `stable_read` is free.
     pub first_read_is_free: bool,
 }
 

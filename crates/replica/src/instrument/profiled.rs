@@ -94,7 +94,7 @@ pub struct Profiler {
     pub leave: u32,
     /// Global index of the counter.
     pub counter: u32,
-    /// Where charges for pages of the heap are collected, and the function that gives them a
+    /// The map in which charges for heap pages are collected, and the function that gives them a
     /// frame below the current one.
     pub pages: Option<(PageMap, u32)>,
 }

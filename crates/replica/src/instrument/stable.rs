@@ -285,7 +285,7 @@ struct CopyLocals {
     new_accessed: u32,
     new_written: u32,
     flags: u32,
-    /// Whether the message had touched no page of the range before; with a page map alone.
+    /// 1 if the message had touched no page of the range before; with a page map alone.
     fresh: u32,
     /// Marks to set on the pages; with a page map alone.
     mark: u32,

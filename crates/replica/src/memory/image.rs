@@ -200,7 +200,7 @@ impl Image {
     /// Takes over the pages `changed` of `memory`, and its size. `memory` are the usable
     /// bytes of a mapping of this image, which may have grown; of its pages, only those
     /// in `written` were written, and those in `changed` are among them. Others are not read.
-    /// `rights` is what may be done with pages that are mapped anew. Says whether that mapping
+    /// `rights` are those of newly mapped pages. Says whether that mapping
     /// can be used on.
     ///
     /// # Errors

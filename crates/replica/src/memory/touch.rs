@@ -8,7 +8,7 @@
 //!       └────────────────────── write ──────────────────────↑
 //! ```
 //!
-//! Where writes are not charged, as in queries, a touched page is writable at once.
+//! If writes are not charged, as in queries, a touched page is writable at once.
 //!
 //! Charges are collected in a cell that the compiled code reads wherever it holds its counter
 //! against zero: it keeps the counter in a register, which a handler cannot change.
