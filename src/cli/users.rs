@@ -45,7 +45,7 @@ pub struct UsersArgs {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100, 1_000, 10_000],
           value_parser = clap::value_parser!(u64).range(1..))]
     pub transactions: Vec<u64>,
-    /// Sections work and settings: operations of a case.
+    /// Sections work, working-set and settings: operations of a case.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub operations: u64,
     /// Section payload: bytes of each row's text.
@@ -56,6 +56,10 @@ pub struct UsersArgs {
     #[arg(long, value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000, 1_000_000],
           value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub curve_rows: Vec<u64>,
+    /// Section working-set: rows that the operations choose from.
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000, 100_000, 1_000_000],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub working_sets: Vec<u64>,
     #[command(flatten)]
     pub sweep: SweepArgs,
     /// Sections insert and work: measure each operation by itself too, and tell min, p50, p90,
@@ -83,7 +87,7 @@ pub struct SweepArgs {
     pub page_sizes: Vec<u32>,
     /// Section settings: pages cached; where negative, KiB cached.
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true,
-          default_values_t = [0, 100, 2_000, 500_000])]
+          default_values_t = [0, 10, 100, 1_000, 10_000, 500_000])]
     pub cache_sizes: Vec<i32>,
     /// Section settings: when files are synced.
     #[arg(long, value_delimiter = ',', default_values = ["off", "normal", "full", "extra"])]

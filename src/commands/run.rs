@@ -157,6 +157,7 @@ pub fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Resul
         columns: outline.columns.clone(),
         stores: Vec::new(),
         cases: Vec::new(),
+        harness: Vec::new(),
     }
 }
 

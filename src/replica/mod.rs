@@ -358,34 +358,6 @@ where
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
-/// Calls an update that answers likewise, takes an id beside its argument, and whose work is a
-/// measurement.
-pub fn measure<T>(
-    canister: &mut dyn Messages,
-    method: &str,
-    argument: impl CandidType,
-) -> Result<(T, Receipt)>
-where
-    T: CandidType + DeserializeOwned,
-{
-    let id = Some(canister.call_id());
-    let answer = canister.measure(method, &arguments::encode(method, (argument, id))?)?;
-    Ok((decode(method, answer.outcome)?, Receipt { cost: answer.cost, readings: answer.readings }))
-}
-
-/// Sends the message that [`measure`] sends, for what it leaves in the canister.
-pub fn as_measured<T>(
-    canister: &mut dyn Messages,
-    method: &str,
-    argument: impl CandidType,
-) -> Result<(T, Cost)>
-where
-    T: CandidType + DeserializeOwned,
-{
-    let id = Some(canister.call_id());
-    update(canister, method, (argument, id))
-}
-
 /// Asks a query that answers `variant { Ok : T; Err }`.
 pub fn query<T>(
     canister: &mut dyn Messages,
@@ -408,19 +380,6 @@ where
     T: CandidType + DeserializeOwned,
 {
     decode(method, canister.query_all(method, &arguments::encode(method, arguments)?)?.outcome)
-}
-
-/// Asks a query whose work is a measurement.
-pub fn measure_query<T>(
-    canister: &mut dyn Messages,
-    method: &str,
-    arguments: impl ArgumentEncoder,
-) -> Result<(T, Receipt)>
-where
-    T: CandidType + DeserializeOwned,
-{
-    let answer = canister.measure_query(method, &arguments::encode(method, arguments)?)?;
-    Ok((decode(method, answer.outcome)?, Receipt { cost: answer.cost, readings: answer.readings }))
 }
 
 fn decode<T>(method: &str, outcome: Result<Vec<u8>, Reject>) -> Result<T>

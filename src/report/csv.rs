@@ -1,5 +1,6 @@
 //! One line a case, with all raw values, and then with what follows from them; empty where there
-//! is none. Tables and indexes are one field, in JSON.
+//! is none. Tables and indexes are one field, in JSON. The last lines are the messages without
+//! work, one a canister.
 
 use anyhow::Result;
 
@@ -13,7 +14,7 @@ impl Export for Csv {
     fn export(&self, results: &Results) -> Result<String> {
         let mut lines = csv::Writer::from_writer(Vec::new());
         lines.write_record(FIELDS.iter().map(|(name, _)| *name).chain(DERIVED))?;
-        for case in &results.cases {
+        for case in results.cases.iter().chain(&results.harness) {
             let raw = FIELDS.iter().map(|(_, value)| value(case));
             let values = raw.chain(derived(case, results));
             lines.write_record(values.map(Option::unwrap_or_default))?;

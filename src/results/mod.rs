@@ -56,6 +56,10 @@ pub struct Results {
     pub stores: Vec<Store>,
     /// What was measured, in the order of the tables.
     pub cases: Vec<Case>,
+    /// The message without work, once for each canister, which is the column; not in older
+    /// results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harness: Vec<Case>,
 }
 
 /// What cycles are and cost where the canister would run.
@@ -244,7 +248,7 @@ pub struct Detail {
     /// Instructions of reading the counter twice; in each message, part of
     /// `instructions`.
     pub counter_overhead: u64,
-    /// What the counter read after the work, over all messages: checks included.
+    /// What the counter read after the work, over all messages: all before the work included.
     pub message_instructions: u64,
     /// Rows written, found or removed.
     pub rows: u64,

@@ -186,6 +186,7 @@ impl<I: Into<Identity>, P: Into<Populate>, M: Into<Cost>> Old<I, P, M> {
                 .collect::<Result<_>>()?,
             stores: self.settings.into_iter().map(|old| old.convert(rows, payload)).collect(),
             cases: self.cases.into_iter().map(|old| old.convert(rows, payload)).collect(),
+            harness: Vec::new(),
         })
     }
 }

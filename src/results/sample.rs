@@ -75,6 +75,7 @@ pub fn full() -> Results {
                 phases: Some(vec![PhaseCost { phase: Phase::Step, instructions: 201, times: 101 }]),
             }),
         }],
+        harness: Vec::new(),
     }
 }
 

@@ -6,11 +6,10 @@ use stablebench_protocol::{Engine, Measurement, Operation, Work, Worked};
 use super::Runner;
 use super::content::Known;
 use super::spread::spread;
+use super::staged;
 use super::store::Populated;
 use crate::interrupt;
-use crate::replica::{
-    Cost, Inside, Messages, Receipt, StableCalls, measure, measure_query, update,
-};
+use crate::replica::{Cost, Inside, Messages, Receipt, StableCalls, update};
 use crate::results::{Detail, Measured, State};
 use crate::suites::users::content::{Content, rows_of};
 use crate::suites::users::task::{self, Task, narrowed, selection};
@@ -51,6 +50,7 @@ impl Runner<'_> {
         let engine = plan.setting.engine;
         let known = Known { engine, payload: plan.payload, content, digest: *digest };
         let operation = work.operation(content, self.outline.seed)?;
+        content.check(&operation)?;
         let mut fork = canister.fork()?;
         prepare(&mut *fork, state)?;
         let mut sum: Option<Detail> = None;
@@ -158,8 +158,8 @@ pub(super) fn send(
 ) -> Result<(Worked, Receipt)> {
     let work = Work { engine, operation, transaction, each };
     match sent {
-        Sent::Update => measure(canister, "work", work),
-        Sent::Query => measure_query(canister, "look", (work,)),
+        Sent::Update => staged::work(canister, &work),
+        Sent::Query => staged::look(canister, &work),
     }
 }
 

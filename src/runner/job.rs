@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use stablebench_protocol::{
-    Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed, PhaseCost,
+    Digest, DigestPart, Inspected, Job, OperationCost, Part, Performed, PhaseCost, Worked,
 };
 use stablebench_workload::{Expected, Tables};
 
@@ -11,8 +11,9 @@ use super::capacity::is_too_much;
 use super::case::add;
 use super::content::MANY_ROWS;
 use super::spread::spread;
+use super::staged;
 use crate::interrupt;
-use crate::replica::{Canister, Messages, Receipt, as_measured, measure, query, query_all, update};
+use crate::replica::{Canister, Cost, Messages, Receipt, query, query_all, update};
 use crate::results::{Detail, Measured, Populate, Spread, Stored};
 use crate::suites::lane::Step;
 
@@ -117,9 +118,9 @@ impl Runner<'_> {
             let unmeasured =
                 |(performed, cost)| (performed, Receipt { cost, ..Receipt::default() });
             let sent = if step.case.is_some() {
-                measure(canister, "perform", &part)
+                measured(canister, &part)
             } else if step.as_measured {
-                as_measured(canister, "perform", &part).map(unmeasured)
+                as_measured(canister, &part).map(unmeasured)
             } else {
                 update(canister, "perform", (&part,)).map(unmeasured)
             };
@@ -194,6 +195,24 @@ impl Runner<'_> {
             part = Some(next);
         }
     }
+}
+
+/// Does a part in a measured message, and asks afterwards what it has read.
+fn measured(canister: &mut dyn Messages, part: &Part) -> Result<(Performed, Receipt)> {
+    let (worked, receipt) = staged::part(canister, part)?;
+    Ok((performed(canister, part, worked)?, receipt))
+}
+
+/// Sends the same messages, but not as a measurement.
+fn as_measured(canister: &mut dyn Messages, part: &Part) -> Result<(Performed, Cost)> {
+    let (worked, cost) = staged::as_measured(canister, part)?;
+    Ok((performed(canister, part, worked)?, cost))
+}
+
+fn performed(canister: &mut dyn Messages, part: &Part, worked: Worked) -> Result<Performed> {
+    let Worked { measurement, each } = worked;
+    let results = staged::results(canister, part)?;
+    Ok(Performed { measurement, each, results })
 }
 
 /// What the canister says that it did must be what had to be done.

@@ -9,6 +9,7 @@
 //!     │   └─ seen.rs       what was read back already
 //!     ├─ lane.rs       one canister of another suite: its steps in order
 //!     │   └─ job.rs        one step: messages, and what they must find
+//!     ├─ staged.rs     a measured message, and what stages its work
 //!     └─ earlier.rs    what earlier runs have populated and read back
 //! ```
 
@@ -21,6 +22,7 @@ mod job;
 mod lane;
 mod seen;
 mod spread;
+mod staged;
 mod store;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -76,12 +78,14 @@ impl<'a> Runner<'a> {
         mut results: Results,
     ) -> Result<Self> {
         let mut max_rows = u64::MAX;
+        results.harness.clear();
         for (built, info) in canisters.iter().zip(&mut results.canisters) {
             let mut fresh = replica.install(&built.wasm)?;
             let description: Description = query(&mut fresh, "describe", ())?;
             info.crates = description.crates;
             info.sqlite = description.sqlite;
             max_rows = max_rows.min(description.max_rows);
+            results.harness.push(staged::empty(&mut fresh, &built.name)?);
         }
         Ok(Self {
             replica,

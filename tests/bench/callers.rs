@@ -5,7 +5,7 @@ use super::jobs::create;
 use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, DigestPart, Engine, Error, Inspected, Measurement, Operation, Performed,
+    Description, Digest, DigestPart, Engine, Error, Inspected, Measurement, Operation, Performed,
     PhaseCost, Result, Selection, SqliteConfig, SqliteSettings, Work, Worked,
 };
 use stablebench_replica::MethodKind;
@@ -33,6 +33,9 @@ fn updates_are_for_controllers() {
     let there = rows(btree, 0, 10, 5);
     // Each would be done for a controller.
     let tried = BTreeSet::from([
+        refused::<()>(one, "stage_work", (count_all(),)),
+        refused::<()>(one, "stage_part", (create(),)),
+        refused::<Worked>(one, "run", (1_u64,)),
         refused::<Worked>(one, "work", (count_all(),)),
         refused::<Performed>(one, "perform", (create(),)),
         refused::<Vec<PhaseCost>>(one, "phases", (create(),)),
@@ -84,8 +87,22 @@ fn queries_are_for_everyone() {
     let content = ask("content", encode_args((create().job, None::<DigestPart>, 1_u64)).unwrap());
     let content: Result<DigestPart> = decode_one(&content).unwrap();
     assert!(matches!(content, Err(Error::Sqlite { .. })), "{content:?}");
-    let asked =
-        BTreeSet::from(["content", "describe", "digest", "inspect", "look", "sqlite_settings"]);
+    let nothing = ask("run_query", encode_args(()).unwrap());
+    let nothing: Result<Worked> = decode_one(&nothing).unwrap();
+    assert_eq!(nothing.unwrap().measurement.rows, 0, "nothing is staged");
+    let results = ask("results", encode_args((create(),)).unwrap());
+    let results: Result<Option<Digest>> = decode_one(&results).unwrap();
+    assert_eq!(results, Ok(None), "what writes reads nothing");
+    let asked = BTreeSet::from([
+        "content",
+        "describe",
+        "digest",
+        "inspect",
+        "look",
+        "results",
+        "run_query",
+        "sqlite_settings",
+    ]);
     assert_eq!(asked, methods(MethodKind::Query));
 }
 

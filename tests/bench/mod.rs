@@ -9,6 +9,7 @@ mod cuckoo;
 mod db_bench;
 mod doltlite;
 mod floors;
+mod harness;
 mod jobs;
 mod leveldb;
 mod life;

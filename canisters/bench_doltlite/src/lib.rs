@@ -58,8 +58,12 @@ impl Canister for Bench {
         Ok(self.sqlite.sql(storage))
     }
 
-    fn perform(&mut self, part: &Part) -> Result<Performed> {
+    fn perform(&mut self, part: &Part) -> Result<Worked> {
         history::perform(self.sql(Storage::Stable)?, part)
+    }
+
+    fn results(&mut self, part: &Part) -> Result<Option<Digest>> {
+        history::results(self.sql(Storage::Stable)?, part)
     }
 
     fn content(&mut self, _: &Job, part: Option<DigestPart>, limit: u64) -> Result<DigestPart> {

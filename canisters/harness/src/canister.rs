@@ -1,11 +1,11 @@
 use crate::{KeyValue, Points, Records, Sql};
 use stablebench_protocol::{
-    CrateVersion, Cuckoo, DigestPart, Engine, Error, Inspected, Job, Occupant, Part, Performed,
-    Result, SqliteConfig, SqliteDescription, SqliteSettings, Storage,
+    CrateVersion, Cuckoo, Digest, DigestPart, Engine, Error, Inspected, Job, Occupant, Part,
+    Result, SqliteConfig, SqliteDescription, SqliteSettings, Storage, Worked,
 };
 
 /// A canister: which engines it has, and where its state goes at an upgrade.
-pub trait Canister {
+pub trait Canister: 'static {
     /// The engines, in the order they are shown.
     fn engines(&self) -> &'static [Engine];
 
@@ -57,7 +57,16 @@ pub trait Canister {
     /// # Errors
     ///
     /// Where the canister has no such jobs, or the engine fails before anything has changed.
-    fn perform(&mut self, _: &Part) -> Result<Performed> {
+    fn perform(&mut self, _: &Part) -> Result<Worked> {
+        Err(Error::EngineUnavailable { engine: Engine::Sqlite })
+    }
+
+    /// The digest of what such a part reads; nothing where it writes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`perform`](Self::perform).
+    fn results(&mut self, _: &Part) -> Result<Option<Digest>> {
         Err(Error::EngineUnavailable { engine: Engine::Sqlite })
     }
 

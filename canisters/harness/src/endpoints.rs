@@ -23,8 +23,8 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty) => {
         use stablebench_protocol::{
-            Description, DigestPart, Engine, Inspected, Job, Measurement, Part, Performed,
-            PhaseCost, Result, SqliteConfig, SqliteSettings, Work, Worked,
+            Description, Digest, DigestPart, Engine, Inspected, Job, Measurement, Part,
+            Performed, PhaseCost, Result, SqliteConfig, SqliteSettings, Work, Worked,
         };
 
         thread_local! {
@@ -46,6 +46,48 @@ macro_rules! canister {
                 host.admit(call_id)?;
                 call(host)
             })
+        }
+
+        #[ic_cdk::update]
+        fn stage_work(work: Work) -> Result<()> {
+            controlled(|host| host.stage_work(work))
+        }
+
+        #[ic_cdk::update]
+        fn stage_part(part: Part) -> Result<()> {
+            controlled(|host| host.stage_part(&part))
+        }
+
+        #[ic_cdk::update(
+            hidden = true,
+            decode_with = "stablebench_harness::wire::call_id",
+            encode_with = "stablebench_harness::wire::worked"
+        )]
+        fn run(call_id: u64) -> Result<Worked> {
+            once(Some(call_id), |host| host.run())
+        }
+
+        #[ic_cdk::query(hidden = true, encode_with = "stablebench_harness::wire::worked")]
+        fn run_query() -> Result<Worked> {
+            HOST.with_borrow_mut(|host| host.run_query())
+        }
+
+        // What the two are in Candid, which the attributes above cannot tell.
+        #[candid::candid_method(update, rename = "run")]
+        #[allow(dead_code, reason = "only its type counts")]
+        fn candid_of_run(_call_id: u64) -> Result<Worked> {
+            run(_call_id)
+        }
+
+        #[candid::candid_method(query, rename = "run_query")]
+        #[allow(dead_code, reason = "only its type counts")]
+        fn candid_of_run_query() -> Result<Worked> {
+            run_query()
+        }
+
+        #[ic_cdk::query]
+        fn results(part: Part) -> Result<Option<Digest>> {
+            HOST.with_borrow_mut(|host| host.results(&part))
         }
 
         #[ic_cdk::update]

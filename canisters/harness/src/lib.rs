@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Nothing but the work is inside a measurement. Checks come first, so that a call
-//! that is refused has changed nothing.
+//! that is refused has changed nothing. In a measured message of the suites there is next to
+//! nothing beside the work: a message before it stages the work, see `host/staged.rs`.
 
 mod by_id;
 mod by_key;
@@ -33,6 +34,7 @@ pub mod sql;
 mod state;
 mod suites;
 mod system;
+pub mod wire;
 
 pub use by_id::ById;
 pub use by_key::ByKey;

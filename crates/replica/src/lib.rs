@@ -70,8 +70,8 @@ mod system_api;
 mod units;
 mod validate;
 
-/// Version of this crate, and of the server that its rules were recorded on.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (as PocketIC 10.0.0)");
+/// Version of this crate. Which server it counts as is up to the [rules](rules::Rules).
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub use canister::{Canister, HostError, Settings};
 pub use difference::Difference;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 
+use super::open_rule::OpenRule;
 use crate::report::heading;
 use crate::report::number::Grouped;
 use crate::report::style::Style;
@@ -26,7 +27,9 @@ const ROWS: [(&str, &str, &str); 9] = [
     ("the first read after an upgrade", "work", "read 1 uniform, upgraded"),
 ];
 
-pub fn part(users: &Results) -> Result<String> {
+/// The table of a run; with both values, where the open rule decides on a figure.
+pub fn part(users: &Results, open_rule: Option<&OpenRule>) -> Result<String> {
+    let style = Style::MARKDOWN;
     let mut rows = Vec::new();
     for (label, section, name) in ROWS {
         let costs = COLUMNS.map(|column| {
@@ -35,18 +38,28 @@ pub fn part(users: &Results) -> Result<String> {
         let choice = COLUMNS.iter().zip(costs).filter(|(column, _)| **column != FLOOR);
         let best = choice.filter_map(|(_, cost)| cost).min();
         let base = costs[0];
-        let cells = COLUMNS.iter().zip(costs).map(|(column, cost)| match cost {
-            Some(value) => Cell::Number {
+        let other = |column: &str| {
+            let operations = users.case(section, name, column)?.measured()?.operations;
+            open_rule?.other(section, name, column, operations)
+        };
+        let cells = COLUMNS.iter().zip(costs).map(|(column, cost)| {
+            let Some(value) = cost else { return Cell::Absent };
+            let number = Cell::Number {
                 value,
                 base: base.filter(|_| *column != COLUMNS[0]),
                 best: Some(value) == best && *column != FLOOR,
-            },
-            None => Cell::Absent,
+            };
+            match other(column) {
+                Some(other) => {
+                    let or = format!("or {}", Grouped(other));
+                    Cell::Text(style.stacked(&number.render(style), &or))
+                }
+                None => number,
+            }
         });
         rows.push([Cell::text(label)].into_iter().chain(cells).collect());
     }
     let of = users.case("insert", "middle 1", "btree").context("the run has no section insert")?;
-    let style = Style::MARKDOWN;
     let mut header = vec![String::new()];
     header.extend(COLUMNS.map(|key| match key {
         // The name says which setting of it is meant.

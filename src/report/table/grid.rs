@@ -58,11 +58,18 @@ impl Cell {
     }
 
     fn shown(&self, style: Style) -> comfy_table::Cell {
+        let cell = comfy_table::Cell::new(self.render(style));
+        let best = matches!(self, Self::Number { best: true, .. });
+        if best && !style.markdown { cell.add_attribute(Attribute::Bold) } else { cell }
+    }
+
+    /// The cell as text.
+    pub fn render(&self, style: Style) -> String {
         let (value, base, best) = match self {
-            Self::Text(text) => return comfy_table::Cell::new(text),
-            Self::Absent => return comfy_table::Cell::new("–"),
-            Self::NotApplicable => return comfy_table::Cell::new("n/a"),
-            Self::Failed => return comfy_table::Cell::new("failed"),
+            Self::Text(text) => return text.clone(),
+            Self::Absent => return "–".to_owned(),
+            Self::NotApplicable => return "n/a".to_owned(),
+            Self::Failed => return "failed".to_owned(),
             Self::Number { value, base, best } => (*value, *base, *best),
         };
         let number = match (best, style.markdown) {
@@ -70,12 +77,10 @@ impl Cell {
             (true, false) => format!("{BEST}{}", Grouped(value)),
             (false, _) => Grouped(value).to_string(),
         };
-        let text = match base {
+        match base {
             Some(base) => style.stacked(&number, &Ratio(value, base)),
             None => number,
-        };
-        let cell = comfy_table::Cell::new(text);
-        if best && !style.markdown { cell.add_attribute(Attribute::Bold) } else { cell }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod cuckoo;
 mod db_bench;
 mod db_bench_writes;
 pub mod grid;
+mod harness;
 mod histogram;
 mod keep;
 mod keys;
@@ -48,11 +49,15 @@ impl Export for Table {
                 if let Some(name) = &results.published {
                     grids.push(published::grid(results, name, style)?);
                 }
-                grids.extend(price::grids(results, style));
+                grids.extend(price::grid(results, style));
+            }
+            if ["insert", "base", "locality", "working-set"].contains(&section) {
+                grids.extend(price::parts(results, section, style));
             }
         }
         grids.extend(of_suite(results, style)?);
         grids.extend(spread::grid(results));
+        grids.extend(harness::grid(results));
         grids.extend(keep::writes(results));
         if !results.stores.is_empty() {
             // Stores of db-bench are emptied again and again; it has a table of its own.

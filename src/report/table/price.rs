@@ -8,13 +8,11 @@ use crate::report::number::{Grouped, Short};
 use crate::report::price::{cycles, usd};
 use crate::report::rules;
 use crate::results::{Case, Detail, Results};
+use crate::suites;
 
-const SECTION: &str = "insert";
-
-/// Charge, cycles and price of the messages of the section `insert`, then what of the charge is
-/// for pages, where that is known.
-pub fn grids(results: &Results, style: Style) -> Vec<Grid> {
-    let price = cells(results, style, |detail| {
+/// Charge, cycles and price of the messages of the section `insert`.
+pub fn grid(results: &Results, style: Style) -> Option<Grid> {
+    let price = |detail: &Detail| {
         const MESSAGES: f64 = 1e6;
         let cycles = cycles(detail.cost.cycles, &results.prices);
         let dollars = usd(cycles, MESSAGES, &results.prices);
@@ -24,36 +22,37 @@ pub fn grids(results: &Results, style: Style) -> Vec<Grid> {
         };
         let price = format!("${dollars:.2}");
         Some(style.stacked(&style.stacked(&charge, &Short(cycles)), &price))
-    });
-    let parts = cells(results, style, |detail| parts(&detail.cost.inside?, style));
-    let titled = |title: &str, (header, rows): (Vec<String>, Vec<Vec<Cell>>), notes| Grid {
-        title: title.to_owned(),
-        header,
-        rows,
-        notes,
-        lines: true,
     };
-    let grids = [
-        titled(
-            "What those messages cost: the whole charge, cycles, and US dollars a million of them",
-            price,
-            notes(results),
-        ),
-        titled(
-            "What that charge is for: compute, heap pages, stable pages",
-            parts,
-            vec![format!(
-                "Instructions under the rules {}. Compute is what is not for pages; the three add up to \
-                 the whole charge.",
-                results.replica.rules
-            )],
-        ),
-    ];
-    grids.into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+    let title =
+        "What those messages cost: the whole charge, cycles, and US dollars a million of them";
+    titled(title, notes(results), cells(results, "insert", style, price))
+}
+
+/// Compute, heap pages and stable pages in the charge of a section's messages, where they are
+/// known.
+pub fn parts(results: &Results, section: &str, style: Style) -> Option<Grid> {
+    let name = suites::describe(&results.suite, section)?;
+    let title = format!("{name}: compute, heap pages and stable pages in the charge");
+    let note = format!(
+        "Instructions of all messages of a case under the rules {}. Compute is what is not for \
+         pages; the three add up to the whole charge.",
+        results.replica.rules
+    );
+    let parts = |detail: &Detail| parts_of(&detail.cost.inside?, style);
+    titled(&title, vec![note], cells(results, section, style, parts))
+}
+
+fn titled(
+    title: &str,
+    notes: Vec<String>,
+    (header, rows): (Vec<String>, Vec<Vec<Cell>>),
+) -> Option<Grid> {
+    let title = title.to_owned();
+    (!rows.is_empty()).then_some(Grid { title, header, rows, notes, lines: true })
 }
 
 /// The parts of a charge, where they are known.
-fn parts(inside: &Inside, style: Style) -> Option<String> {
+fn parts_of(inside: &Inside, style: Style) -> Option<String> {
     let pages = inside.pages?;
     let [compute, heap, stable] =
         [pages.compute(inside.charge)?, pages.heap, pages.stable].map(Short);
@@ -63,23 +62,24 @@ fn parts(inside: &Inside, style: Style) -> Option<String> {
 /// Headings, and a row for each case that has a text in some column.
 fn cells(
     results: &Results,
+    section: &str,
     style: Style,
     text: impl Fn(&Detail) -> Option<String>,
 ) -> (Vec<String>, Vec<Vec<Cell>>) {
-    let keys = columns(results, SECTION);
+    let keys = columns(results, section);
     let of = |case: &Case| text(case.measured()?.detail.as_ref()?);
     let mut names: Vec<&str> = Vec::new();
-    for case in results.section(SECTION) {
+    for case in results.section(section) {
         if !names.contains(&case.name.as_str()) && of(case).is_some() {
             names.push(&case.name);
         }
     }
     let row = |name: &&str| {
-        let cell = |key: &&str| results.case(SECTION, name, key).and_then(of);
+        let cell = |key: &&str| results.case(section, name, key).and_then(of);
         let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
         [Cell::text(name)].into_iter().chain(cells).collect()
     };
-    let mut header = vec!["new rows".to_owned()];
+    let mut header = vec![super::section::row_heading(section).to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     (header, names.iter().map(row).collect())
 }
@@ -97,7 +97,9 @@ fn notes(results: &Results) -> Vec<String> {
         Grouped(results.prices.nodes.into()),
         results.prices.usd_per_trillion_cycles
     )];
-    if let Some(least) = results.section(SECTION).filter_map(around).min() {
+    if !results.harness.is_empty() {
+        notes.push("What a message costs without work stands in a table of its own.".to_owned());
+    } else if let Some(least) = results.section("insert").filter_map(around).min() {
         notes.push(format!(
             "At least {} instructions of each charge are around the work, whatever the engine: \
              this canister decodes its argument, checks it, and encodes its reply.",
@@ -114,10 +116,11 @@ mod tests {
     use crate::results::{Outcome, sample};
 
     fn texts(results: &Results) -> Vec<(String, String, String)> {
-        let grids = grids(results, Style::MARKDOWN);
+        let style = Style::MARKDOWN;
+        let grids = [grid(results, style), parts(results, "insert", style)];
         let text =
             |grid: &Grid| (grid.title.clone(), grid.texts()[0][1].clone(), grid.notes.join(" "));
-        grids.iter().map(text).collect()
+        grids.iter().flatten().map(text).collect()
     }
 
     #[test]

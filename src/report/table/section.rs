@@ -55,11 +55,26 @@ pub fn columns<'a>(results: &'a Results, section: &str) -> Vec<&'a str> {
     results.columns.iter().map(|column| column.key.as_str()).filter(has).collect()
 }
 
+/// Whether numbers are of messages, not of operations.
+fn of_message(section: &str) -> bool {
+    matches!(section, "insert" | "base" | "locality")
+}
+
+/// The heading over the names of rows.
+pub fn row_heading(section: &str) -> &'static str {
+    match section {
+        "insert" => "new rows",
+        "base" => "rows",
+        "working-set" => "chosen from",
+        _ => "",
+    }
+}
+
 fn title(results: &Results, section: &str, table: &str) -> String {
     let what = suites::describe(&results.suite, section).unwrap_or_else(|| section.to_owned());
     let unit = match section {
         "capacity" => "",
-        "insert" => ": instructions of the message",
+        _ if of_message(section) => ": instructions of the message",
         _ => ": instructions an operation",
     };
     let mut title = format!("{what}{unit}");
@@ -84,10 +99,7 @@ fn grid(results: &Results, section: &str, table: &str, style: Style) -> Grid {
             rows.push((case.name.as_str(), row));
         }
     }
-    let mut header = vec![match section {
-        "insert" => "new rows".to_owned(),
-        _ => String::new(),
-    }];
+    let mut header = vec![row_heading(section).to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     let rows = rows.into_iter().map(|(name, label)| {
         let cases: Vec<Option<&Case>> =
@@ -150,7 +162,7 @@ fn numbers(cases: &[Option<&Case>], section: &str) -> Vec<Cell> {
     let value = |case: &Case| -> Option<u64> {
         let measured = case.measured()?;
         Some(match section {
-            "insert" => measured.instructions,
+            _ if of_message(section) => measured.instructions,
             "capacity" => measured.operations,
             _ => measured.each_operation(),
         })

@@ -28,7 +28,7 @@ pub fn command(args: &UsersArgs) -> String {
             command.value("--transaction-rows", args.transaction_rows);
             command.values("--transactions", &args.transactions);
         }
-        if any(&[Section::Work, Section::Settings]) {
+        if any(&[Section::Work, Section::WorkingSet, Section::Settings]) {
             command.value("--operations", args.operations);
         }
         if any(&[Section::Payload]) {
@@ -36,6 +36,9 @@ pub fn command(args: &UsersArgs) -> String {
         }
         if any(&[Section::Curve]) {
             command.values("--curve-rows", &args.curve_rows);
+        }
+        if any(&[Section::WorkingSet]) {
+            command.values("--working-sets", &args.working_sets);
         }
         if any(&[Section::Settings]) {
             let sweep = &args.sweep;

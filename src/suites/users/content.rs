@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 use stablebench_protocol::{Digest, Engine, Operation, Selection};
 use stablebench_workload::payload::Payload;
@@ -102,6 +102,39 @@ impl Content {
         digest.value()
     }
 
+    /// Refuses an operation on rows other than it needs: inserts are to ids that are free,
+    /// updates and deletes to rows that are there, and nothing is inserted or deleted twice.
+    /// A measured message does not look for that itself.
+    ///
+    /// # Errors
+    ///
+    /// Names the first id that is wrong.
+    pub fn check(&self, operation: &Operation) -> Result<()> {
+        let (Operation::Insert(rows) | Operation::Update(rows) | Operation::Delete(rows)) =
+            operation
+        else {
+            return Ok(());
+        };
+        let mut named: Vec<u64> = ids(rows).collect();
+        named.sort_unstable();
+        let insert = matches!(operation, Operation::Insert(_));
+        if let Some(wrong) = named.iter().find(|id| self.has(**id) == insert) {
+            bail!("the row {wrong} is {} there", if insert { "already" } else { "not" });
+        }
+        let once = !matches!(operation, Operation::Update(_));
+        if let Some(twice) = named.windows(2).find(|pair| once && pair[0] == pair[1]) {
+            bail!("the row {} is named twice", twice[0]);
+        }
+        Ok(())
+    }
+
+    fn has(&self, id: u64) -> bool {
+        match &self.ids {
+            None => id.is_multiple_of(STEP) && id / STEP < self.rows,
+            Some(ids) => ids.binary_search(&id).is_ok(),
+        }
+    }
+
     /// How many rows have smaller ids.
     fn before(&self, id: u64) -> u64 {
         match &self.ids {
@@ -169,10 +202,7 @@ pub fn digest_after(before: Digest, operation: &Operation, payload: u32) -> Dige
 ///
 /// Where it would be about more rows than can be counted.
 pub fn rows_of(content: &Content, operation: &Operation) -> Result<u64> {
-    let there = |id: u64| match &content.ids {
-        None => id.is_multiple_of(STEP) && id / STEP < content.rows,
-        Some(ids) => ids.binary_search(&id).is_ok(),
-    };
+    let there = |id: u64| content.has(id);
     let after = |id: u64| content.rows - content.before(id);
     Ok(match operation {
         Operation::Insert(rows)
@@ -252,6 +282,33 @@ mod tests {
                 rows.remove(&middle);
                 assert_ne!(read(&rows, neighbours, 7), neighbours.digest, "{operation:?}");
             }
+        }
+    }
+
+    #[test]
+    fn an_operation_is_on_the_rows_that_it_needs() {
+        let list = |ids: &[u64]| Selection::List(ids.to_vec());
+        let churned = Content::populated(100);
+        let churn = churned.churn(3);
+        let deleted = churn.deleted[0];
+        let churned = churned.churned(&churn);
+        let populated = Content::populated(100);
+        for (content, operation, right) in [
+            (&populated, Operation::Insert(list(&[5, 1_000, 995])), true),
+            (&populated, Operation::Insert(list(&[5, 990])), false),
+            (&populated, Operation::Insert(list(&[5, 15, 5])), false),
+            (&populated, Operation::Update(list(&[990, 0, 990])), true),
+            (&populated, Operation::Update(list(&[0, 5])), false),
+            (&populated, Operation::Delete(list(&[990, 0])), true),
+            (&populated, Operation::Delete(list(&[990, 990])), false),
+            (&populated, Operation::Delete(list(&[1_000])), false),
+            (&populated, Operation::Overwrite(list(&[5, 10])), true),
+            (&populated, Operation::Read(list(&[5, 5])), true),
+            (&populated, Operation::Scan(7), true),
+            (&churned, Operation::Insert(list(&[deleted])), true),
+            (&churned, Operation::Update(list(&[deleted])), false),
+        ] {
+            assert_eq!(content.check(&operation).is_ok(), right, "{operation:?}");
         }
     }
 

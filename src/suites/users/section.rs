@@ -23,6 +23,12 @@ pub enum Section {
     Payload,
     /// Few rows to many.
     Curve,
+    /// What a message costs with its first row, and with more.
+    Base,
+    /// The same number of rows, neighbours or far apart, in order or not.
+    Locality,
+    /// The same number of operations on few rows and on many.
+    WorkingSet,
     /// SQLite's settings, one varied at a time.
     Settings,
     /// How many rows one message can do.
@@ -38,6 +44,9 @@ pub const DESCRIPTIONS: &[(Section, &str)] = &[
     (Section::Work, "Every kind of work, warm and cold"),
     (Section::Payload, "Rows of different lengths"),
     (Section::Curve, "Few rows to many"),
+    (Section::Base, "The first row of a message, and more"),
+    (Section::Locality, "Rows near each other and far apart, in order and not"),
+    (Section::WorkingSet, "The same work on few rows and on many"),
     (Section::Settings, "Settings of SQLite"),
     (Section::Capacity, "How much one message can do"),
 ];
@@ -77,6 +86,9 @@ pub fn cases(section: Section, args: &UsersArgs) -> Vec<Planned> {
         Section::Transactions => on_each(args, |_| transactions(args)),
         Section::Work => on_each(args, |setting| work(args, setting)),
         Section::Capacity => on_each(args, |_| capacity(args)),
+        Section::Base => on_each(args, |_| base(args)),
+        Section::Locality => on_each(args, |_| locality(args)),
+        Section::WorkingSet => on_each(args, |_| working_set(args)),
         Section::Payload => payloads(args),
         Section::Curve => curve(args),
         Section::Settings => settings(args),
@@ -245,12 +257,56 @@ fn curve(args: &UsersArgs) -> Vec<Planned> {
     planned
 }
 
+/// Rows of the section `locality`.
+const LOCALITY_ROWS: u64 = 100;
+
+fn base(args: &UsersArgs) -> Vec<CasePlan> {
+    let mut cases = Vec::new();
+    for (verb, access) in [(Verb::Insert, Access::End), (Verb::Read, Access::Middle)] {
+        for rows in [1, 2, 10, 100].into_iter().filter(|rows| *rows <= args.rows) {
+            let name = format!("{}: {verb} {access}", Grouped(rows));
+            cases.push(warm(Section::Base, name, Work::new(verb, access, rows)));
+        }
+    }
+    cases
+}
+
+fn locality(args: &UsersArgs) -> Vec<CasePlan> {
+    let rows = LOCALITY_ROWS.min(args.rows / 4).max(1);
+    let mut cases = Vec::new();
+    for verb in [Verb::Insert, Verb::Update, Verb::Read] {
+        for access in [Access::Middle, Access::Spread, Access::Sorted, Access::Uniform] {
+            let name = format!("{access}: {verb} {}", Grouped(rows));
+            cases.push(warm(Section::Locality, name, Work::new(verb, access, rows)));
+        }
+    }
+    cases
+}
+
+fn working_set(args: &UsersArgs) -> Vec<CasePlan> {
+    let operations = args.operations;
+    let mut sets: Vec<u64> = args.working_sets.iter().map(|set| *set.min(&args.rows)).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    let mut cases = Vec::new();
+    for verb in [Verb::Read, Verb::Update] {
+        for set in &sets {
+            let name = format!("{} rows: {verb} {}", Grouped(*set), Grouped(operations));
+            let work = Work::new(verb, Access::Among(*set), operations);
+            cases.push(warm(Section::WorkingSet, name, work));
+        }
+    }
+    cases
+}
+
 fn settings(args: &UsersArgs) -> Vec<Planned> {
     let mut planned = Vec::new();
     for setting in sweep::swept(args) {
         let many = args.operations.min(args.rows / 4).max(1);
+        let some = many.min(100);
         for (verb, access, operations, state) in [
             (Verb::Insert, Access::End, 1, State::Warm),
+            (Verb::Insert, Access::Middle, some, State::Warm),
             (Verb::Insert, Access::End, many, State::Warm),
             (Verb::Insert, Access::Uniform, many, State::Warm),
             (Verb::Update, Access::Uniform, many, State::Warm),

@@ -109,17 +109,17 @@ mod tests {
         crate::cli::Cli::parse_from([&["stablebench"], typed].concat()).users
     }
 
-    /// Six journal modes, eight page sizes, four caches, four levels, two locks; the
+    /// Six journal modes, eight page sizes, six caches, four levels, two locks; the
     /// defaults are the same in all; and WAL in the locking mode where it cannot work.
     #[test]
     fn a_sweep_varies_one_thing_at_a_time() {
         let settings = swept(&args(&[]));
         let (vfs, sqlite): (Vec<&Setting>, Vec<&Setting>) =
             settings.iter().partition(|setting| setting.library == Library::IcSqliteVfs);
-        assert_eq!(sqlite.len(), 1 + 5 + 7 + 3 + 3 + 1 + 1);
+        assert_eq!(sqlite.len(), 1 + 5 + 7 + 5 + 3 + 1 + 1);
         assert_eq!(sqlite.last().unwrap().key(), "sqlite/wal,locking_mode=normal");
-        // Four caches, of which none is its own.
-        assert_eq!(vfs.len(), 1 + 5 + 7 + 4 + 3 + 1);
+        // Six caches, of which none is its own.
+        assert_eq!(vfs.len(), 1 + 5 + 7 + 6 + 3 + 1);
         assert_eq!(vfs[0].key(), "sqlite-vfs");
         assert_eq!(swept(&args(&["--engines=sqlite"])).len(), sqlite.len());
     }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_full_product_has_every_combination() {
         let settings = swept(&args(&["--product"]));
-        assert_eq!(settings.len(), 2 * 6 * 8 * 4 * 4 * 2);
+        assert_eq!(settings.len(), 2 * 6 * 8 * 6 * 4 * 2);
         let few = args(&["--product", "--page-sizes=512", "--cache-sizes=0,100"]);
         assert_eq!(swept(&few).len(), 2 * 6 * 2 * 4 * 2);
     }

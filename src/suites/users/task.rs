@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::Context;
 use stablebench_protocol::{Operation, Selection};
-use stablebench_workload::{Ids, ids::STEP};
+use stablebench_workload::{Ids, access, ids::STEP};
 
 use super::content::Content;
 use crate::report::number::Grouped;
@@ -40,6 +40,10 @@ pub enum Access {
     Spread,
     /// Any row with the same likelihood.
     Uniform,
+    /// The same rows as with [`Uniform`](Self::Uniform), in the order of their ids.
+    Sorted,
+    /// Any of so many neighbours around the half, with the same likelihood.
+    Among(u64),
     /// Some rows much more often than others.
     Zipf,
     /// All rows there are.
@@ -111,7 +115,9 @@ impl Work {
                 )
             })?;
         }
-        if self.verb == Verb::Insert && self.access == Access::Uniform {
+        if self.verb == Verb::Insert
+            && matches!(self.access, Access::Spread | Access::Uniform | Access::Sorted)
+        {
             anyhow::ensure!(
                 self.operations <= content.rows(),
                 "{} rows cannot be added between {}; choose other --batches or more --rows",
@@ -125,24 +131,42 @@ impl Work {
     fn select(&self, content: &Content, seed: u64) -> anyhow::Result<Selection> {
         let rows = content.rows();
         let count = self.operations;
-        let mut rng = super::content::random(seed, &format!("{} {}", self.verb, self.access));
+        // The same rows in another order.
+        let drawn = if self.access == Access::Sorted { Access::Uniform } else { self.access };
+        let mut rng = super::content::random(seed, &format!("{} {drawn}", self.verb));
         let last = Some(content.last());
-        let numbers = match self.access {
-            Access::Middle => return Ok(step(Ids::middle(last, count)?)),
+        let absent = matches!(self.verb, Verb::Insert | Verb::Miss);
+        let beside = if absent { STEP / 2 } else { 0 };
+        let around_the_half = |count: u64| (rows / 2).saturating_sub(count / 2);
+        // A row can be inserted or deleted only once.
+        let once = matches!(self.verb, Verb::Insert | Verb::Delete);
+        let mut numbers = match self.access {
+            Access::Middle if self.verb == Verb::Insert => {
+                return Ok(step(Ids::middle(last, count)?));
+            }
+            Access::Middle => {
+                let first = around_the_half(count);
+                (first..first + count.min(rows)).collect()
+            }
             Access::End => return Ok(step(Ids::end(last, count)?)),
             Access::Spread | Access::All => {
                 let apart = (rows / count.max(1)).max(1);
-                return Ok(step(Ids::new(0, STEP * apart, count)?));
+                return Ok(step(Ids::new(beside, STEP * apart, count)?));
             }
-            Access::Zipf => stablebench_workload::access::zipf(&mut rng, rows, count),
-            // A row can be inserted or deleted only once.
-            Access::Uniform if matches!(self.verb, Verb::Insert | Verb::Delete) => {
-                stablebench_workload::access::distinct(&mut rng, rows, count)
+            Access::Zipf => access::zipf(&mut rng, rows, count),
+            Access::Uniform | Access::Sorted if once => access::distinct(&mut rng, rows, count),
+            Access::Uniform | Access::Sorted => access::uniform(&mut rng, rows, count),
+            Access::Among(set) => {
+                let set = set.min(rows);
+                let first = around_the_half(set);
+                let drawn = access::uniform(&mut rng, set, count);
+                drawn.into_iter().map(|number| first + number).collect()
             }
-            Access::Uniform => stablebench_workload::access::uniform(&mut rng, rows, count),
         };
-        let absent = matches!(self.verb, Verb::Insert | Verb::Miss);
-        let id = |number| content.id(number) + if absent { STEP / 2 } else { 0 };
+        if self.access == Access::Sorted {
+            numbers.sort_unstable();
+        }
+        let id = |number| content.id(number) + beside;
         Ok(Selection::List(numbers.into_iter().map(id).collect()))
     }
 }
@@ -225,14 +249,17 @@ impl fmt::Display for Verb {
 
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let name = match self {
             Self::Middle => "middle",
             Self::End => "end",
             Self::Spread => "evenly spaced",
             Self::Uniform => "uniform",
+            Self::Sorted => "uniform, sorted",
+            Self::Among(rows) => return write!(f, "among {}", Grouped(*rows)),
             Self::Zipf => "Zipf",
             Self::All => "all",
-        })
+        };
+        f.write_str(name)
     }
 }
 
@@ -240,14 +267,53 @@ impl fmt::Display for Access {
 mod tests {
     use super::*;
 
+    const EVERYWHERE: [Access; 6] = [
+        Access::Middle,
+        Access::Spread,
+        Access::Uniform,
+        Access::Sorted,
+        Access::Among(7),
+        Access::Zipf,
+    ];
+
+    fn numbers(verb: Verb, access: Access, operations: u64) -> Vec<u64> {
+        let content = Content::populated(1_000);
+        let operation = Work::new(verb, access, operations).operation(&content, 1).unwrap();
+        ids(selection(&operation).unwrap()).map(|id| id / STEP).collect()
+    }
+
+    #[test]
+    fn sorted_rows_are_the_uniform_ones() {
+        for verb in [Verb::Insert, Verb::Update, Verb::Read] {
+            let mut uniform = numbers(verb, Access::Uniform, 100);
+            assert!(!uniform.is_sorted());
+            uniform.sort_unstable();
+            assert_eq!(numbers(verb, Access::Sorted, 100), uniform);
+        }
+    }
+
+    #[test]
+    fn a_working_set_is_around_the_half() {
+        let mut found = numbers(Verb::Read, Access::Among(20), 500);
+        found.sort_unstable();
+        found.dedup();
+        assert!(found.iter().copied().eq(490..510), "{found:?}");
+        let all = numbers(Verb::Read, Access::Among(5_000), 500);
+        assert!(all.iter().all(|row| *row < 1_000));
+    }
+
     #[test]
     fn what_is_asked_for_is_there_and_what_is_added_is_not() {
         let content = Content::populated(100);
         for (verb, accesses, there) in [
-            (Verb::Read, &[Access::Uniform, Access::Zipf, Access::Spread][..], true),
-            (Verb::Update, &[Access::Uniform, Access::Zipf], true),
-            (Verb::Delete, &[Access::Uniform], true),
-            (Verb::Insert, &[Access::Uniform, Access::Middle, Access::End], false),
+            (Verb::Read, &EVERYWHERE[..], true),
+            (Verb::Update, &EVERYWHERE, true),
+            (Verb::Delete, &[Access::Middle, Access::Uniform], true),
+            (
+                Verb::Insert,
+                &[Access::Uniform, Access::Sorted, Access::Spread, Access::Middle, Access::End],
+                false,
+            ),
             (Verb::Miss, &[Access::Uniform], false),
         ] {
             for access in accesses {

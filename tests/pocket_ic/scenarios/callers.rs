@@ -7,7 +7,7 @@ use candid::{CandidType, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Cuckoo, CuckooKeys, CuckooTask, Description, DigestPart, Engine, Error, Inspected, Job,
+    Cuckoo, CuckooKeys, CuckooTask, Description, Digest, DigestPart, Engine, Error, Inspected, Job,
     Measurement, Operation, Part, Performed, Phase, PhaseCost, PointStore, Selection, SqliteConfig,
     SqliteSettings, Vfs, VfsTask, VfsTransaction, VfsWork, Work, Worked,
 };
@@ -121,8 +121,17 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
         assert_eq!((worked.measurement.rows, worked.each.len()), (2, 3), "{engine}");
         let looked: Worked = calls.query("look", (read(&[7, 30]),));
         assert_eq!((looked.measurement.rows, looked.each.len()), (1, 2), "{engine}");
+        calls.update::<()>("stage_work", (read(&[7, 30]),));
+        let staged: Worked = calls.query("run_query", ());
+        assert_eq!(staged.measurement.rows, 1, "{engine}");
+        let id = 1 + u64::from(engine == SQLITE);
+        let run: Worked = calls.update("run", (id,));
+        assert_eq!((run.measurement.rows, run.each.len()), (1, 2), "{engine}");
     }
     let part = build(7);
+    calls.update::<()>("stage_part", (part.clone(),));
+    let results: Option<Digest> = calls.query("results", (part.clone(),));
+    assert_eq!(results, None);
     let built: Performed = calls.update("perform", (part.clone(),));
     assert_eq!(built.measurement.rows, 7);
     let content: DigestPart =
@@ -176,6 +185,9 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     calls.refused::<()>("close_connection", ());
     calls.refused::<Measurement>("vacuum", ());
     let work = Work { engine: SQLITE, operation: Operation::Count, transaction: None, each: false };
+    calls.refused::<()>("stage_work", (work.clone(),));
+    calls.refused::<()>("stage_part", (build(7),));
+    calls.refused::<Worked>("run", (1_u64,));
     calls.refused::<Worked>("work", (work.clone(),));
     calls.refused::<Performed>("perform", (build(7),));
     calls.refused::<Vec<PhaseCost>>("phases", (vfs(VfsTask::Create, 1),));
@@ -198,6 +210,15 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
     assert_eq!((none.done, none.digest.rows), (true, 0), "nothing was built");
     let inspected: Inspected = bench.query_as(STRANGER, "inspect", (job,)).unwrap();
     assert_eq!(inspected.objects, [], "a map has no b-trees of SQLite's");
-    let queries = ["content", "describe", "digest", "inspect", "look", "sqlite_settings"];
+    let queries = [
+        "content",
+        "describe",
+        "digest",
+        "inspect",
+        "look",
+        "results",
+        "run_query",
+        "sqlite_settings",
+    ];
     assert_eq!(methods(true), queries.map(str::to_owned).into());
 }

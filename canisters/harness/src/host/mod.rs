@@ -2,6 +2,7 @@
 
 mod describe;
 mod perform;
+mod staged;
 mod task;
 mod work;
 
@@ -11,6 +12,8 @@ use stablebench_protocol::{
     SqliteConfig, SqliteSettings,
 };
 use stablebench_workload::{Amount, ContentDigest};
+pub(crate) use staged::Run;
+use staged::Staged;
 
 /// The most rows a message may be about, however short.
 pub const MAX_MESSAGE_ROWS: u64 = 10_000_000;
@@ -31,6 +34,10 @@ pub struct Host<C> {
     payload_bytes: u32,
     /// The largest id of a measured call, since the heap began.
     last_call: u64,
+    /// What the next measured message does.
+    staged: Option<Staged<C>>,
+    /// What the last one did.
+    ran: Option<Staged<C>>,
 }
 
 impl<C: Canister + Default> Default for Host<C> {
@@ -42,7 +49,13 @@ impl<C: Canister + Default> Default for Host<C> {
 impl<C: Canister> Host<C> {
     /// A host with the default payload.
     pub fn new(canister: C) -> Self {
-        Self { canister, payload_bytes: DEFAULT_PAYLOAD_BYTES, last_call: 0 }
+        Self {
+            canister,
+            payload_bytes: DEFAULT_PAYLOAD_BYTES,
+            last_call: 0,
+            staged: None,
+            ran: None,
+        }
     }
 
     /// The canister.

@@ -18,7 +18,7 @@ impl<C: Canister> Host<C> {
     /// that must be there.
     pub fn work(&mut self, work: &Work) -> Result<Worked> {
         let (task, manner) = self.parse(work)?;
-        self.run(work.engine, manner, |_| Ok(task))
+        self.checked(work.engine, manner, |_| Ok(task))
     }
 
     /// Does work that changes no rows.
@@ -31,7 +31,7 @@ impl<C: Canister> Host<C> {
         if task.writes() {
             return Err(Error::WritesInQuery);
         }
-        self.run(work.engine, manner, |_| Ok(task))
+        self.checked(work.engine, manner, |_| Ok(task))
     }
 
     /// Adds `rows` rows from `first`, `step` apart.
@@ -128,14 +128,14 @@ impl<C: Canister> Host<C> {
         choose: impl FnOnce(Option<u64>, u64) -> Result<Ids>,
     ) -> Result<Measurement> {
         self.check_rows(rows)?;
-        let worked = self.run(engine, Manner::default(), |engine| {
+        let worked = self.checked(engine, Manner::default(), |engine| {
             let ids = choose(engine.last_id()?, rows)?;
             Ok(Task::Write(Write::Insert, ids.into()))
         })?;
         Ok(worked.measurement)
     }
 
-    fn parse<'a>(&self, work: &'a Work) -> Result<(Task<'a>, Manner)> {
+    pub(super) fn parse<'a>(&self, work: &'a Work) -> Result<(Task<'a>, Manner)> {
         let task = Task::new(&work.operation, self.max_rows())?;
         if work.transaction == Some(0) {
             return Err(Error::EmptyTransaction);
@@ -147,7 +147,7 @@ impl<C: Canister> Host<C> {
     }
 
     /// Checks, which leave the engine as they found it, passed or not; then the work.
-    fn run<'a>(
+    fn checked<'a>(
         &mut self,
         engine: Engine,
         manner: Manner,

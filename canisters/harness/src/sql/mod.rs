@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Script (statements, operations)      crates/workload, from a job and a seed
-//!      └─ perform           begin, calls, commit: measured; reads once more: results
+//!      └─ Measured          begin, calls, commit: measured; results: what is read
 //!           └─ Sql          the engine: a database and its connection, transactions as closures
 //!                └─ Prepare    the connection, or a transaction on it
 //!                     └─ Statements, Row    what it prepares, and what that answers
@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 
 pub use content::{Table, content};
 pub(crate) use perform::copy;
-pub use perform::{perform, phases};
+pub use perform::{Measured, phases, results};
 pub use settings::{number, settings};
 pub use users::Users;
 

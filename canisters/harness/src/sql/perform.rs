@@ -1,47 +1,59 @@
 use super::{Row, Sql, Statements, encoded};
 use crate::{instructions, measure, phases, trap};
-use stablebench_protocol::{OperationCost, Performed, PhaseCost, Result};
+use stablebench_protocol::{Digest, OperationCost, PhaseCost, Result, Worked};
 use stablebench_workload::sql::{Call, Script, Transaction, changes_rows, is_ordered};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-/// Measures a script: preparing its statements, its operations, and its transactions.
+/// A script to be measured: preparing its statements, its operations, and its transactions.
 ///
 /// Rows are those answered and those changed; bytes are those of the columns answered and
 /// of the parameters of statements that change rows. What is read is copied, column by
-/// column. After the measurement, a script that only reads is executed once more for the
-/// digest of its results.
-///
-/// A script that fails after it may have changed rows ends the message, so that the system
-/// undoes it.
-///
-/// # Errors
-///
-/// The engine's, where nothing can have changed.
-pub fn perform(sql: &mut dyn Sql, script: &Script, each: bool) -> Result<Performed> {
-    let texts = texts(script);
-    let mut costs = Vec::new();
-    if each {
-        // Making room is no part of the work.
-        costs.reserve_exact(script.operations.len());
+/// column.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    script: Script,
+    /// Whether the counter is read around each operation as well.
+    each: bool,
+    /// Bytes of the parameters of statements that change rows.
+    written: u64,
+}
+
+impl Measured {
+    /// A script, of which each operation is measured as well where that is asked for.
+    pub fn new(script: Script, each: bool) -> Self {
+        let texts = texts(&script);
+        let calls = script.operations.iter().flatten();
+        let written = calls
+            .filter(|call| changes_rows(texts[call.statement]))
+            .flat_map(|call| &call.parameters)
+            .map(|parameter| parameter.as_ref().bytes())
+            .sum();
+        Self { script, each, written }
     }
-    let measured = measure(|| work(sql, script, &texts, each.then_some(&mut costs)));
-    let mut measurement = match measured {
-        Err(error) if script.writes => trap(&error),
-        measured => measured?,
-    };
-    let written =
-        script.operations.iter().flatten().filter(|call| changes_rows(texts[call.statement]));
-    measurement.bytes += written
-        .flat_map(|call| &call.parameters)
-        .map(|parameter| parameter.as_ref().bytes())
-        .sum::<u64>();
-    let results = match script.writes {
-        true => None,
-        false => Some(results(sql, &texts, script)?),
-    };
-    Ok(Performed { measurement, each: costs, results })
+
+    /// Does the script. One that fails after it may have changed rows ends the message, so
+    /// that the system undoes it.
+    ///
+    /// # Errors
+    ///
+    /// The engine's, where nothing can have changed.
+    pub fn run(&self, sql: &mut dyn Sql) -> Result<Worked> {
+        let texts = texts(&self.script);
+        let mut costs = Vec::new();
+        if self.each {
+            // Making room is no part of the work.
+            costs.reserve_exact(self.script.operations.len());
+        }
+        let measured = measure(|| work(sql, &self.script, &texts, self.each.then_some(&mut costs)));
+        let mut measurement = match measured {
+            Err(error) if self.script.writes => trap(&error),
+            measured => measured?,
+        };
+        measurement.bytes += self.written;
+        Ok(Worked { measurement, each: costs })
+    }
 }
 
 /// Does a script, and tells where its instructions go. One that fails ends the message
@@ -136,14 +148,19 @@ fn lengths(row: &dyn Row) -> Result<u64> {
     (0..row.columns()).map(|column| row.text_bytes(column)).sum()
 }
 
-/// The digest of all rows that a script reads, in their order where they have one.
-fn results(
-    sql: &mut dyn Sql,
-    texts: &[&str],
-    script: &Script,
-) -> Result<stablebench_protocol::Digest> {
+/// The digest of all rows that a script reads, in their order where they have one; nothing
+/// where it writes.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn results(sql: &mut dyn Sql, script: &Script) -> Result<Option<Digest>> {
+    if script.writes {
+        return Ok(None);
+    }
+    let texts = texts(script);
     let mut digest = ContentDigest::default();
-    sql.prepared(texts, &mut |statements| {
+    sql.prepared(&texts, &mut |statements| {
         for call in script.operations.iter().flatten() {
             let before = digest.value().rows;
             let ordered = is_ordered(texts[call.statement]);
@@ -155,5 +172,5 @@ fn results(
         }
         Ok(())
     })?;
-    Ok(digest.value())
+    Ok(Some(digest.value()))
 }

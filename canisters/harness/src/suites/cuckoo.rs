@@ -1,11 +1,12 @@
 //! The suite cuckoo: a part of its jobs, on the store that it names.
 
+use crate::host::Run;
 use crate::points::{Item, Points};
-use crate::sql::{self, Table};
+use crate::sql::{self, Measured, Table};
 use crate::{Canister, MAX_MESSAGE_ROWS, instructions, measure, trap};
 use stablebench_protocol::{
-    Cuckoo, CuckooTask, Digest, DigestPart, Engine, Error, Inspected, Lookups, Part, Performed,
-    PointStore, Result, Storage,
+    Cuckoo, CuckooTask, Digest, DigestPart, Engine, Error, Inspected, Lookups, Part, PointStore,
+    Result, Storage, Worked,
 };
 use stablebench_workload::cuckoo::items::{ITEM_BYTES, value};
 use stablebench_workload::cuckoo::model::add_found;
@@ -14,68 +15,87 @@ use stablebench_workload::{Amount, ContentDigest};
 
 const TABLE: Table<'static> = Table { name: "cuckoo", columns: "id, value", order: "id" };
 
-pub fn perform<C: Canister>(canister: &mut C, job: &Cuckoo, part: &Part) -> Result<Performed> {
+pub fn staged<C: Canister>(job: &Cuckoo, part: &Part) -> Result<Run<C>> {
     if part.count > MAX_MESSAGE_ROWS {
         return Err(Error::TooManyRows { limit: MAX_MESSAGE_ROWS });
     }
     if part.each {
         return Err(unsupported(job.store, "measure each lookup".to_owned()));
     }
+    let job = *job;
     if job.store == PointStore::Sqlite {
-        return on_sql(canister, job, part);
+        return on_sql(job, part);
+    }
+    let (seed, from) = (part.seed, part.from);
+    let keys = cuckoo::keys(part, &job);
+    Ok(match job.task {
+        CuckooTask::Build => {
+            let items: Vec<Item> = keys.iter().map(|key| (*key, value(*key))).collect();
+            Box::new(move |canister: &mut C| add(canister.points(&job, seed)?, &job, from, &items))
+        }
+        CuckooTask::Hit(lookups) | CuckooTask::Miss(lookups) => {
+            Box::new(move |canister: &mut C| {
+                let points = canister.points(&job, seed)?;
+                let measurement = measure(|| points.look_up(&keys, lookups))?;
+                Ok(Worked { measurement, each: Vec::new() })
+            })
+        }
+    })
+}
+
+pub fn results<C: Canister>(canister: &mut C, job: &Cuckoo, part: &Part) -> Result<Option<Digest>> {
+    if job.task == CuckooTask::Build {
+        return Ok(None);
+    }
+    if job.store == PointStore::Sqlite {
+        return sql::results(canister.sql(Storage::Stable)?, &cuckoo::script(part, job));
     }
     let points = canister.points(job, part.seed)?;
-    let keys = cuckoo::keys(part, job);
-    match job.task {
-        CuckooTask::Build => add(points, job, part, &keys),
-        CuckooTask::Hit(lookups) | CuckooTask::Miss(lookups) => look_up(points, &keys, lookups),
-    }
-}
-
-fn on_sql<C: Canister>(canister: &mut C, job: &Cuckoo, part: &Part) -> Result<Performed> {
-    if let CuckooTask::Hit(Lookups::Batch(_)) | CuckooTask::Miss(Lookups::Batch(_)) = job.task {
-        return Err(unsupported(job.store, "look up in batches".to_owned()));
-    }
-    let sql = canister.sql(Storage::Stable)?;
-    if job.task == CuckooTask::Build && part.from == 0 {
-        sql.batch(CREATE)?;
-    }
-    sql::perform(sql, &cuckoo::script(part, job), false)
-}
-
-fn add(points: &mut dyn Points, job: &Cuckoo, part: &Part, keys: &[u64]) -> Result<Performed> {
-    if part.from == 0 {
-        points.prepare()?;
-    }
-    let there = points.items()?;
-    let end = part.from.saturating_add(part.count);
-    if there != part.from || end > job.items {
-        let what = format!("add items {} to {end} of {}: it has {there}", part.from, job.items);
-        return Err(unsupported(job.store, what));
-    }
-    let items: Vec<Item> = keys.iter().map(|key| (*key, value(*key))).collect();
-    let rows = part.count;
-    let added = measure(|| {
-        points.add(&items, end == job.items)?;
-        Ok(Amount { rows, bytes: rows * ITEM_BYTES })
-    });
-    match added {
-        Ok(measurement) => Ok(Performed { measurement, each: Vec::new(), results: None }),
-        // Some of the items may be there; the system takes them away again.
-        Err(error) => trap(&error),
-    }
-}
-
-fn look_up(points: &mut dyn Points, keys: &[u64], lookups: Lookups) -> Result<Performed> {
-    let measurement = measure(|| points.look_up(keys, lookups))?;
     let mut results = ContentDigest::default();
-    for key in keys {
-        if let Some(value) = points.get(*key)? {
+    for key in cuckoo::keys(part, job) {
+        if let Some(value) = points.get(key)? {
             let place = results.value().rows;
             add_found(&mut results, place, &value);
         }
     }
-    Ok(Performed { measurement, each: Vec::new(), results: Some(results.value()) })
+    Ok(Some(results.value()))
+}
+
+fn on_sql<C: Canister>(job: Cuckoo, part: &Part) -> Result<Run<C>> {
+    if let CuckooTask::Hit(Lookups::Batch(_)) | CuckooTask::Miss(Lookups::Batch(_)) = job.task {
+        return Err(unsupported(job.store, "look up in batches".to_owned()));
+    }
+    let creates = job.task == CuckooTask::Build && part.from == 0;
+    let measured = Measured::new(cuckoo::script(part, &job), false);
+    Ok(Box::new(move |canister: &mut C| {
+        let sql = canister.sql(Storage::Stable)?;
+        if creates {
+            sql.batch(CREATE)?;
+        }
+        measured.run(sql)
+    }))
+}
+
+fn add(points: &mut dyn Points, job: &Cuckoo, from: u64, items: &[Item]) -> Result<Worked> {
+    if from == 0 {
+        points.prepare()?;
+    }
+    let there = points.items()?;
+    let rows = items.len() as u64;
+    let end = from.saturating_add(rows);
+    if there != from || end > job.items {
+        let what = format!("add items {from} to {end} of {}: it has {there}", job.items);
+        return Err(unsupported(job.store, what));
+    }
+    let added = measure(|| {
+        points.add(items, end == job.items)?;
+        Ok(Amount { rows, bytes: rows * ITEM_BYTES })
+    });
+    match added {
+        Ok(measurement) => Ok(Worked { measurement, each: Vec::new() }),
+        // Some of the items may be there; the system takes them away again.
+        Err(error) => trap(&error),
+    }
 }
 
 pub fn content<C: Canister>(

@@ -6,28 +6,61 @@ mod keys;
 mod sysbench;
 mod vfs;
 
+use crate::host::Run;
 use crate::{Canister, Host, MAX_EACH};
 use stablebench_protocol::{
-    DigestPart, Engine, Error, Inspected, Job, Part, Performed, PhaseCost, Result,
+    Digest, DigestPart, Engine, Error, Inspected, Job, Part, Performed, PhaseCost, Result, Worked,
 };
 
+/// A part of a job, made ready: all that follows from the job and the seed is on the heap.
+///
+/// # Errors
+///
+/// Where no canister could do it.
+pub fn staged<C: Canister>(part: &Part) -> Result<Run<C>> {
+    check(part)?;
+    match &part.job {
+        Job::DbBench(job) => db_bench::staged(job, part),
+        Job::Keys(job) => keys::staged(job, part),
+        Job::Sysbench(job) => Ok(sysbench::staged(job, part)),
+        Job::Cuckoo(job) => cuckoo::staged(job, part),
+        Job::Vfs(job) => vfs::staged(job, part),
+        #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
+        _ => {
+            let part = part.clone();
+            Ok(Box::new(move |canister: &mut C| canister.perform(&part)))
+        }
+    }
+}
+
 impl<C: Canister> Host<C> {
-    /// Does a part of a job, measured.
+    /// Does a part of a job, measured, and tells what it reads.
     ///
     /// # Errors
     ///
     /// Where the canister cannot do it, or the engine fails before anything has changed.
     pub fn perform(&mut self, part: &Part) -> Result<Performed> {
+        let run = staged(part)?;
+        let Worked { measurement, each } = run(&mut self.canister)?;
+        Ok(Performed { measurement, each, results: self.results(part)? })
+    }
+
+    /// The digest of what a part of a job reads; nothing where it writes.
+    ///
+    /// # Errors
+    ///
+    /// Where the canister cannot do it.
+    pub fn results(&mut self, part: &Part) -> Result<Option<Digest>> {
         check(part)?;
         let canister = &mut self.canister;
         match &part.job {
-            Job::DbBench(job) => db_bench::perform(canister, job, part),
-            Job::Keys(job) => keys::perform(canister, job, part),
-            Job::Sysbench(job) => sysbench::perform(canister, job, part),
-            Job::Cuckoo(job) => cuckoo::perform(canister, job, part),
-            Job::Vfs(job) => vfs::perform(canister, job, part),
+            Job::DbBench(job) => db_bench::results(canister, job, part),
+            Job::Keys(job) => keys::results(canister, job, part),
+            Job::Sysbench(job) => sysbench::results(canister, job, part),
+            Job::Cuckoo(job) => cuckoo::results(canister, job, part),
+            Job::Vfs(job) => vfs::results(canister, job, part),
             #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
-            _ => canister.perform(part),
+            _ => canister.results(part),
         }
     }
 

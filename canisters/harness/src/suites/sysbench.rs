@@ -1,22 +1,38 @@
 //! The suite sysbench: scripts on the database of the job's storage.
 
-use crate::sql::{self, Table};
+use crate::host::Run;
+use crate::sql::{self, Measured, Table};
 use crate::{Canister, measure};
 use stablebench_protocol::{
-    DigestPart, Inspected, Part, Performed, Result, Sysbench, SysbenchTask,
+    Digest, DigestPart, Inspected, Part, Result, Sysbench, SysbenchTask, Worked,
 };
 use stablebench_workload::Amount;
 use stablebench_workload::sysbench::{schema, script};
 
-pub fn perform<C: Canister>(canister: &mut C, job: &Sysbench, part: &Part) -> Result<Performed> {
-    let sql = canister.sql(job.storage)?;
+pub fn staged<C: Canister>(job: &Sysbench, part: &Part) -> Run<C> {
+    let job = *job;
     if job.task == SysbenchTask::Create {
         // Statements on tables that are not there yet cannot be prepared.
         let statements = schema::create(job.shape);
-        let measurement = measure(|| sql.batch(&statements).map(|()| Amount::default()))?;
-        return Ok(Performed { measurement, each: Vec::new(), results: None });
+        return Box::new(move |canister: &mut C| {
+            let sql = canister.sql(job.storage)?;
+            let measurement = measure(|| sql.batch(&statements).map(|()| Amount::default()))?;
+            Ok(Worked { measurement, each: Vec::new() })
+        });
     }
-    sql::perform(sql, &script(job, part), part.each)
+    let measured = Measured::new(script(&job, part), part.each);
+    Box::new(move |canister: &mut C| measured.run(canister.sql(job.storage)?))
+}
+
+pub fn results<C: Canister>(
+    canister: &mut C,
+    job: &Sysbench,
+    part: &Part,
+) -> Result<Option<Digest>> {
+    match job.task {
+        SysbenchTask::Create => Ok(None),
+        _ => sql::results(canister.sql(job.storage)?, &script(job, part)),
+    }
 }
 
 pub fn content<C: Canister>(

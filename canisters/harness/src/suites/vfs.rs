@@ -1,10 +1,11 @@
 //! The suite vfs: one table, and the connection that the work will find.
 
-use crate::sql::{self, Sql, Table};
+use crate::host::Run;
+use crate::sql::{self, Measured, Sql, Table};
 use crate::{Canister, measure};
 use stablebench_protocol::{
-    DigestPart, Engine, Error, Inspected, Part, Performed, PhaseCost, Result, Storage, Vfs,
-    VfsTask, VfsWork,
+    Digest, DigestPart, Engine, Error, Inspected, Part, PhaseCost, Result, Storage, Vfs, VfsTask,
+    VfsWork, Worked,
 };
 use stablebench_workload::Amount;
 use stablebench_workload::sql::Script;
@@ -16,27 +17,43 @@ const TABLE: Table<'_> = Table { name: "bench", columns: "key, value", order: "k
 /// The most parameters of one statement: `SQLITE_MAX_VARIABLE_NUMBER`.
 const MAX_LISTED: u64 = 32_766;
 
-pub fn perform<C: Canister>(canister: &mut C, job: &Vfs, part: &Part) -> Result<Performed> {
-    let sql = canister.sql(Storage::Stable)?;
-    let ready = |work: &mut dyn FnMut() -> Result<()>| {
-        let measurement = measure(|| work().map(|()| Amount::default()))?;
-        Ok(Performed { measurement, each: Vec::new(), results: None })
-    };
-    match job.task {
-        VfsTask::Create => ready(&mut || sql.batch(CREATE)),
-        VfsTask::Close => ready(&mut || {
+pub fn staged<C: Canister>(job: &Vfs, part: &Part) -> Result<Run<C>> {
+    Ok(match job.task {
+        VfsTask::Create => ready(|sql| sql.batch(CREATE)),
+        VfsTask::Close => ready(|sql| {
             sql.close();
             Ok(())
         }),
         VfsTask::Prepare(work) => {
             let script = checked(part, job, work)?;
-            ready(&mut || open(sql, &script, false))
+            ready(move |sql| open(sql, &script, false))
         }
         VfsTask::Warm(work) => {
             let script = checked(part, job, work)?;
-            ready(&mut || open(sql, &script, true))
+            ready(move |sql| open(sql, &script, true))
         }
-        VfsTask::Work(work) => sql::perform(sql, &checked(part, job, work)?, part.each),
+        VfsTask::Work(work) => {
+            let measured = Measured::new(checked(part, job, work)?, part.each);
+            Box::new(move |canister: &mut C| measured.run(canister.sql(Storage::Stable)?))
+        }
+    })
+}
+
+/// Work that is about no rows.
+fn ready<C: Canister>(work: impl Fn(&mut dyn Sql) -> Result<()> + 'static) -> Run<C> {
+    Box::new(move |canister: &mut C| {
+        let sql = canister.sql(Storage::Stable)?;
+        let measurement = measure(|| work(sql).map(|()| Amount::default()))?;
+        Ok(Worked { measurement, each: Vec::new() })
+    })
+}
+
+pub fn results<C: Canister>(canister: &mut C, job: &Vfs, part: &Part) -> Result<Option<Digest>> {
+    match job.task {
+        VfsTask::Work(work) => {
+            sql::results(canister.sql(Storage::Stable)?, &checked(part, job, work)?)
+        }
+        VfsTask::Create | VfsTask::Close | VfsTask::Prepare(_) | VfsTask::Warm(_) => Ok(None),
     }
 }
 

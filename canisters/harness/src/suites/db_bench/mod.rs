@@ -3,25 +3,44 @@
 mod rows;
 mod values;
 
-use crate::sql::{self, Table};
-use crate::{Canister, MAX_MESSAGE_BYTES, Sql, measure};
+use crate::host::Run;
+use crate::sql::{self, Measured, Table};
+use crate::{Canister, MAX_MESSAGE_BYTES, Records, Sql, measure};
 use stablebench_protocol::{
-    DbBench, DbBenchTask, DigestPart, Engine, Error, Inspected, Part, Performed, Result, Storage,
-    Synchronous,
+    DbBench, DbBenchTask, Digest, DigestPart, Engine, Error, Inspected, Part, Result, Storage,
+    Synchronous, Worked,
 };
 use stablebench_workload::Amount;
 use stablebench_workload::db_bench::{DROP, KEY_BYTES, create, script};
 
 const TABLE: Table<'_> = Table { name: "test", columns: "key, value", order: "key" };
 
-pub fn perform<C: Canister>(canister: &mut C, job: &DbBench, part: &Part) -> Result<Performed> {
+pub fn staged<C: Canister>(job: &DbBench, part: &Part) -> Result<Run<C>> {
     check(job, part)?;
-    match job.engine {
-        Engine::Sqlite => in_sql(canister.sql(Storage::Stable)?, job, part),
-        #[cfg(feature = "leveldb")]
-        Engine::Leveldb => values::perform(canister.records_for(job)?, &job.task, part),
-        engine => values::perform(canister.records(engine)?, &job.task, part),
+    if job.engine == Engine::Sqlite {
+        return Ok(in_sql(job, part));
     }
+    let (job, staged) = (job.clone(), values::Staged::new(&job.task, part));
+    Ok(Box::new(move |canister: &mut C| staged.run(records(canister, &job)?)))
+}
+
+pub fn results<C: Canister>(
+    canister: &mut C,
+    job: &DbBench,
+    part: &Part,
+) -> Result<Option<Digest>> {
+    match job.engine {
+        Engine::Sqlite => sql::results(canister.sql(Storage::Stable)?, &script(job, part)),
+        _ => values::Staged::new(&job.task, part).results(records(canister, job)?),
+    }
+}
+
+fn records<'a, C: Canister>(canister: &'a mut C, job: &DbBench) -> Result<&'a mut dyn Records> {
+    #[cfg(feature = "leveldb")]
+    if job.engine == Engine::Leveldb {
+        return canister.records_for(job);
+    }
+    canister.records(job.engine)
 }
 
 pub fn content<C: Canister>(
@@ -63,26 +82,40 @@ fn check(job: &DbBench, part: &Part) -> Result<()> {
     Ok(())
 }
 
-fn in_sql(sql: &mut dyn Sql, job: &DbBench, part: &Part) -> Result<Performed> {
+fn in_sql<C: Canister>(job: &DbBench, part: &Part) -> Run<C> {
     match job.task {
         DbBenchTask::Ready { fresh, sync } => {
-            sql.set("synchronous", if sync { "FULL" } else { "OFF" })?;
-            check_synchronous(sql, sync)?;
-            let measurement = measure(|| {
-                if fresh {
-                    sql.batch(DROP)?;
-                    // Without pages that a table left behind, the database is as a new one.
-                    sql.vacuum()?;
-                    sql.batch(&create(job.rowids))?;
-                }
-                Ok(Amount::default())
-            })?;
-            Ok(Performed { measurement, each: Vec::new(), results: None })
+            let rowids = job.rowids;
+            Box::new(move |canister: &mut C| {
+                ready(canister.sql(Storage::Stable)?, fresh.then_some(rowids), sync)
+            })
         }
         // The rows of one statement are the operations.
-        DbBenchTask::ReadSequential { .. } if part.each => rows::each(sql, &script(job, part)),
-        _ => sql::perform(sql, &script(job, part), part.each),
+        DbBenchTask::ReadSequential { .. } if part.each => {
+            let script = script(job, part);
+            Box::new(move |canister: &mut C| rows::each(canister.sql(Storage::Stable)?, &script))
+        }
+        _ => {
+            let measured = Measured::new(script(job, part), part.each);
+            Box::new(move |canister: &mut C| measured.run(canister.sql(Storage::Stable)?))
+        }
     }
+}
+
+/// Sets the level, and makes the table anew, with row ids or without, where that is asked for.
+fn ready(sql: &mut dyn Sql, fresh: Option<bool>, sync: bool) -> Result<Worked> {
+    sql.set("synchronous", if sync { "FULL" } else { "OFF" })?;
+    check_synchronous(sql, sync)?;
+    let measurement = measure(|| {
+        if let Some(rowids) = fresh {
+            sql.batch(DROP)?;
+            // Without pages that a table left behind, the database is as a new one.
+            sql.vacuum()?;
+            sql.batch(&create(rowids))?;
+        }
+        Ok(Amount::default())
+    })?;
+    Ok(Worked { measurement, each: Vec::new() })
 }
 
 /// SQLite must have taken what it was told.

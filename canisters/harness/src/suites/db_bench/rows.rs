@@ -1,13 +1,14 @@
+use crate::sql::Measured;
 use crate::{Sql, instructions, sql};
-use stablebench_protocol::{OperationCost, Performed, Result};
+use stablebench_protocol::{OperationCost, Result, Worked};
 use stablebench_workload::sql::Script;
 use std::ops::ControlFlow;
 
 /// Measures a script of one statement that reads, and once more each row that it answers.
-pub fn each(sql: &mut dyn Sql, script: &Script) -> Result<Performed> {
-    let mut performed = sql::perform(sql, script, false)?;
+pub fn each(sql: &mut dyn Sql, script: &Script) -> Result<Worked> {
+    let mut worked = Measured::new(script.clone(), false).run(sql)?;
     let mut each = Vec::new();
-    each.reserve_exact(performed.measurement.rows as usize);
+    each.reserve_exact(worked.measurement.rows as usize);
     let texts: Vec<&str> = script.statements.iter().map(String::as_str).collect();
     sql.prepared(&texts, &mut |statements| {
         for call in script.operations.iter().flatten() {
@@ -22,6 +23,6 @@ pub fn each(sql: &mut dyn Sql, script: &Script) -> Result<Performed> {
         }
         Ok(())
     })?;
-    performed.each = each;
-    Ok(performed)
+    worked.each = each;
+    Ok(worked)
 }
