@@ -141,6 +141,19 @@ pub fn compare(
             }
         },
     );
+    if let Some(threshold) = threshold {
+        // The messages without work: no ratio of theirs says anything about an engine.
+        let harness = matched(&base.harness, &new.harness, columns);
+        found.outcomes(
+            &harness,
+            Case::title,
+            |case| &case.outcome,
+            |found, name, base, new| {
+                let (base, new) = (values::of_case(base.1, cycles), values::of_case(new.1, cycles));
+                found.values(name, &base, &new, threshold);
+            },
+        );
+    }
     (found.sections, found.all) = ratio::means(&found.rows);
     found.ceilings();
     found.failures.sort_by_key(|failure| failure.kind);

@@ -166,6 +166,25 @@ fn a_mean_at_the_ceiling_passes_though_sums_are_rounded() {
 }
 
 #[test]
+fn messages_without_work_are_compared_and_have_no_ratio() {
+    let of = |cycles: u64| {
+        let mut results = sample::full();
+        results.harness = vec![results.cases[0].clone()];
+        if let Outcome::Measured(measured) = &mut results.harness[0].outcome
+            && let Some(detail) = &mut measured.detail
+        {
+            detail.cost.cycles = cycles;
+        }
+        results
+    };
+    let found = compare(&of(100), &of(101), None, threshold(0.0)).unwrap();
+    let [failure] = &found.failures[..] else { panic!("{:?}", found.failures) };
+    assert_eq!((failure.base.as_str(), failure.new.as_str()), ("100", "101"));
+    assert_eq!(found.rows.len(), 1);
+    assert_eq!(failures(&of(100), &of(100), threshold(0.0)), [""; 0]);
+}
+
+#[test]
 fn a_difference_at_the_threshold_is_none_and_one_more_is_one() {
     let (base, new) = (one(98_000), one(100_000));
     let more = 100.0 * 2_000.0 / 98_000.0;
