@@ -168,7 +168,7 @@ fn a_mean_at_the_ceiling_passes_though_sums_are_rounded() {
 #[test]
 fn messages_without_work_are_compared_and_have_no_ratio() {
     let of = |cycles: u64| {
-        let mut results = sample::full();
+        let mut results = full();
         results.harness = vec![results.cases[0].clone()];
         if let Outcome::Measured(measured) = &mut results.harness[0].outcome
             && let Some(detail) = &mut measured.detail
