@@ -195,7 +195,7 @@ fn resumed(out: &Path, new: Results, progress: &Progress) -> Result<Results> {
     let failed = |case: &&Case| matches!(case.outcome, Outcome::Failed { .. });
     let done = old.cases.len() - old.cases.iter().filter(failed).count();
     progress.note(&format!("{done} cases are measured already"));
-    Ok(Results { stores: old.stores, cases: old.cases, ..new })
+    Ok(Results { stores: old.stores, cases: old.cases, harness: old.harness, ..new })
 }
 
 /// Cases that failed make the run fail, but only in the end.

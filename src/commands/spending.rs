@@ -118,6 +118,7 @@ fn estimate(
     let left = Results {
         stores: complete(planned, results),
         cases: results.cases.clone(),
+        harness: results.harness.clone(),
         ..empty(outline, &tally, built)
     };
     let runner = Runner::new(&tally, built, outline, &Progress::Quiet, None, left)?;

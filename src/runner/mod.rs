@@ -78,14 +78,15 @@ impl<'a> Runner<'a> {
         mut results: Results,
     ) -> Result<Self> {
         let mut max_rows = u64::MAX;
-        results.harness.clear();
         for (built, info) in canisters.iter().zip(&mut results.canisters) {
             let mut fresh = replica.install(&built.wasm)?;
             let description: Description = query(&mut fresh, "describe", ())?;
             info.crates = description.crates;
             info.sqlite = description.sqlite;
             max_rows = max_rows.min(description.max_rows);
-            results.harness.push(staged::empty(&mut fresh, &built.name)?);
+            if results.harness.iter().all(|empty| empty.column != built.name) {
+                results.harness.push(staged::empty(&mut fresh, &built.name)?);
+            }
         }
         Ok(Self {
             replica,

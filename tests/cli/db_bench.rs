@@ -136,12 +136,10 @@ fn each_operation_is_in_a_histogram() {
             let (first, last) = (&buckets[0], &buckets[buckets.len() - 1]);
             assert!(number(first, "from") <= number(each, "min"));
             assert!(number(each, "max") < number(last, "below"));
-            // Reading the counter each time costs something as well.
+            // Reading the counter each time costs something as well; pages that are touched
+            // before the first operation and after the last one are in none.
             let (sum, all) = (number(each, "sum"), number(measured, "instructions"));
-            assert!(
-                all * 8 / 10 < sum && sum < all * 3 + 1_000_000,
-                "{name}, {column}: {sum} {all}"
-            );
+            assert!(all / 2 < sum && sum < all * 3 + 1_000_000, "{name}, {column}: {sum} {all}");
         }
     }
     let output = stablebench(&["report", "db-bench.json"], directory.path());

@@ -48,10 +48,11 @@ fn everything_is_measured_and_two_runs_are_the_same() {
         case.unwrap()["outcome"]["measured"]["instructions"].as_u64().unwrap()
     };
     let (base, other) = ("sqlite/persist", "sqlite/delete,locking_mode=normal");
-    // In memory both have their journal on the heap, and nothing is locked.
+    // In memory both have their journal on the heap, and nothing is locked; but a page of the heap
+    // more or less may be touched.
     let in_memory = |column| instructions("text memory writes", "update_index", column);
     let difference = in_memory(base).abs_diff(in_memory(other));
-    assert!(difference * 100 < in_memory(base), "{difference}");
+    assert!(difference <= in_memory(base) / 100 + 5 * 80_000, "{difference}");
     let writes = |place: &str, column| {
         instructions(&format!("integer {place} writes"), "update_non_index", column)
     };

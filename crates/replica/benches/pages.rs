@@ -32,6 +32,12 @@ const CANISTER: &str = r#"(module
             (local.set $at (i32.add (local.get $at) (local.get $step)))
             (i32.store (i32.mul (local.get $at) (i32.const 65536)) (local.get $left))
             (br_if $next (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+    (func $reads (local $left i32)
+        (local.set $left (i32.const 20000))
+        (loop $next
+            (drop (i32.load (i32.mul (local.get $left) (i32.const 65536))))
+            (br_if $next (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+    (func (export "canister_update reads") (call $reads) (call $reply))
     (func (export "canister_update nothing") (call $reply))
     (func (export "canister_update adjacent") (call $writes (i32.const 1)) (call $reply))
     (func (export "canister_update every_other") (call $writes (i32.const 2)) (call $reply)))"#;
@@ -61,9 +67,16 @@ fn empty_update(bencher: Bencher<'_, '_>, rules: &str) {
     bencher.bench_local(|| update(&mut canister, "nothing", &[]));
 }
 
+/// An update that reads 20 000 pages.
+#[divan::bench(args = SETS, sample_count = 10)]
+fn read_pages(bencher: Bencher<'_, '_>, rules: &str) {
+    let mut canister = install(rules, &wat(CANISTER));
+    bencher.counter(ItemsCount::new(PAGES)).bench_local(|| update(&mut canister, "reads", &[]));
+}
+
 /// An update that writes to 20 000 pages, one after the other, and with gaps.
 #[divan::bench(args = SETS, consts = [1, 2], sample_count = 10)]
-fn touched_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
+fn written_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
     let mut canister = install(rules, &wat(CANISTER));
     let method = if STEP == 1 { "adjacent" } else { "every_other" };
     bencher.counter(ItemsCount::new(PAGES)).bench_local(|| update(&mut canister, method, &[]));

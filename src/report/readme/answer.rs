@@ -27,37 +27,26 @@ const ROWS: [(&str, &str, &str); 9] = [
     ("the first read after an upgrade", "work", "read 1 uniform, upgraded"),
 ];
 
-/// The table of a run; with both values, where the open rule decides on a figure.
-pub fn part(users: &Results, open_rule: Option<&OpenRule>) -> Result<String> {
+/// The table of today's run, below each line the same by the rules of 2025, and with both values
+/// where the open rule decides on a figure.
+pub fn part(users: &Results, earlier: &Results, open_rule: &OpenRule) -> Result<String> {
     let style = Style::MARKDOWN;
-    let mut rows = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (label, section, name) in ROWS {
-        let costs = COLUMNS.map(|column| {
-            users.case(section, name, column)?.measured().map(Measured::each_operation)
-        });
-        let choice = COLUMNS.iter().zip(costs).filter(|(column, _)| **column != FLOOR);
-        let best = choice.filter_map(|(_, cost)| cost).min();
-        let base = costs[0];
-        let other = |column: &str| {
-            let operations = users.case(section, name, column)?.measured()?.operations;
-            open_rule?.other(section, name, column, operations)
-        };
-        let cells = COLUMNS.iter().zip(costs).map(|(column, cost)| {
-            let Some(value) = cost else { return Cell::Absent };
-            let number = Cell::Number {
-                value,
-                base: base.filter(|_| *column != COLUMNS[0]),
-                best: Some(value) == best && *column != FLOOR,
-            };
-            match other(column) {
-                Some(other) => {
-                    let or = format!("or {}", Grouped(other));
-                    Cell::Text(style.stacked(&number.render(style), &or))
-                }
-                None => number,
+        let mut cells = line(users, section, name);
+        for (column, cell) in COLUMNS.iter().zip(&mut cells) {
+            let operations = users.case(section, name, column).and_then(|case| case.measured());
+            let operations = operations.map_or(1, |measured| measured.operations);
+            if let Some(other) = open_rule.other(section, name, column, operations) {
+                let or = format!("or {}", Grouped(other));
+                *cell = Cell::Text(style.stacked(&cell.render(style), &or));
             }
-        });
-        rows.push([Cell::text(label)].into_iter().chain(cells).collect());
+        }
+        cells.insert(0, Cell::text(label));
+        rows.push(cells);
+        let mut cells = line(earlier, section, name);
+        cells.insert(0, Cell::text("– in 2025"));
+        rows.push(cells);
     }
     let of = users.case("insert", "middle 1", "btree").context("the run has no section insert")?;
     let mut header = vec![String::new()];
@@ -70,10 +59,29 @@ pub fn part(users: &Results, open_rule: Option<&OpenRule>) -> Result<String> {
     }));
     let grid = Grid { header, rows, ..Grid::default() };
     Ok(format!(
-        "Instructions a row, in {} rows of {} bytes, by the rules `{}`:\n\n{}",
+        "Instructions a row, in {} rows of {} bytes, by the rules `{}`, and by those of 2025 \
+         (`{}`):\n\n{}",
         Grouped(of.rows),
         Grouped(of.payload.into()),
         users.replica.rules,
+        earlier.replica.rules,
         grid.render(style)
     ))
+}
+
+/// The costs of one kind of work, the cheapest choice marked.
+fn line(users: &Results, section: &str, name: &str) -> Vec<Cell> {
+    let cost = |column| users.case(section, name, column)?.measured().map(Measured::each_operation);
+    let costs = COLUMNS.map(cost);
+    let choice = COLUMNS.iter().zip(costs).filter(|(column, _)| **column != FLOOR);
+    let best = choice.filter_map(|(_, cost)| cost).min();
+    let cells = COLUMNS.iter().zip(costs).map(|(column, cost)| match cost {
+        Some(value) => Cell::Number {
+            value,
+            base: costs[0].filter(|_| *column != COLUMNS[0]),
+            best: Some(value) == best && *column != FLOOR,
+        },
+        None => Cell::Absent,
+    });
+    cells.collect()
 }

@@ -1,9 +1,11 @@
 //! What follows from the users run, in sentences whose numbers are computed.
 
+use std::fmt;
+
 use anyhow::{Context, Result};
 
+use super::open_rule::{self, OpenRule};
 use super::{Reference, again};
-use crate::replica::Inside;
 use crate::report::advice::overtaking::{Overtaking, overtaking};
 use crate::report::heading;
 use crate::report::number::{Grouped, Ratio};
@@ -16,42 +18,86 @@ const WAL: &str = "sqlite/wal";
 const WAL_NORMAL: &str = "sqlite/wal,locking_mode=normal";
 const VFS: &str = "sqlite-vfs";
 
+/// The page cache that `ic-rusqlite` begins with, and smaller ones.
+const CACHES: [&str; 2] = ["100", "1000"];
+
 pub fn part(reference: &Reference) -> Result<String> {
-    let users = Run(&reference.users);
+    let users = Run { users: &reference.users, open_rule: Some(&reference.open_rule) };
+    let earlier = Run { users: &reference.users_2025, open_rule: None };
     let sentences = [
         users.crossing()?,
-        users.reading()?,
-        users.write_ahead_log()?,
-        users.transactions()?,
-        users.locking()?,
-        users.upgrades()?,
-        users.pages()?,
-        users.libraries()?,
-        users.charged()?,
+        users.commits(&earlier)?,
+        users.caches(&earlier)?,
+        users.reading(&earlier)?,
+        users.transactions(&earlier)?,
+        users.write_ahead_log(&earlier)?,
+        users.locking(&earlier)?,
+        users.upgrades(&earlier)?,
+        users.pages(&earlier)?,
+        users.libraries(&earlier)?,
+        users.locality()?,
+        users.base()?,
     ];
     let lines: Vec<String> = sentences.iter().map(|sentence| format!("* {sentence}")).collect();
     Ok(format!("{}\n\n{}", lines.join("\n"), again(&reference.users)))
 }
 
-struct Run<'r>(&'r Results);
+struct Run<'r> {
+    users: &'r Results,
+    open_rule: Option<&'r OpenRule>,
+}
+
+/// How many times one cost is the other; twice, where the open rule decides on it.
+struct Times {
+    today: Ratio,
+    other: Option<Ratio>,
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.other {
+            Some(other) => write!(f, "{} (or {other})", self.today),
+            None => write!(f, "{}", self.today),
+        }
+    }
+}
+
+/// A case: section, name and column.
+type Key<'k> = (&'k str, &'k str, &'k str);
 
 impl Run<'_> {
+    fn measured(&self, (section, name, column): Key<'_>) -> Result<&Measured> {
+        let case = self.users.case(section, name, column).and_then(|case| case.measured());
+        case.with_context(|| format!("{section}/{name}, {column} is not measured"))
+    }
+
     /// Instructions of an operation.
-    fn each(&self, section: &str, name: &str, column: &str) -> Result<u64> {
-        let case = self.0.case(section, name, column).and_then(|case| case.measured());
-        let case = case.with_context(|| format!("{section}/{name}, {column} is not measured"))?;
-        Ok(Measured::each_operation(case))
+    fn each(&self, key: Key<'_>) -> Result<u64> {
+        Ok(self.measured(key)?.each_operation())
+    }
+
+    /// How many times one's is the other's.
+    fn ratio(&self, one: Key<'_>, base: Key<'_>) -> Result<Times> {
+        let today = Ratio(self.each(one)?, self.each(base)?);
+        let other = |key: Key<'_>| -> Result<u64> {
+            let other = self.open_rule.and_then(|rule| rule.instructions(key.0, key.1, key.2));
+            let measured = self.measured(key)?;
+            Ok(other.unwrap_or(measured.instructions) / measured.operations.max(1))
+        };
+        let other = Ratio(other(one)?, other(base)?);
+        let apart = open_rule::apart(value(today), value(other));
+        Ok(Times { today, other: apart.then_some(other) })
     }
 
     /// How many times one column's is the other's.
-    fn times(&self, section: &str, name: &str, column: &str, base: &str) -> Result<Ratio> {
-        Ok(Ratio(self.each(section, name, column)?, self.each(section, name, base)?))
+    fn times(&self, section: &str, name: &str, column: &str, base: &str) -> Result<Times> {
+        self.ratio((section, name, column), (section, name, base))
     }
 
     /// Where SQLite becomes cheaper than the map.
     fn crossing(&self) -> Result<String> {
         let series = |place: &str, column: &str| -> Vec<(u64, u64)> {
-            let of = self.0.section("insert").filter(|case| case.column == column);
+            let of = self.users.section("insert").filter(|case| case.column == column);
             let of = of.filter(|case| case.name.split(' ').next() == Some(place));
             let mut series: Vec<(u64, u64)> = of
                 .filter_map(|case| case.measured())
@@ -61,9 +107,11 @@ impl Run<'_> {
             series
         };
         let told = |place: &str| match overtaking(&series(place, MAP), &series(place, SQLITE)) {
-            Some(Overtaking::From { dearer_at, about, .. }) => {
-                format!("from about {} rows a message on (dearer at {dearer_at})", Grouped(about))
-            }
+            Some(Overtaking::From { dearer_at, about, .. }) => format!(
+                "from about {} rows a message on (dearer at {})",
+                Grouped(about),
+                Grouped(dearer_at)
+            ),
             Some(Overtaking::Always) => "throughout".to_owned(),
             Some(Overtaking::Never) => "nowhere".to_owned(),
             Some(Overtaking::Sometimes) | None => {
@@ -75,10 +123,12 @@ impl Run<'_> {
             }
         };
         Ok(format!(
-            "**New rows:** a single row is cheapest in `StableBTreeMap`, many rows in SQLite, whose \
-             transaction costs much and whose rows cost little. It is cheaper {} in the middle of \
-             the table, and {} at its end; with 10 000 rows the map takes {} as many instructions \
-             in the middle, {} at the end.",
+            "**New rows:** a message pays for each page that it touches, so rows are cheaper together. \
+             A row of its own in the middle of the table costs {} {} what it costs \
+             `StableBTreeMap`. SQLite is cheaper {} in the middle, and {} at the end; with 10 000 rows \
+             a message the map takes {} as many instructions in the middle, {} at the end.",
+            heading(SQLITE),
+            self.times("insert", "middle 1", SQLITE, MAP)?,
             told("middle"),
             told("end"),
             self.times("insert", "middle 10 000", MAP, SQLITE)?,
@@ -86,165 +136,254 @@ impl Run<'_> {
         ))
     }
 
-    /// Reading by id and reading all.
-    fn reading(&self) -> Result<String> {
+    /// A commit that goes through the page cache.
+    fn commits(&self, earlier: &Self) -> Result<String> {
+        let name = "insert 100 middle, warm";
+        let map = ("insert", "middle 100", MAP);
+        let with = |size: &str| -> Result<String> {
+            let column = format!("{SQLITE},cache_size={size}");
+            let times = self.ratio(("settings", name, &column), map)?;
+            Ok(format!("{times} with `cache_size={size}`"))
+        };
         Ok(format!(
-            "**Reading:** rows looked up one by one cost SQLite {} what they cost the map, all rows in \
-             order {}.",
-            self.times("work", "read 1 000 uniform, warm", SQLITE, MAP)?,
-            self.times("work", "scan, warm", SQLITE, MAP)?,
+            "**A commit can go through the whole page cache:** 100 rows in the middle cost {} {} what they \
+             cost the map, {} in 2025. That is one walk of SQLite's, which touches every page of a cache \
+             of 120 MB. The same rows cost {}, and {}.",
+            heading(SQLITE),
+            self.times("insert", "middle 100", SQLITE, MAP)?,
+            earlier.times("insert", "middle 100", SQLITE, MAP)?,
+            with(CACHES[0])?,
+            with(CACHES[1])?,
+        ))
+    }
+
+    /// Smaller page caches.
+    fn caches(&self, earlier: &Self) -> Result<String> {
+        let mut parts = Vec::new();
+        for size in CACHES {
+            let column = format!("{SQLITE},cache_size={size}");
+            let times = |run: &Self, name: &str| run.times("settings", name, &column, SQLITE);
+            parts.push(format!(
+                "with `cache_size={size}` random reads cost {} what they cost with the default of \
+                 500 000 pages ({} in 2025), random updates {}, random inserts {}, rows at the end {}",
+                times(self, "read 1 000 uniform, warm")?,
+                times(earlier, "read 1 000 uniform, warm")?,
+                times(self, "update 1 000 uniform, warm")?,
+                times(self, "insert 1 000 uniform, warm")?,
+                times(self, "insert 1 000 end, warm")?,
+            ));
+        }
+        Ok(format!("**A small page cache is cheaper than a large one:** {}.", parts.join("; ")))
+    }
+
+    /// Reading by id and reading all.
+    fn reading(&self, earlier: &Self) -> Result<String> {
+        let (name, read) = ("read 1 000 uniform, warm", "work");
+        let small = format!("{SQLITE},cache_size={}", CACHES[1]);
+        Ok(format!(
+            "**Reading:** rows looked up one by one at random cost SQLite {} what they cost the map ({} in \
+             2025), {} with `cache_size={}`; all rows in order {} ({}).",
+            self.times(read, name, SQLITE, MAP)?,
+            earlier.times(read, name, SQLITE, MAP)?,
+            self.ratio(("settings", name, &small), (read, name, MAP))?,
+            CACHES[1],
+            self.times(read, "scan, warm", SQLITE, MAP)?,
+            earlier.times(read, "scan, warm", SQLITE, MAP)?,
+        ))
+    }
+
+    /// Rows in transactions and messages of their own.
+    fn transactions(&self, earlier: &Self) -> Result<String> {
+        let times = |run: &Self, column: &str, manner: &str| -> Result<Times> {
+            let alone = format!("10 000 rows by 1, {manner}");
+            let together = "10 000 rows by 10 000, one message";
+            run.ratio(("transactions", &alone, column), ("transactions", together, column))
+        };
+        let mut parts = Vec::new();
+        for column in [SQLITE, VFS, MAP] {
+            let message = "a message each";
+            let mut part = format!(
+                "{} {} ({} in 2025)",
+                heading(column),
+                times(self, column, message)?,
+                times(earlier, column, message)?
+            );
+            if column != MAP {
+                let one = times(self, column, "one message")?;
+                part += &format!(", {one} in transactions of their own in one message");
+            }
+            parts.push(part);
+        }
+        Ok(format!(
+            "**One message, one transaction:** 10 000 rows, each in a message of its own, cost many times \
+             what they cost in one: {}.",
+            parts.join("; ")
         ))
     }
 
     /// What WAL does in a canister.
-    fn write_ahead_log(&self) -> Result<String> {
+    fn write_ahead_log(&self, earlier: &Self) -> Result<String> {
         let name = "insert 1 end, warm";
-        let normal = self.0.case("settings", name, WAL_NORMAL);
+        let normal = self.users.case("settings", name, WAL_NORMAL);
         let refused = match normal.map(|case| &case.outcome) {
             Some(Outcome::NotApplicable { reason }) => reason,
             _ => return Err(anyhow::anyhow!("{WAL_NORMAL} is not refused")),
         };
         let because = refused.split_once("because ").map_or(refused.as_str(), |(_, why)| why);
-        Ok(format!(
-            "**WAL in a canister** works in exclusive locking mode only: {because}. Against {} it \
-             takes {} for one row at the end, {} for 10 000, {} for an update, and {} for a \
-             read. Nothing runs beside a message, so there are no readers that it would let go on.",
-            heading(SQLITE),
-            self.times("insert", "end 1", WAL, SQLITE)?,
-            self.times("insert", "end 10 000", WAL, SQLITE)?,
-            self.times("work", "update 1 000 uniform, warm", WAL, SQLITE)?,
-            self.times("work", "read 1 000 uniform, warm", WAL, SQLITE)?,
-        ))
-    }
-
-    /// Rows in transactions of their own.
-    fn transactions(&self) -> Result<String> {
-        let times = |column: &str| -> Result<Ratio> {
-            let by =
-                |rows: &str| self.each("transactions", &format!("{rows}, one message"), column);
-            Ok(Ratio(by("10 000 rows by 1")?, by("10 000 rows by 10 000")?))
+        let pair = |section: &str, name: &str| -> Result<String> {
+            let times = |run: &Self| run.times(section, name, WAL, SQLITE);
+            Ok(format!("{} ({})", times(self)?, times(earlier)?))
         };
         Ok(format!(
-            "**Transactions:** 10 000 rows, each in a transaction of its own, cost {} {} what they \
-             cost in one; {} {}.",
+            "**WAL in a canister** works in exclusive locking mode only: {because}. Against {} it \
+             takes {} for one row at the end (in brackets: in 2025), {} for 10 000, {} for an update, and \
+             {} for a read. Nothing runs beside a message, so there are no readers that it would let \
+             go on.",
             heading(SQLITE),
-            times(SQLITE)?,
-            heading(VFS),
-            times(VFS)?,
+            pair("insert", "end 1")?,
+            pair("insert", "end 10 000")?,
+            pair("work", "update 1 000 uniform, warm")?,
+            pair("work", "read 1 000 uniform, warm")?,
         ))
     }
 
     /// Locks that are not kept.
-    fn locking(&self) -> Result<String> {
+    fn locking(&self, earlier: &Self) -> Result<String> {
         let normal = format!("{SQLITE},locking_mode=normal");
-        let name = "read 1 000 uniform, warm";
+        let times = |run: &Self| run.times("settings", "read 1 000 uniform, warm", &normal, SQLITE);
         Ok(format!(
             "**`locking_mode=normal`** drops SQLite's cache between transactions of a canister: 1 000 \
-             reads then take {}.",
-            self.times("settings", name, &normal, SQLITE)?,
+             reads then take {} ({} in 2025).",
+            times(self)?,
+            times(earlier)?,
         ))
     }
 
     /// The first read after an upgrade.
-    fn upgrades(&self) -> Result<String> {
-        let times = |column: &str| -> Result<Ratio> {
-            let read = |state: &str| self.each("work", &format!("read 1 uniform, {state}"), column);
-            Ok(Ratio(read("upgraded")?, read("warm")?))
-        };
+    fn upgrades(&self, earlier: &Self) -> Result<String> {
+        let mut parts = Vec::new();
+        for column in [SQLITE, VFS, MAP] {
+            let times = |run: &Self| {
+                let warm = ("work", "read 1 uniform, warm", column);
+                run.ratio(("work", "read 1 uniform, upgraded", column), warm)
+            };
+            let (today, earlier) = (times(self)?, times(earlier)?);
+            parts.push(format!("{} {today} ({earlier} in 2025)", heading(column)));
+        }
         Ok(format!(
-            "**After an upgrade** the first read takes {} what a warm one takes in {}, {} in {}, {} in the map.",
-            times(SQLITE)?,
-            heading(SQLITE),
-            times(VFS)?,
-            heading(VFS),
-            times(MAP)?,
+            "**After an upgrade** the first read takes, against a warm one that is alone in its message: {}.",
+            parts.join("; ")
         ))
     }
 
     /// The cheapest and the dearest page size.
-    fn pages(&self) -> Result<String> {
+    fn pages(&self, earlier: &Self) -> Result<String> {
         let name = "insert 1 000 uniform, warm";
-        let mut costs: Vec<(u64, &str)> = Vec::new();
-        for column in &self.0.columns {
-            let size =
-                column.key.strip_prefix(SQLITE).and_then(|rest| rest.strip_prefix(",page_size="));
-            if let Some(size) = size {
-                costs.push((self.each("settings", name, &column.key)?, size));
+        let extremes = |run: &Self| -> Result<String> {
+            let mut costs: Vec<(u64, &str)> = Vec::new();
+            for column in &run.users.columns {
+                let size = column
+                    .key
+                    .strip_prefix(SQLITE)
+                    .and_then(|rest| rest.strip_prefix(",page_size="));
+                if let Some(size) = size {
+                    costs.push((run.each(("settings", name, &column.key))?, size));
+                }
             }
-        }
-        costs.sort_unstable();
-        let (Some(best), Some(worst)) = (costs.first(), costs.last()) else {
-            return Err(anyhow::anyhow!("no page size was varied"));
+            costs.sort_unstable();
+            let (Some(best), Some(worst)) = (costs.first(), costs.last()) else {
+                return Err(anyhow::anyhow!("no page size was varied"));
+            };
+            let default = run.each(("settings", name, SQLITE))?;
+            Ok(format!(
+                "{} with pages of {} bytes and {} with {}",
+                Ratio(best.0, default),
+                best.1,
+                Ratio(worst.0, default),
+                worst.1
+            ))
         };
-        let default = self.each("settings", name, SQLITE)?;
         Ok(format!(
-            "**Page size:** 1 000 rows at random places cost {} with pages of {} bytes and {} with \
-             {} what they cost with {}'s default.",
-            Ratio(best.0, default),
-            best.1,
-            Ratio(worst.0, default),
-            worst.1,
+            "**Page size:** 1 000 rows at random places cost {}, against {}'s default; in 2025 it was {}.",
+            extremes(self)?,
             heading(SQLITE),
+            extremes(earlier)?,
         ))
     }
 
     /// One library beside the other.
-    fn libraries(&self) -> Result<String> {
-        Ok(format!(
-            "**`ic-sqlite-vfs`** against `ic-rusqlite`: {} for one new row in the middle, {} for 10 000, \
-             {} for a read.",
-            self.times("insert", "middle 1", VFS, SQLITE)?,
-            self.times("insert", "middle 10 000", VFS, SQLITE)?,
-            self.times("work", "read 1 000 uniform, warm", VFS, SQLITE)?,
-        ))
-    }
-
-    /// What memory pages cost, by the rules of the run.
-    fn charged(&self) -> Result<String> {
-        if self.0.replica.rules == "2025-10" { self.unseen() } else { self.for_pages() }
-    }
-
-    /// What a new row in the middle costs.
-    fn one_row(&self, column: &str) -> Result<Inside> {
-        let case = self.0.case("insert", "middle 1", column).and_then(|case| case.measured());
-        let inside = case.and_then(|case| case.detail.as_ref()?.cost.inside);
-        inside.with_context(|| format!("{column} tells no charge"))
-    }
-
-    /// How much of a charge is for pages that are touched.
-    fn for_pages(&self) -> Result<String> {
-        let pages = |column: &str| -> Result<String> {
-            let inside = self.one_row(column)?;
-            let pages = inside.pages.with_context(|| format!("{column} tells no pages"))?;
-            let costs = Grouped(pages.heap + pages.stable);
-            Ok(format!("{costs} of {} in {}", Grouped(inside.charge), heading(column)))
+    fn libraries(&self, earlier: &Self) -> Result<String> {
+        let pair = |section: &str, name: &str| -> Result<String> {
+            let times = |run: &Self| run.times(section, name, VFS, SQLITE);
+            Ok(format!("{} ({})", times(self)?, times(earlier)?))
         };
         Ok(format!(
-            "**Pages are much of the bill:** under the rules {} each Wasm page that a message touches costs \
-             80 000 instructions, and its first write as many. For one row in the middle that is {}, \
-             {}, and {}.",
-            self.0.replica.rules,
-            pages(SQLITE)?,
-            pages(VFS)?,
-            pages(MAP)?,
+            "**`ic-sqlite-vfs`** against `ic-rusqlite`, in brackets in 2025: {} for one new row in the \
+             middle, {} for 100, {} for 10 000, {} for random reads, {} for random updates.",
+            pair("insert", "middle 1")?,
+            pair("insert", "middle 100")?,
+            pair("insert", "middle 10 000")?,
+            pair("work", "read 1 000 uniform, warm")?,
+            pair("work", "update 1 000 uniform, warm")?,
         ))
     }
 
-    /// What the counter does not see.
-    fn unseen(&self) -> Result<String> {
-        let charge = |column: &str| -> Result<Ratio> {
-            let inside = self.one_row(column)?;
-            Ok(Ratio(inside.charge, inside.instructions))
-        };
+    /// Rows that lie together and far apart.
+    fn locality(&self) -> Result<String> {
+        let mut parts = Vec::new();
+        for column in [MAP, SQLITE, VFS] {
+            let times = |verb: &str| {
+                let (apart, near) = (format!("uniform: {verb} 100"), format!("middle: {verb} 100"));
+                self.ratio(("locality", &apart, column), ("locality", &near, column))
+            };
+            parts.push(format!(
+                "{} to read and {} to update in {}",
+                times("read")?,
+                times("update")?,
+                heading(column)
+            ));
+        }
+        let sorted = self.ratio(
+            ("locality", "uniform: update 100", MAP),
+            ("locality", "uniform, sorted: update 100", MAP),
+        )?;
         Ok(format!(
-            "**The counter is not the bill:** heap pages that changed cost 1 000 instructions each at a \
-             message's end. For one row in the middle the whole charge is {} what the counter reads \
-             in {}, {} in {}, {} in the map.",
-            charge(SQLITE)?,
-            heading(SQLITE),
-            charge(VFS)?,
-            heading(VFS),
-            charge(MAP)?,
+            "**Locality:** 100 random rows cost many times what 100 neighbours cost: {}. The order in which a \
+             message visits them does not matter (in the map {sorted}, against the same rows in order).",
+            parts.join(", ")
         ))
     }
+
+    /// What a message costs before its first row, and what a row adds.
+    fn base(&self) -> Result<String> {
+        let empty = self.users.harness.iter().find(|case| case.column == "bench");
+        let empty = empty.and_then(|case| case.measured()?.detail.as_ref()?.cost.inside);
+        let empty = empty.context("the message without work is not measured")?;
+        let pages = empty.pages.context("its pages are not known")?;
+        let mut parts = Vec::new();
+        for column in [MAP, SQLITE] {
+            let total = |rows: u64| -> Result<u64> {
+                let name = format!("{rows}: insert end");
+                Ok(self.measured(("base", &name, column))?.instructions)
+            };
+            let (one, hundred) = (total(1)?, total(100)?);
+            parts.push(format!(
+                "{} for the first row at the end and {} for each of 99 more in {}",
+                Grouped(one),
+                Grouped(hundred.saturating_sub(one) / 99),
+                heading(column)
+            ));
+        }
+        Ok(format!(
+            "**The base of a message:** one that does nothing is charged {} instructions, {} of them for \
+             heap pages: stack, globals, allocator. Its work comes on top: {}.",
+            Grouped(empty.charge),
+            Grouped(pages.heap),
+            parts.join(", ")
+        ))
+    }
+}
+
+fn value(Ratio(one, base): Ratio) -> f64 {
+    one as f64 / base.max(1) as f64
 }

@@ -52,8 +52,7 @@ impl Reference {
 
     fn part(&self, name: &str) -> Option<Result<String>> {
         Some(match name {
-            "answer" => answer::part(&self.users, Some(&self.open_rule)),
-            "answer-2025" => answer::part(&self.users_2025, None),
+            "answer" => answer::part(&self.users, &self.users_2025, &self.open_rule),
             "found" => found::part(self),
             "published" => published::part(self),
             "exactness" => exactness::part(self),
@@ -97,7 +96,7 @@ mod tests {
         let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
         let reference = Reference::read(root()).unwrap();
         assert!(renewed(&readme, &reference).unwrap() == readme, "renew it: stablebench readme");
-        for name in ["answer", "answer-2025", "found", "published", "exactness"] {
+        for name in ["answer", "found", "published", "exactness"] {
             assert_eq!(readme.matches(&format!("<!-- results: {name} -->")).count(), 1, "{name}");
         }
     }

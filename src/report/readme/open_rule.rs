@@ -50,11 +50,23 @@ impl OpenRule {
         Ok(Self(figures))
     }
 
+    /// Returns a case's instructions with the rule the other way.
+    pub fn instructions(&self, section: &str, name: &str, column: &str) -> Option<u64> {
+        self.get(section, name, column).map(|both| both.other)
+    }
+
     /// Returns the other value of a case of so many operations, where it is far from today's.
     pub fn other(&self, section: &str, name: &str, column: &str, operations: u64) -> Option<u64> {
-        let key = (section.to_owned(), name.to_owned(), column.to_owned());
-        let Both { today, other } = self.0.get(&key)?;
-        let apart = (*other as f64 / *today as f64 - 1.0).abs();
-        (apart > APART).then(|| other / operations.max(1))
+        let Both { today, other } = self.get(section, name, column)?;
+        apart(today as f64, other as f64).then(|| other / operations.max(1))
     }
+
+    fn get(&self, section: &str, name: &str, column: &str) -> Option<Both> {
+        self.0.get(&(section.to_owned(), name.to_owned(), column.to_owned())).copied()
+    }
+}
+
+/// Whether two values of a figure are so far apart that both are shown.
+pub fn apart(today: f64, other: f64) -> bool {
+    (other / today - 1.0).abs() > APART
 }

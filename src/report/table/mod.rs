@@ -95,6 +95,7 @@ pub fn beside(results: &Results) -> Result<Vec<Grid>> {
         suites::sysbench::NAME => sysbench::beside_cases(results)?,
         _ => of_suite(results, style)?,
     };
+    grids.extend(harness::grid(results));
     grids.extend(keep::writes(results));
     if results.suite != suites::db_bench::NAME {
         grids.push(keep::stores(results));

@@ -216,6 +216,7 @@ fn phases(results: &Results, style: Style) -> Grid {
         notes: vec![
             "Pages of 16384 bytes, 32 MiB of cache, journal_mode=memory on both sides. Measured in \
              a fork of its own; each time that a phase comes, a reading of the counter is in it. \
+             That message reads its argument too: pages that it touches so are in no phase. \
              sqlite-vfs opens its connection where a transaction begins, and writes to stable \
              memory where it ends; ic-rusqlite does where SQLite's cache is full, and where a \
              transaction ends."
