@@ -197,22 +197,19 @@ impl Runner<'_> {
     }
 }
 
-/// Does a part in a measured message, and asks afterwards what it has read.
+/// Does a part in a measured message. What it reads is asked for first, by a query that leaves
+/// nothing behind: where that comes to a limit, nothing has happened.
 fn measured(canister: &mut dyn Messages, part: &Part) -> Result<(Performed, Receipt)> {
-    let (worked, receipt) = staged::part(canister, part)?;
-    Ok((performed(canister, part, worked)?, receipt))
+    let results = staged::results(canister, part)?;
+    let (Worked { measurement, each }, receipt) = staged::part(canister, part)?;
+    Ok((Performed { measurement, each, results }, receipt))
 }
 
 /// Sends the same messages, but not as a measurement.
 fn as_measured(canister: &mut dyn Messages, part: &Part) -> Result<(Performed, Cost)> {
-    let (worked, cost) = staged::as_measured(canister, part)?;
-    Ok((performed(canister, part, worked)?, cost))
-}
-
-fn performed(canister: &mut dyn Messages, part: &Part, worked: Worked) -> Result<Performed> {
-    let Worked { measurement, each } = worked;
     let results = staged::results(canister, part)?;
-    Ok(Performed { measurement, each, results })
+    let (Worked { measurement, each }, cost) = staged::as_measured(canister, part)?;
+    Ok((Performed { measurement, each, results }, cost))
 }
 
 /// What the canister says that it did must be what had to be done.

@@ -2,9 +2,9 @@
 //! the work and next to nothing else.
 //!
 //! ```text
+//!   results                  the digest of what a part of a job will read
 //!   stage_work, stage_part   decodes, checks and expands; may be sent again
 //!   run(call id)             the work, measured; done once
-//!   results                  the digest of what was read, asked for afterwards
 //! ```
 
 use anyhow::{Context, Result};
