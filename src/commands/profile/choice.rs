@@ -230,7 +230,7 @@ fn cut(mut lane: Lane, last: usize) -> Lane {
             (step.phases, step.inspected) = (false, false);
         } else if step.forked {
             continue;
-        } else if at >= populated || measured {
+        } else {
             step.as_measured = step.case.take().is_some();
         }
         kept.push(step);
