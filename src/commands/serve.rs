@@ -7,10 +7,10 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use stablebench_endpoint::Endpoint;
+use stablebench_endpoint::{Access, Endpoint};
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
 
@@ -18,13 +18,14 @@ use super::Output;
 use super::replica::embedded;
 use super::run::print;
 use crate::canisters::{self, Built};
-use crate::cli::ServeArgs;
+use crate::cli::{AllowedOrigin, ServeArgs};
 use crate::interrupt;
 use crate::replica::embedded::Embedded;
 
 /// How long it may take until Ctrl-C is seen.
 const TICK: Duration = Duration::from_millis(50);
-/// How long requests that are under way may take after it: more than a synchronous call does.
+/// How long requests and calls that are under way may take after it: more than a synchronous
+/// call does.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Serves until Ctrl-C.
@@ -53,8 +54,12 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     interrupt::listen()?;
     print(&announced(&url, endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C ends this");
-    answer(&endpoint, listener)?;
-    let canisters = endpoint.finish();
+    let ended = answer(&endpoint, listener, access(args))?;
+    let (canisters, undone) = endpoint.finish(ended + GRACE);
+    if undone > 0 {
+        let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
+        output.progress.note(&format!("{calls} not done in time, and left out"));
+    }
     if let (Some(path), Some((_, id))) = (&args.state, served.first()) {
         save(path, &canisters, id)?;
         output.progress.note(&format!("saved to {}", path.display()));
@@ -149,18 +154,32 @@ fn announced(url: &str, root_key: &[u8], served: &[(String, Principal)]) -> Stri
     text
 }
 
-fn answer(endpoint: &Endpoint, listener: TcpListener) -> Result<()> {
+fn access(args: &ServeArgs) -> Access {
+    let mut access = Access::default();
+    for allowed in &args.origins {
+        match allowed {
+            AllowedOrigin::All => access.open = true,
+            AllowedOrigin::One(origin) => access.origins.push(origin.clone()),
+        }
+    }
+    access
+}
+
+/// Answers requests; tells when it was to end.
+fn answer(endpoint: &Endpoint, listener: TcpListener, access: Access) -> Result<Instant> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start threads that answer requests")?;
-    runtime.block_on(async {
+    let mut ended = Instant::now();
+    let served: Result<()> = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (stop, stopped) = oneshot::channel();
         let watch = async {
             while interrupt::check().is_ok() {
                 tokio::time::sleep(TICK).await;
             }
+            ended = Instant::now();
             // Nobody may listen any more.
             let _ = stop.send(());
             tokio::time::sleep(GRACE).await;
@@ -169,12 +188,15 @@ fn answer(endpoint: &Endpoint, listener: TcpListener) -> Result<()> {
             let _ = stopped.await;
         };
         tokio::select! {
-            served = endpoint.serve(listener, stopped) => served,
+            served = endpoint.serve(listener, access, stopped) => Ok(served?),
             // Of a client that neither speaks nor leaves.
             () = watch => Ok(()),
         }
-    })?;
-    Ok(())
+    });
+    // What is still at work is not waited for.
+    runtime.shutdown_background();
+    served?;
+    Ok(ended)
 }
 
 /// Refuses, before anything is served, a file that could not be saved in the end.

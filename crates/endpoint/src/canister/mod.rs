@@ -10,8 +10,9 @@ use candid::{Nat, Principal};
 use ic_management_canister_types::DefiniteCanisterSettings;
 use stablebench_replica::{Canister, CustomSection, EntryPoint};
 
+
 pub use chunks::Chunks;
-pub use worker::{Full, Handle, Work};
+pub use worker::{Aside, Full, Handle, Work};
 
 /// Seconds that a canister's cycles should last, where nothing else is set.
 const FREEZING_THRESHOLD: u64 = 2_592_000;
@@ -33,6 +34,8 @@ pub struct Hosted {
     pub snapshots: BTreeMap<Vec<u8>, Snapshot>,
     /// How many snapshots there ever were.
     pub snapshots_taken: u64,
+    /// What it was before work that takes long.
+    pub aside: Aside,
 }
 
 /// What a canister was when the snapshot was taken.
@@ -81,6 +84,7 @@ impl Hosted {
             deleted: false,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
+            aside: Aside::default(),
         }
     }
 

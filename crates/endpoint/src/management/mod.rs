@@ -10,11 +10,11 @@ mod status;
 
 use std::sync::Arc;
 
-use candid::{CandidType, Decode, Encode, Principal};
+use candid::{CandidType, Decode, DecoderConfig, Encode, Principal};
 use ic_error_types::ErrorCode;
 use ic_management_canister_types::{
-    CanisterIdRecord, CreateCanisterArgs, ProvisionalCreateCanisterWithCyclesArgs,
-    ProvisionalTopUpCanisterArgs,
+    CanisterIdRecord, CreateCanisterArgs, InstallChunkedCodeArgs, InstallCodeArgs,
+    ProvisionalCreateCanisterWithCyclesArgs, ProvisionalTopUpCanisterArgs, UploadChunkArgs,
 };
 use serde::de::DeserializeOwned;
 use stablebench_replica::Cycles;
@@ -26,6 +26,10 @@ use crate::subnet::{CreateError, Message, Run, Subnet, Task, not_found};
 
 /// Cycles of a canister that is created without saying how many.
 const CYCLES: u128 = 100_000_000_000_000_000;
+/// Steps of decoding an argument: several times those of the largest that is taken.
+const DECODING_QUOTA: usize = 50_000_000;
+/// Steps of skipping what an argument has beside what is known, as on the IC.
+const SKIPPING_QUOTA: usize = 10_000;
 
 /// Whether a method makes canisters: it has no effective canister.
 pub fn creates(method: &str) -> bool {
@@ -40,9 +44,12 @@ pub fn creates(method: &str) -> bool {
 pub fn subject(method: &str, argument: &[u8]) -> Result<Principal, Reject> {
     match method {
         "install_chunked_code" => {
-            let args: ic_management_canister_types::InstallChunkedCodeArgs = decode(argument)?;
+            let args: InstallChunkedCodeArgs = decode(argument)?;
             Ok(args.target_canister)
         }
+        // Large fields are read, for little may be skipped.
+        "install_code" => decode::<InstallCodeArgs>(argument).map(|args| args.canister_id),
+        "upload_chunk" => decode::<UploadChunkArgs>(argument).map(|args| args.canister_id),
         _ => decode::<CanisterIdRecord>(argument).map(|record| record.canister_id),
     }
 }
@@ -173,7 +180,12 @@ pub(super) fn invalid(why: impl Into<String>) -> Reject {
 }
 
 fn decode<T: CandidType + DeserializeOwned>(argument: &[u8]) -> Result<T, Reject> {
-    Decode!(argument, T).map_err(|error| {
+    let mut quotas = DecoderConfig::new();
+    quotas
+        .set_decoding_quota(DECODING_QUOTA)
+        .set_skipping_quota(SKIPPING_QUOTA)
+        .set_full_error_message(false);
+    Decode!([quotas]; argument, T).map_err(|error| {
         Reject::outside(
             ErrorCode::InvalidManagementPayload,
             format!("Error decoding candid: {error}"),
