@@ -1,6 +1,7 @@
 //! The addresses of the HTTP interface.
 //!
 //! ```text
+//!   GET  /                                       what is here, for people
 //!   GET  /api/v2/status
 //!   POST /api/{v2,v3,v4}/canister/ID/call        v2 answers at once, the others wait
 //!   POST /api/{v2,v3}/canister/ID/query
@@ -11,6 +12,7 @@
 
 mod body;
 mod call;
+mod page;
 mod query;
 mod read_state;
 mod status;
@@ -84,6 +86,7 @@ pub fn router(subnet: Arc<Subnet>, access: Access, address: IpAddr) -> Router {
         .layer(limits)
         // Whether the endpoint is there can always be asked.
         .route("/api/v2/status", get(status::status))
+        .route("/", get(page::page))
         .fallback(|| async {
             Refusal::new(StatusCode::NOT_FOUND, "There is no such address here.")
         })

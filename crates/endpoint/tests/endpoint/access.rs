@@ -53,7 +53,7 @@ async fn only_pages_of_this_machine_may_call() {
 async fn a_name_that_leads_here_is_no_name_of_this_machine() {
     let (server, _) = Server::with(COUNTER).await;
     for (host, status) in [("evil.example:4943", 403), ("localhost", 200), ("x.localhost:1", 200)] {
-        for path in ["/api/v2/status"] {
+        for path in ["/api/v2/status", "/"] {
             let asked = ask(&server, Method::GET, path, &[("host", host)]).await;
             assert_eq!(asked.0, status, "{host} {path}");
         }

@@ -294,3 +294,26 @@ async fn the_canister_of_a_refused_module_is_named() {
     let refused = call.with_effective_canister_id(second).call_and_wait().await.unwrap_err();
     assert!(refused.to_string().contains(&format!("Error from Canister {second}")), "{refused}");
 }
+
+/// As dfx prints it at the end of a deployment.
+#[tokio::test]
+async fn the_address_of_a_canister_leads_to_what_it_is() {
+    let (server, id) = Server::with(COUNTER).await;
+    let get = async |path: &str| {
+        let answer =
+            server.client.clone().get(format!("{}{path}", server.url)).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    for path in
+        [format!("/?canisterId={id}"), format!("/?canisterId=rwlgt-iiaaa-aaaaa-aaaaa-cai&id={id}")]
+    {
+        let (status, said) = get(&path).await;
+        assert_eq!(status, 200, "{said}");
+        assert!(said.contains(&format!("Canister {id}, running")), "{said}");
+        assert!(said.contains("service : {}") && !said.contains("for controllers"), "{said}");
+    }
+    let (status, said) = get("/").await;
+    assert!(status == 200 && said.contains(&id.to_text()), "{said}");
+    assert_eq!(get("/?id=rwlgt-iiaaa-aaaaa-aaaaa-cai").await.0, 404);
+    assert_eq!(get("/?id=x").await.0, 400);
+}
