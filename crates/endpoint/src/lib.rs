@@ -12,7 +12,7 @@
 //! | `state_tree`, `tree`, `keys` | what can be read, and its certificates |
 //!
 //! What is not here: calls between canisters, timers, certificates of a canister's own data in
-//! its queries, logs. There is one subnet, whose key is the root key, and one node.
+//! its queries. There is one subnet, whose key is the root key, and one node.
 
 mod access;
 mod canister;

@@ -305,7 +305,8 @@ impl Subnet {
             hosted.ready(&message.canister)?;
             hosted.canister.set_time(clock::now());
             let Message { sender, method, argument, .. } = &message;
-            outcome(hosted.canister.update(*sender, method, argument))
+            let executed = hosted.canister.update(*sender, method, argument);
+            hosted.ran(executed)
         };
         Ok(Task::On(handle, Box::new(run)))
     }

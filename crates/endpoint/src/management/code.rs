@@ -12,8 +12,8 @@ use ic_management_canister_types::{
 use sha2::{Digest, Sha256};
 
 use super::{done, invalid, reply};
-use crate::canister::{Chunks, Hosted};
-use crate::outcome::{Outcome, Reject, error_code, outcome};
+use crate::canister::{Chunks, Hosted, Log};
+use crate::outcome::{Outcome, Reject, error_code};
 use crate::subnet::{Run, Subnet, not_found};
 
 /// Bytes of a chunk, and chunks of a canister.
@@ -95,6 +95,7 @@ fn code(
         .map_err(|reject| Reject::new(error_code(reject.code), reject.message))?;
     let executed = match mode {
         CanisterInstallMode::Install | CanisterInstallMode::Reinstall => {
+            hosted.log = Log::default();
             hosted.canister.install(&module, sender, argument)
         }
         CanisterInstallMode::Upgrade(flags) => {
@@ -110,7 +111,7 @@ fn code(
             hosted.canister.upgrade(&module, sender, argument)
         }
     };
-    outcome(executed).map_err(|reject| Reject { admitted: true, ..reject })?;
+    hosted.ran(executed).map_err(|reject| Reject { admitted: true, ..reject })?;
     done()
 }
 

@@ -4,6 +4,7 @@
 //! all its messages. What is not in the list here is rejected by name.
 
 mod code;
+mod logs;
 mod settings;
 mod snapshots;
 mod status;
@@ -30,6 +31,9 @@ const CYCLES: u128 = 100_000_000_000_000_000;
 const DECODING_QUOTA: usize = 50_000_000;
 /// Steps of skipping what an argument has beside what is known, as on the IC.
 const SKIPPING_QUOTA: usize = 10_000;
+
+/// The one method that is a query and no update.
+const LOGS: &str = "fetch_canister_logs";
 
 /// Whether a method makes canisters: it has no effective canister.
 pub fn creates(method: &str) -> bool {
@@ -63,6 +67,12 @@ pub fn task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
     if creates(&message.method) {
         return Ok(Task::Create);
     }
+    if message.method == LOGS {
+        return Err(Reject::outside(
+            ErrorCode::CanisterRejectedMessage,
+            format!("{LOGS} can only be called as a query"),
+        ));
+    }
     let (handle, run) = on_canister(subnet, message)?;
     Ok(Task::On(handle, run))
 }
@@ -73,7 +83,7 @@ pub fn task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
 ///
 /// Where it is refused before it runs.
 pub fn query_task(subnet: &Arc<Subnet>, message: &Message) -> Result<(Handle, Run), Reject> {
-    if message.method == "canister_status" {
+    if matches!(message.method.as_str(), "canister_status" | LOGS) {
         on_canister(subnet, message)
     } else {
         Err(unknown(&message.method))
@@ -90,7 +100,8 @@ fn on_canister(subnet: &Arc<Subnet>, message: &Message) -> Result<(Handle, Run),
             return Err(not_found(&canister));
         }
         hosted.canister.set_time(clock::now());
-        if method != "provisional_top_up_canister" {
+        // Logs have a visibility of their own.
+        if !matches!(method.as_str(), "provisional_top_up_canister" | LOGS) {
             controlled(hosted, &sender, &method)?;
         }
         run(hosted)
@@ -117,6 +128,7 @@ fn method_of(subnet: &Arc<Subnet>, message: &Message) -> Result<Run, Reject> {
         "load_canister_snapshot" => snapshots::load(decode(argument)?),
         "list_canister_snapshots" => snapshots::list(decode(argument)?),
         "delete_canister_snapshot" => snapshots::delete(decode(argument)?),
+        LOGS => logs::fetch(sender, decode(argument)?),
         "provisional_top_up_canister" => top_up(decode(argument)?),
         other => return Err(unknown(other)),
     })
