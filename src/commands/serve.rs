@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use super::Output;
 use super::replica::embedded;
 use super::run::print;
+use crate::cache::Cache;
 use crate::canisters::{self, Built};
 use crate::cli::{AllowedOrigin, ServeArgs};
 use crate::interrupt;
@@ -27,6 +28,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long requests and calls that are under way may take after it: more than a synchronous
 /// call does.
 const GRACE: Duration = Duration::from_secs(15);
+/// How often the cache is made to keep its limit.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// Serves until Ctrl-C.
 pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
@@ -38,7 +41,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     }
     let listener = bind(args)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
-    let (replica, _) = embedded(&args.replica, &output.progress)?;
+    let (replica, cache) = embedded(&args.replica, &output.progress)?;
     let endpoint = Endpoint::new(replica.inner().clone());
     let mut served = Vec::new();
     for name in &args.canisters {
@@ -54,7 +57,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     interrupt::listen()?;
     print(&announced(&url, endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C ends this");
-    let ended = answer(&endpoint, listener, access(args))?;
+    let ended = answer(&endpoint, listener, access(args), cache.as_ref())?;
     let (canisters, undone) = endpoint.finish(ended + GRACE);
     if undone > 0 {
         let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
@@ -166,7 +169,12 @@ fn access(args: &ServeArgs) -> Access {
 }
 
 /// Answers requests; tells when it was to end.
-fn answer(endpoint: &Endpoint, listener: TcpListener, access: Access) -> Result<Instant> {
+fn answer(
+    endpoint: &Endpoint,
+    listener: TcpListener,
+    access: Access,
+    cache: Option<&Cache>,
+) -> Result<Instant> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -176,8 +184,15 @@ fn answer(endpoint: &Endpoint, listener: TcpListener, access: Access) -> Result<
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (stop, stopped) = oneshot::channel();
         let watch = async {
+            let mut swept = Instant::now();
             while interrupt::check().is_ok() {
                 tokio::time::sleep(TICK).await;
+                if let Some(cache) = cache
+                    && swept.elapsed() > SWEEP
+                {
+                    cache.shrink();
+                    swept = Instant::now();
+                }
             }
             ended = Instant::now();
             // Nobody may listen any more.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_agent::Agent;
+use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
 
 use crate::server::Server;
 use crate::{stablebench, stderr, stdout};
@@ -157,4 +158,47 @@ fn a_client_that_stops_does_not_hold_up_the_end() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
     assert_eq!(count(&server, "get"), 1);
+}
+
+#[test]
+fn the_cache_keeps_its_limit_while_serving() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    // Of a mebibyte, in GiB.
+    let options = ["counter.wasm", "--cache-dir=cache", "--cache-limit=0.0009765625"];
+    let server = Server::start(&options, directory);
+    let id = Principal::from_text(&server.canisters[0]).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let agent = Agent::builder().with_url(format!("http://{}", server.address));
+        let agent = agent.build().unwrap();
+        agent.fetch_root_key().await.unwrap();
+        for version in 0..6 {
+            let functions: String = (0..4_000)
+                .map(|number| {
+                    format!("(func (result i64) (i64.const {}))", version * 4_000 + number)
+                })
+                .collect();
+            let arguments = InstallCodeArgs {
+                mode: CanisterInstallMode::Reinstall,
+                canister_id: id,
+                wasm_module: wat::parse_str(format!("(module {functions})")).unwrap(),
+                arg: Vec::new(),
+                sender_canister_version: None,
+            };
+            let install = agent.update(&Principal::management_canister(), "install_code");
+            let install = install.with_arg(candid::encode_one(arguments).unwrap());
+            install.with_effective_canister_id(id).call_and_wait().await.unwrap();
+        }
+    });
+    let size = || -> u64 {
+        let files = std::fs::read_dir(directory.join("cache")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    let began = Instant::now();
+    while size() > 1 << 20 {
+        assert!(began.elapsed() < Duration::from_secs(20), "{} bytes", size());
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
