@@ -73,9 +73,14 @@ impl Cache {
     pub fn new(folder: Folder, limit: u64, versions: Versions, progress: &Progress) -> Self {
         let cache =
             Self { folder, limit, versions, progress: progress.clone(), session: Mutex::default() };
-        // What cannot be dropped now will be later.
-        let _ = cache.folder.shrink(cache.limit, &cache.versions, &BTreeSet::new());
+        cache.shrink();
         cache
+    }
+
+    /// Drops old entries until the limit is kept, but none that this run has used.
+    pub fn shrink(&self) {
+        // What cannot be dropped now will be later.
+        let _ = self.folder.shrink(self.limit, &self.versions, &self.session().used);
     }
 
     /// The canister that an earlier run has populated so, and what it holds. `plausible`

@@ -35,7 +35,7 @@ pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
 pub use profile::{ProfileArgs, ProfileFormat};
 pub use run::RunArgs;
-pub use serve::ServeArgs;
+pub use serve::{AllowedOrigin, ServeArgs};
 pub use sysbench::{SysbenchArgs, SysbenchPlace};
 pub use target::{ReplicaArg, TargetArgs};
 pub use users::UsersArgs;

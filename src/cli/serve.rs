@@ -2,11 +2,28 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
+use stablebench_endpoint::{NoOrigin, Origin};
 use stablebench_replica::Principal;
 
 use super::ReplicaArgs;
+
+/// Whose pages may call.
+#[derive(Clone, Debug)]
+pub enum AllowedOrigin {
+    All,
+    One(Origin),
+}
+
+impl FromStr for AllowedOrigin {
+    type Err = NoOrigin;
+
+    fn from_str(text: &str) -> Result<Self, NoOrigin> {
+        if text == "*" { Ok(Self::All) } else { text.parse().map(Self::One) }
+    }
+}
 
 /// The port at which dfx looks for a local network.
 pub const PORT: u16 = 4943;
@@ -20,7 +37,7 @@ pub struct ServeArgs {
     /// The port; 0 for any that is free.
     #[arg(long, default_value_t = PORT)]
     pub port: u16,
-    /// The address to listen at. Whoever can reach it can call, create and change canisters.
+    /// The address to listen at. Programs that can reach it can call, create and change canisters.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub listen: IpAddr,
     /// Begin with the one canister as this file has it, if the file is there, and save it there
@@ -30,6 +47,10 @@ pub struct ServeArgs {
     /// Who may manage the canisters, beside the anonymous principal.
     #[arg(long = "controller", value_name = "PRINCIPAL")]
     pub controllers: Vec<Principal>,
+    /// Pages of this origin may call too, such as https://example.com, and the server may be
+    /// called by that host's name; * for all. Without it, only pages of this machine may.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub origins: Vec<AllowedOrigin>,
     #[command(flatten)]
     pub replica: ReplicaArgs,
 }

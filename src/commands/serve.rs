@@ -7,25 +7,29 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use stablebench_endpoint::Endpoint;
+use stablebench_endpoint::{Access, Endpoint};
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
 
 use super::Output;
 use super::replica::embedded;
 use super::run::print;
+use crate::cache::Cache;
 use crate::canisters::{self, Built};
-use crate::cli::ServeArgs;
+use crate::cli::{AllowedOrigin, ServeArgs};
 use crate::interrupt;
 use crate::replica::embedded::Embedded;
 
 /// How long it may take until Ctrl-C is seen.
 const TICK: Duration = Duration::from_millis(50);
-/// How long requests that are under way may take after it: more than a synchronous call does.
+/// How long requests and calls that are under way may take after it: more than a synchronous
+/// call does.
 const GRACE: Duration = Duration::from_secs(15);
+/// How often the cache is made to keep its limit.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// Serves until Ctrl-C.
 pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
@@ -37,7 +41,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     }
     let listener = bind(args)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
-    let (replica, _) = embedded(&args.replica, &output.progress)?;
+    let (replica, cache) = embedded(&args.replica, &output.progress)?;
     let endpoint = Endpoint::new(replica.inner().clone());
     let mut served = Vec::new();
     for name in &args.canisters {
@@ -53,8 +57,12 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     interrupt::listen()?;
     print(&announced(&url, endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C ends this");
-    answer(&endpoint, listener)?;
-    let canisters = endpoint.finish();
+    let ended = answer(&endpoint, listener, access(args), cache.as_ref())?;
+    let (canisters, undone) = endpoint.finish(ended + GRACE);
+    if undone > 0 {
+        let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
+        output.progress.note(&format!("{calls} not done in time, and left out"));
+    }
     if let (Some(path), Some((_, id))) = (&args.state, served.first()) {
         save(path, &canisters, id)?;
         output.progress.note(&format!("saved to {}", path.display()));
@@ -149,18 +157,44 @@ fn announced(url: &str, root_key: &[u8], served: &[(String, Principal)]) -> Stri
     text
 }
 
-fn answer(endpoint: &Endpoint, listener: TcpListener) -> Result<()> {
+fn access(args: &ServeArgs) -> Access {
+    let mut access = Access::default();
+    for allowed in &args.origins {
+        match allowed {
+            AllowedOrigin::All => access.open = true,
+            AllowedOrigin::One(origin) => access.origins.push(origin.clone()),
+        }
+    }
+    access
+}
+
+/// Answers requests; tells when it was to end.
+fn answer(
+    endpoint: &Endpoint,
+    listener: TcpListener,
+    access: Access,
+    cache: Option<&Cache>,
+) -> Result<Instant> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start threads that answer requests")?;
-    runtime.block_on(async {
+    let mut ended = Instant::now();
+    let served: Result<()> = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (stop, stopped) = oneshot::channel();
         let watch = async {
+            let mut swept = Instant::now();
             while interrupt::check().is_ok() {
                 tokio::time::sleep(TICK).await;
+                if let Some(cache) = cache
+                    && swept.elapsed() > SWEEP
+                {
+                    cache.shrink();
+                    swept = Instant::now();
+                }
             }
+            ended = Instant::now();
             // Nobody may listen any more.
             let _ = stop.send(());
             tokio::time::sleep(GRACE).await;
@@ -169,12 +203,15 @@ fn answer(endpoint: &Endpoint, listener: TcpListener) -> Result<()> {
             let _ = stopped.await;
         };
         tokio::select! {
-            served = endpoint.serve(listener, stopped) => served,
+            served = endpoint.serve(listener, access, stopped) => Ok(served?),
             // Of a client that neither speaks nor leaves.
             () = watch => Ok(()),
         }
-    })?;
-    Ok(())
+    });
+    // What is still at work is not waited for.
+    runtime.shutdown_background();
+    served?;
+    Ok(ended)
 }
 
 /// Refuses, before anything is served, a file that could not be saved in the end.

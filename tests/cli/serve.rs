@@ -1,10 +1,14 @@
 //! Serving: what is kept, how it ends, and what cannot be served.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_agent::Agent;
+use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
 
 use crate::server::Server;
 use crate::{stablebench, stderr, stdout};
@@ -92,10 +96,109 @@ fn what_cannot_be_served_is_said_before_anything_is() {
         (&["counter.wasm", &port], "choose another --port"),
         (&["counter.wasm", "counter.wasm", "--port=0", "--state=a"], "--state keeps one canister"),
         (&["counter.wasm", "--port=0", "--state=missing/a"], "choose another --state"),
+        (&["counter.wasm", "--port=0", "--allow-origin=example.com"], "an origin is a scheme"),
     ] {
         let output = stablebench(&[&["serve"], arguments].concat(), directory);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert_eq!(stdout(&output), "", "{arguments:?}");
         assert!(stderr(&output).contains(text), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+/// The first line of the answer to a request with these lines.
+fn first_line(server: &Server, lines: &[&str]) -> String {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let head = [&["GET /api/v2/status HTTP/1.1"], lines, &["connection: close", "", ""]].concat();
+    stream.write_all(head.join("\r\n").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn pages_and_names_are_let_in_by_allow_origin() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    let page = ["host: localhost", "origin: https://app.example"];
+    let name = ["host: app.example:4943"];
+    let other = ["host: localhost", "origin: https://other.example"];
+    for (options, of_page, of_name, of_other) in [
+        (&[][..], 403, 403, 403),
+        (&["--allow-origin=https://app.example"], 200, 200, 403),
+        (&["--allow-origin=*"], 200, 200, 200),
+    ] {
+        let server = Server::start(&[&["counter.wasm"], options].concat(), directory);
+        assert!(first_line(&server, &["host: localhost"]).contains(" 200 "));
+        for (lines, status) in [(&page[..], of_page), (&name, of_name), (&other, of_other)] {
+            let line = first_line(&server, lines);
+            assert!(line.contains(&format!(" {status} ")), "{options:?} {lines:?}: {line}");
+        }
+    }
+}
+
+/// A request whose body does not come keeps nobody from ending, and from saving.
+#[test]
+fn a_client_that_stops_does_not_hold_up_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    let mut server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
+    assert_eq!(count(&server, "add"), 1);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let head = format!(
+        "POST /api/v2/canister/{}/call HTTP/1.1\r\nhost: localhost\r\n\
+         content-type: application/cbor\r\ncontent-length: 100\r\n\r\n",
+        server.canisters[0]
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let began = Instant::now();
+    signal(&server, "-INT");
+    assert_eq!(server.wait(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
+    assert_eq!(count(&server, "get"), 1);
+}
+
+#[test]
+fn the_cache_keeps_its_limit_while_serving() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    // Of a mebibyte, in GiB.
+    let options = ["counter.wasm", "--cache-dir=cache", "--cache-limit=0.0009765625"];
+    let server = Server::start(&options, directory);
+    let id = Principal::from_text(&server.canisters[0]).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let agent = Agent::builder().with_url(format!("http://{}", server.address));
+        let agent = agent.build().unwrap();
+        agent.fetch_root_key().await.unwrap();
+        for version in 0..6 {
+            let functions: String = (0..4_000)
+                .map(|number| {
+                    format!("(func (result i64) (i64.const {}))", version * 4_000 + number)
+                })
+                .collect();
+            let arguments = InstallCodeArgs {
+                mode: CanisterInstallMode::Reinstall,
+                canister_id: id,
+                wasm_module: wat::parse_str(format!("(module {functions})")).unwrap(),
+                arg: Vec::new(),
+                sender_canister_version: None,
+            };
+            let install = agent.update(&Principal::management_canister(), "install_code");
+            let install = install.with_arg(candid::encode_one(arguments).unwrap());
+            install.with_effective_canister_id(id).call_and_wait().await.unwrap();
+        }
+    });
+    let size = || -> u64 {
+        let files = std::fs::read_dir(directory.join("cache")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    let began = Instant::now();
+    while size() > 1 << 20 {
+        assert!(began.elapsed() < Duration::from_secs(20), "{} bytes", size());
+        std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! | | |
 //! |---|---|
+//! | `server`, `access` | connections, and who may call from where |
 //! | `http` | the addresses |
 //! | `envelope` | requests, read and checked |
 //! | `subnet`, `canister` | the canisters, each on a thread of its own |
@@ -11,8 +12,9 @@
 //! | `state_tree`, `tree`, `keys` | what can be read, and its certificates |
 //!
 //! What is not here: calls between canisters, timers, certificates of a canister's own data in
-//! its queries, logs. There is one subnet, whose key is the root key, and one node.
+//! its queries. There is one subnet, whose key is the root key, and one node.
 
+mod access;
 mod canister;
 mod cbor;
 mod clock;
@@ -23,6 +25,7 @@ mod keys;
 mod management;
 mod outcome;
 mod refusal;
+mod server;
 mod state_tree;
 mod subnet;
 mod tree;
@@ -30,7 +33,9 @@ mod tree;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
+pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
 pub use keys::Keys;
 use stablebench_replica::{Canister, Replica};
@@ -70,24 +75,29 @@ impl Endpoint {
         self.0.keys.root()
     }
 
-    /// Answers requests until `stop` comes; then those that are under way are answered, and all
-    /// calls that were taken are done.
+    /// Answers requests that `access` lets in until `stop` comes, and then those that are under
+    /// way.
     ///
     /// # Errors
     ///
-    /// If the listener fails.
+    /// If the listener has no address.
     pub async fn serve(
         &self,
         listener: TcpListener,
-        stop: impl Future<Output = ()> + Send + 'static,
+        access: Access,
+        stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let router = http::router(Arc::clone(&self.0));
-        axum::serve(listener, router).with_graceful_shutdown(stop).await
+        let address = listener.local_addr()?.ip();
+        let router = http::router(Arc::clone(&self.0), access, address);
+        server::serve(listener, router, stop).await;
+        Ok(())
     }
 
-    /// Waits until all calls that were taken are done; answers the canisters. Nothing can be
-    /// called from then on.
-    pub fn finish(self) -> Vec<Canister> {
-        self.0.finish()
+    /// Waits until all calls that were taken are done, but not after `deadline`. Then a message
+    /// that runs is still done, the others are not, and compiling is given up. Answers the
+    /// canisters, and how many messages were not done by the deadline. Nothing can be called
+    /// from then on.
+    pub fn finish(self, deadline: Instant) -> (Vec<Canister>, usize) {
+        self.0.finish(deadline)
     }
 }

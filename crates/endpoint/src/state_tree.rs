@@ -8,7 +8,7 @@
 //!   request_status/ID/{status, reply, reject_code, reject_message, error_code}
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use candid::Principal;
@@ -24,7 +24,11 @@ use crate::subnet::Subnet;
 use crate::tree::{Path, Tree};
 
 /// The most paths that a request may name.
-const MOST_PATHS: usize = 1_000;
+pub const MOST_PATHS: usize = 1_000;
+/// Labels of the longest path that there is: `subnet/ID/node/NODE/public_key`.
+pub const MOST_LABELS: usize = 5;
+/// Characters of a label that an error shows.
+const MOST_SHOWN: usize = 64;
 
 /// Whose paths are asked for: the id in the request's address.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +40,13 @@ pub enum Effective {
 }
 
 /// A certificate with the time and these paths.
+///
+/// Its tree has the canisters and calls that the paths name, and no others. Nobody can tell from
+/// a certificate what else there is, and the work does not grow with it.
 pub fn certificate(subnet: &Subnet, paths: &[Path], now: u64) -> Vec<u8> {
     let mut paths = paths.to_vec();
     paths.push(vec![b"time".to_vec()]);
-    let shown: Vec<RequestId> = paths.iter().filter_map(request_id).collect();
-    subnet.keys.certify(&tree(subnet, &shown, now), &paths)
+    subnet.keys.certify(&tree(subnet, &paths, now), &paths)
 }
 
 /// The path of a call's status.
@@ -57,7 +63,14 @@ fn request_id(path: &Path) -> Option<RequestId> {
     }
 }
 
-fn tree(subnet: &Subnet, shown: &[RequestId], now: u64) -> Tree {
+fn canister_id(path: &Path) -> Option<Principal> {
+    match path.as_slice() {
+        [first, id, ..] if first == b"canister" => Principal::try_from_slice(id).ok(),
+        _ => None,
+    }
+}
+
+fn tree(subnet: &Subnet, paths: &[Path], now: u64) -> Tree {
     let keys = &subnet.keys;
     let (first, last) = subnet.range();
     let range = cbor::encode(&[[bytes(&first), bytes(&last)]]);
@@ -70,14 +83,18 @@ fn tree(subnet: &Subnet, shown: &[RequestId], now: u64) -> Tree {
         ("node", Tree::node([(keys.node_id().as_slice(), node)])),
     ]);
     let ranges = Tree::node([(first.as_slice(), Tree::leaf(range))]);
-    let canisters = subnet.canisters();
-    let canisters = canisters.iter().map(|(id, handle)| (id.as_slice(), canister(&handle.info())));
+    let calls: BTreeSet<RequestId> = paths.iter().filter_map(request_id).collect();
+    let canisters: BTreeSet<Principal> = paths.iter().filter_map(canister_id).collect();
+    let canisters = canisters.iter().filter_map(|id| {
+        let handle = subnet.canister(id)?;
+        Some((id.as_slice(), canister(&handle.info())))
+    });
     Tree::node([
         ("time", Tree::leaf(leb128(now))),
         ("canister", Tree::node(canisters)),
         ("subnet", Tree::node([(id.as_slice(), about)])),
         ("canister_ranges", Tree::node([(id.as_slice(), ranges)])),
-        ("request_status", subnet.ingress.statuses(shown)),
+        ("request_status", subnet.ingress.statuses(calls)),
     ])
 }
 
@@ -112,6 +129,14 @@ fn leb128(mut number: u64) -> Vec<u8> {
     }
 }
 
+/// Whether all paths are of calls. Those that create canisters may come to the address of any
+/// canister, and are asked for there.
+pub fn of_calls(paths: &[Path]) -> bool {
+    paths.iter().all(|path| {
+        path.first().is_some_and(|label| label == b"time" || label == b"request_status")
+    })
+}
+
 /// Refuses paths that are not there to be read, or not by this sender.
 ///
 /// # Errors
@@ -130,7 +155,8 @@ pub fn check(
     for path in paths {
         let path: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
         match (path.as_slice(), effective) {
-            ([b"time"], _) | ([b"subnet" | b"canister_ranges" | b"api_boundary_nodes", ..], _) => {}
+            ([b"time"], _) => {}
+            (path, _) if of_subnet(path) => {}
             ([b"canister", id, rest @ ..], Effective::Canister(effective)) => {
                 if *id != effective.as_slice() {
                     return Err(Refusal::bad_request(format!(
@@ -159,10 +185,14 @@ pub fn check(
                 check_status(subnet, request, id)?;
             }
             (path, _) => {
-                let shown: Vec<String> = path.iter().map(|label| shown(label)).collect();
+                let labels = path.iter().take(MOST_LABELS);
+                let mut names: Vec<String> = labels.map(|label| shown(label)).collect();
+                if path.len() > names.len() {
+                    names.push("…".to_owned());
+                }
                 return Err(Refusal::new(
                     StatusCode::NOT_FOUND,
-                    format!("There is no path /{} to read here.", shown.join("/")),
+                    format!("There is no path /{} to read here.", names.join("/")),
                 ));
             }
         }
@@ -170,10 +200,34 @@ pub fn check(
     Ok(())
 }
 
+/// Whether the interface specification has that path below a subnet. Some of these are never
+/// there on this endpoint, which the certificate shows.
+fn of_subnet(path: &[&[u8]]) -> bool {
+    match path {
+        [b"subnet" | b"canister_ranges" | b"api_boundary_nodes"]
+        | [b"subnet" | b"canister_ranges" | b"api_boundary_nodes", _]
+        | [b"canister_ranges", _, _] => true,
+        [b"subnet", _, name] => {
+            matches!(*name, b"public_key" | b"canister_ranges" | b"type" | b"metrics" | b"node")
+        }
+        [b"subnet", _, b"node", _] | [b"subnet", _, b"node", _, b"public_key"] => true,
+        [b"api_boundary_nodes", _, name] => {
+            matches!(*name, b"domain" | b"ipv4_address" | b"ipv6_address")
+        }
+        _ => false,
+    }
+}
+
+/// A label for people, cut where it is long.
 fn shown(label: &[u8]) -> String {
     let text =
         std::str::from_utf8(label).ok().filter(|text| text.chars().all(|c| c.is_ascii_graphic()));
-    text.map_or_else(|| hex::encode(label), str::to_owned)
+    let text = text.map_or_else(
+        || hex::encode(&label[..label.len().min(MOST_SHOWN)]),
+        |text| text.chars().take(MOST_SHOWN + 1).collect(),
+    );
+    // Hexadecimal digits and graphic characters are a byte each.
+    if text.len() > MOST_SHOWN { format!("{}…", &text[..MOST_SHOWN]) } else { text }
 }
 
 fn check_canister(

@@ -8,17 +8,17 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::thread::JoinHandle;
+use std::time::Instant;
 
 use candid::Principal;
 use ic_error_types::ErrorCode;
 use ic_transport_types::RequestId;
 use stablebench_replica::{Canister, Cycles, HostError, Replica, Settings};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::canister::{Full, Handle, Hosted, Work};
 use crate::clock;
-use crate::ingress::{Finished, Ingress};
+use crate::ingress::{Finished, Ingress, MOST_CALLS, Registered};
 use crate::keys::Keys;
 use crate::management;
 use crate::outcome::{Outcome, Reject, outcome};
@@ -26,6 +26,10 @@ use crate::outcome::{Outcome, Reject, outcome};
 /// The first canister of a fresh subnet, and how many there may be.
 const FIRST: u64 = 0xffff_ffff_ffe0_0000;
 const RANGE: u64 = 0x10_0000;
+/// Canisters at a time: each has a thread.
+const MOST_CANISTERS: usize = 1_000;
+/// Bytes of large messages that are read, wait or run.
+const MOST_BYTES: usize = 256 << 20;
 
 /// The subnet.
 pub struct Subnet {
@@ -34,10 +38,16 @@ pub struct Subnet {
     pub keys: Keys,
     /// The calls that came in.
     pub ingress: Ingress,
+    /// Bytes of large messages for which there is still room.
+    pub room: Arc<Semaphore>,
     canisters: RwLock<BTreeMap<Principal, Handle>>,
-    threads: Mutex<BTreeMap<Principal, JoinHandle<Hosted>>>,
+    /// The number of the next id. Locked while a canister is added, so that an id is found free
+    /// and taken in one step.
     next: Mutex<u64>,
 }
+
+/// The room that a large message takes, until it has run.
+pub type Held = Option<OwnedSemaphorePermit>;
 
 /// A message to a canister.
 #[derive(Clone, Debug)]
@@ -58,8 +68,8 @@ pub enum Sent {
     Waiting(Option<oneshot::Receiver<Finished>>),
     /// It was not let in.
     Refused(Reject),
-    /// Too much waits already.
-    Full(Full),
+    /// Too much waits already, as it says.
+    Full(String),
 }
 
 /// The endpoint has no place for another canister.
@@ -68,6 +78,9 @@ pub enum CreateError {
     /// All ids are taken.
     #[error("all {RANGE} canister ids of this subnet are taken")]
     NoId,
+    /// There are too many canisters.
+    #[error("there are {MOST_CANISTERS} canisters already; delete one")]
+    Full,
     /// The id that was asked for cannot be given.
     #[error("the canister id {0} is taken or not one of this subnet")]
     Taken(Principal),
@@ -95,8 +108,8 @@ impl Subnet {
             replica,
             keys: Keys::default(),
             ingress: Ingress::default(),
+            room: Arc::new(Semaphore::new(MOST_BYTES)),
             canisters: RwLock::default(),
-            threads: Mutex::default(),
             next: Mutex::new(FIRST),
         })
     }
@@ -129,9 +142,10 @@ impl Subnet {
         cycles: Cycles,
         settings: impl FnOnce(&mut Hosted) -> Result<(), Reject>,
     ) -> Result<Principal, CreateError> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let id = match wanted {
             Some(id) => self.free(id)?,
-            None => self.next_id()?,
+            None => self.after(&mut next)?,
         };
         let heap_limit = self.replica.create_canister()?.settings().heap_limit;
         let controllers = vec![controller];
@@ -148,6 +162,7 @@ impl Subnet {
     ///
     /// Where its id is taken or none of this subnet.
     pub fn adopt(&self, canister: Canister) -> Result<Principal, CreateError> {
+        let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let id = self.free(canister.id())?;
         self.add(Hosted::new(canister))?;
         Ok(id)
@@ -160,9 +175,11 @@ impl Subnet {
 
     fn add(&self, hosted: Hosted) -> Result<(), CreateError> {
         let id = hosted.canister.id();
-        let (handle, thread) = Handle::start(hosted)?;
-        self.canisters.write().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(id, thread);
+        let mut canisters = self.canisters.write().unwrap_or_else(PoisonError::into_inner);
+        if canisters.len() >= MOST_CANISTERS {
+            return Err(CreateError::Full);
+        }
+        canisters.insert(id, Handle::start(hosted)?);
         Ok(())
     }
 
@@ -172,7 +189,10 @@ impl Subnet {
     ///
     /// Where all are taken.
     pub fn next_id(&self) -> Result<Principal, CreateError> {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        self.after(&mut self.next.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn after(&self, next: &mut u64) -> Result<Principal, CreateError> {
         loop {
             if *next == FIRST + RANGE {
                 return Err(CreateError::NoId);
@@ -198,24 +218,26 @@ impl Subnet {
     /// Takes a canister away; what waits for it is still answered.
     pub fn remove(&self, id: &Principal) {
         self.canisters.write().unwrap_or_else(PoisonError::into_inner).remove(id);
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
-    /// Waits until all that was sent is done; answers the canisters.
-    pub fn finish(&self) -> Vec<Canister> {
-        // A thread ends once nothing more can be sent to it.
-        self.canisters.write().unwrap_or_else(PoisonError::into_inner).clear();
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        threads
-            .into_values()
-            .filter_map(|thread| thread.join().ok())
-            .map(|hosted| hosted.canister)
-            .collect()
+    /// Waits until all that was sent is done, but not after `deadline`; answers the canisters,
+    /// and how many messages were not done by then.
+    pub fn finish(&self, deadline: Instant) -> (Vec<Canister>, usize) {
+        let handles =
+            std::mem::take(&mut *self.canisters.write().unwrap_or_else(PoisonError::into_inner));
+        let undone = handles.values().map(|handle| handle.close(deadline)).sum();
+        (handles.values().map(Handle::take).collect(), undone)
     }
 
     /// Sends an update call, once: one that is known already is not run again.
-    pub fn call(self: &Arc<Self>, id: RequestId, expiry: u64, message: Message) -> Sent {
+    /// `held` is given back once it has run.
+    pub fn call(
+        self: &Arc<Self>,
+        id: RequestId,
+        expiry: u64,
+        message: Message,
+        held: Held,
+    ) -> Sent {
         let (sender, now) = (message.sender, clock::now());
         if self.ingress.get(&id).is_some() {
             return Sent::Waiting(self.ingress.wait(&id));
@@ -224,8 +246,14 @@ impl Subnet {
             Ok(task) => task,
             Err(reject) => return Sent::Refused(reject),
         };
-        if !self.ingress.register(id, sender, message.canister, expiry, now) {
-            return Sent::Waiting(self.ingress.wait(&id));
+        match self.ingress.register(id, sender, message.canister, expiry, now) {
+            Registered::New => {}
+            Registered::Known => return Sent::Waiting(self.ingress.wait(&id)),
+            Registered::Full => {
+                return Sent::Full(format!(
+                    "{MOST_CALLS} calls came in that have not expired; try again later"
+                ));
+            }
         }
         let waiting = self.ingress.wait(&id);
         let sent = match task {
@@ -238,7 +266,9 @@ impl Subnet {
                 handle.send(Work {
                     run: Box::new(move |hosted| {
                         begins.ingress.begin(&id);
-                        run(hosted)
+                        let outcome = run(hosted);
+                        drop(held);
+                        outcome
                     }),
                     done: Box::new(move |outcome| ends.ingress.finish(&id, outcome)),
                 })
@@ -248,7 +278,7 @@ impl Subnet {
             Ok(()) => Sent::Waiting(waiting),
             Err(full) => {
                 self.ingress.withdraw(&id);
-                Sent::Full(full)
+                Sent::Full(full.to_string())
             }
         }
     }
@@ -275,32 +305,43 @@ impl Subnet {
             hosted.ready(&message.canister)?;
             hosted.canister.set_time(clock::now());
             let Message { sender, method, argument, .. } = &message;
-            outcome(hosted.canister.update(*sender, method, argument))
+            let executed = hosted.canister.update(*sender, method, argument);
+            hosted.ran(executed)
         };
         Ok(Task::On(handle, Box::new(run)))
     }
 
-    /// Asks a query.
+    /// Asks a query; its outcome comes later. `held` is given back then.
     ///
     /// # Errors
     ///
     /// Where too much waits already.
-    pub async fn query(self: &Arc<Self>, message: Message) -> Result<Outcome, Full> {
-        let id = message.canister;
-        let task = match self.query_task(message) {
-            Ok(task) => task,
-            Err(reject) => return Ok(Err(reject)),
-        };
+    pub fn query(
+        self: &Arc<Self>,
+        message: Message,
+        held: Held,
+    ) -> Result<oneshot::Receiver<Outcome>, Full> {
         let (answer, answered) = oneshot::channel();
-        let (handle, run) = task;
+        let (handle, run) = match self.query_task(message) {
+            Ok(task) => task,
+            Err(reject) => {
+                // The receiver is here.
+                let _ = answer.send(Err(reject));
+                return Ok(answered);
+            }
+        };
         handle.send(Work {
-            run,
+            run: Box::new(move |hosted| {
+                let outcome = run(hosted);
+                drop(held);
+                outcome
+            }),
             done: Box::new(move |outcome| {
                 // Who does not wait any more does not hear it.
                 let _ = answer.send(outcome);
             }),
         })?;
-        Ok(answered.await.unwrap_or_else(|_| Err(not_found(&id))))
+        Ok(answered)
     }
 
     fn query_task(self: &Arc<Self>, message: Message) -> Result<(Handle, Run), Reject> {

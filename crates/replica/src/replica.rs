@@ -102,15 +102,24 @@ impl Replica {
     ///
     /// The reject with which the replica answers installing such a module.
     pub fn compile(&self, module: &[u8]) -> Result<Module, Reject> {
-        self.compile_as(Sha256::digest(module).into(), module)
+        self.compile_for(&first_canister(), module)
     }
 
-    pub(crate) fn compile_as(&self, hash: [u8; 32], module: &[u8]) -> Result<Module, Reject> {
+    /// The module likewise, to be installed in that canister, which errors name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Replica::compile`].
+    pub fn compile_for(&self, canister: &Principal, module: &[u8]) -> Result<Module, Reject> {
+        self.compile_as(Sha256::digest(module).into(), module)
+            .map_err(|fault| fault.reject(canister))
+    }
+
+    pub(crate) fn compile_as(&self, hash: [u8; 32], module: &[u8]) -> Result<Module, Fault> {
         let inner = &*self.0;
         inner
             .modules
             .get(&inner.engine, hash, module, |prepared| inner.link(prepared, hash, module))
-            .map_err(|fault| fault.reject(&first_canister()))
     }
 
     /// The module without charges, to measure what metering costs: its counts are wrong.

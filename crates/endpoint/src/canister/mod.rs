@@ -1,6 +1,7 @@
 //! A canister with what the management canister keeps of it, and the thread that it runs on.
 
 mod chunks;
+mod log;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -8,10 +9,14 @@ use std::sync::Arc;
 
 use candid::{Nat, Principal};
 use ic_management_canister_types::DefiniteCanisterSettings;
-use stablebench_replica::{Canister, CustomSection, EntryPoint};
+use stablebench_replica::{Canister, CustomSection, EntryPoint, Execution, HostError};
+
+use crate::clock;
+use crate::outcome::{Outcome, outcome};
 
 pub use chunks::Chunks;
-pub use worker::{Full, Handle, Work};
+pub use log::Log;
+pub use worker::{Aside, Full, Handle, Work};
 
 /// Seconds that a canister's cycles should last, where nothing else is set.
 const FREEZING_THRESHOLD: u64 = 2_592_000;
@@ -33,6 +38,10 @@ pub struct Hosted {
     pub snapshots: BTreeMap<Vec<u8>, Snapshot>,
     /// How many snapshots there ever were.
     pub snapshots_taken: u64,
+    /// What it printed.
+    pub log: Log,
+    /// What it was before work that takes long.
+    pub aside: Aside,
 }
 
 /// What a canister was when the snapshot was taken.
@@ -81,7 +90,17 @@ impl Hosted {
             deleted: false,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
+            log: Log::default(),
+            aside: Aside::default(),
         }
+    }
+
+    /// What a message of the canister came to; what it printed is kept.
+    pub fn ran(&mut self, executed: Result<Execution, HostError>) -> Outcome {
+        if let Ok(execution) = &executed {
+            self.log.add(&self.canister.id(), clock::now(), execution);
+        }
+        outcome(executed)
     }
 
     /// What others may know.

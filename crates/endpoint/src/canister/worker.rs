@@ -1,19 +1,26 @@
 //! One thread a canister: messages run in the order in which they came, and wait for no other
 //! canister.
+//!
+//! In the end a canister is taken from its thread. Where the thread is at work for longer than
+//! may be waited for, it is left behind, and so is what it would have done.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ic_error_types::ErrorCode;
+use stablebench_replica::Canister;
 
 use super::{Chunks, Hosted, Info};
 use crate::outcome::{Outcome, Reject};
 
 /// Messages that may wait for a canister.
 const MOST_WAITING: usize = 1_000;
+/// How often a canister is looked at that is still at work.
+const TICK: Duration = Duration::from_millis(5);
 
 /// Work on a canister, and who hears what came of it.
 pub struct Work {
@@ -32,8 +39,39 @@ pub struct Full;
 #[derive(Clone)]
 pub struct Handle {
     queue: SyncSender<Work>,
-    info: Arc<RwLock<Arc<Info>>>,
     chunks: Chunks,
+    shared: Arc<Shared>,
+}
+
+/// What a canister's thread and others share.
+struct Shared {
+    info: RwLock<Arc<Info>>,
+    /// Locked while a message runs.
+    hosted: Mutex<Hosted>,
+    aside: Aside,
+    /// Messages that wait or run.
+    waiting: AtomicUsize,
+    /// No further message runs.
+    closed: AtomicBool,
+}
+
+/// The canister as it is before work that may take very long and leaves it as it is until its
+/// end. It is there while that work lasts.
+#[derive(Clone, Default)]
+pub struct Aside(Arc<Mutex<Option<Canister>>>);
+
+impl Aside {
+    /// Does work of that kind.
+    pub fn during<T>(&self, canister: &Canister, work: impl FnOnce() -> T) -> T {
+        *self.lock() = Some(canister.fork());
+        let done = work();
+        *self.lock() = None;
+        done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Canister>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Handle {
@@ -42,13 +80,19 @@ impl Handle {
     /// # Errors
     ///
     /// If the machine has no more threads.
-    pub fn start(hosted: Hosted) -> io::Result<(Self, JoinHandle<Hosted>)> {
+    pub fn start(hosted: Hosted) -> io::Result<Self> {
         let (queue, work) = sync_channel(MOST_WAITING);
-        let info = Arc::new(RwLock::new(Arc::new(hosted.info())));
-        let handle = Self { queue, info: Arc::clone(&info), chunks: Chunks::default() };
         let name = hosted.canister.id().to_string();
-        let thread = thread::Builder::new().name(name).spawn(move || run(hosted, &work, &info))?;
-        Ok((handle, thread))
+        let shared = Arc::new(Shared {
+            info: RwLock::new(Arc::new(hosted.info())),
+            aside: hosted.aside.clone(),
+            hosted: Mutex::new(hosted),
+            waiting: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+        });
+        let handle = Self { queue, chunks: Chunks::default(), shared: Arc::clone(&shared) };
+        thread::Builder::new().name(name).spawn(move || run(&shared, &work))?;
+        Ok(handle)
     }
 
     /// Sends work.
@@ -57,14 +101,46 @@ impl Handle {
     ///
     /// If too much waits already, or the canister is gone.
     pub fn send(&self, work: Work) -> Result<(), Full> {
-        self.queue.try_send(work).map_err(|error| match error {
-            TrySendError::Full(_) | TrySendError::Disconnected(_) => Full,
+        self.shared.waiting.fetch_add(1, Ordering::SeqCst);
+        self.queue.try_send(work).map_err(|error| {
+            self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
+            match error {
+                TrySendError::Full(_) | TrySendError::Disconnected(_) => Full,
+            }
         })
+    }
+
+    /// Waits until all messages are done, but not after `deadline`; answers how many are not.
+    /// From then on none begins.
+    pub fn close(&self, deadline: Instant) -> usize {
+        let waiting = || self.shared.waiting.load(Ordering::SeqCst);
+        while waiting() > 0 && Instant::now() < deadline {
+            thread::sleep(TICK);
+        }
+        self.shared.closed.store(true, Ordering::SeqCst);
+        waiting()
+    }
+
+    /// The canister after its last message. A message that runs is waited for: its limit of
+    /// instructions ends it. Compiling is not waited for: the canister is what it was before.
+    pub fn take(&self) -> Canister {
+        loop {
+            if let Some(canister) = self.shared.aside.lock().take() {
+                return canister;
+            }
+            match self.shared.hosted.try_lock() {
+                Ok(hosted) => return hosted.canister.fork(),
+                Err(TryLockError::Poisoned(poisoned)) => {
+                    return poisoned.into_inner().canister.fork();
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(TICK),
+            }
+        }
     }
 
     /// What the canister was after its last message.
     pub fn info(&self) -> Arc<Info> {
-        Arc::clone(&self.info.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.shared.info.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The chunks of modules that it keeps.
@@ -73,14 +149,76 @@ impl Handle {
     }
 }
 
-fn run(mut hosted: Hosted, work: &Receiver<Work>, info: &RwLock<Arc<Info>>) -> Hosted {
+fn run(shared: &Shared, work: &Receiver<Work>) {
     for Work { run, done } in work {
-        // A bug of this program is one client's error, not the end of the canister.
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut hosted))).unwrap_or_else(|_| {
-            Err(Reject::new(ErrorCode::CanisterWasmEngineError, "the replica failed; see its log"))
-        });
-        *info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hosted.info());
-        done(outcome);
+        if !shared.closed.load(Ordering::SeqCst) {
+            let mut hosted = shared.hosted.lock().unwrap_or_else(PoisonError::into_inner);
+            // A bug of this program is one client's error, not the end of the canister.
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| run(&mut hosted))).unwrap_or_else(|_| {
+                    Err(Reject::new(
+                        ErrorCode::CanisterWasmEngineError,
+                        "the replica failed; see its log",
+                    ))
+                });
+            *shared.info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hosted.info());
+            drop(hosted);
+            *shared.aside.lock() = None;
+            done(outcome);
+        }
+        shared.waiting.fetch_sub(1, Ordering::SeqCst);
     }
-    hosted
+}
+
+#[cfg(test)]
+mod tests {
+    use stablebench_replica::{Replica, Rules};
+
+    use super::*;
+
+    fn work(run: impl FnOnce(&mut Hosted) + Send + 'static) -> Work {
+        let run = move |hosted: &mut Hosted| {
+            run(hosted);
+            Ok(Vec::new())
+        };
+        Work { run: Box::new(run), done: Box::new(|_| {}) }
+    }
+
+    /// The canister is had without the work that does not end.
+    #[test]
+    fn compiling_is_not_waited_for() {
+        let canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
+        let handle = Handle::start(Hosted::new(canister)).unwrap();
+        let (begun, begins) = sync_channel(0);
+        let first = work(|hosted| hosted.canister.count_change());
+        let endless = work(move |hosted| {
+            hosted.aside.during(&hosted.canister, || {
+                begun.send(()).unwrap();
+                thread::sleep(Duration::from_secs(600));
+            });
+            hosted.canister.count_change();
+        });
+        let later = work(|hosted| hosted.canister.count_change());
+        for work in [first, endless, later] {
+            handle.send(work).ok().unwrap();
+        }
+        begins.recv().unwrap();
+        let began = Instant::now();
+        assert_eq!(handle.close(began + Duration::from_millis(100)), 2);
+        assert_eq!(handle.take().version(), 1);
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+
+    /// What was set aside is not had in place of what came later, whatever happened.
+    #[test]
+    fn what_was_set_aside_does_not_come_back() {
+        let canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
+        let handle = Handle::start(Hosted::new(canister)).unwrap();
+        let failing = work(|hosted| hosted.aside.during(&hosted.canister, || panic!("on purpose")));
+        for work in [failing, work(|hosted| hosted.canister.count_change())] {
+            handle.send(work).ok().unwrap();
+        }
+        assert_eq!(handle.close(Instant::now() + Duration::from_secs(60)), 0);
+        assert_eq!(handle.take().version(), 1);
+    }
 }

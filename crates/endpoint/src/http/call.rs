@@ -10,16 +10,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use candid::Principal;
 use ic_transport_types::{EnvelopeContent, RequestId, TransportCallResponse};
 
+use super::body::Received;
 use super::read_state::check_subnet;
-use super::{MOST_INGRESS, answer, body, check_range, principal};
+use super::{MOST_INGRESS, answer, check_range, principal, work};
 use crate::clock;
 use crate::envelope::{Kind, Request};
 use crate::ingress::Finished;
@@ -35,22 +34,19 @@ const WAIT: Duration = Duration::from_secs(10);
 pub async fn asynchronous(
     State(subnet): State<Arc<Subnet>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    bytes: Result<Bytes, BytesRejection>,
+    received: Received,
 ) -> Result<Response, Refusal> {
-    let effective = canister(&subnet, &id)?;
-    let (id, message, expiry) = check(&body(&headers, bytes)?, effective)?;
-    // Whether a canister lets a message in that it looks at first, only it can tell.
-    let looks = subnet
-        .canister(&message.canister)
-        .is_some_and(|handle| handle.info().module.as_ref().is_some_and(|module| module.inspects));
-    match subnet.call(id, expiry, message) {
+    let effective = Effective::Canister(principal(&id)?);
+    let taken = take(&subnet, effective, received).await?;
+    match taken.sent {
         Sent::Refused(reject) => Ok(refused(&reject)),
-        Sent::Full(full) => Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string())),
-        Sent::Waiting(Some(waiting)) if looks => match tokio::time::timeout(WAIT, waiting).await {
-            Ok(Ok(Finished::Outside(reject))) => Ok(refused(&reject)),
-            _ => Ok(StatusCode::ACCEPTED.into_response()),
-        },
+        Sent::Full(full) => Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, full)),
+        Sent::Waiting(Some(waiting)) if taken.inspected => {
+            match tokio::time::timeout(WAIT, waiting).await {
+                Ok(Ok(Finished::Outside(reject))) => Ok(refused(&reject)),
+                _ => Ok(StatusCode::ACCEPTED.into_response()),
+            }
+        }
         Sent::Waiting(_) => Ok(StatusCode::ACCEPTED.into_response()),
     }
 }
@@ -58,37 +54,31 @@ pub async fn asynchronous(
 pub async fn synchronous(
     State(subnet): State<Arc<Subnet>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    bytes: Result<Bytes, BytesRejection>,
+    received: Received,
 ) -> Result<Response, Refusal> {
-    let effective = canister(&subnet, &id)?;
-    wait(subnet, effective, &body(&headers, bytes)?).await
+    let effective = Effective::Canister(principal(&id)?);
+    wait(subnet, effective, received).await
 }
 
 pub async fn on_subnet(
     State(subnet): State<Arc<Subnet>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    bytes: Result<Bytes, BytesRejection>,
+    received: Received,
 ) -> Result<Response, Refusal> {
     let id = principal(&id)?;
     check_subnet(&subnet, &id)?;
-    wait(subnet, Effective::Subnet, &body(&headers, bytes)?).await
+    wait(subnet, Effective::Subnet, received).await
 }
 
-fn canister(subnet: &Subnet, id: &str) -> Result<Effective, Refusal> {
-    let id = principal(id)?;
-    check_range(subnet, &id)?;
-    Ok(Effective::Canister(id))
-}
-
-async fn wait(subnet: Arc<Subnet>, effective: Effective, body: &[u8]) -> Result<Response, Refusal> {
-    let (id, message, expiry) = check(body, effective)?;
-    let waiting = match subnet.call(id, expiry, message) {
+async fn wait(
+    subnet: Arc<Subnet>,
+    effective: Effective,
+    received: Received,
+) -> Result<Response, Refusal> {
+    let Taken { id, sent, .. } = take(&subnet, effective, received).await?;
+    let waiting = match sent {
         Sent::Refused(reject) => return Ok(refused(&reject)),
-        Sent::Full(full) => {
-            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string()));
-        }
+        Sent::Full(full) => return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, full)),
         Sent::Waiting(waiting) => waiting,
     };
     let finished = match waiting {
@@ -98,26 +88,59 @@ async fn wait(subnet: Arc<Subnet>, effective: Effective, body: &[u8]) -> Result<
             _ => None,
         },
     };
-    Ok(match finished {
+    match finished {
         Some(Finished::Certified) => {
-            let paths = [state_tree::status_path(&id)];
-            let certificate = state_tree::certificate(&subnet, &paths, clock::now());
-            answer(StatusCode::OK, &TransportCallResponse::Replied { certificate })
+            work(move || {
+                let paths = [state_tree::status_path(&id)];
+                let certificate = state_tree::certificate(&subnet, &paths, clock::now());
+                Ok(answer(StatusCode::OK, &TransportCallResponse::Replied { certificate }))
+            })
+            .await
         }
-        Some(Finished::Outside(reject)) => refused(&reject),
+        Some(Finished::Outside(reject)) => Ok(refused(&reject)),
         None => {
             let accepted = TransportCallResponse::Accepted;
-            answer(StatusCode::ACCEPTED, &accepted)
+            Ok(answer(StatusCode::ACCEPTED, &accepted))
         }
-    })
+    }
 }
 
 fn refused(reject: &Reject) -> Response {
     answer(StatusCode::OK, &TransportCallResponse::NonReplicatedRejection(reject.response()))
 }
 
+/// A call that was sent to its canister.
+struct Taken {
+    id: RequestId,
+    sent: Sent,
+    /// Whether the canister looks at it before it lets it in.
+    inspected: bool,
+}
+
+async fn take(
+    subnet: &Arc<Subnet>,
+    effective: Effective,
+    received: Received,
+) -> Result<Taken, Refusal> {
+    let subnet = Arc::clone(subnet);
+    work(move || {
+        let Received { bytes, held } = received;
+        let (id, message, expiry) = check(&subnet, &bytes, effective)?;
+        drop(bytes);
+        let inspected = subnet.canister(&message.canister).is_some_and(|handle| {
+            handle.info().module.as_ref().is_some_and(|module| module.inspects)
+        });
+        Ok(Taken { id, sent: subnet.call(id, expiry, message, held), inspected })
+    })
+    .await
+}
+
 /// The call in a body, and when it expires.
-fn check(body: &[u8], effective: Effective) -> Result<(RequestId, Message, u64), Refusal> {
+fn check(
+    subnet: &Subnet,
+    body: &[u8],
+    effective: Effective,
+) -> Result<(RequestId, Message, u64), Refusal> {
     let request = Request::check(body, Kind::Call, clock::now())?;
     let id = request.id;
     if body.len() > MOST_INGRESS {
@@ -131,19 +154,21 @@ fn check(body: &[u8], effective: Effective) -> Result<(RequestId, Message, u64),
     else {
         return Err(Refusal::bad_request("The request is no call."));
     };
-    check_effective(effective, &canister_id, &method_name, &arg)?;
+    check_effective(subnet, effective, &canister_id, &method_name, &arg)?;
     let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
     Ok((id, message, ingress_expiry))
 }
 
 /// Refuses messages that came to the address of another canister.
 pub fn check_effective(
+    subnet: &Subnet,
     effective: Effective,
     canister: &Principal,
     method: &str,
     argument: &[u8],
 ) -> Result<(), Refusal> {
     let management = *canister == Principal::management_canister();
+    // The canister is not there yet, and whichever is named in its place says nothing.
     if management && management::creates(method) {
         return Ok(());
     }
@@ -152,6 +177,7 @@ pub fn check_effective(
             "Calls to a subnet create canisters; all others are to a canister's address.",
         ));
     };
+    check_range(subnet, &effective)?;
     // What cannot be read is rejected in its turn.
     let about =
         if management { management::subject(method, argument).ok() } else { Some(*canister) };

@@ -12,13 +12,17 @@ use ic_management_canister_types::{
 use sha2::{Digest, Sha256};
 
 use super::{done, invalid, reply};
-use crate::canister::{Chunks, Hosted};
-use crate::outcome::{Outcome, Reject, error_code, outcome};
+use crate::canister::{Chunks, Hosted, Log};
+use crate::outcome::{Outcome, Reject, error_code};
 use crate::subnet::{Run, Subnet, not_found};
 
 /// Bytes of a chunk, and chunks of a canister.
 const MOST_BYTES: usize = 1 << 20;
 const MOST_CHUNKS: usize = 100;
+/// Bytes of a module that is made of chunks.
+const MOST_MODULE: usize = 100 << 20;
+/// Bytes of the chunks of all canisters.
+const MOST_STORED: u64 = 1 << 30;
 
 pub fn install(subnet: Arc<Subnet>, sender: Principal, args: InstallCodeArgs) -> Run {
     Box::new(move |hosted| code(&subnet, hosted, sender, args.mode, &args.wasm_module, &args.arg))
@@ -38,23 +42,30 @@ pub fn install_chunked(
                 format!("{sender} is no controller of {store}, which has the chunks"),
             ));
         }
-        let mut wasm = Vec::new();
-        handle.chunks().with(|chunks| {
-            for ChunkHash { hash } in &args.chunk_hashes_list {
+        let chunks = handle.chunks().with(|chunks| {
+            let named = args.chunk_hashes_list.iter().map(|ChunkHash { hash }| {
                 let chunk = <[u8; 32]>::try_from(hash.as_slice()).ok();
-                let chunk = chunk.and_then(|hash| chunks.get(&hash)).ok_or_else(|| {
-                    invalid(format!("{store} has no chunk with the hash {}", hex::encode(hash)))
-                })?;
-                wasm.extend_from_slice(chunk);
-            }
-            Ok(())
+                chunk.and_then(|hash| chunks.get(&hash)).cloned().ok_or_else(|| {
+                    let shown = hex::encode(&hash[..hash.len().min(32)]);
+                    invalid(format!("{store} has no chunk with the hash {shown}"))
+                })
+            });
+            named.collect::<Result<Vec<_>, _>>()
         })?;
+        // A chunk may be named many times.
+        let bytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+        if bytes > MOST_MODULE {
+            return Err(invalid(format!(
+                "the chunks together have {bytes} bytes, a module has at most {MOST_MODULE}"
+            )));
+        }
+        let wasm: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.iter().copied()).collect();
         let hash = Sha256::digest(&wasm);
         if *hash != args.wasm_module_hash[..] {
             return Err(invalid(format!(
                 "the chunks together have the hash {}, not {}",
                 hex::encode(hash),
-                hex::encode(&args.wasm_module_hash)
+                hex::encode(&args.wasm_module_hash[..args.wasm_module_hash.len().min(32)])
             )));
         }
         code(&subnet, hosted, sender, args.mode, &wasm, &args.arg)
@@ -78,12 +89,13 @@ fn code(
             ),
         ));
     }
-    let module = subnet
-        .replica()
-        .compile(wasm)
+    let module = hosted
+        .aside
+        .during(&hosted.canister, || subnet.replica().compile_for(&id, wasm))
         .map_err(|reject| Reject::new(error_code(reject.code), reject.message))?;
     let executed = match mode {
         CanisterInstallMode::Install | CanisterInstallMode::Reinstall => {
+            hosted.log = Log::default();
             hosted.canister.install(&module, sender, argument)
         }
         CanisterInstallMode::Upgrade(flags) => {
@@ -99,7 +111,7 @@ fn code(
             hosted.canister.upgrade(&module, sender, argument)
         }
     };
-    outcome(executed).map_err(|reject| Reject { admitted: true, ..reject })?;
+    hosted.ran(executed).map_err(|reject| Reject { admitted: true, ..reject })?;
     done()
 }
 
@@ -110,6 +122,14 @@ pub fn upload(subnet: Arc<Subnet>, args: UploadChunkArgs) -> Run {
         }
         let hash: [u8; 32] = Sha256::digest(&args.chunk).into();
         let chunks = chunks(&subnet, &args.canister_id)?;
+        let handles = subnet.canisters();
+        let stored: u64 = handles.values().map(|handle| handle.chunks().bytes()).sum();
+        if stored + args.chunk.len() as u64 > MOST_STORED {
+            return Err(invalid(format!(
+                "the chunks of all canisters have at most {MOST_STORED} bytes; clear_chunk_store \
+                 makes room"
+            )));
+        }
         chunks.with(|chunks| {
             if chunks.len() >= MOST_CHUNKS && !chunks.contains_key(&hash) {
                 return Err(invalid(format!("a canister keeps at most {MOST_CHUNKS} chunks")));

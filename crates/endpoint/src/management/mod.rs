@@ -4,17 +4,18 @@
 //! all its messages. What is not in the list here is rejected by name.
 
 mod code;
+mod logs;
 mod settings;
 mod snapshots;
 mod status;
 
 use std::sync::Arc;
 
-use candid::{CandidType, Decode, Encode, Principal};
+use candid::{CandidType, Decode, DecoderConfig, Encode, Principal};
 use ic_error_types::ErrorCode;
 use ic_management_canister_types::{
-    CanisterIdRecord, CreateCanisterArgs, ProvisionalCreateCanisterWithCyclesArgs,
-    ProvisionalTopUpCanisterArgs,
+    CanisterIdRecord, CreateCanisterArgs, InstallChunkedCodeArgs, InstallCodeArgs,
+    ProvisionalCreateCanisterWithCyclesArgs, ProvisionalTopUpCanisterArgs, UploadChunkArgs,
 };
 use serde::de::DeserializeOwned;
 use stablebench_replica::Cycles;
@@ -26,6 +27,13 @@ use crate::subnet::{CreateError, Message, Run, Subnet, Task, not_found};
 
 /// Cycles of a canister that is created without saying how many.
 const CYCLES: u128 = 100_000_000_000_000_000;
+/// Steps of decoding an argument: several times those of the largest that is taken.
+const DECODING_QUOTA: usize = 50_000_000;
+/// Steps of skipping what an argument has beside what is known, as on the IC.
+const SKIPPING_QUOTA: usize = 10_000;
+
+/// The one method that is a query and no update.
+const LOGS: &str = "fetch_canister_logs";
 
 /// Whether a method makes canisters: it has no effective canister.
 pub fn creates(method: &str) -> bool {
@@ -40,9 +48,12 @@ pub fn creates(method: &str) -> bool {
 pub fn subject(method: &str, argument: &[u8]) -> Result<Principal, Reject> {
     match method {
         "install_chunked_code" => {
-            let args: ic_management_canister_types::InstallChunkedCodeArgs = decode(argument)?;
+            let args: InstallChunkedCodeArgs = decode(argument)?;
             Ok(args.target_canister)
         }
+        // Large fields are read, for little may be skipped.
+        "install_code" => decode::<InstallCodeArgs>(argument).map(|args| args.canister_id),
+        "upload_chunk" => decode::<UploadChunkArgs>(argument).map(|args| args.canister_id),
         _ => decode::<CanisterIdRecord>(argument).map(|record| record.canister_id),
     }
 }
@@ -56,6 +67,12 @@ pub fn task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
     if creates(&message.method) {
         return Ok(Task::Create);
     }
+    if message.method == LOGS {
+        return Err(Reject::outside(
+            ErrorCode::CanisterRejectedMessage,
+            format!("{LOGS} can only be called as a query"),
+        ));
+    }
     let (handle, run) = on_canister(subnet, message)?;
     Ok(Task::On(handle, run))
 }
@@ -66,7 +83,7 @@ pub fn task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
 ///
 /// Where it is refused before it runs.
 pub fn query_task(subnet: &Arc<Subnet>, message: &Message) -> Result<(Handle, Run), Reject> {
-    if message.method == "canister_status" {
+    if matches!(message.method.as_str(), "canister_status" | LOGS) {
         on_canister(subnet, message)
     } else {
         Err(unknown(&message.method))
@@ -83,7 +100,8 @@ fn on_canister(subnet: &Arc<Subnet>, message: &Message) -> Result<(Handle, Run),
             return Err(not_found(&canister));
         }
         hosted.canister.set_time(clock::now());
-        if method != "provisional_top_up_canister" {
+        // Logs have a visibility of their own.
+        if !matches!(method.as_str(), "provisional_top_up_canister" | LOGS) {
             controlled(hosted, &sender, &method)?;
         }
         run(hosted)
@@ -110,6 +128,7 @@ fn method_of(subnet: &Arc<Subnet>, message: &Message) -> Result<Run, Reject> {
         "load_canister_snapshot" => snapshots::load(decode(argument)?),
         "list_canister_snapshots" => snapshots::list(decode(argument)?),
         "delete_canister_snapshot" => snapshots::delete(decode(argument)?),
+        LOGS => logs::fetch(sender, decode(argument)?),
         "provisional_top_up_canister" => top_up(decode(argument)?),
         other => return Err(unknown(other)),
     })
@@ -173,7 +192,12 @@ pub(super) fn invalid(why: impl Into<String>) -> Reject {
 }
 
 fn decode<T: CandidType + DeserializeOwned>(argument: &[u8]) -> Result<T, Reject> {
-    Decode!(argument, T).map_err(|error| {
+    let mut quotas = DecoderConfig::new();
+    quotas
+        .set_decoding_quota(DECODING_QUOTA)
+        .set_skipping_quota(SKIPPING_QUOTA)
+        .set_full_error_message(false);
+    Decode!([quotas]; argument, T).map_err(|error| {
         Reject::outside(
             ErrorCode::InvalidManagementPayload,
             format!("Error decoding candid: {error}"),

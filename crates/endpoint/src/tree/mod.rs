@@ -11,8 +11,6 @@ mod witness;
 
 use std::collections::BTreeMap;
 
-use ic_certification::hash_tree::Hash;
-
 /// A label of the tree.
 pub type Label = Vec<u8>;
 /// The way from the root.
@@ -25,8 +23,6 @@ pub enum Tree {
     Leaf(Vec<u8>),
     /// Labels and what is below them.
     Node(BTreeMap<Label, Tree>),
-    /// What nobody is shown: its hash.
-    Hidden(Hash),
 }
 
 impl Default for Tree {

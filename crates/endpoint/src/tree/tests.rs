@@ -51,18 +51,6 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn a_part_may_be_its_hash(model in trees()) {
-        let whole = tree(&model);
-        let Tree::Node(children) = &whole else { unreachable!() };
-        let hidden = Tree::node(
-            children.iter().map(|(name, child)| (name.clone(), Tree::Hidden(child.digest()))),
-        );
-        prop_assert_eq!(hidden.digest(), whole.digest());
-        let none: [Path; 0] = [];
-        prop_assert_eq!(hidden.witness(&none).digest(), whole.digest());
-    }
 }
 
 #[test]

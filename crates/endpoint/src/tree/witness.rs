@@ -42,7 +42,6 @@ impl Tree {
 
     fn part(&self, wanted: &Wanted<'_>) -> Part {
         match (self, wanted) {
-            (Self::Hidden(hash), _) => Part::Hidden(*hash),
             // That nothing is below a value shows in the value alone.
             (Self::Leaf(value), _) => Part::Shown(leaf(value.clone())),
             (Self::Node(children), Wanted::All) => {

@@ -200,10 +200,35 @@ async fn what_was_taken_is_done_before_the_end() {
     }
     server.stop();
     let endpoint = server.endpoint.clone();
-    let canisters = tokio::task::spawn_blocking(move || endpoint.finish()).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let finish = tokio::task::spawn_blocking(move || endpoint.finish(deadline));
+    let (canisters, undone) = finish.await.unwrap();
+    assert_eq!(undone, 0);
     let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_done_in_time_is_left_out() {
+    let (mut server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let path = format!("/api/v2/canister/{id}/call");
+    for _ in 0..30 {
+        let call = agent.update(&id, "spin").with_arg(LONG.to_le_bytes());
+        assert_eq!(server.post(&path, call.sign().unwrap().signed_update).await.0, 202);
+    }
+    server.stop();
+    let endpoint = server.endpoint.clone();
+    let began = Instant::now();
+    let finish = tokio::task::spawn_blocking(move || endpoint.finish(began));
+    let (canisters, undone) = finish.await.unwrap();
+    assert!(undone > 20, "{undone}");
+    // The message at hand is done.
+    let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
+    let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
+    assert_eq!(number(&count) as usize, 30 - undone + 1);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
 /// Whoever does not wait is told by the status, also of a call that was not let in.

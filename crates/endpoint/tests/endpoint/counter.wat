@@ -10,6 +10,7 @@
   (import "ic0" "time" (func $time (result i64)))
   (import "ic0" "trap" (func $trap (param i32 i32)))
   (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+  (import "ic0" "debug_print" (func $print (param i32 i32)))
   (memory 2)
   (data (i32.const 0) "no such thing")
   (data (i32.const 16) "it is over")
@@ -36,6 +37,9 @@
   (func (export "canister_query no_query") (call $reject (i32.const 0) (i32.const 13)))
   (func (export "canister_update trap") (call $trap (i32.const 16) (i32.const 10)))
   (func (export "canister_update silent"))
+  (func (export "canister_update print")
+    (call $print (i32.const 0) (i32.const 13))
+    (call $answer (i64.const 0)))
   ;; As many turns as the first eight bytes of the argument say.
   (func (export "canister_update spin")
     (local $left i64)

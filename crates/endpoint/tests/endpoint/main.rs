@@ -1,9 +1,11 @@
 //! The endpoint as clients see it: `ic-agent` and `ic-utils`, which verify every certificate and
 //! every node's signature, and requests that no client would send.
 
+mod access;
 mod agent;
 mod calls;
 mod fuzzed;
+mod hostile;
 mod identities;
 mod management;
 mod refusals;

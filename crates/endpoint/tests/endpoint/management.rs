@@ -2,9 +2,12 @@
 
 use candid::{Encode, Principal};
 use ic_agent::{Agent, AgentError};
+use ic_management_canister_types::{
+    CanisterLogFilter, FetchCanisterLogsArgs, FetchCanisterLogsResult,
+};
 use ic_management_canister_types_8::{
     CanisterIdRecord, CanisterInstallMode, CanisterStatusType, DeleteCanisterSnapshotArgs,
-    LoadCanisterSnapshotArgs, TakeCanisterSnapshotArgs, UploadChunkArgs,
+    LoadCanisterSnapshotArgs, LogVisibility, TakeCanisterSnapshotArgs, UploadChunkArgs,
 };
 use ic_utils::call::AsyncCall;
 use ic_utils::interfaces::ManagementCanister;
@@ -248,6 +251,44 @@ async fn snapshots_bring_back_what_was() {
     }
     let full = text(take(None).await);
     assert!(full.contains("maximum number of snapshots"), "{full}");
+}
+
+#[tokio::test]
+async fn logs_are_for_those_who_may_see_them() {
+    let (server, id) = Server::with(COUNTER).await;
+    let (owner, stranger) = (server.anonymous(), server.agent(ed25519(2)));
+    let logs = async |agent: &Agent, filter: Option<CanisterLogFilter>| {
+        let argument = Encode!(&FetchCanisterLogsArgs { canister_id: id, filter }).unwrap();
+        let query = agent.query(&Principal::management_canister(), "fetch_canister_logs");
+        let reply = query.with_effective_canister_id(id).with_arg(argument).call().await?;
+        let found = candid::decode_one::<FetchCanisterLogsResult>(&reply).unwrap();
+        let records = found.canister_log_records.into_iter();
+        Ok(records.map(|it| (it.idx, String::from_utf8(it.content).unwrap())).collect::<Vec<_>>())
+    };
+    assert_eq!(logs(&owner, None).await.unwrap(), []);
+    update(&owner, id, "print", &[]).await;
+    owner.update(&id, "trap").call_and_wait().await.unwrap_err();
+    let all = [(0, "no such thing".to_owned()), (1, "[TRAP]: it is over".to_owned())];
+    assert_eq!(logs(&owner, None).await.unwrap(), all);
+    let second = CanisterLogFilter::ByIdx { start: 1, end: 9 };
+    assert_eq!(logs(&owner, Some(second)).await.unwrap(), all[1..]);
+    let refused = text(logs(&stranger, None).await);
+    assert!(refused.contains("not allowed to access canister logs"), "{refused}");
+    let management = ManagementCanister::create(&owner);
+    let settings = management.update_settings(&id).with_log_visibility(LogVisibility::Public);
+    settings.call_and_wait().await.unwrap();
+    assert_eq!(logs(&stranger, None).await.unwrap(), all);
+    // The newest that fit into 4 KiB.
+    for _ in 0..100 {
+        update(&owner, id, "print", &[]).await;
+    }
+    let kept = logs(&owner, None).await.unwrap();
+    assert_eq!((kept.len(), kept[kept.len() - 1].0), (4096 / (13 + 40), 101));
+    let argument = Encode!(&CanisterIdRecord { canister_id: id }).unwrap();
+    let call = owner.update(&Principal::management_canister(), "fetch_canister_logs");
+    let call = call.with_effective_canister_id(id).with_arg(argument);
+    let refused = text(call.call_and_wait().await);
+    assert!(refused.contains("only be called as a query"), "{refused}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! sentence that says what is wrong.
 
 use std::borrow::Cow;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use candid::Principal;
 use ic_agent::Identity;
@@ -11,7 +11,7 @@ use ic_agent::identity::BasicIdentity;
 use ic_transport_types::Envelope;
 
 use super::identities::ed25519;
-use super::server::{COUNTER, Server, number, query};
+use super::server::{COUNTER, Server, number};
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
@@ -221,6 +221,14 @@ async fn paths_that_are_not_there_to_be_read() {
         (vec![vec![b"request_status", b"short"]], 400, "has 32 bytes, not 5"),
         (vec![vec![b"request_status", &one], vec![b"request_status", &two]], 400, "two requests"),
         (vec![vec![b"time"]; 1_001], 400, "More than 1000 paths"),
+        (vec![vec![b"time", b"x"]], 404, "no path /time/x"),
+        (vec![vec![b"subnet", b"x", b"y"]], 404, "no path /subnet/x/y"),
+        (vec![vec![b"subnet", b"x", b"public_key", b"y"]], 404, "no path"),
+        (vec![vec![b"subnet", b"x", b"node", b"y", b"z"]], 404, "no path"),
+        (vec![vec![b"canister_ranges", b"x", b"y", b"z"]], 404, "no path"),
+        (vec![vec![b"api_boundary_nodes", b"x", b"y"]], 404, "no path"),
+        (vec![vec![b"request_status", &one, b"reply", b"x"]], 404, "no path"),
+        (vec![vec![b"\xff".repeat(100).as_slice()]], 404, "fff…"),
     ] {
         let (got, said) = refused(&server, &path, read(paths)).await;
         assert_eq!(got, status, "{said}");
@@ -238,23 +246,4 @@ async fn paths_that_are_not_there_to_be_read() {
         refused(&server, &format!("/api/v3/subnet/{id}/read_state"), read(vec![vec![b"time"]]))
             .await;
     assert_eq!((status, said.contains("subnet_not_found")), (400, true), "{said}");
-}
-
-#[tokio::test]
-async fn a_web_page_may_ask() {
-    let (server, id) = Server::with(COUNTER).await;
-    let options = server
-        .client
-        .clone()
-        .request(reqwest::Method::OPTIONS, format!("{}/api/v3/canister/{id}/call", server.url))
-        .header("origin", "http://localhost:3000")
-        .header("access-control-request-method", "POST")
-        .header("access-control-request-headers", "content-type")
-        .timeout(Duration::from_secs(10))
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(options.status(), 200);
-    assert!(options.headers().contains_key("access-control-allow-origin"));
-    assert_eq!(number(&query(&server.anonymous(), id, "get").await), 0);
 }

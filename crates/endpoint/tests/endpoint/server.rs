@@ -6,7 +6,7 @@ use std::time::Duration;
 use candid::Principal;
 use ic_agent::identity::AnonymousIdentity;
 use ic_agent::{Agent, Identity};
-use stablebench_endpoint::Endpoint;
+use stablebench_endpoint::{Access, Endpoint};
 use stablebench_replica::{Canister, Replica, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -25,6 +25,10 @@ pub struct Server {
 
 impl Server {
     pub async fn start() -> Self {
+        Self::open_to(Access::default()).await
+    }
+
+    pub async fn open_to(access: Access) -> Self {
         let endpoint = Endpoint::new(replica().clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -34,7 +38,7 @@ impl Server {
             let stopped = async move {
                 let _ = stopped.await;
             };
-            served.serve(listener, stopped).await.unwrap();
+            served.serve(listener, access, stopped).await.unwrap();
         });
         let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
         Self { url, root_key: endpoint.root_key().to_vec(), endpoint, client, stop: Some(stop) }

@@ -1,0 +1,213 @@
+//! Which web pages may call, and under which names the endpoint may be called.
+//!
+//! A browser lets any page send requests to this machine. It says where the page is from
+//! (`Origin`), and by which name it found this machine (`Host`): a name of the page's own choice
+//! may lead here too.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+
+use crate::refusal::Refusal;
+
+/// Where pages are from: a scheme, a host, and a port if it is not the usual one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    text: String,
+    host: String,
+}
+
+/// The text is no origin.
+#[derive(Debug, thiserror::Error)]
+#[error("an origin is a scheme, a host and a port, such as http://example.com:3000")]
+pub struct NoOrigin;
+
+impl FromStr for Origin {
+    type Err = NoOrigin;
+
+    fn from_str(text: &str) -> Result<Self, NoOrigin> {
+        let text = text.to_ascii_lowercase();
+        let uri: Uri = text.parse().map_err(|_| NoOrigin)?;
+        let host = uri.host().ok_or(NoOrigin)?.to_owned();
+        let scheme = uri.scheme_str().ok_or(NoOrigin)?;
+        let authority = uri.authority().map(|authority| format!("{scheme}://{authority}"));
+        if host.is_empty() || authority.as_deref() != Some(text.as_str()) || text.contains('@') {
+            return Err(NoOrigin);
+        }
+        Ok(Self { text, host })
+    }
+}
+
+/// What requests may say of pages and hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Origins that may call, beside pages of this machine. The endpoint may be called by their
+    /// hosts' names.
+    pub origins: Vec<Origin>,
+    /// Whether pages of all origins may call, and the endpoint may have any name.
+    pub open: bool,
+}
+
+impl Access {
+    /// Refuses requests of foreign pages, and under foreign names, to an endpoint that listens
+    /// at `address`.
+    ///
+    /// # Errors
+    ///
+    /// 403, with what would let the request in.
+    pub fn check(&self, address: IpAddr, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        if self.open {
+            return Ok(());
+        }
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Refusal::bad_request("A request has one Host header."));
+        };
+        let host = host.to_str().ok().and_then(|host| host.parse::<Uri>().ok());
+        let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
+        for name in [Some(host), uri.host()].into_iter().flatten() {
+            if !self.is_name(address, name) {
+                return Err(Refusal::forbidden(format!(
+                    "The Host {name} is not this machine. Call http://localhost, or let it in: \
+                     serve --allow-origin http://{name}"
+                )));
+            }
+        }
+        match headers.get(header::ORIGIN) {
+            Some(origin) if !self.allows(origin) => {
+                let origin = origin.to_str().unwrap_or("unreadable");
+                Err(Refusal::forbidden(format!(
+                    "Pages of the origin {origin} may not call. Let them in: \
+                     serve --allow-origin {origin}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether pages of that origin may call: those of this machine, and those let in.
+    pub fn allows(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().ok().and_then(|text| text.parse::<Origin>().ok());
+        self.open
+            || origin
+                .is_some_and(|origin| is_loopback(&origin.host) || self.origins.contains(&origin))
+    }
+
+    /// Whether the endpoint may be called by that name. An address is no name that leads here
+    /// by somebody else's choice: where others may call, they may by address.
+    fn is_name(&self, address: IpAddr, name: &str) -> bool {
+        is_loopback(name)
+            || (!address.is_loopback() && ip(name).is_some())
+            || self.origins.iter().any(|origin| origin.host.eq_ignore_ascii_case(name))
+    }
+}
+
+fn ip(host: &str) -> Option<IpAddr> {
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match inner {
+        Some(inner) => inner.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => host.parse().ok(),
+    }
+}
+
+/// Whether a host is this machine, whoever asks.
+fn is_loopback(host: &str) -> bool {
+    let name = host.to_ascii_lowercase();
+    let name = name.strip_suffix('.').unwrap_or(&name);
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || ip(name).is_some_and(|ip| ip.to_canonical().is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, Uri};
+
+    use super::*;
+
+    fn status(access: &Access, listens: &str, host: &str, origin: Option<&str>) -> u16 {
+        let mut headers = HeaderMap::from_iter([(header::HOST, host.parse().unwrap())]);
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let uri = Uri::from_static("/api/v2/status");
+        let checked = access.check(listens.parse().unwrap(), &uri, &headers);
+        checked.map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn names_of_this_machine_alone() {
+        let closed = Access::default();
+        for (host, expected) in [
+            ("127.0.0.1:4943", 200),
+            ("127.9.9.9", 200),
+            ("localhost", 200),
+            ("LocalHost.:4943", 200),
+            ("lxzze-o7777-77777-aaaaa-cai.localhost:4943", 200),
+            ("[::1]:4943", 200),
+            ("[::ffff:127.0.0.1]:4943", 200),
+            ("evil.example:4943", 403),
+            ("localhost.evil.example", 403),
+            ("127.0.0.1.evil.example", 403),
+            ("evillocalhost", 403),
+            ("192.168.1.5:4943", 403),
+            ("0.0.0.0:4943", 403),
+            ("[::2]", 403),
+            ("", 403),
+        ] {
+            assert_eq!(status(&closed, "127.0.0.1", host, None), expected, "{host}");
+        }
+        // To others it is known by its address; a name can be anybody's.
+        assert_eq!(status(&closed, "0.0.0.0", "192.168.1.5:4943", None), 200);
+        assert_eq!(status(&closed, "192.168.1.5", "192.168.1.5:4943", None), 200);
+        assert_eq!(status(&closed, "0.0.0.0", "evil.example:4943", None), 403);
+        let headers = HeaderMap::new();
+        let uri = Uri::from_static("http://localhost/");
+        assert!(closed.check("127.0.0.1".parse().unwrap(), &uri, &headers).is_err());
+        let two = [("localhost", header::HOST), ("evil.example", header::HOST)];
+        let mut headers = HeaderMap::new();
+        for (value, name) in two {
+            headers.append::<HeaderName>(name, value.parse().unwrap());
+        }
+        assert!(closed.check("127.0.0.1".parse().unwrap(), &uri, &headers).is_err());
+    }
+
+    #[test]
+    fn pages_of_this_machine_and_those_let_in() {
+        let closed = Access::default();
+        let some =
+            Access { origins: vec!["https://app.example".parse().unwrap()], ..Access::default() };
+        let open = Access { open: true, ..Access::default() };
+        for (origin, of_closed, of_some) in [
+            ("http://localhost:3000", 200, 200),
+            ("http://127.0.0.1", 200, 200),
+            ("https://app.example", 403, 200),
+            ("http://app.example", 403, 403),
+            ("https://app.example:444", 403, 403),
+            ("https://evil.example", 403, 403),
+            ("http://localhost.evil.example", 403, 403),
+            ("http://localhost@evil.example", 403, 403),
+            ("null", 403, 403),
+        ] {
+            let status = |access| status(access, "127.0.0.1", "127.0.0.1:4943", Some(origin));
+            assert_eq!(
+                (status(&closed), status(&some), status(&open)),
+                (of_closed, of_some, 200),
+                "{origin}"
+            );
+        }
+        assert_eq!(status(&some, "0.0.0.0", "app.example:4943", None), 200);
+        assert_eq!(status(&open, "127.0.0.1", "evil.example", None), 200);
+    }
+
+    #[test]
+    fn what_is_no_origin() {
+        for text in ["", "*", "example.com", "http://", "http://a/b", "http://a/", "http://u@a"] {
+            assert!(text.parse::<Origin>().is_err(), "{text}");
+        }
+        let same: [Origin; 2] =
+            ["http://A.example", "http://a.example"].map(|t| t.parse().unwrap());
+        assert_eq!(same[0], same[1]);
+    }
+}

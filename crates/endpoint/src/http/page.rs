@@ -1,0 +1,85 @@
+//! `/`: what is here, for people. The addresses that dfx prints for a canister lead here.
+//!
+//! ```text
+//!   /?canisterId=INTERFACE&id=ID     the canister ID
+//!   /?canisterId=ID                  the canister ID
+//!   /                                the canisters
+//! ```
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use candid::Principal;
+use stablebench_replica::Visibility;
+
+use super::principal;
+use crate::canister::Info;
+use crate::refusal::Refusal;
+use crate::subnet::Subnet;
+
+/// Canisters that are listed.
+const MOST: usize = 100;
+
+pub async fn page(
+    State(subnet): State<Arc<Subnet>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let query = query.unwrap_or_default();
+    let named =
+        |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+    let text = match named("id").or_else(|| named("canisterId")) {
+        Some(id) => {
+            let id = principal(id)?;
+            let handle = subnet.canister(&id).ok_or_else(|| {
+                Refusal::new(StatusCode::NOT_FOUND, format!("There is no canister {id} here."))
+            })?;
+            about(&id, &handle.info())
+        }
+        None => list(&subnet),
+    };
+    // Plain text: what a module says of itself is nothing to run in a browser.
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    Ok((headers, text).into_response())
+}
+
+fn list(subnet: &Subnet) -> String {
+    let canisters = subnet.canisters();
+    let mut text = format!(
+        "stablebench serve {}: the Internet Computer's HTTP interface under /api.\n\nCanisters\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for id in canisters.keys().take(MOST) {
+        let _ = writeln!(text, "  {id}   /?id={id}");
+    }
+    if canisters.len() > MOST {
+        let _ = writeln!(text, "  and {} more", canisters.len() - MOST);
+    }
+    text
+}
+
+fn about(id: &Principal, info: &Info) -> String {
+    let state = if info.running { "running" } else { "stopped" };
+    let Some(module) = &info.module else {
+        return format!("Canister {id}, {state}, without a module.\n");
+    };
+    let mut text = format!("Canister {id}, {state}\nModule   {}\n", hex::encode(module.hash));
+    let interface = module.sections.get("candid:service");
+    if let Some(interface) = interface.filter(|it| it.visibility == Visibility::Public) {
+        let interface = String::from_utf8_lossy(&interface.content);
+        let shown = interface.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+        let _ = writeln!(text, "\nInterface\n\n{}", shown.collect::<String>());
+    }
+    let _ = writeln!(
+        text,
+        "\nThere is no page to call it from. Call it with a client, such as dfx or icp:\n\n  \
+         dfx canister call --network URL {id} METHOD '(…)'\n  icp canister call {id} METHOD '(…)' \
+         -n URL -k ROOT_KEY"
+    );
+    text
+}
