@@ -149,7 +149,7 @@ fn usable(args: &ReplicaArgs, progress: &Progress) -> Option<Folder> {
         .and_then(|folder| {
             folder
                 .prepare()
-                .with_context(|| format!("cannot write to {}", folder.path().display()))?;
+                .with_context(|| format!("the cache {} is not used", folder.path().display()))?;
             Ok(folder)
         })
         .inspect_err(|error| progress.note(&format!("nothing is kept for later runs: {error:#}")));
