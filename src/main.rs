@@ -21,6 +21,7 @@ mod replica;
 mod report;
 mod results;
 mod runner;
+mod saving;
 mod suites;
 mod terminal;
 

@@ -9,6 +9,7 @@
 
 mod file;
 mod older;
+mod run_file;
 #[cfg(test)]
 pub mod sample;
 #[cfg(test)]
@@ -23,7 +24,8 @@ use stablebench_protocol::{
     SqliteSettings, StoredObject,
 };
 
-pub use file::save_text;
+pub use file::{check_writable, save_text};
+pub use run_file::RunFile;
 
 use crate::replica::{Cost, Identity, PageCosts};
 
