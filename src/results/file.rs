@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stablebench_replica::files;
 
+use super::validate::validate;
 use super::{FORMAT, Results, older};
 use crate::saving;
 
@@ -27,20 +28,22 @@ impl Results {
             .with_context(|| format!("{} holds no results", path.display()))
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, and refuses what no run can have saved.
     pub fn parse(text: &str) -> Result<Self> {
         #[derive(Deserialize)]
         struct Header {
             format: u32,
         }
-        match json::<Header>(text)?.format {
+        let results = match json::<Header>(text)?.format {
             FORMAT => strict(text),
             older @ 1..FORMAT => older::parse(older, text),
             0 => bail!("there was no format 0"),
             newer => bail!(
                 "they have format {newer}, this stablebench reads up to {FORMAT}; take a newer one"
             ),
-        }
+        }?;
+        validate(&results)?;
+        Ok(results)
     }
 
     /// Saves the file as a whole or not at all.

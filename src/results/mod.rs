@@ -14,6 +14,7 @@ mod run_file;
 pub mod sample;
 #[cfg(test)]
 mod tests;
+mod validate;
 
 use std::fmt;
 
