@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::replica::embedded::Embedded;
 use crate::replica::lockstep::Lockstep;
-use crate::replica::network::{Access, Address, Network};
+use crate::replica::network::{Access, Address, Network, exposed};
 
 /// Where a suite runs, and what goes with that.
 pub struct Target {
@@ -77,6 +77,9 @@ pub fn target(
         }
         ReplicaArg::PocketIc => (pocket_ic(args.subnet, progress)?, None),
         ReplicaArg::At(address) => {
+            if let Some(told) = target.identity.as_deref().and_then(exposed) {
+                progress.note(&told);
+            }
             let network = Network::connect(access(target, address), built)?;
             let spending = Spending::new(address, network.purses()?, target.yes);
             (Box::new(network), Some(spending))
