@@ -28,6 +28,17 @@ pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
         return super::all::all(args, output);
     }
     let (args, planned) = plan(suite)?;
+    if let Planned::Users(plan) = &planned
+        && !plan.left_out.is_empty()
+    {
+        let batches: Vec<String> =
+            plan.left_out.iter().map(|rows| Grouped(*rows).to_string()).collect();
+        output.progress.note(&format!(
+            "left out: batches of {} rows, which do not fit between the others; more --rows have \
+             room for them",
+            batches.join(" and ")
+        ));
+    }
     if args.list {
         print(&planned.list())?;
         return Ok(ExitCode::SUCCESS);
