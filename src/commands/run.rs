@@ -36,7 +36,7 @@ pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
         output.progress.note(&format!(
             "left out: batches of {} rows, which do not fit between the others; more --rows have \
              room for them",
-            batches.join(" and ")
+            batches.join(", ")
         ));
     }
     if args.list {

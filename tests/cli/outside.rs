@@ -53,8 +53,12 @@ fn what_is_no_file_is_written_into_or_refused() {
         move || fs::read_to_string(path).unwrap()
     });
     run(&[TINY, &["--out=pipe"]].concat());
+    // Which revision it is changes where sources do.
+    let lines = |text: String| -> Vec<String> {
+        text.lines().filter(|line| !line.contains("\"revision\"")).map(str::to_owned).collect()
+    };
     let plain = fs::read_to_string(at("plain.json")).unwrap();
-    assert_eq!(reader.join().unwrap(), plain);
+    assert_eq!(lines(reader.join().unwrap()), lines(plain));
     // A link stays one, and so does what it leads to.
     symlink("plain.json", at("link.json")).unwrap();
     run(&[TINY, &["--out=link.json", "--seed=2"]].concat());
