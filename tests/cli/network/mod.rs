@@ -1,5 +1,6 @@
 //! Runs on a replica by URL, which `stablebench serve` is here.
 
+mod documented;
 mod hostile;
 mod lossy;
 
