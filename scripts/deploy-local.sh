@@ -44,9 +44,12 @@ case $with in
         icp canister status "$canister" -e local --id-only
         ;;
     dfx)
-        if ! dfx ping local >/dev/null 2>&1; then
+        if ! status=$(dfx ping local 2>/dev/null); then
             say "no local network of dfx runs: starting it; 'dfx stop' ends it"
             dfx start --background >&2
+        elif [[ $status == *stablebench* ]]; then
+            fail "'stablebench serve' answers where the local network of dfx would; end it, \
+or deploy to it at the URL that it prints: dfx deploy $canister --network URL --no-wallet"
         fi
         dfx deploy "$canister" --network local >&2
         dfx canister id "$canister" --network local

@@ -21,6 +21,7 @@ mod replica;
 mod report;
 mod results;
 mod runner;
+mod saving;
 mod suites;
 mod terminal;
 
@@ -34,7 +35,9 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let bold = anstyle::AnsiColor::Red.on_default().bold();
-            anstream::eprintln!("{bold}stablebench:{bold:#} {error:#}");
+            // Canisters, networks and files say a part of it.
+            let error = format!("{error:#}");
+            anstream::eprintln!("{bold}stablebench:{bold:#} {}", terminal::safe(&error));
             ExitCode::from(2)
         }
     }

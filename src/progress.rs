@@ -8,6 +8,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::report::number::Grouped;
+use crate::terminal::safe;
 
 /// Where progress goes.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ impl Progress {
 
     /// Says something once.
     pub fn note(&self, text: &str) {
+        let text = safe(text);
         match self {
             Self::Bars(bars) => bars.suspend(|| eprintln!("{text}")),
             Self::Lines => eprintln!("{text}"),
@@ -63,12 +65,13 @@ impl Progress {
     }
 
     fn begin(&self, name: &str, bar: ProgressBar) -> Step {
-        bar.set_message(name.to_owned());
+        let name = safe(name);
+        bar.set_message(name.clone().into_owned());
         let bar = match self {
             Self::Bars(bars) => bars.add(bar),
             Self::Lines | Self::Quiet => bar,
         };
-        Step { progress: self.clone(), bar, name: name.to_owned() }
+        Step { progress: self.clone(), bar, name: name.into_owned() }
     }
 }
 
@@ -82,6 +85,7 @@ impl Step {
     /// What it is at.
     pub fn says(&self, message: impl Into<Cow<'static, str>>) {
         let message = message.into();
+        let message = safe(&message);
         self.bar.set_message(match message.is_empty() {
             true => self.name.clone(),
             false => format!("{}  {message}", self.name),
@@ -103,7 +107,7 @@ impl Step {
     /// It is over.
     pub fn done(self, message: &str) {
         if matches!(self.progress, Progress::Lines) && !message.is_empty() {
-            eprintln!("{}: {message}", self.name);
+            eprintln!("{}: {}", self.name, safe(message));
         }
     }
 }

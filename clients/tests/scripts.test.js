@@ -71,6 +71,14 @@ describe("deploy-local.sh", () => {
     assert.equal(dfx.stdout, `${ID}\n`);
   });
 
+  test("does not take stablebench serve for the network of dfx", async () => {
+    const serve = recorder(`case "$*" in *ping*) echo '{ "impl_version": "stablebench 0.1.0" }' ;; esac`);
+    const { code, stderr, calls } = await recorded(DEPLOY, ["--with", "dfx"], { ...BUILDERS, dfx: serve });
+    assert.equal(code, 1);
+    assert.match(stderr, /'stablebench serve' answers .*--no-wallet/);
+    assert.deepEqual(calls, ["dfx <ping> <local>"]);
+  });
+
   test("says what is missing and how to get it", async () => {
     const neither = await recorded(DEPLOY, ["--with", "dfx"], BUILDERS);
     assert.equal(neither.code, 1);

@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use stablebench_replica::files;
 use tempfile::NamedTempFile;
 
 use super::name::{self, Kind, Versions};
@@ -18,6 +19,9 @@ use super::setup;
 
 /// After this time nobody is writing a file any more.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Bytes of the largest file that is read as a whole here: digests of forks.
+const MOST: u64 = 256 << 20;
 
 /// A folder that may not be there yet.
 #[derive(Clone, Debug)]
@@ -68,18 +72,20 @@ impl Folder {
         &self.0
     }
 
-    /// Makes the folder where it is missing, and tries whether it can be written.
+    /// Makes the folder where it is missing, and tries whether it can be written. A folder that
+    /// is not the user's own is refused: what is in it is executed.
     pub fn prepare(&self) -> io::Result<()> {
         // What earlier runs have done is nobody else's business.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+        files::check_own(&fs::metadata(&self.0)?)?;
         self.temporary().map(drop)
     }
 
     /// What is in a file; nothing where that is missing.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.0.join(name)) {
+        match files::open_own(&self.0.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            content => content.map(Some),
+            file => files::read_at_most(file?, MOST).map(Some),
         }
     }
 

@@ -12,7 +12,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -21,6 +21,7 @@ use anyhow::{Context, Result, bail};
 use super::{Built, Source, c_sources, hash, root};
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::saving;
 
 /// Builds `source` if it changed.
 pub fn build(source: Source, progress: &Progress) -> Result<Built> {
@@ -215,11 +216,5 @@ fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
 
 /// Writes a file as a whole or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let failed = || format!("cannot write {}", path.display());
-    fs::create_dir_all(directory).with_context(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
-    file.write_all(bytes).with_context(failed)?;
-    file.persist(path).with_context(failed)?;
-    Ok(())
+    saving::save(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -7,11 +7,15 @@ mod deployable;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use stablebench_replica::files;
 
 pub use build::{build, write};
 pub use deployable::{deployable, hash};
 
 use crate::progress::Progress;
+
+/// Bytes of the largest module that is read: more than any replica takes.
+const MOST: u64 = 256 << 20;
 
 /// A canister of this repository.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +106,7 @@ impl Built {
     /// Reads a module from anywhere, plain or in gzip; its interface is in its metadata.
     pub fn read(path: &Path) -> Result<Self> {
         let wasm =
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            files::read(path, MOST).with_context(|| format!("cannot read {}", path.display()))?;
         let candid = candid_of(&wasm).unwrap_or_default();
         if wasm.is_empty() {
             bail!("{} is empty", path.display());

@@ -23,7 +23,8 @@ Examples:
   Go on with a run that was interrupted:
     stablebench run sysbench --resume
   In a canister that is deployed on a local network; --yes and --replica ic for the mainnet:
-    stablebench run users --rows 10000 --replica http://127.0.0.1:4943 \
+    stablebench run users --rows 10000 --engines btree,sqlite --journal-modes wal \
+--replica http://127.0.0.1:4943 \
 --canister rrkah-fqaaa-aaaaa-aaaaq-cai --identity key.pem";
 
 /// Of `run users`.

@@ -16,9 +16,9 @@ pub struct UsersArgs {
     /// Rows that are there before.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub rows: u64,
-    /// Section insert: how many rows are added, each number in a fork of its own.
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 50, 100, 1_000, 10_000],
-          value_parser = clap::value_parser!(u64).range(1..))]
+    /// Section insert: how many rows are added, each number in a fork of its own [default: what fits of
+    /// 1, 10, 50, 100, 1000 and 10000].
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub batches: Vec<u64>,
     /// Engines to measure: sqlite is through ic-rusqlite, sqlite-vfs through ic-sqlite-vfs,
     /// doltlite is DoltLite, which needs a C compiler, leveldb is LevelDB, append and array are

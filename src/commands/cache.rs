@@ -11,6 +11,7 @@ use crate::cache::{Entry, Folder, Kind, Note, Stored, Versions};
 use crate::cli::{CacheArgs, CacheCommand};
 use crate::replica::embedded::Embedded;
 use crate::report::number::{Age, Binary, Grouped};
+use crate::terminal::safe_line;
 
 /// Shows the cache, or clears it.
 pub fn cache(args: &CacheArgs) -> Result<()> {
@@ -94,5 +95,7 @@ fn line(folder: &Folder, entry: &Entry, versions: &Versions) -> String {
             (canister, format!("{key}{name}, {} rows of {payload} bytes", Grouped(*rows)))
         }
     };
+    let what = safe_line(&what);
+    let canister = safe_line(&canister);
     format!("{:>10} {:>9}  {canister:<8}  {what}", Binary(entry.bytes), Age(age))
 }

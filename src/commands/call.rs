@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use candid::types::{FuncMode, Type, TypeEnv};
 use candid::{IDLArgs, types::Function};
+use candid_parser::token::{Token, Tokenizer};
 use candid_parser::utils::CandidSource;
-use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls};
+use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls, files};
 
 use super::Output;
 use super::replica::embedded;
@@ -15,16 +16,25 @@ use crate::canisters;
 use crate::cli::CallArgs;
 use crate::progress::Progress;
 use crate::replica::PageCosts;
+use crate::replica::decoding::decode_values;
 use crate::replica::embedded::{Embedded, cycles, inside};
 use crate::report::number::Grouped;
+use crate::terminal::safe;
+
+/// How deep types and values may be in each other; each takes up to 1 KiB of stack.
+const DEEPEST: usize = 3_000;
 
 /// Calls a method and prints the reply and what it cost.
 pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
+    if let Some(path) = &args.save {
+        // Before anything is executed.
+        files::replaceable(path).with_context(|| not_saved(path))?;
+    }
     let (replica, _) = embedded(&args.replica, &output.progress)?;
     let (mut canister, candid) =
         prepare(&args.canister, args.state.as_deref(), &replica, &output.progress)?;
     let (env, function) = signature(&candid, &args.method)?;
-    let argument = candid_parser::parse_idl_args(&args.arguments)
+    let argument = parse_arguments(&args.arguments)
         .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
         .with_context(|| {
             format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
@@ -40,16 +50,62 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let costs = describe(&execution, replica.inner().rules());
     let reply = execution.outcome.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
-        canister
-            .save(path)
-            .with_context(|| format!("cannot save the canister to {}", path.display()))?;
+        canister.save(path).with_context(|| not_saved(path))?;
     }
-    let values = IDLArgs::from_bytes_with_types(&reply, &env, &function.rets)
+    let values = decode_values(&reply, &env, &function.rets)
         .context("the reply is not of the method's type")?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{values}")?;
+    writeln!(out, "{}", safe(&values.to_string()))?;
     writeln!(out, "{costs}")?;
     Ok(())
+}
+
+fn not_saved(path: &Path) -> String {
+    format!("cannot save the canister to {}", path.display())
+}
+
+/// Reads arguments as they are typed.
+pub fn parse_arguments(text: &str) -> candid_parser::Result<IDLArgs> {
+    check_nesting(text).map_err(candid_parser::Error::msg)?;
+    candid_parser::parse_idl_args(text)
+}
+
+/// Refuses Candid in which types or values can be so deep in each other, by name too, that going
+/// through them takes more stack than there is.
+fn check_nesting(text: &str) -> Result<(), String> {
+    // Levels that an unfinished field or parameter has opened by itself, by bracket.
+    let mut open: Vec<usize> = vec![0];
+    // Of the definition at hand: how deep it is here, and where it is deepest.
+    let (mut depth, mut deepest) = (0_usize, 0);
+    // Of all definitions: each can be in the one before.
+    let mut all = 0;
+    for (_, token, _) in Tokenizer::new(text).map_while(Result::ok) {
+        match token {
+            Token::LBrace | Token::LParen => {
+                depth += 1;
+                open.push(0);
+            }
+            Token::RBrace | Token::RParen if open.len() > 1 => {
+                depth -= 1 + open.pop().unwrap_or_default();
+            }
+            Token::Semi | Token::Comma => {
+                depth -= open.last_mut().map(std::mem::take).unwrap_or_default();
+            }
+            Token::Opt | Token::Vec => {
+                depth += 1;
+                open.last_mut().into_iter().for_each(|last| *last += 1);
+            }
+            Token::Type => all += 1 + std::mem::take(&mut deepest),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    match all + deepest {
+        deep if deep > DEEPEST => Err(format!(
+            "its types or values can be {deep} deep in each other; {DEEPEST} is the most"
+        )),
+        _ => Ok(()),
+    }
 }
 
 pub fn argument_types(function: &Function) -> Vec<Type> {
@@ -82,6 +138,8 @@ pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
     if candid.is_empty() {
         bail!("the module has no candid:service metadata, so {method} cannot be called in Candid");
     }
+    check_nesting(candid)
+        .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?;
     let (env, actor) = CandidSource::Text(candid)
         .load()
         .context("the canister's interface is not valid Candid")?;
@@ -141,4 +199,37 @@ fn describe(execution: &Execution, rules: Rules) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(ty: &str) -> String {
+        format!("service : {{ f : ({ty}) -> ({ty}) query }}")
+    }
+
+    #[test]
+    fn deep_interfaces_and_arguments_are_refused() {
+        let records = |depth: usize| "record { ".repeat(depth) + "nat" + &"}".repeat(depth);
+        let options = |depth: usize| "opt vec ".repeat(depth) + "nat";
+        for (fits, deep) in [(records(1_000), records(100_000)), (options(700), options(100_000))] {
+            signature(&interface(&fits), "f").unwrap();
+            let error = signature(&interface(&deep), "f").unwrap_err().to_string();
+            assert!(error.contains("deep in each other"), "{error}");
+        }
+        // What follows on each other is not nested.
+        let wide = "record { a : opt nat; b : vec opt nat; c : func (opt nat, vec nat) -> () }; ";
+        signature(&interface(&format!("record {{ {} }}", wide.repeat(500))), "f").unwrap();
+        let named = |count: usize| -> String {
+            let types = (0..count).map(|at| format!("type t{at} = opt t{};", at + 1));
+            types.collect::<String>() + &format!("type t{count} = nat;") + &interface("t0")
+        };
+        let (env, function) = signature(&named(1_200), "f").unwrap();
+        let values = parse_arguments("(opt opt 1)").unwrap();
+        assert!(values.to_bytes_with_types(&env, &function.args).is_err());
+        assert!(signature(&named(100_000), "f").is_err());
+        assert!(parse_arguments(&("opt ".repeat(100_000) + "1")).is_err());
+        assert!(parse_arguments("(vec { opt 1; opt 2 }, \"{{{\")").is_ok());
+    }
 }

@@ -1,6 +1,7 @@
 //! `stablebench compare`: two result files, or two columns.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,10 +10,11 @@ use super::Output;
 use super::report::read;
 use crate::cli::CompareArgs;
 use crate::compare::{Columns, Gates, compare};
-use crate::report::comparison;
+use crate::report::{comparison, printable};
 
 /// Prints ratios and what is too much; exit code 1 if anything is.
 pub fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
+    let read = |path: &Path| printable(&read(path)?);
     let base = read(&args.base)?;
     let new = args.new.as_deref().map(read).transpose()?;
     let new = new.as_ref().unwrap_or(&base);

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::replica::embedded::Embedded;
 use crate::replica::lockstep::Lockstep;
-use crate::replica::network::{Access, Address, Network};
+use crate::replica::network::{Access, Address, Network, exposed};
 
 /// Where a suite runs, and what goes with that.
 pub struct Target {
@@ -77,6 +77,9 @@ pub fn target(
         }
         ReplicaArg::PocketIc => (pocket_ic(args.subnet, progress)?, None),
         ReplicaArg::At(address) => {
+            if let Some(told) = target.identity.as_deref().and_then(exposed) {
+                progress.note(&told);
+            }
             let network = Network::connect(access(target, address), built)?;
             let spending = Spending::new(address, network.purses()?, target.yes);
             (Box::new(network), Some(spending))
@@ -149,7 +152,7 @@ fn usable(args: &ReplicaArgs, progress: &Progress) -> Option<Folder> {
         .and_then(|folder| {
             folder
                 .prepare()
-                .with_context(|| format!("cannot write to {}", folder.path().display()))?;
+                .with_context(|| format!("the cache {} is not used", folder.path().display()))?;
             Ok(folder)
         })
         .inspect_err(|error| progress.note(&format!("nothing is kept for later runs: {error:#}")));

@@ -1,7 +1,6 @@
 //! `stablebench run`: a suite from what was typed to what is printed.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -18,7 +17,7 @@ use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::report;
 use crate::report::number::Grouped;
-use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Results};
+use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Results, RunFile};
 use crate::runner::Runner;
 use crate::suites::outline::Outline;
 use crate::suites::{cuckoo, db_bench, history, keys, lane, sysbench, users, vfs};
@@ -29,6 +28,17 @@ pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
         return super::all::all(args, output);
     }
     let (args, planned) = plan(suite)?;
+    if let Planned::Users(plan) = &planned
+        && !plan.left_out.is_empty()
+    {
+        let batches: Vec<String> =
+            plan.left_out.iter().map(|rows| Grouped(*rows).to_string()).collect();
+        output.progress.note(&format!(
+            "left out: batches of {} rows, which do not fit between the others; more --rows have \
+             room for them",
+            batches.join(", ")
+        ));
+    }
     if args.list {
         print(&planned.list())?;
         return Ok(ExitCode::SUCCESS);
@@ -87,7 +97,7 @@ impl Planned {
 fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     let outline = planned.outline();
     let out = args.out(outline.suite);
-    Results::check_writable(&out)?;
+    let mut file = RunFile::new(&out)?;
     interrupt::listen()?;
     let progress = &output.progress;
     check(&args.target, &args.replica)?;
@@ -96,7 +106,7 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     let replica = &*target.replica;
     let mut results = empty(outline, replica, &built);
     if args.resume {
-        results = resumed(&out, results, progress)?;
+        results = resumed(&mut file, results, progress)?;
     }
     let mut jobs = usize::try_from(args.jobs).unwrap_or(1);
     if let Some(spending) = &target.spending {
@@ -104,21 +114,19 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
         progress.note("one store after the other: a canister holds one at a time");
         jobs = 1;
     }
-    let runner = Runner::new(replica, &built, outline, progress, Some(&out), results)?
+    let runner = Runner::new(replica, &built, outline, progress, Some(file), results)?
         .with_cache(target.cache.as_ref());
     let ran = planned.measure(&runner, jobs);
     let results = runner.results();
     if !results.cases.is_empty() {
         print(&report::render(&results, args.format, output.terminal)?)?;
     }
-    // What the disk holds, which may have refused the last.
-    let cases = Results::read(&out).map_or(0, |saved| saved.cases.len());
-    let saved = format!("{} cases saved to {}", Grouped(cases as u64), out.display());
+    let (saved, left) = runner.file().map(|file| (file.told(), file.left())).unwrap_or_default();
     match ran {
         Err(error) if error.is::<Interrupted>() => {
-            Err(error.context(format!("the run is not complete; {saved}; add --resume to go on")))
+            Err(error.context(format!("the run is not complete; {left}")))
         }
-        Err(error) => Err(error.context(format!("the run failed; {saved}; add --resume to go on"))),
+        Err(error) => Err(error.context(format!("the run failed; {left}"))),
         Ok(()) => {
             progress.note(&saved);
             failures(&results)?;
@@ -168,14 +176,12 @@ fn modules(results: &Results) -> String {
 }
 
 /// What the saved run found, if it was the same run.
-fn resumed(out: &Path, new: Results, progress: &Progress) -> Result<Results> {
-    let old = match Results::read(out) {
-        Ok(old) => old,
-        Err(_) if !out.exists() => {
-            progress.note(&format!("there is no run at {} yet; it begins", out.display()));
-            return Ok(new);
-        }
-        Err(error) => return Err(error),
+fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Results> {
+    let old = file.resume()?;
+    let out = file.path().display();
+    let Some(old) = old else {
+        progress.note(&format!("there is no run at {out} yet; it begins"));
+        return Ok(new);
     };
     for (what, saved, now) in [
         ("command", &old.command, &new.command),
@@ -185,9 +191,8 @@ fn resumed(out: &Path, new: Results, progress: &Progress) -> Result<Results> {
     ] {
         if saved != now {
             bail!(
-                "the run saved at {} cannot go on, its {what} was another one:\n  saved: {saved}\n  \
-                 now:   {now}\nrepeat it without --resume, or choose another --out",
-                out.display()
+                "the run saved at {out} cannot go on, its {what} was another one:\n  saved: {saved}\n  \
+                 now:   {now}\nrepeat it without --resume, or choose another --out"
             );
         }
     }

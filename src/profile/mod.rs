@@ -24,6 +24,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use stablebench_replica::Profile;
 
+use crate::terminal::safe_line;
+
 pub use firefox::firefox;
 pub use folded::{difference, folded};
 pub use json::json;
@@ -96,6 +98,8 @@ impl Flame {
         for node in &profile.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent).copied());
             let name = profile.frames.get(node.frame).map_or("", |frame| &frame.name);
+            // The module says what its functions are called.
+            let name = &safe_line(name);
             let own = node.instructions.get();
             places.push(self.count(parent, name, node.calls, own));
         }

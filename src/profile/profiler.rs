@@ -13,6 +13,7 @@ use stablebench_protocol::Measurement;
 use stablebench_replica::{Canister as Inner, Execution, Instructions, Principal, Profile, Span};
 
 use super::Flame;
+use crate::replica::decoding::decode_one;
 use crate::replica::embedded::{Embedded, answer};
 use crate::replica::{Answer, Canister, Identity, Messages, Replica, Trust};
 
@@ -93,7 +94,7 @@ impl Messages for Profiled {
         let Ok(reply) = &execution.outcome else {
             return Ok(answer(execution));
         };
-        let answered: stablebench_protocol::Result<Answered> = candid::decode_one(reply)?;
+        let answered: stablebench_protocol::Result<Answered> = decode_one(reply)?;
         let Ok(Answered { measurement }) = answered else {
             return Ok(answer(execution));
         };

@@ -5,6 +5,7 @@
 //! ```
 
 mod arguments;
+pub mod decoding;
 pub mod embedded;
 pub mod lockstep;
 pub mod network;
@@ -387,7 +388,7 @@ where
     T: CandidType + DeserializeOwned,
 {
     let bytes = outcome.with_context(|| method.to_owned())?;
-    let answer = candid::decode_one::<stablebench_protocol::Result<T>>(&bytes)
+    let answer = decoding::decode_one::<stablebench_protocol::Result<T>>(&bytes)
         .with_context(|| format!("{method} answered something else than expected"))?;
     answer.with_context(|| method.to_owned())
 }

@@ -12,11 +12,14 @@ mod sheet;
 pub mod style;
 mod table;
 
+use std::borrow::Cow;
+
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::cli::Format;
 use crate::results::Results;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 use style::Style;
 
 /// Something that results can be printed as.
@@ -29,7 +32,17 @@ struct Json;
 
 impl Export for Json {
     fn export(&self, results: &Results) -> Result<String> {
-        results.to_json()
+        // Beyond what JSON wants escaped.
+        let json = results.to_json()?;
+        let steers = |char: char| char != '\n' && terminal::steers(char);
+        if !json.contains(steers) {
+            return Ok(json);
+        }
+        let escaped = |char: char| match steers(char) {
+            true => format!("\\u{:04x}", u32::from(char)),
+            false => char.to_string(),
+        };
+        Ok(json.chars().map(escaped).collect())
     }
 }
 
@@ -41,7 +54,30 @@ pub fn render(results: &Results, format: Format, terminal: Terminal) -> Result<S
         Format::Csv => &csv::Csv,
         Format::Json => &Json,
     };
-    export.export(results)
+    match format {
+        Format::Json => export.export(results),
+        _ => export.export(&printable(results)?),
+    }
+}
+
+/// The results with texts that cannot steer a terminal: canisters say a part of them, and files
+/// can say anything.
+pub fn printable(results: &Results) -> Result<Results> {
+    fn clean(value: &mut Value) {
+        match value {
+            Value::Object(inner) => inner.values_mut().for_each(clean),
+            Value::Array(inner) => inner.iter_mut().for_each(clean),
+            Value::String(text) => {
+                if let Cow::Owned(safe) = terminal::safe(text) {
+                    *text = safe;
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(results)?;
+    clean(&mut value);
+    Ok(serde_json::from_value(value)?)
 }
 
 /// One HTML page of the results of several files, each with the file's name.
@@ -107,6 +143,33 @@ mod tests {
             let shown = committed(&format!("results/{run}.md"));
             assert!(shown == all, "renew it: scripts/renew-results {run}");
         }
+    }
+
+    #[test]
+    fn no_text_of_results_steers_a_terminal() {
+        use crate::results::{Case, Outcome, sample};
+        const BAD: &str = "x\u{1b}[2J\u{9b}31m\u{7f}\r";
+        let mut results = sample::full();
+        results.command = BAD.to_owned();
+        results.columns[0].key = BAD.to_owned();
+        results.stores[0].column = BAD.to_owned();
+        results.canisters[0].name = BAD.to_owned();
+        results.cases[0].column = BAD.to_owned();
+        let reason = BAD.to_owned();
+        let failed = Outcome::Failed { reason };
+        results.cases.push(Case {
+            name: BAD.to_owned(),
+            outcome: failed,
+            ..results.cases[0].clone()
+        });
+        for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json] {
+            let text = render(&results, format, Terminal::default()).unwrap();
+            assert!(text.contains("[2J"), "{format:?}");
+            let steers = |char: char| char != '\n' && terminal::steers(char);
+            assert!(!text.contains(steers), "{format:?}: {text:?}");
+        }
+        let json = render(&results, Format::Json, Terminal::default()).unwrap();
+        assert_eq!(Results::parse(&json).unwrap(), results, "JSON says the same");
     }
 
     /// All that is of one canister was measured with one module.

@@ -1,43 +1,49 @@
 //! Reading and saving results. A file is saved as a whole or not at all.
 
-use std::fs;
-use std::io::Write;
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stablebench_replica::files;
 
+use super::validate::validate;
 use super::{FORMAT, Results, older};
+use crate::saving;
+
+/// Bytes of the largest file that is read: a hundred times that of a whole suite.
+const MOST: u64 = 256 << 20;
 
 impl Results {
-    /// Reads a saved file, of this format or an older one.
+    /// Reads a saved file, of this format or an older one. It may be a pipe, but not endless.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path)
+        let text = File::open(path)
+            .and_then(|file| files::read_at_most(file, MOST))
             .with_context(|| format!("cannot read results from {}", path.display()))?;
-        Self::parse(&text).with_context(|| format!("{} holds no results", path.display()))
+        std::str::from_utf8(&text)
+            .map_err(anyhow::Error::new)
+            .and_then(Self::parse)
+            .with_context(|| format!("{} holds no results", path.display()))
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, and refuses what no run can have saved.
     pub fn parse(text: &str) -> Result<Self> {
         #[derive(Deserialize)]
         struct Header {
             format: u32,
         }
-        match json::<Header>(text)?.format {
+        let results = match json::<Header>(text)?.format {
             FORMAT => strict(text),
             older @ 1..FORMAT => older::parse(older, text),
             0 => bail!("there was no format 0"),
             newer => bail!(
                 "they have format {newer}, this stablebench reads up to {FORMAT}; take a newer one"
             ),
-        }
-    }
-
-    /// Fails early if nothing could be saved there. What is there stays.
-    pub fn check_writable(path: &Path) -> Result<()> {
-        new_file(path).with_context(|| not_saved(path)).map(drop)
+        }?;
+        validate(&results)?;
+        Ok(results)
     }
 
     /// Saves the file as a whole or not at all.
@@ -51,14 +57,14 @@ impl Results {
     }
 }
 
+/// Fails early if no text could be saved there. What is there stays.
+pub fn check_writable(path: &Path) -> Result<()> {
+    saving::check(path).with_context(|| not_saved(path)).map(drop)
+}
+
 /// Saves a text as a whole or not at all.
 pub fn save_text(path: &Path, text: &str) -> Result<()> {
-    let saved = new_file(path).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.persist(path)?;
-        Ok(())
-    });
-    saved.with_context(|| not_saved(path))
+    saving::save(path, text.as_bytes()).with_context(|| not_saved(path))
 }
 
 /// What the text says, if it says nothing else. Types of the canisters' interface take
@@ -101,20 +107,6 @@ pub fn json<T: DeserializeOwned>(text: &str) -> Result<T> {
     })
 }
 
-fn not_saved(path: &Path) -> String {
+pub fn not_saved(path: &Path) -> String {
     format!("cannot save the results to {}; choose another place with --out", path.display())
-}
-
-/// A file beside `path`, which it can replace.
-fn new_file(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let directory = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(directory)?;
-    let mut builder = tempfile::Builder::new();
-    // Readable for whom the user lets read files, not for the user alone.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory)
 }

@@ -9,10 +9,12 @@
 
 mod file;
 mod older;
+mod run_file;
 #[cfg(test)]
 pub mod sample;
 #[cfg(test)]
 mod tests;
+mod validate;
 
 use std::fmt;
 
@@ -23,7 +25,8 @@ use stablebench_protocol::{
     SqliteSettings, StoredObject,
 };
 
-pub use file::save_text;
+pub use file::{check_writable, save_text};
+pub use run_file::RunFile;
 
 use crate::replica::{Cost, Identity, PageCosts};
 

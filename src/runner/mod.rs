@@ -26,7 +26,6 @@ mod staged;
 mod store;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,7 +36,7 @@ use crate::cache::Cache;
 use crate::canisters::Built;
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, Unmeasured, query};
-use crate::results::{Case, Column, Held, Outcome, Results, Store};
+use crate::results::{Case, Column, Held, Outcome, Results, RunFile, Store};
 use crate::suites::outline::{Outline, StoreKey};
 
 /// Stack of a thread that runs canisters.
@@ -51,8 +50,6 @@ pub struct Runner<'a> {
     canisters: &'a [Built],
     outline: &'a Outline,
     progress: &'a Progress,
-    /// Where the results are saved; nowhere where they are not kept.
-    out: Option<&'a Path>,
     cache: Option<&'a Cache>,
     found: Mutex<Found>,
     /// Places of cases in the tables: section, name, column.
@@ -63,6 +60,8 @@ pub struct Runner<'a> {
 
 struct Found {
     results: Results,
+    /// Where they are saved; nowhere where they are not kept.
+    out: Option<RunFile>,
     saved: Option<Instant>,
 }
 
@@ -74,7 +73,7 @@ impl<'a> Runner<'a> {
         canisters: &'a [Built],
         outline: &'a Outline,
         progress: &'a Progress,
-        out: Option<&'a Path>,
+        out: Option<RunFile>,
         mut results: Results,
     ) -> Result<Self> {
         let mut max_rows = u64::MAX;
@@ -93,9 +92,8 @@ impl<'a> Runner<'a> {
             canisters,
             outline,
             progress,
-            out,
             cache: None,
-            found: Mutex::new(Found { results, saved: None }),
+            found: Mutex::new(Found { results, out, saved: None }),
             order: order(outline),
             max_rows,
         })
@@ -116,6 +114,11 @@ impl<'a> Runner<'a> {
     /// What was found so far.
     pub fn results(&self) -> Results {
         lock(&self.found).results.clone()
+    }
+
+    /// The file that results are saved in, and what is there.
+    pub fn file(self) -> Option<RunFile> {
+        self.found.into_inner().unwrap_or_else(PoisonError::into_inner).out
     }
 
     /// Measures all of `canisters`, `jobs` of them side by side. What was measured is saved,
@@ -143,9 +146,11 @@ impl<'a> Runner<'a> {
             }
             Ok(())
         });
-        let saved = self.save();
-        spawned?;
-        lock(&failed).take().map_or(saved, Err)
+        let failed = spawned.err().or_else(|| lock(&failed).take());
+        let mut found = lock(&self.found);
+        let Found { results, out, .. } = &mut *found;
+        let saved = out.as_mut().map_or(Ok(()), |out| out.finish(results, failed.is_none()));
+        failed.map_or(saved, Err)
     }
 
     /// Whether an earlier run has measured it; what failed then is tried again.
@@ -194,20 +199,14 @@ impl<'a> Runner<'a> {
 
     fn keep(&self, change: impl FnOnce(&mut Results)) -> Result<()> {
         let mut found = lock(&self.found);
-        change(&mut found.results);
-        if found.saved.is_none_or(|saved| saved.elapsed() >= SAVE_EVERY) {
-            self.write(&found.results)?;
-            found.saved = Some(Instant::now());
+        let Found { results, out, saved } = &mut *found;
+        change(results);
+        let due = saved.is_none_or(|saved| saved.elapsed() >= SAVE_EVERY);
+        if let Some(out) = out.as_mut().filter(|_| due) {
+            out.save(results)?;
+            *saved = Some(Instant::now());
         }
         Ok(())
-    }
-
-    fn save(&self) -> Result<()> {
-        self.write(&lock(&self.found).results)
-    }
-
-    fn write(&self, results: &Results) -> Result<()> {
-        self.out.map_or(Ok(()), |out| results.save(out))
     }
 }
 

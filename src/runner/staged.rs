@@ -8,12 +8,13 @@
 //! ```
 
 use anyhow::{Context, Result};
+use candid::encode_args;
 use candid::utils::ArgumentEncoder;
-use candid::{decode_one, encode_args};
 use stablebench_protocol::{Digest, Part, Work, Worked};
 
 use super::capacity::is_too_much;
 use super::case::add;
+use crate::replica::decoding::decode_one;
 use crate::replica::{Answer, Cost, Messages, Receipt, query, update};
 use crate::results::{Case, Measured, Outcome, State};
 

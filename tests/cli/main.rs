@@ -67,6 +67,7 @@ mod db_bench;
 mod doltlite;
 mod keys;
 mod network;
+mod outside;
 mod profile;
 mod serve;
 mod server;

@@ -40,6 +40,7 @@
 //! | `profile` | where the instructions of a message go, by function |
 //! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
+//! | `files` | which files are read, and where writing leads |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; what messages cost |
 
@@ -52,6 +53,7 @@ mod difference;
 mod engine;
 mod execution;
 mod fault;
+pub mod files;
 mod install;
 mod instrument;
 mod limits;

@@ -4,7 +4,7 @@ import { chargeParts, inside, measured, workParts } from "../../src/data.js";
 import { choices, nameOf, pairs, visible } from "../../src/rules.js";
 import { changes } from "../../src/tables/changes.js";
 import { available } from "../../src/tables/measures.js";
-import { NEW, OLD, byRules } from "../fixtures/rules.js";
+import { NEW, OLD, byRules, withoutParts } from "../fixtures/rules.js";
 import { committed, report } from "./results.js";
 
 const USERS = committed("users").results;
@@ -68,16 +68,6 @@ test("the parts add up to the whole", () => {
     }
   }
 });
-
-/** As results of older formats are. */
-function withoutParts(results) {
-  const bare = structuredClone(results);
-  for (const of of bare.cases.filter(inside)) {
-    delete of.outcome.measured.detail.pages;
-    delete inside(of).pages;
-  }
-  return bare;
-}
 
 test("results that tell no parts have none", () => {
   const [bare] = withoutParts(USERS).cases;

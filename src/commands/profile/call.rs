@@ -8,7 +8,7 @@ use stablebench_replica::{Canister, MethodKind, Principal, Span};
 
 use super::{Found, of};
 use crate::cli::ProfileArgs;
-use crate::commands::call::{argument_types, prepare, signature};
+use crate::commands::call::{argument_types, parse_arguments, prepare, signature};
 use crate::profile::{Flame, check};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -37,7 +37,7 @@ fn message(
     method: &str,
     arguments: &str,
 ) -> Result<(Vec<u8>, bool)> {
-    let values = candid_parser::parse_idl_args(arguments);
+    let values = parse_arguments(arguments);
     if candid.is_empty() {
         // Nothing tells the types: those of the text are taken.
         let methods =

@@ -16,7 +16,7 @@ use crate::interrupt;
 use crate::profile::{self, Flame, Heading};
 use crate::progress::Progress;
 use crate::report::number::{Factor, Grouped};
-use crate::results::save_text;
+use crate::results::{check_writable, save_text};
 use crate::terminal::Terminal;
 
 /// A profile, and what it is of.
@@ -39,7 +39,7 @@ pub fn run(args: &ProfileArgs, output: &Output) -> Result<()> {
     // A file that cannot be written is found out before, not after.
     let format = format(args)?;
     if let Some(out) = &args.out {
-        crate::results::Results::check_writable(out)?;
+        check_writable(out)?;
     }
     let shown = shown(args, &output.progress)?;
     let heading = Heading { title: shown.title(), command: command(args) };

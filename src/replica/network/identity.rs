@@ -5,6 +5,8 @@
 //!   EC PRIVATE KEY    SEC1: secp256k1                dfx, openssl ecparam
 //! ```
 
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +14,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ic_agent::Identity;
 use ic_agent::identity::{AnonymousIdentity, BasicIdentity, PemError, Secp256k1Identity};
+use stablebench_replica::files;
+
+/// Bytes of the largest file with a key.
+const MOST: u64 = 1 << 16;
 
 /// What names Ed25519 in a PKCS#8 key: the object identifier 1.3.101.112.
 const ED25519: [u8; 5] = [6, 3, 43, 101, 112];
@@ -50,11 +56,23 @@ pub fn identity(path: Option<&Path>) -> Result<Arc<dyn Identity>, IdentityError>
         return Ok(Arc::new(AnonymousIdentity));
     };
     let path = path.to_owned();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(source) => return Err(IdentityError::Read { path, source }),
-    };
-    parse(&text, path)
+    // It may be a pipe, from the program that keeps the key.
+    let read = File::open(&path).and_then(|file| files::read_at_most(file, MOST));
+    match read.and_then(|text| String::from_utf8(text).map_err(std::io::Error::other)) {
+        Ok(text) => parse(&text, path),
+        Err(source) => Err(IdentityError::Read { path, source }),
+    }
+}
+
+/// What is wrong with how the file is kept: others can read the key.
+pub fn exposed(path: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    (metadata.mode() & 0o044 != 0).then(|| {
+        format!(
+            "other users of this machine can read the key in {0}; forbid it: chmod 600 {0}",
+            path.display()
+        )
+    })
 }
 
 fn parse(pem: &str, path: PathBuf) -> Result<Arc<dyn Identity>, IdentityError> {
@@ -116,6 +134,21 @@ mod tests {
     #[test]
     fn nobody_without_a_file() {
         assert_eq!(identity(None).unwrap().sender().unwrap().to_text(), "2vxsx-fae");
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        std::fs::write(&path, ED25519_PEM).unwrap();
+        for (mode, told) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(exposed(&path).is_some(), told, "{mode:o}");
+            assert!(identity(Some(&path)).is_ok());
+        }
+        assert_eq!(exposed(&folder.path().join("missing")), None);
+        assert!(identity(Some(Path::new("/dev/zero"))).is_err(), "it is not read for ever");
     }
 
     #[test]

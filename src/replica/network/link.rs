@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use candid::Principal;
 use ic_agent::agent::{CallResponse, RequestStatusResponse};
+use ic_agent::export::reqwest;
 use ic_agent::hash_tree::Label;
 use ic_agent::{Agent, AgentError, Identity, NonceFactory};
 use tokio::runtime::Runtime;
@@ -22,6 +23,15 @@ use crate::interrupt;
 
 /// How often a query is asked whose answer does not come.
 const QUERIES: u32 = 5;
+/// How long it may take until a replica tells its status.
+const STATUS: Duration = Duration::from_secs(30);
+/// How long one request may take: more than a replica lets a query take. Executing a call may take
+/// longer, but is asked about again and again.
+const REQUEST: Duration = Duration::from_secs(180);
+/// How long connecting may take.
+const CONNECT: Duration = Duration::from_secs(20);
+/// Bytes of the largest response: more than the largest reply and its certificate.
+const MOST: usize = 16 << 20;
 /// On other machines a query may be answered by a node that is this far behind the one that
 /// executed the last update.
 const BEHIND: Duration = Duration::from_secs(3);
@@ -56,11 +66,17 @@ impl Link {
                 // nonce would be paid for.
                 .with_nonce_factory(NonceFactory::empty())
                 .with_verify_query_signatures(!address.is_local())
+                .with_http_client(client()?)
+                .with_max_response_body_size(MOST)
                 .build()?
         };
         let link = Self { runtime, agent, address, caller };
-        let status = link.runtime.block_on(link.agent.status()).map_err(|source| {
-            NetworkError::Unreachable { url: link.address.to_string(), source }
+        let asked = async { tokio::time::timeout(STATUS, link.agent.status()).await };
+        let answered = link.runtime.block_on(asked);
+        let answered = answered.unwrap_or(Err(AgentError::TimeoutWaitingForResponse()));
+        let status = answered.map_err(|source| NetworkError::Unreachable {
+            url: link.address.to_string(),
+            source,
         })?;
         match (root_key, status.root_key) {
             (Some(key), _) => link.agent.set_root_key(key.to_vec()),
@@ -178,6 +194,12 @@ impl Link {
             self.pause(Duration::from_millis(200) * asked);
         }
     }
+}
+
+/// What requests are sent with: it waits for nothing without limit.
+fn client() -> Result<reqwest::Client> {
+    let client = reqwest::Client::builder().use_rustls_tls();
+    Ok(client.connect_timeout(CONNECT).timeout(REQUEST).build()?)
 }
 
 impl Wire for Link {

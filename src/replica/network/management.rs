@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use candid::utils::{ArgumentDecoder, ArgumentEncoder};
-use candid::{CandidType, Nat, Principal, decode_args, encode_args};
+use candid::{CandidType, Nat, Principal, encode_args};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, ChunkHash, DeleteCanisterSnapshotArgs,
     InstallChunkedCodeArgs, InstallCodeArgs, LoadCanisterSnapshotArgs, TakeCanisterSnapshotArgs,
@@ -15,6 +15,7 @@ use super::call::{Again, Call};
 use super::error::NetworkError;
 use super::link::Link;
 use crate::replica::Reject;
+use crate::replica::decoding::decode_args;
 
 /// A module that is larger goes in chunks: an ingress message has 2 MiB, its envelope included.
 const CHUNKED_FROM: usize = 1_900_000;

@@ -32,6 +32,7 @@ use anyhow::{Context, Result};
 use candid::Principal;
 
 pub use address::{Address, AddressError};
+pub use identity::exposed;
 
 use self::installed::Installed;
 use self::link::Link;

@@ -23,6 +23,7 @@ use stablebench_protocol::Error;
 use super::call::{Again, Call};
 use super::error::NetworkError;
 use super::reject_code::reject;
+use crate::replica::decoding::decode_one;
 use crate::replica::{Reject, Unmeasured};
 
 /// What a canister answered.
@@ -206,7 +207,7 @@ fn is_repeated(outcome: &Outcome) -> bool {
     let Ok(reply) = outcome else {
         return false;
     };
-    let answer = candid::decode_one::<stablebench_protocol::Result<candid::Reserved>>(reply);
+    let answer = decode_one::<stablebench_protocol::Result<candid::Reserved>>(reply);
     matches!(answer, Ok(Err(Error::Repeated { .. })))
 }
 

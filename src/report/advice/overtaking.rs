@@ -20,15 +20,17 @@ pub enum Overtaking {
     Sometimes,
 }
 
-/// Compares two series of (rows, instructions), ascending in rows.
+/// Compares two series of (rows, instructions), ascending in rows. Of several points with the
+/// same rows, the first counts.
 pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Overtaking> {
-    let points: Vec<(u64, u64, u64)> = base
+    let mut points: Vec<(u64, u64, u64)> = base
         .iter()
         .filter_map(|(rows, cost)| {
             let other = challenger.iter().find(|(other, _)| other == rows)?;
             Some((*rows, *cost, other.1))
         })
         .collect();
+    points.dedup_by_key(|point| point.0);
     let cheaper = |point: &(u64, u64, u64)| point.2 < point.1;
     let first = points.iter().position(cheaper);
     let last_dearer = points.iter().rposition(|point| !cheaper(point));
@@ -67,5 +69,8 @@ mod tests {
             Some(Overtaking::Sometimes)
         );
         assert_eq!(overtaking(&base, &[]), None);
+        // Two cases may have the same rows.
+        let twice = [(10, 10), (10, 1_000)];
+        assert_eq!(overtaking(&twice, &[(10, 100)]), Some(Overtaking::Never));
     }
 }

@@ -35,6 +35,8 @@ pub struct Plan {
     pub outline: Outline,
     /// What is populated, each in a canister of its own.
     pub stores: Vec<StorePlan>,
+    /// Default batches that so few rows have no room for.
+    pub left_out: Vec<u64>,
 }
 
 /// A setting with rows in it.
@@ -63,10 +65,11 @@ impl Plan {
     ///
     /// Where rows would have to be added that do not fit.
     pub fn new(args: &UsersArgs) -> Result<Self> {
+        let (args, left_out) = &with_batches(args);
         let mut outline = Outline::new(NAME, command::command(args), &args.run);
         outline.each = args.per_operation;
         outline.check_around = args.check_around;
-        let mut plan = Self { outline, stores: Vec::new() };
+        let mut plan = Self { outline, stores: Vec::new(), left_out: left_out.clone() };
         if args.as_published {
             plan.outline.published = Some(NAME.to_owned());
             plan.add(Section::Insert, &as_published(args)?);
@@ -117,13 +120,7 @@ impl Plan {
     fn check(&self) -> Result<()> {
         for store in &self.stores {
             let content = content::Content::populated(store.rows);
-            for case in &store.cases {
-                let (Task::One(work)
-                | Task::Messages(work, _)
-                | Task::UpdateCapacity(work)
-                | Task::QueryCapacity(work)) = case.task;
-                work.check(&content)?;
-            }
+            store.cases.iter().try_for_each(|case| case.check(&content))?;
         }
         Ok(())
     }
@@ -140,6 +137,31 @@ impl Plan {
     }
 }
 
+/// The arguments with batches, where none were typed: those of the default ones that fit. The
+/// others are beside.
+fn with_batches(args: &UsersArgs) -> (UsersArgs, Vec<u64>) {
+    const BATCHES: [u64; 6] = [1, 10, 50, 100, 1_000, 10_000];
+    if !args.batches.is_empty() {
+        return (args.clone(), Vec::new());
+    }
+    let all = UsersArgs { batches: BATCHES.to_vec(), ..args.clone() };
+    // Only who adds rows in between needs room for them.
+    if args.as_published || !args.sections().contains(&Section::Insert) {
+        return (all, Vec::new());
+    }
+    let content = content::Content::populated(args.rows);
+    let fits = |batch: &u64| {
+        let one = UsersArgs { batches: vec![*batch], ..args.clone() };
+        section::cases(Section::Insert, &one).iter().all(|(.., case)| case.check(&content).is_ok())
+    };
+    let (batches, left_out): (Vec<u64>, Vec<u64>) = BATCHES.into_iter().partition(fits);
+    match batches.is_empty() {
+        // Why none fits is told like that of typed ones.
+        true => (all, Vec::new()),
+        false => (UsersArgs { batches, ..all }, left_out),
+    }
+}
+
 /// The post's run: its spans of ids, with step 10, were a tenth as many rows.
 fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
     let published = published::get(NAME)?;
@@ -153,6 +175,16 @@ fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
         journal_modes: vec![JournalModeArg::Delete, JournalModeArg::Memory, JournalModeArg::Off],
         ..args.clone()
     })
+}
+
+impl CasePlan {
+    fn check(&self, content: &content::Content) -> Result<()> {
+        let (Task::One(work)
+        | Task::Messages(work, _)
+        | Task::UpdateCapacity(work)
+        | Task::QueryCapacity(work)) = self.task;
+        work.check(content)
+    }
 }
 
 impl StorePlan {

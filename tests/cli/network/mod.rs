@@ -1,5 +1,7 @@
 //! Runs on a replica by URL, which `stablebench serve` is here.
 
+mod documented;
+mod hostile;
 mod lossy;
 
 use std::net::{IpAddr, UdpSocket};

@@ -10,22 +10,22 @@
 //!
 //! `VERSION` stands for everything else that compiled code depends on: this crate, how it
 //! rewrites, the rules, the engine and its settings, the processor. A cache that cannot be read or
-//! written costs time and nothing else. What it holds is executed, so the folder must be
-//! as safe as the program.
+//! written costs time and nothing else. What it holds is executed, so an entry is used only if
+//! it is the user's own and others cannot write to it; the folder must be as safe as the program.
 
 mod entry;
 mod file;
 
 use std::fmt;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wasmtime::Engine;
 
 use crate::fault::Fault;
+use crate::files;
 use crate::instrument::{self, Metering};
 use crate::module::{Module, Prepared};
 use crate::rules::Rules;
@@ -145,7 +145,7 @@ impl Modules {
         };
         let path = folder.join(format!("{}-{}{MODULE}", hex(&hash), self.version));
         let key = entry::Key { uploaded: hash, version: &self.version };
-        match read(&path) {
+        match files::open_own(&path).and_then(|file| files::read_at_most(file, MOST)) {
             Ok(bytes) => match entry::decode(engine, &key, &bytes) {
                 Ok(prepared) => {
                     touch(&path);
@@ -168,17 +168,6 @@ impl Modules {
     fn damaged(&self, path: &Path, reason: impl fmt::Display) {
         (self.tell)(Note::Damaged { path: path.to_owned(), reason: reason.to_string() });
     }
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    if length > MOST {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.take(MOST).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// A thread that panicked has left no module.

@@ -31,6 +31,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cache;
 use crate::canister::{Canister, Settings};
+use crate::files;
 use crate::live::Spare;
 use crate::memory::Image;
 use crate::module::Module;
@@ -72,14 +73,16 @@ pub enum LoadError {
 
 impl Canister {
     /// Saves the canister, module and all, as a whole or not at all, and waits until the
-    /// disk has it.
+    /// disk has it. Links are followed.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written, or the canister has no module.
+    /// If the file cannot be written, something else than a file is there, or the canister
+    /// has no module.
     pub fn save(&self, path: &Path) -> io::Result<()> {
+        let path = files::replaceable(path)?;
         let module = self.module.as_ref().map_or(&[][..], Module::uploaded);
-        self.write(path, true, module, String::new()).map(drop)
+        self.write(&path, true, module, String::new()).map(drop)
     }
 
     /// Saves the canister without its module for [`Replica::load_stamped`], as a whole
@@ -133,7 +136,7 @@ pub(crate) fn load(
     rules: Rules,
     compile: impl FnOnce(&[u8]) -> Result<Module, Reject>,
 ) -> Result<Canister, LoadError> {
-    let file = File::open(path)?;
+    let file = files::open(path)?;
     let (header, places, _) = header::read(&file)?;
     header.has_rules(rules)?;
     let bytes = header::read_part(&file, places.module, header.module)?;
@@ -157,7 +160,7 @@ pub(crate) fn load_noted(
     module: &Module,
     stamps: Stamps,
 ) -> Result<(Canister, String), LoadError> {
-    let file = File::open(path)?;
+    let file = files::open_own(path)?;
     // Before anything is read: what changes later is found next time.
     let now = Stamp::of(&file)?;
     let (mut header, places, expected) = header::read(&file)?;
@@ -190,7 +193,7 @@ pub(crate) fn load_noted(
 ///
 /// If the file cannot be read, is damaged, or is of another version.
 pub fn saved_note(path: &Path) -> Result<String, LoadError> {
-    header::read(&File::open(path)?).map(|(header, ..)| header.note)
+    header::read(&files::open_own(path)?).map(|(header, ..)| header.note)
 }
 
 fn open(

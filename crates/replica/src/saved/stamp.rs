@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
+use crate::files;
 
 /// The extension of a stamp, which replaces that of the file that it is about.
 pub const STATE_STAMP: &str = "stamp";
@@ -61,7 +62,9 @@ impl Stamp {
 
     /// What the stamp beside a file says, if there is a whole one.
     pub fn read(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(beside(path)).ok()?).ok()
+        const MOST: u64 = 1 << 16;
+        let text = files::read_at_most(files::open_own(&beside(path)).ok()?, MOST).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Puts a stamp beside a file.

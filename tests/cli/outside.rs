@@ -1,0 +1,213 @@
+//! What is in the way outside of the tool: devices, pipes, links, what others can write, and
+//! texts that steer terminals.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::{command, files, own_cache, stablebench, stderr, stdout};
+
+/// A run that takes no time.
+const TINY: &[&str] =
+    &["--rows=20", "--batches=1", "--at=end", "--engines=array,append", "--no-wall-time"];
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn what_is_no_file_is_written_into_or_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let run = |args: &[&str]| {
+        let output = stablebench(args, directory.path());
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        output
+    };
+    run(&[TINY, &["--out=plain.json"]].concat());
+    symlink("/dev/null", at("null")).unwrap();
+    for null in ["/dev/null", "null"] {
+        let told = run(&[TINY, &["--out", null]].concat());
+        assert!(stderr(&told).contains("2 cases saved to "), "{}", stderr(&told));
+        run(&["report", "plain.json", "-o", null]);
+        run(&["profile", "users/insert/end-1/array", "--rows=20", "-o", null, "--format=folded"]);
+        for refused in [
+            &["call", "bench", "describe", "--save", null][..],
+            &["call", "bench", "describe", "--state", null],
+            &["serve", "bench", "--port=0", "--state", null],
+        ] {
+            let output = stablebench(refused, directory.path());
+            assert_eq!(output.status.code(), Some(2), "{refused:?}");
+            assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+        }
+    }
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    assert!(fs::symlink_metadata(at("null")).unwrap().is_symlink());
+    // Results come out of a pipe once and whole.
+    pipe(&at("pipe"));
+    let reader = std::thread::spawn({
+        let path = at("pipe");
+        move || fs::read_to_string(path).unwrap()
+    });
+    run(&[TINY, &["--out=pipe"]].concat());
+    // Which revision it is changes where sources do.
+    let lines = |text: String| -> Vec<String> {
+        text.lines().filter(|line| !line.contains("\"revision\"")).map(str::to_owned).collect()
+    };
+    let plain = fs::read_to_string(at("plain.json")).unwrap();
+    assert_eq!(lines(reader.join().unwrap()), lines(plain));
+    // A link stays one, and so does what it leads to.
+    symlink("plain.json", at("link.json")).unwrap();
+    run(&[TINY, &["--out=link.json", "--seed=2"]].concat());
+    assert!(fs::symlink_metadata(at("link.json")).unwrap().is_symlink());
+    assert!(fs::read_to_string(at("plain.json")).unwrap().contains("\"seed\": 2"));
+    symlink("saved", at("to-saved")).unwrap();
+    run(&["call", "bench", "describe", "--save=to-saved"]);
+    assert!(at("saved").is_file() && fs::symlink_metadata(at("to-saved")).unwrap().is_symlink());
+    assert_eq!(files(directory.path()).len(), 6, "nothing else is left");
+}
+
+#[test]
+fn an_interrupted_run_leaves_earlier_results_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.json");
+    assert!(stablebench(TINY, directory.path()).status.success());
+    let before = fs::read_to_string(&path).unwrap();
+    // Populating takes much longer than this test.
+    let args = ["--rows=3000000", "--batches=1", "--at=end", "--engines=btree"];
+    let mut run = command(&args, directory.path()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let mut rest = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(2), "{rest}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), before, "{rest}");
+    assert_eq!(files(directory.path()), [path]);
+}
+
+#[test]
+fn nothing_is_read_for_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    pipe(&directory.path().join("pipe"));
+    for (args, expected) in [
+        (&["compare", "/dev/zero"][..], "larger than"),
+        (&["report", "/dev/zero"], "larger than"),
+        (&["--resume", "--out=pipe"], "--resume needs a file"),
+        (&["call", "bench", "describe", "--state=pipe"], "not a regular file"),
+        (&["serve", "bench", "--port=0", "--state=pipe"], "not a regular file"),
+        (&["call", "pipe", "describe"], "no canister pipe"),
+    ] {
+        let args = match args[0] {
+            "compare" => [args, &["--columns", "btree", "array"]].concat(),
+            _ => args.to_vec(),
+        };
+        let output = stablebench(&args, directory.path());
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
+    }
+    // Pipes stand where entries of the cache would be.
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let run = || {
+        let output = stablebench(&[TINY, &[&cache, "--out=out.json"]].concat(), directory.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    run();
+    let entries = files(&folder);
+    for entry in &entries {
+        fs::remove_file(entry).unwrap();
+        pipe(entry);
+    }
+    let told = run();
+    assert!(told.contains("it is not a regular file"), "{told}");
+    assert!(!run().contains("it is not a regular file"), "they were replaced");
+}
+
+#[test]
+fn a_cache_that_others_can_write_is_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let cache = own_cache(&folder);
+    let run = || {
+        let output = stablebench(&[TINY, &[&cache, "--out=out.json"]].concat(), directory.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let kept = || {
+        files(&folder)
+            .iter()
+            .filter(|path| path.extension().is_some_and(|end| end == "state"))
+            .count()
+    };
+    mode(&folder, 0o777);
+    let told = run();
+    assert_eq!(told.matches("other users can write to it").count(), 1, "{told}");
+    assert_eq!(kept(), 0, "nothing is kept there either");
+    // The folder is one's own again, an entry is not.
+    mode(&folder, 0o700);
+    run();
+    for entry in files(&folder) {
+        mode(&entry, 0o666);
+    }
+    let told = run();
+    assert!(told.contains("is not used and made anew: other users can write to it"), "{told}");
+    assert!(!run().contains("other users can write to it"), "they were replaced");
+}
+
+/// A module whose texts move the cursor, its interface too.
+fn rude(interface: &str) -> Vec<u8> {
+    let wat = r#"(module
+        (import "ic0" "trap" (func $trap (param i32 i32)))
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (memory 1) (data (i32.const 0) "go\1b[2J\c2\9b31m\0daway")
+        (data (i32.const 100) "DIDL\01\6d\7f\01\00\80\80\80\80\80\20")
+        (func $rude (export "canister_query trap") (call $trap (i32.const 0) (i32.const 16)))
+        (func (export "canister_query endless")
+            (call $append (i32.const 100) (i32.const 15)) (call $reply)))"#;
+    let mut wasm = wat::parse_str(wat).unwrap();
+    let name = "icp:public candid:service";
+    let number = |mut value: usize, into: &mut Vec<u8>| {
+        while value > 127 {
+            into.push(value as u8 | 128);
+            value >>= 7;
+        }
+        into.push(value as u8);
+    };
+    let mut section = Vec::new();
+    number(name.len(), &mut section);
+    section.extend(name.bytes().chain(interface.bytes()));
+    wasm.push(0);
+    number(section.len(), &mut wasm);
+    wasm.extend(section);
+    wasm
+}
+
+#[test]
+fn no_canister_steers_a_terminal_or_hangs_a_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let interface = "service : { trap : () -> () query; endless : () -> (vec null) query }";
+    fs::write(directory.path().join("rude.wasm"), rude(interface)).unwrap();
+    let deep = format!("service : {{ f : () -> ({}nat) }}", "opt ".repeat(200_000));
+    fs::write(directory.path().join("deep.wasm"), rude(&deep)).unwrap();
+    for (args, expected) in [
+        (["rude.wasm", "trap"], r"go\u{1b}[2J\u{9b}31m\u{d}away"),
+        (["rude.wasm", "endless"], "the reply is not of the method's type"),
+        (["deep.wasm", "f"], "deep in each other"),
+    ] {
+        let output = stablebench(&[&["call"], &args[..]].concat(), directory.path());
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stdout(&output));
+        let told = stderr(&output);
+        assert!(told.contains(expected), "{args:?}: {told}");
+        let steers = |char: char| char.is_control() && char != '\n';
+        assert!(!told.contains(steers), "{args:?}: {told:?}");
+    }
+}
