@@ -124,7 +124,7 @@ impl Run<'_> {
         };
         Ok(format!(
             "**New rows:** a message pays for each page that it touches, so rows are cheaper together. \
-             A row of its own in the middle of the table costs {} {} what it costs \
+             One row a message in the middle of the table costs {} {} what it costs \
              `StableBTreeMap`. SQLite is cheaper {} in the middle, and {} at the end; with 10 000 rows \
              a message the map takes {} as many instructions in the middle, {} at the end.",
             heading(SQLITE),

@@ -34,9 +34,9 @@ pub struct Host<C> {
     payload_bytes: u32,
     /// The largest id of a measured call, since the heap began.
     last_call: u64,
-    /// What the next measured message does.
+    /// The work that the next measured message does.
     staged: Option<Staged<C>>,
-    /// What the last one did.
+    /// The work that the last one did.
     ran: Option<Staged<C>>,
 }
 

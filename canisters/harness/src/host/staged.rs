@@ -31,7 +31,7 @@ impl<C: Canister> Host<C> {
     ///
     /// # Errors
     ///
-    /// Where the arguments are unsound.
+    /// If the arguments are unsound.
     pub fn stage_work(&mut self, work: Work) -> Result<()> {
         let (task, manner) = self.parse(&work)?;
         let (writes, payload) = (task.writes(), task.payload(self.payload_bytes));
@@ -50,7 +50,7 @@ impl<C: Canister> Host<C> {
     ///
     /// # Errors
     ///
-    /// Where the canister cannot do it.
+    /// If the canister cannot do it.
     pub fn stage_part(&mut self, part: &Part) -> Result<()> {
         let run = suites::staged(part)?;
         self.stage(Staged { run, writes: true });

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug)]
 pub struct Measured {
     script: Script,
-    /// Whether the counter is read around each operation as well.
+    /// True if the counter is also read around each operation.
     each: bool,
     /// Bytes of the parameters of statements that change rows.
     written: u64,

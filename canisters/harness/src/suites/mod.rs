@@ -16,7 +16,7 @@ use stablebench_protocol::{
 ///
 /// # Errors
 ///
-/// Where no canister could do it.
+/// If no canister could do it.
 pub fn staged<C: Canister>(part: &Part) -> Result<Run<C>> {
     check(part)?;
     match &part.job {
@@ -49,7 +49,7 @@ impl<C: Canister> Host<C> {
     ///
     /// # Errors
     ///
-    /// Where the canister cannot do it.
+    /// If the canister cannot do it.
     pub fn results(&mut self, part: &Part) -> Result<Option<Digest>> {
         check(part)?;
         let canister = &mut self.canister;

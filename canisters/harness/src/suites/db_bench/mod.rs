@@ -102,7 +102,7 @@ fn in_sql<C: Canister>(job: &DbBench, part: &Part) -> Run<C> {
     }
 }
 
-/// Sets the level, and makes the table anew, with row ids or without, where that is asked for.
+/// Sets the level, and recreates the table if asked, with or without row ids.
 fn ready(sql: &mut dyn Sql, fresh: Option<bool>, sync: bool) -> Result<Worked> {
     sql.set("synchronous", if sync { "FULL" } else { "OFF" })?;
     check_synchronous(sql, sync)?;
