@@ -24,10 +24,10 @@ use crate::engine::{GUARD, RESERVED};
 use crate::execution::{CallCount, PageCharges, Reading, SystemCalls};
 use crate::instrument::{page_map, profiled};
 use crate::limits;
-use crate::memory::pages::{Pages, push};
+use crate::memory::pages::{Pages, common, joined, push};
 use crate::memory::{
-    Mapping, PAGE, PageTracker, Rights, Shown, TouchPrices, copy_ahead, discard, faulted, prepare,
-    written_pages,
+    Mapping, PAGE, PageTracker, Rights, Shown, TouchPrices, copy_ahead, discard_all, faulted,
+    prepare, written_pages,
 };
 use crate::module::Module;
 use crate::profile::recorder::{Recorded, Recorder, Tree};
@@ -40,6 +40,8 @@ use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::system_api::slices::Slices;
 use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
 
+/// Ranges of written Wasm pages in which written pages are looked for one by one.
+const MOST_ASKED: usize = 64;
 /// Largest heap that is copied before a message runs, whether or not it is used.
 const MOST_COPIED_AHEAD: usize = 512 << 20;
 
@@ -414,15 +416,20 @@ impl Live {
             return Ok(std::iter::once(0..heap.len() / PAGE).collect());
         }
         const PER_WASM_PAGE: usize = WASM_PAGE as usize / PAGE;
+        let accessible: Vec<Pages> = ranges
+            .iter()
+            .map(|range| range.start * PER_WASM_PAGE..range.end * PER_WASM_PAGE)
+            .collect();
+        // Asking takes a system call: of many ranges, all is asked for that lies between them.
+        let gap = if accessible.len() > MOST_ASKED { usize::MAX } else { 0 };
         let mut written = Vec::new();
-        for range in ranges {
-            let first = range.start * PER_WASM_PAGE;
-            let bytes = &heap[first * PAGE..range.end * PER_WASM_PAGE * PAGE];
-            for part in written_pages(bytes) {
-                written.push(first + part.start..first + part.end);
+        for range in joined(&accessible, gap) {
+            for part in written_pages(&heap[range.start * PAGE..range.end * PAGE]) {
+                written.push(range.start + part.start..range.start + part.end);
             }
         }
-        Ok(written)
+        // Where the system cannot tell, it names pages that cannot even be read.
+        Ok(common(&written, &accessible))
     }
 
     /// Finds the pages that the message touched; those of the next one are counted anew.
@@ -519,7 +526,7 @@ impl Live {
             [(self.parts.heap, &touched.heap), (self.parts.stable, &touched.stable)];
         for (memory, pages) in memories {
             let bytes = memory.data_mut(&mut self.store);
-            pages.iter().try_for_each(|range| discard(bytes, range.clone()))?;
+            discard_all(bytes, pages)?;
         }
         if let Some(pages) = &self.store.data().pages {
             pages.reset()?;

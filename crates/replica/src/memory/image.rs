@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::mapping::{Mapping, Rights, discard, lay_over};
+use super::mapping::{Mapping, Rights, discard_all, lay_over};
 use super::pages::{Pages, bridged, union, without};
 use super::{PAGE, file};
 
@@ -348,10 +348,6 @@ fn write_all(file: &File, memory: &[u8], pages: &[Pages]) -> io::Result<()> {
         file.write_all_at(&memory[bytes.clone()], bytes.start as u64)?;
     }
     Ok(())
-}
-
-fn discard_all(memory: &mut [u8], pages: &[Pages]) -> io::Result<()> {
-    pages.iter().try_for_each(|range| discard(memory, range.clone()))
 }
 
 #[cfg(test)]

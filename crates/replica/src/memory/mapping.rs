@@ -10,7 +10,13 @@ use std::sync::atomic::AtomicI64;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::PAGE;
+use super::pages::{Pages, joined};
 use super::touch::PageTracker;
+
+/// Ranges that are discarded one by one; of more, neighbours are discarded together.
+const MOST_SINGLE: usize = 64;
+/// Pages between two neighbours, at the most: two Wasm pages.
+const NEAR: usize = 32;
 
 /// Access rights of mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,13 +254,21 @@ pub fn copy_ahead(memory: &mut [u8]) {
     let _ = memory;
 }
 
-/// Takes back what was written to `pages` of `memory`, which are the usable bytes of a
-/// [`Mapping`]: they are again as the file below has them, or zero. Only on Linux.
+/// Takes back what was written to `written`, pages of `memory`, which are the usable bytes of
+/// a [`Mapping`]: they are again as the file below has them, or zero. No other page was
+/// written: some may be dropped too, and come back from the file. Only on Linux.
 ///
 /// # Errors
 ///
 /// If the system refuses that.
-pub fn discard(memory: &mut [u8], pages: Range<usize>) -> io::Result<()> {
+pub fn discard_all(memory: &mut [u8], written: &[Pages]) -> io::Result<()> {
+    // Each call takes longer than a few pages do that are mapped again.
+    let gap = if written.len() > MOST_SINGLE { NEAR } else { 0 };
+    joined(written, gap).into_iter().try_for_each(|range| discard(memory, range))
+}
+
+/// Takes back what was written to `pages`.
+pub(super) fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
     let bytes = bytes_of(memory, pages);
     if bytes.is_empty() {
         return Ok(());

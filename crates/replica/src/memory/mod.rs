@@ -30,7 +30,7 @@ mod written;
 pub use creator::{Creator, prepare};
 pub use file::present;
 pub use image::{Image, Shown};
-pub use mapping::{Mapping, Rights, copy_ahead, discard};
+pub use mapping::{Mapping, Rights, copy_ahead, discard_all};
 pub use touch::{Access, PageTracker, TouchPrices, Touches, faulted};
 pub use written::written_pages;
 

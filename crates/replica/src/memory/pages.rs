@@ -55,6 +55,11 @@ pub fn without(whole: &[Pages], taken: &[Pages]) -> Vec<Pages> {
     rest
 }
 
+/// The pages that both have.
+pub fn common(one: &[Pages], other: &[Pages]) -> Vec<Pages> {
+    without(one, &without(one, other))
+}
+
 /// At most `most` ranges that hold those, the smallest gaps between them filled.
 pub fn bridged(ranges: &[Pages], most: usize) -> Vec<Pages> {
     let excess = ranges.len().saturating_sub(most.max(1));
@@ -63,15 +68,19 @@ pub fn bridged(ranges: &[Pages], most: usize) -> Vec<Pages> {
     }
     let mut gaps: Vec<usize> = ranges.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
     let (_, widest, _) = gaps.select_nth_unstable(excess - 1);
-    let widest = *widest;
-    let mut bridged: Vec<Pages> = Vec::new();
+    joined(ranges, *widest)
+}
+
+/// The ranges with every gap of at most `widest` pages filled.
+pub fn joined(ranges: &[Pages], widest: usize) -> Vec<Pages> {
+    let mut joined: Vec<Pages> = Vec::new();
     for range in ranges {
-        match bridged.last_mut() {
+        match joined.last_mut() {
             Some(last) if range.start - last.end <= widest => last.end = range.end,
-            _ => bridged.push(range.clone()),
+            _ => joined.push(range.clone()),
         }
     }
-    bridged
+    joined
 }
 
 #[cfg(test)]
@@ -106,6 +115,8 @@ mod tests {
             prop_assert_eq!(pages_of(&a, length), one.clone());
             prop_assert_eq!(pages_of(&union(&a, &b), length), both);
             prop_assert_eq!(pages_of(&without(&a, &b), length), rest);
+            let shared: Vec<bool> = pairs.iter().map(|(one, other)| *one && *other).collect();
+            prop_assert_eq!(pages_of(&common(&a, &b), length), shared);
             prop_assert_eq!(count(&a), one.iter().filter(|page| **page).count());
         }
 
