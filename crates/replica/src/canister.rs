@@ -22,10 +22,19 @@ use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 use crate::validate::{EntryPoint, MethodKind};
 
-/// The host could not go on: it is out of memory or of disk.
+/// The host could not go on.
 #[derive(Debug, thiserror::Error)]
-#[error("the embedded replica has no memory left for the canister")]
-pub struct HostError(#[from] io::Error);
+pub enum HostError {
+    /// It is out of memory, of disk or of file descriptors.
+    #[error("the embedded replica has no memory left for the canister")]
+    Exhausted(#[from] io::Error),
+    /// It was, while it kept what a message had changed: the canister holds a part of that.
+    #[error(
+        "the embedded replica ran out of memory while it kept a message, so the canister is neither \
+         as before nor as after; install it again, restore a snapshot, or load it as it was saved"
+    )]
+    Torn,
+}
 
 /// What stays the same for all messages of a canister.
 #[derive(Clone, Debug)]
@@ -139,6 +148,11 @@ impl Canister {
         &self.state.certified_data
     }
 
+    /// Refuses to go on with a canister that holds a part of a message.
+    pub(crate) fn whole(&self) -> Result<(), HostError> {
+        if self.state.torn { Err(HostError::Torn) } else { Ok(()) }
+    }
+
     /// Calls a method as an update. It is a message of its own: it changes all
     /// that it changes, or nothing if it fails.
     ///
@@ -162,6 +176,7 @@ impl Canister {
         argument: &[u8],
         run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
+        self.whole()?;
         let began = now();
         let id = self.id();
         let Some(module) = self.module.clone() else {
@@ -328,6 +343,7 @@ impl Canister {
         copies_ahead: bool,
         run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
+        self.whole()?;
         let began = now();
         let id = self.id();
         let Some(module) = &self.module else {

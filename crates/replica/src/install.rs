@@ -63,6 +63,7 @@ impl Canister {
         caller: Principal,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
+        self.whole()?;
         let mut steps = Steps::default();
         let Some(old) = self.module.clone() else {
             return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));

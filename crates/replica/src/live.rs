@@ -480,13 +480,15 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// If the host has no memory left; the state is then not to be used.
+    /// If the host has no memory left. The state is then torn.
     pub fn keep(
         &mut self,
         state: &mut State,
         touched: &Touched,
         changed: &[Pages],
     ) -> io::Result<bool> {
+        // Until both memories are kept.
+        state.torn = true;
         let pages = self.store.data().pages.clone();
         let rights = if pages.is_some() { Rights::None } else { Rights::ReadWrite };
         let heap = self.parts.heap.data_mut(&mut self.store);
@@ -508,6 +510,7 @@ impl Live {
         if let Some(data) = &effects.certified_data {
             state.certified_data.clone_from(data);
         }
+        state.torn = false;
         Ok(!self.forgets && (heap, stable) == (Shown::Yes, Shown::Yes))
     }
 

@@ -72,7 +72,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// If the host has no memory left; the state is then not to be used.
+    /// If the host has no memory left. The state is then torn.
     pub fn commit(mut self, state: &mut State, spare: &Spare) -> io::Result<()> {
         if self.live.keep(state, &self.touched, &self.heap)? {
             spare.put(self.live);

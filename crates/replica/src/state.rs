@@ -21,6 +21,8 @@ pub struct State {
     pub certified_data: Vec<u8>,
     /// The global timer, 0 when not set.
     pub timer: u64,
+    /// Whether a message was kept in part: the memories are of two moments.
+    pub torn: bool,
 }
 
 impl State {
@@ -36,6 +38,7 @@ impl State {
             globals: Vec::new(),
             certified_data: Vec::new(),
             timer: 0,
+            torn: false,
         })
     }
 }

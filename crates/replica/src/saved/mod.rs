@@ -104,6 +104,7 @@ impl Canister {
     }
 
     fn write(&self, path: &Path, durable: bool, module: &[u8], note: String) -> io::Result<File> {
+        self.whole().map_err(io::Error::other)?;
         let header = Header::of(self, module.len() as u64, note)
             .ok_or_else(|| io::Error::other("the canister has no module"))?;
         let text = serde_json::to_vec(&header)?;
@@ -214,6 +215,7 @@ fn open(
         globals: header.globals,
         certified_data: header.certified_data,
         timer: header.timer,
+        torn: false,
     };
     let balance = Cycles(header.balance.parse().map_err(|_| LoadError::Damaged("its cycles"))?);
     Ok(Canister {
