@@ -21,8 +21,8 @@ use crate::suites::users::content::{Churn, Content, digest_after};
 const MESSAGE_INSTRUCTIONS: u64 = 20_000_000_000;
 /// Rows of the first populating message, before anything is known.
 const FIRST_ROWS: u64 = 1_000;
-/// Instructions that a digest query should stay below.
-const QUERY_INSTRUCTIONS: u64 = 3_000_000_000;
+/// Instructions that a query which reads rows back should stay below, of 5 G that it may use.
+pub(super) const QUERY_INSTRUCTIONS: u64 = 4_000_000_000;
 /// Rows from which on a query goes through most of what a canister holds.
 pub(super) const MANY_ROWS: u64 = 100_000;
 /// Rows that a message of a churn is about: their ids are an argument of 80 KB.
@@ -146,7 +146,14 @@ impl Runner<'_> {
                 rows = rows.min(most - seen);
             }
             let ask = if rows < MANY_ROWS { query } else { query_all };
-            part = ask(canister, "digest", (engine, Some(part), rows))?;
+            part = match ask(canister, "digest", (engine, Some(part), rows)) {
+                // Later rows cost more than the ones before.
+                Err(error) if rows > 1 && is_too_much(&error) => {
+                    rows /= 2;
+                    continue;
+                }
+                next => next?,
+            };
             if part.done || most == Some(part.digest.rows) {
                 break;
             }

@@ -9,7 +9,7 @@ use stablebench_workload::{Expected, Tables};
 use super::Runner;
 use super::capacity::is_too_much;
 use super::case::add;
-use super::content::MANY_ROWS;
+use super::content::{MANY_ROWS, QUERY_INSTRUCTIONS};
 use super::spread::spread;
 use super::staged;
 use crate::interrupt;
@@ -19,8 +19,6 @@ use crate::suites::lane::Step;
 
 /// Rows of the first query that reads content back.
 const FIRST_ROWS: u64 = 10_000;
-/// Instructions that such a query should stay below.
-const QUERY_INSTRUCTIONS: u64 = 2_000_000_000;
 
 impl Runner<'_> {
     /// Does a step, checks it, and tells what it cost.
