@@ -229,6 +229,10 @@ pub struct ReportArgs {
     /// Only these sections.
     #[arg(long, value_delimiter = ',', value_name = "SECTION")]
     pub sections: Vec<String>,
+    /// Below the tables, show what the open rule changes: from a comparison with a run by
+    /// `2026-08-first-reads` (`compare --format csv`).
+    #[arg(long, value_name = "CSV")]
+    pub open_rule: Option<PathBuf>,
     /// How they are printed. [default: html where --out ends with .html, else table]
     #[arg(long, value_enum)]
     pub format: Option<ReportFormat>,

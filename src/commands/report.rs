@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::Output;
 use crate::cli::{Format, ReportArgs, ReportFormat};
 use crate::report;
+use crate::report::style::Style;
 use crate::results::{Results, save_text};
 use crate::suites::published;
 use crate::terminal::Terminal;
@@ -17,7 +18,11 @@ use crate::terminal::Terminal;
 pub fn run(args: &ReportArgs, output: &Output) -> Result<()> {
     // A file is not a terminal.
     let terminal = if args.out.is_some() { Terminal::default() } else { output.terminal };
-    let text = match format(args) {
+    let format = format(args);
+    if args.open_rule.is_some() && !matches!(format, ReportFormat::Table | ReportFormat::Markdown) {
+        bail!("--open-rule adds a table; it needs --format table or markdown");
+    }
+    let text = match format {
         ReportFormat::Table => texts(args, Format::Table, terminal),
         ReportFormat::Markdown => texts(args, Format::Markdown, terminal),
         ReportFormat::Csv => texts(args, Format::Csv, terminal),
@@ -47,7 +52,11 @@ fn format(args: &ReportArgs) -> ReportFormat {
 }
 
 fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String> {
-    let texts = args
+    let style = match format {
+        Format::Markdown => Style::MARKDOWN,
+        _ => Style::of(terminal),
+    };
+    let mut texts = args
         .files
         .iter()
         .map(|file| {
@@ -56,6 +65,9 @@ fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String
                 .with_context(|| format!("cannot print {}", file.display()))
         })
         .collect::<Result<Vec<String>>>()?;
+    if let Some(path) = &args.open_rule {
+        texts.push(report::open_rule(path, &args.sections, style)?);
+    }
     Ok(texts.join("\n"))
 }
 

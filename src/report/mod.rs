@@ -4,6 +4,7 @@ mod advice;
 pub mod comparison;
 mod csv;
 pub mod number;
+mod open_rule;
 mod page;
 pub mod price;
 pub mod readme;
@@ -13,6 +14,7 @@ pub mod style;
 mod table;
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::Value;
@@ -58,6 +60,15 @@ pub fn render(results: &Results, format: Format, terminal: Terminal) -> Result<S
         Format::Json => export.export(results),
         _ => export.export(&printable(results)?),
     }
+}
+
+/// A table of the figures that the open rule changes, from the comparison in that file.
+///
+/// # Errors
+///
+/// Where the file is no such comparison.
+pub fn open_rule(path: &Path, sections: &[String], style: Style) -> Result<String> {
+    Ok(open_rule::OpenRule::read(path)?.table(sections, style))
 }
 
 /// The results with texts that cannot steer a terminal: canisters say a part of them, and files
@@ -140,6 +151,8 @@ mod tests {
             let results = Results::parse(&saved).unwrap();
             assert!(results.to_json().unwrap() == saved, "nothing of {run} is lost in reading");
             let all = render(&results, Format::Markdown, Terminal::default()).unwrap();
+            let either_way = crate::canisters::root().join(format!("results/open-rule/{run}.csv"));
+            let all = all + "\n" + &open_rule(&either_way, &[], Style::MARKDOWN).unwrap();
             let shown = committed(&format!("results/{run}.md"));
             assert!(shown == all, "renew it: scripts/renew-results {run}");
         }

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 
-use super::open_rule::OpenRule;
 use crate::report::heading;
 use crate::report::number::Grouped;
+use crate::report::open_rule::OpenRule;
 use crate::report::style::Style;
 use crate::report::table::grid::{Cell, Grid};
 use crate::results::{Measured, Results};

@@ -4,11 +4,11 @@ use std::fmt;
 
 use anyhow::{Context, Result};
 
-use super::open_rule::{self, OpenRule};
 use super::{Reference, again};
 use crate::report::advice::overtaking::{Overtaking, overtaking};
 use crate::report::heading;
 use crate::report::number::{Grouped, Ratio};
+use crate::report::open_rule::{self, OpenRule};
 use crate::results::{Measured, Outcome, Results};
 
 const MAP: &str = "btree";

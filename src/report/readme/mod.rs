@@ -9,15 +9,14 @@
 mod answer;
 mod exactness;
 mod found;
-mod open_rule;
 mod published;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use super::open_rule::OpenRule;
 use crate::results::Results;
-use open_rule::OpenRule;
 
 /// What the parts are made from.
 pub struct Reference {

@@ -1,0 +1,176 @@
+//! What the open rule decides on: each figure by today's rules, and if that rule is the other way.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use comfy_table::Cell;
+use serde::Deserialize;
+
+use super::number::{Factor, Grouped};
+use super::sheet::Sheet;
+use super::style::Style;
+use crate::terminal;
+
+/// How far the two values of a figure must be apart for both to be shown.
+const APART: f64 = 0.05;
+
+/// Figures of a run with the open rule the other way, in the order of the run.
+pub struct OpenRule {
+    figures: Vec<Figure>,
+    /// Where instructions of a case are among them, by section, name and column.
+    places: HashMap<(String, String, String), usize>,
+}
+
+/// A figure of a case, either way.
+struct Figure {
+    section: String,
+    /// The case and its column.
+    label: String,
+    today: u64,
+    other: u64,
+}
+
+/// A line of a comparison as CSV.
+#[derive(Deserialize)]
+struct Line {
+    kind: String,
+    section: String,
+    name: String,
+    column: String,
+    unit: String,
+    base: String,
+    new: String,
+}
+
+impl OpenRule {
+    /// Reads the comparison of the two runs, `compare --format csv`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let mut lines = csv::Reader::from_path(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let (mut figures, mut places) = (Vec::new(), HashMap::new());
+        for line in lines.deserialize() {
+            let line: Line = line.with_context(|| no_comparison(path))?;
+            let (true, Ok(today), Ok(other)) =
+                (line.kind == "case", line.base.parse(), line.new.parse())
+            else {
+                continue;
+            };
+            let Line { section, name, column, unit, .. } = line;
+            let mut label = format!("{name}, {column}");
+            if unit == "instructions" {
+                places.insert((section.clone(), name, column), figures.len());
+            } else {
+                label += " (how many fit)";
+            }
+            figures.push(Figure { section, label, today, other });
+        }
+        if figures.is_empty() {
+            bail!(no_comparison(path));
+        }
+        Ok(Self { figures, places })
+    }
+
+    /// Returns a case's instructions with the rule the other way.
+    pub fn instructions(&self, section: &str, name: &str, column: &str) -> Option<u64> {
+        self.get(section, name, column).map(|figure| figure.other)
+    }
+
+    /// Returns the other value of a case of so many operations, where it is far from today's.
+    pub fn other(&self, section: &str, name: &str, column: &str, operations: u64) -> Option<u64> {
+        let Figure { today, other, .. } = self.get(section, name, column)?;
+        apart(*today as f64, *other as f64).then(|| other / operations.max(1))
+    }
+
+    fn get(&self, section: &str, name: &str, column: &str) -> Option<&Figure> {
+        let place = self.places.get(&(section.to_owned(), name.to_owned(), column.to_owned()))?;
+        self.figures.get(*place)
+    }
+
+    /// A table of the figures whose two values are far apart, of those sections or of all.
+    pub fn table(&self, sections: &[String], style: Style) -> String {
+        let far = |figure: &&Figure| {
+            (sections.is_empty() || sections.contains(&figure.section))
+                && apart(figure.today as f64, figure.other as f64)
+        };
+        let rows: Vec<Vec<Cell>> = self
+            .figures
+            .iter()
+            .filter(far)
+            .map(|Figure { section, label, today, other }| {
+                let ratio = Factor(*other as f64 / *today as f64).to_string();
+                let label = terminal::safe(&format!("{section}: {label}")).into_owned();
+                [label, Grouped(*today).to_string(), Grouped(*other).to_string(), ratio]
+                    .map(Cell::new)
+                    .to_vec()
+            })
+            .collect();
+        let percent = APART * 100.0;
+        let title = style.heading(&format!(
+            "Figures that the open rule changes by more than {percent} %: instructions"
+        ));
+        let open = style.item(
+            "Whether the first read of a stable page is charged was not recorded on a released server. \
+             The figures above are as if it were free; by the rules 2026-08-first-reads it is charged.",
+        );
+        if rows.is_empty() {
+            return format!("{title}\n\n{}\n{open}\n", style.item("None."));
+        }
+        let header = ["", "first reads free", "first reads charged", "ratio"];
+        let sheet = Sheet { header: header.map(str::to_owned).to_vec(), rows, lines: false };
+        format!("{title}\n\n{}\n\n{open}\n", sheet.render(style))
+    }
+}
+
+fn no_comparison(path: &Path) -> String {
+    format!("{} is no comparison that `compare --format csv` wrote", path.display())
+}
+
+/// Whether two values of a figure are so far apart that both are shown.
+pub fn apart(today: f64, other: f64) -> bool {
+    (other / today - 1.0).abs() > APART
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const COMPARED: &str = "kind,section,name,column,new_column,unit,base,new,ratio,percent
+case,work,read 1,array,array,instructions,1020,81020,79.4,
+case,work,read 2,array,array,instructions,1000000,1049999,1.049999,
+case,work,read 3,array,array,instructions,1000000,1050001,1.050001,
+case,capacity,insert,array,array,operations_that_fit,100,90,0.9,
+average,work,,,,arithmetic,,,2,
+";
+
+    fn read(text: &str) -> Result<OpenRule> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("compared.csv");
+        fs::write(&path, text).unwrap();
+        OpenRule::read(&path)
+    }
+
+    #[test]
+    fn both_values_are_shown_where_they_are_far_apart() {
+        let rule = read(COMPARED).unwrap();
+        let table = rule.table(&[], Style::MARKDOWN);
+        let shown = ["read 1, array ", "read 3, array ", "insert, array (how many fit) "];
+        assert!(shown.iter().all(|label| table.contains(label)), "{table}");
+        assert!(table.contains("81 020") && !table.contains("read 2"), "{table}");
+        let work = rule.table(&["work".to_owned()], Style::MARKDOWN);
+        assert!(work.contains("read 1") && !work.contains("capacity"), "{work}");
+        assert_eq!(rule.other("work", "read 1", "array", 1), Some(81_020));
+        assert_eq!(rule.other("work", "read 2", "array", 1), None);
+        assert_eq!(rule.instructions("capacity", "insert", "array"), None);
+    }
+
+    #[test]
+    fn other_files_are_named() {
+        let error = read("kind,section\ncase,work\n").err().map(|error| format!("{error:#}"));
+        assert!(error.unwrap().contains("compare --format csv"));
+        let steers = COMPARED.replace("read 1", "\u{1b}[2J");
+        assert!(!read(&steers).unwrap().table(&[], Style::MARKDOWN).contains('\u{1b}'));
+    }
+}
