@@ -74,6 +74,24 @@ fn call_sequences() {
     run(targets::call_sequence, "call_sequence", 200, 1_500, &meets);
 }
 
+#[test]
+fn saved_states() {
+    let meets = [
+        ("refused", 300),
+        ("loaded", 300),
+        ("fields refused", 300),
+        ("fields taken", 100),
+        ("went on", 300),
+    ];
+    run(targets::saved_state, "saved_state", 1_500, 200, &meets);
+}
+
+#[test]
+fn cache_entries() {
+    let meets = [("made anew", 200), ("taken", 5)];
+    run(targets::cache_entry, "cache_entry", 400, 200, &meets);
+}
+
 /// Ten times as many inputs as above, which those above are not among.
 #[test]
 #[ignore = "some minutes: cargo test --release --test fuzzing -- --ignored"]
@@ -81,6 +99,12 @@ fn many_more() {
     for number in 10_000..30_000 {
         println!("arbitrary_module, input {number}");
         targets::arbitrary_module(&input(number, 400));
+        println!("saved_state, input {number}");
+        targets::saved_state(&input(number, 400));
+        if number % 5 == 0 {
+            println!("cache_entry, input {number}");
+            targets::cache_entry(&input(number, 400));
+        }
         if number % 10 == 0 {
             println!("generated_module and call_sequence, input {number}");
             targets::generated_module(&input(number, 4_000));
