@@ -26,6 +26,7 @@ pub fn damaged(whole: &[u8], least: usize, input: &mut Unstructured<'_>) -> Resu
 
 /// The bytes of a file damaged likewise, at its beginning or anywhere, or with a part of them
 /// elsewhere, or followed by more.
+#[allow(dead_code, reason = "not every target has files")]
 pub fn damaged_file(whole: &[u8], input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     const BEGINNING: usize = 1_024;
     let mut bytes = match input.int_in_range(0..=2)? {

@@ -10,7 +10,9 @@
 //!   damage     what is done to bytes that were whole
 //!   content    what a canister keeps, read from the file that it saves
 //!   holds      what holds of every message, whatever the module
+//!   host       folders and memory
 //!   machine    the canister of the sequences, and what it can be told to do
+//!   met        what was met, and how often
 //!   model      the same in memory (memory)
 //!   pair       both, side by side
 //! ```
@@ -24,8 +26,10 @@ mod content;
 mod damage;
 mod generated_module;
 mod holds;
+mod host;
 mod machine;
 mod memory;
+mod met;
 mod model;
 mod pair;
 mod saved_state;
@@ -34,12 +38,14 @@ pub use arbitrary_module::arbitrary_module;
 pub use cache_entry::cache_entry;
 pub use call_sequence::call_sequence;
 pub use generated_module::generated_module;
+#[allow(unused_imports, reason = "asked for by the bounded runs")]
+pub use met::all_met;
 pub use saved_state::saved_state;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
+use host::{bounded_memory, folder};
+use met::met;
 use stablebench_replica::{Principal, Replica};
 
 /// The caller of everything, and the controller of every canister.
@@ -51,35 +57,4 @@ fn replica() -> &'static Replica {
     REPLICA.get_or_init(|| {
         Replica::new(stablebench_replica::Rules::of_2025_10(), None).expect("the engine runs here")
     })
-}
-
-/// A folder of its own for an input, in memory where the system offers that.
-fn folder() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    let directory = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    tempfile::Builder::new().prefix("fuzzed-").tempdir_in(directory).expect("a folder")
-}
-
-/// Fails where this process holds more than anything here needs.
-fn bounded_memory() {
-    const MOST: u64 = 4 << 30;
-    // Elsewhere a fuzzer has a limit of its own.
-    let Ok(statm) = std::fs::read_to_string("/proc/self/statm") else { return };
-    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    let bytes = pages.expect("a number of pages") * 4_096;
-    assert!(bytes < MOST, "{bytes} bytes are resident");
-}
-
-static MET: Mutex<BTreeMap<(&str, &str), usize>> = Mutex::new(BTreeMap::new());
-
-/// Notes that `target` met something, so that a run can tell whether it met enough.
-fn met(target: &'static str, what: &'static str) {
-    *MET.lock().unwrap().entry((target, what)).or_default() += 1;
-}
-
-/// What a target met in this process, and how often.
-#[allow(dead_code, reason = "asked for by the bounded runs")]
-pub fn all_met(target: &str) -> BTreeMap<&'static str, usize> {
-    let met = MET.lock().unwrap();
-    met.iter().filter(|((of, _), _)| *of == target).map(|((_, what), n)| (*what, *n)).collect()
 }
