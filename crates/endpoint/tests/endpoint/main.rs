@@ -14,3 +14,4 @@ mod management;
 mod refusals;
 mod server;
 mod targets;
+mod tried;

@@ -26,6 +26,8 @@ mod damage;
 #[path = "../../../../replica/tests/fuzzing/targets/host.rs"]
 mod host;
 
+#[allow(unused_imports, reason = "asked for by other tests")]
+pub use self::candid::METHODS;
 pub use management_argument::management_argument;
 #[allow(unused_imports, reason = "asked for by the bounded runs")]
 pub use met::all_met;
