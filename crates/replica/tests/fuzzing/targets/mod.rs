@@ -15,6 +15,7 @@
 //!   met        what was met, and how often
 //!   model      the same in memory (memory)
 //!   pair       both, side by side
+//!   sealed     files of saved canisters, taken apart and put together
 //! ```
 //!
 //! A target panics where something does not hold. Bytes that make no input are ignored.
@@ -33,6 +34,7 @@ mod met;
 mod model;
 mod pair;
 mod saved_state;
+mod sealed;
 
 pub use arbitrary_module::arbitrary_module;
 pub use cache_entry::cache_entry;

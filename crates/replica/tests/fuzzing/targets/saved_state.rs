@@ -10,16 +10,15 @@ use std::sync::OnceLock;
 
 use arbitrary::{Result, Unstructured};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use stablebench_replica::{Canister, Module, STATE_STAMP, saved_note};
 
-use super::content::{Content, PAGE};
+use super::content::Content;
 use super::damage::{damaged, damaged_file};
+use super::sealed::{parts, sealed};
 use super::{CALLER, bounded_memory, folder, met, replica};
 
 const NAME: &str = "saved_state";
 const NOTE: &str = "a note";
-const PREAMBLE: usize = 48;
 
 /// Keeps something in everything that is saved.
 const MODULE: &str = r#"(module
@@ -166,38 +165,6 @@ fn with_fields(whole: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
     met(NAME, if loaded.iter().any(Option::is_some) { "fields taken" } else { "fields refused" });
     loaded.iter().flatten().for_each(goes_on);
     Ok(())
-}
-
-/// What stands behind the header: the checksums, and at pages of their own what follows.
-struct Rest {
-    checksums: [u8; 8],
-    module: Vec<u8>,
-    memories: Vec<u8>,
-}
-
-fn parts(whole: &[u8]) -> (serde_json::Map<String, Value>, Rest) {
-    let length = u64::from_le_bytes(whole[8..16].try_into().unwrap()) as usize;
-    let end = PREAMBLE + length;
-    let header: serde_json::Map<String, Value> =
-        serde_json::from_slice(&whole[PREAMBLE..end]).unwrap();
-    let module = end + 8..end + 8 + header["module"].as_u64().unwrap() as usize;
-    let rest = Rest {
-        checksums: whole[end..end + 8].try_into().unwrap(),
-        memories: whole[module.end.next_multiple_of(PAGE)..].to_vec(),
-        module: whole[module].to_vec(),
-    };
-    (header, rest)
-}
-
-/// The file with that header, and a checksum that fits.
-fn sealed(header: &[u8], rest: &Rest) -> Vec<u8> {
-    let checksum = Sha256::new().chain_update(header).chain_update(rest.checksums).finalize();
-    let length = (header.len() as u64).to_le_bytes();
-    let mut file = [b"canister", &length[..], &checksum, header, &rest.checksums, &rest.module];
-    let mut file = std::mem::take(&mut file).concat();
-    file.resize(file.len().next_multiple_of(PAGE), 0);
-    file.extend(&rest.memories);
-    file
 }
 
 fn change(header: &mut serde_json::Map<String, Value>, input: &mut Unstructured<'_>) -> Result<()> {
