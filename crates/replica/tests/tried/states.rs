@@ -138,6 +138,8 @@ fn invented(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
         ("balance", json!("340282366920938463463374607431768211456")),
         ("balance", json!("9".repeat(100_000))),
         ("version", json!(1e300)),
+        ("version", json!(u64::MAX)),
+        ("time", json!(u64::MAX)),
         ("certified_data", json!([256])),
         ("module_hash", json!("00".repeat(32))),
         ("module_hash", json!("é".repeat(32))),
