@@ -8,10 +8,15 @@ mod states;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest that any of them may take, on a machine that does other things too.
 const LONGEST: Duration = Duration::from_secs(20);
+
+#[expect(clippy::disallowed_methods, reason = "what is bounded here is wall time")]
+fn now() -> Instant {
+    Instant::now()
+}
 
 /// Fails where this process has had more resident at any time than anything here needs.
 #[track_caller]

@@ -1,14 +1,13 @@
 //! Uploads of modules.
 
 use std::io::Write;
-use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use stablebench_replica::{ErrorCode, Replica, Rules};
 
 use super::support::CALLER;
-use super::{LONGEST, bounded_memory};
+use super::{LONGEST, bounded_memory, now};
 
 /// The magic number and the version of a module.
 const BEGINNING: &[u8] = b"\0asm\x01\0\0\0";
@@ -270,7 +269,7 @@ fn odd_modules_are_refused_or_run() {
     let replica = Replica::new(Rules::today(), None).unwrap();
     let mut wrong = Vec::new();
     for (what, upload, expected) in tried {
-        let began = Instant::now();
+        let began = now();
         match replica.compile(&upload) {
             Ok(module) => {
                 if expected == Refused {

@@ -2,14 +2,13 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use stablebench_replica::{Canister, LoadError, Module, Replica, Rules, saved_note};
 
 use super::sealed::{Rest, parts, sealed};
 use super::support::CALLER;
-use super::{LONGEST, bounded_memory};
+use super::{LONGEST, bounded_memory, now};
 
 const MODULE: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
@@ -207,7 +206,7 @@ fn what_was_not_saved_is_not_loaded() {
                 // As long as it may say, without being so.
                 File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
             }
-            let began = Instant::now();
+            let began = now();
             let loaded = if has_module {
                 vec![replica.load(&path)]
             } else {

@@ -49,7 +49,7 @@ pub fn valid(
                 _ => crate::server::wasm(crate::server::CLOSED),
             };
             let modes = [CanisterInstallMode::Install, CanisterInstallMode::Reinstall];
-            let mode = input.choose(&modes)?.clone();
+            let mode = *input.choose(&modes)?;
             let arg = input.arbitrary()?;
             Encode!(&InstallCodeArgs {
                 mode,
