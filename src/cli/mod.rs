@@ -17,6 +17,7 @@ mod users;
 mod values;
 mod vfs;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -25,6 +26,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::canisters::SOURCES;
+use crate::terminal::safe_line;
 
 pub use all::{AllArgs, defaults};
 pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, SubnetKind, limit};
@@ -64,6 +66,20 @@ impl Cli {
     /// Where it cannot be meant: an option of the users suite before another command, too, which
     /// would change nothing.
     pub fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().collect();
+        Self::parsed(&words).map_err(|error| {
+            // The error shows what was typed, which may come from elsewhere: it is made once more
+            // of words that do not steer a terminal.
+            let safe = |word: &OsString| match safe_line(&word.to_string_lossy()) {
+                Cow::Owned(safe) => safe.into(),
+                Cow::Borrowed(_) => word.clone(),
+            };
+            let safe: Vec<OsString> = words.iter().map(safe).collect();
+            Self::parsed(&safe).err().unwrap_or(error)
+        })
+    }
+
+    fn parsed(words: &[OsString]) -> Result<Self, clap::Error> {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
         if let Some(name) = matches.subcommand_name() {

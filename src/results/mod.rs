@@ -8,6 +8,8 @@
 //! ```
 
 mod file;
+#[cfg(test)]
+mod fuzzing;
 mod older;
 mod run_file;
 #[cfg(test)]

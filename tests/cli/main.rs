@@ -74,6 +74,7 @@ mod server;
 mod suites;
 mod sysbench;
 mod terminal;
+mod tried;
 mod users;
 mod vfs;
 

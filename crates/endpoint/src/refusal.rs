@@ -32,6 +32,20 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        (self.status, self.text + "\n").into_response()
+        (self.status, plain(&self.text) + "\n").into_response()
     }
+}
+
+/// The text in one line. Parts of it come from requests: what would steer a terminal, or change
+/// the order in which text is read, is written as its number.
+fn plain(text: &str) -> String {
+    let steers = |char: char| {
+        char.is_control()
+            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        if steers(char) { plain.extend(char.escape_unicode()) } else { plain.push(char) }
+    }
+    plain
 }

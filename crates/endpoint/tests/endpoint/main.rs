@@ -3,10 +3,15 @@
 
 mod access;
 mod agent;
+#[path = "../../../replica/tests/fuzzing/bounded.rs"]
+mod bounded;
 mod calls;
 mod fuzzed;
+mod fuzzing;
 mod hostile;
 mod identities;
 mod management;
 mod refusals;
 mod server;
+mod targets;
+mod tried;

@@ -52,10 +52,15 @@ impl Server {
     }
 
     pub fn add(&self, wat: &str) -> Principal {
+        self.add_of(wat, vec![Principal::anonymous()])
+    }
+
+    /// Another canister, which these control.
+    pub fn add_of(&self, wat: &str, controllers: Vec<Principal>) -> Principal {
         let module = replica().compile(&wasm(wat)).unwrap();
         let usual = replica().create_canister().unwrap().settings().clone();
         let id = self.endpoint.next_id().unwrap();
-        let mut canister = Canister::new(Settings { id, ..usual }).unwrap();
+        let mut canister = Canister::new(Settings { id, controllers, ..usual }).unwrap();
         let installed = canister.install(&module, Principal::anonymous(), &[]).unwrap();
         installed.outcome.unwrap();
         self.endpoint.adopt(canister).unwrap()

@@ -23,6 +23,8 @@ pub const PREAMBLE: u64 = 48;
 const MAGIC: [u8; 8] = *b"canister";
 /// Larger than any header and any module that may be installed.
 const MOST: u64 = 200 << 20;
+/// No canister becomes as old, in changes or in nanoseconds since 1970.
+const OLDEST: u64 = u64::MAX / 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,6 +108,9 @@ impl Header {
             if !bytes.is_multiple_of(WASM_PAGE) || bytes > Bytes::from(largest).get() {
                 return Err(LoadError::Damaged("its sizes"));
             }
+        }
+        if self.version > OLDEST || self.time > OLDEST {
+            return Err(LoadError::Damaged("its age"));
         }
         // Before the first message there are none.
         let types = rewritten.globals.iter().map(|(_, ty)| *ty);

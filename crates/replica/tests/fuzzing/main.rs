@@ -3,51 +3,18 @@
 //!
 //! `fuzz/` runs the targets with `cargo fuzz`, as long as one likes.
 
+mod bounded;
 mod targets;
 
-use std::fs;
 use std::path::Path;
 
-/// A small generator of random numbers (xorshift), so that every run is the same.
-struct Random(u64);
+use bounded::input;
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn bytes(&mut self, most: u64) -> Vec<u8> {
-        let length = self.next() % most;
-        (0..length).map(|_| self.next() as u8).collect()
-    }
-}
-
-/// Input number so many, which has a seed of its own, so that one can be run alone.
-fn input(number: u64, most: u64) -> Vec<u8> {
-    Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number + 1)).bytes(most)
-}
-
-/// Runs `target` on what once found something and on so many inputs of at most so many
-/// bytes. What it is to meet, so that nothing was held for want of anything to hold, is
-/// named with how often.
+/// Runs `target` so. What it is to meet is named with how often.
 fn run(target: fn(&[u8]), name: &str, inputs: u64, most: u64, meets: &[(&str, usize)]) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/regressions").join(name);
-    for entry in fs::read_dir(kept).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        target(&fs::read(path).unwrap());
-    }
-    for number in 0..inputs {
-        println!("input {number}");
-        target(&input(number, most));
-    }
-    let met = targets::all_met(name);
-    for (what, least) in meets {
-        assert!(met.get(what).is_some_and(|often| often >= least), "{what}: {met:?}");
-    }
+    bounded::run(target, &kept, inputs, most);
+    bounded::enough(&targets::all_met(name), meets);
 }
 
 #[test]
@@ -74,6 +41,24 @@ fn call_sequences() {
     run(targets::call_sequence, "call_sequence", 200, 1_500, &meets);
 }
 
+#[test]
+fn saved_states() {
+    let meets = [
+        ("refused", 300),
+        ("loaded", 300),
+        ("fields refused", 300),
+        ("fields taken", 100),
+        ("went on", 300),
+    ];
+    run(targets::saved_state, "saved_state", 1_500, 200, &meets);
+}
+
+#[test]
+fn cache_entries() {
+    let meets = [("made anew", 200), ("taken", 5)];
+    run(targets::cache_entry, "cache_entry", 400, 200, &meets);
+}
+
 /// Ten times as many inputs as above, which those above are not among.
 #[test]
 #[ignore = "some minutes: cargo test --release --test fuzzing -- --ignored"]
@@ -81,6 +66,12 @@ fn many_more() {
     for number in 10_000..30_000 {
         println!("arbitrary_module, input {number}");
         targets::arbitrary_module(&input(number, 400));
+        println!("saved_state, input {number}");
+        targets::saved_state(&input(number, 400));
+        if number % 5 == 0 {
+            println!("cache_entry, input {number}");
+            targets::cache_entry(&input(number, 400));
+        }
         if number % 10 == 0 {
             println!("generated_module and call_sequence, input {number}");
             targets::generated_module(&input(number, 4_000));

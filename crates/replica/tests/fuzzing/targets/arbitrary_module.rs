@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use arbitrary::{Result, Unstructured};
 use stablebench_replica::{ErrorCode, Module};
 
+use super::damage::damaged;
 use super::{holds, met, replica};
 
 const NAME: &str = "arbitrary_module";
@@ -78,11 +79,11 @@ fn shaped(input: &mut Unstructured<'_>) -> Result<()> {
         1 => upload(&[b"\0asm\x01\0\0\0", input.bytes(input.len())?].concat()),
         2 => upload(&gzip(input.bytes(input.len())?)),
         3 => {
-            let damaged = damaged(&gzip(input.choose(whole())?), input)?;
+            let damaged = damaged(&gzip(input.choose(whole())?), 8, input)?;
             upload(&damaged);
         }
         _ => {
-            let damaged = damaged(input.choose(whole())?, input)?;
+            let damaged = damaged(input.choose(whole())?, 8, input)?;
             upload(&damaged);
         }
     }
@@ -93,27 +94,6 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).expect("writing to memory");
     encoder.finish().expect("writing to memory")
-}
-
-/// With a few bytes changed, taken out, put in, doubled or cut off.
-fn damaged(module: &[u8], input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
-    let mut bytes = module.to_vec();
-    for _ in 0..input.int_in_range(0..=4)? {
-        let at = input.choose_index(bytes.len())?;
-        match input.int_in_range(0..=5)? {
-            0 => bytes[at] = input.arbitrary()?,
-            1 => bytes[at] ^= 1 << input.int_in_range(0..=7)?,
-            2 => drop(bytes.remove(at)),
-            3 => bytes.insert(at, input.arbitrary()?),
-            4 => {
-                let end = bytes.len().min(at + input.int_in_range(1..=64)?);
-                let again = bytes[at..end].to_vec();
-                bytes.splice(at..at, again);
-            }
-            _ => bytes.truncate(at.max(8)),
-        }
-    }
-    Ok(bytes)
 }
 
 fn upload(bytes: &[u8]) {

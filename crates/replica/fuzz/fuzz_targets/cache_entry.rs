@@ -1,0 +1,9 @@
+//! The file of a compiled module: taken as it was written, or made anew.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/targets/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::cache_entry(bytes));

@@ -1,0 +1,9 @@
+//! The file of a saved canister: refused, or the canister goes on.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/targets/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::saved_state(bytes));

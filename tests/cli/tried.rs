@@ -1,0 +1,285 @@
+//! Command lines that reviews tried, and more of their kinds: each ends soon, with exit code 2
+//! and one message.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use super::command;
+
+/// The longest that any of them may take, on a machine that does other things too.
+const LONGEST: Duration = Duration::from_secs(60);
+/// More than the longest message, which lists what there is, without what was typed.
+const LARGEST: usize = 4_000;
+
+/// What stands where no number of its kind may.
+const NO_NUMBERS: &[&str] =
+    &["=-1", "=1.5", "=x", "=1e9", "=18446744073709551616", "=１", "=1\u{1b}[2J"];
+
+/// Command lines, words between spaces.
+const LINES: &[&str] = &[
+    // Commands that there are not.
+    "nothing",
+    "ru",
+    "run nothing",
+    "run users more",
+    "run users run users",
+    "cache nothing",
+    "completions nothing",
+    "help nothing",
+    "-x",
+    "--nothing",
+    "-- users",
+    "\u{1b}[2J",
+    "run \r\u{7}users",
+    "\u{202e}sresu",
+    // Values that there are not.
+    "--engines=nothing",
+    "--engines=btree,nothing",
+    "--engines=",
+    "--engines=\u{1b}]0;title\u{7}",
+    "--journal-modes=WAL",
+    "--at=start",
+    "--sections=nothing",
+    "--format=xml",
+    "--color=often",
+    "--rules=2024-01",
+    "--rules=\u{1b}[31m",
+    "--subnet=nothing",
+    "--replica=nothing",
+    "--replica=ftp://localhost",
+    "--replica=http://",
+    "--replica=http://localhost:99999",
+    "--canister=x",
+    "--nodes=0",
+    "--usd-per-trillion-cycles=nan",
+    "--usd-per-trillion-cycles=-1",
+    "--rows=0",
+    "--jobs=0",
+    "--batches=1,,2",
+    "--cache-limit=-1",
+    "--cache-limit=inf",
+    "run sysbench --rows=nothing",
+    "run db-bench --engines=nothing",
+    "run keys --keys=nothing",
+    "run vfs --sections=nothing",
+    "run all --rows=1",
+    "serve nothing --port=0",
+    "serve bench --port=65536",
+    "serve bench --listen=nowhere",
+    "serve bench --controller=x",
+    "serve bench --allow-origin=x",
+    "build nothing",
+    "build ../bench",
+    "profile nothing",
+    "profile users/nothing",
+    "profile a/b/c/d/e/f",
+    "profile \u{1b}[2J",
+    "report published:nothing",
+    "compare published:users published:users --threshold=x",
+    "compare published:users published:users --max-ratio=-1",
+    // What does not go together, and what is missing.
+    "--rows=5 list",
+    "--as-published --rows=5",
+    "--canister=aaaaa-aa",
+    "--yes",
+    "--root-key=00",
+    "--rows=10 --rows=20",
+    "--out=a --out=b",
+    "--out",
+    "--resume --no-resume",
+    "compare",
+    "compare plain.json",
+    "compare plain.json plain.json plain.json",
+    "compare plain.json --columns btree",
+    "compare plain.json plain.json --columns btree array --threshold=1%",
+    "report",
+    "call",
+    "call plain.wasm",
+    "profile",
+    "profile users/insert/end-1/array --wasm=plain.wasm --call=x",
+    "profile --wasm=plain.wasm",
+    "serve plain.wasm plain.wasm --port=0 --state=state",
+    "completions",
+    // Files that are missing, folders, links that lead nowhere or to themselves, and other things.
+    "report folder/missing.json",
+    "report missing/missing.json",
+    "report folder --format=html",
+    "report plain.json --out=folder",
+    "report plain.json --out=missing/report.html",
+    "report plain.json/more",
+    "report dangling",
+    "report loop",
+    "compare folder folder",
+    "compare dangling loop",
+    "compare binary binary",
+    "call folder describe",
+    "call missing.wasm describe",
+    "call binary describe",
+    "call plain.wasm describe",
+    "call plain.wasm describe --state=folder",
+    "call plain.wasm describe --state=binary",
+    "call plain.wasm describe --save=folder",
+    "call plain.wasm describe --save=missing/state",
+    "profile --wasm=folder --call=x",
+    "profile --wasm=binary --call=x",
+    "profile --wasm=plain.wasm --call=x --state=folder",
+    "serve folder --port=0",
+    "serve plain.wasm --port=0 --state=binary",
+    "serve plain.wasm --port=0 --state=folder",
+    "serve plain.wasm --port=0 --state=missing/state",
+    "cache --cache-dir=binary",
+    "cache clear --cache-dir=/dev/null",
+    "--rows=10 --batches=1 --at=end --out=folder",
+    "--rows=10 --batches=1 --at=end --out=binary/results.json",
+    "man --out=binary",
+];
+
+/// Files that hold no results.
+const NO_RESULTS: &[(&str, &str)] = &[
+    ("empty.json", ""),
+    ("null.json", "null"),
+    ("number.json", "1e999"),
+    ("list.json", "[]"),
+    ("no-format.json", "{}"),
+    ("format-0.json", r#"{"format": 0}"#),
+    ("format-99.json", r#"{"format": 99}"#),
+    ("format-negative.json", r#"{"format": -1}"#),
+    ("cut.json", r#"{"format": 6, "cases": ["#),
+    ("keys.json", "{\"format\": 6, \"\u{1b}[2J\": 1}"),
+    ("steering.json", "{\"format\": \"\u{1b}[2J\u{7}\"}"),
+    ("plain.json", "no results"),
+];
+
+/// Ends a program that does not end by itself.
+fn status(child: &mut Child, told: &str) -> Option<i32> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if began.elapsed() > LONGEST {
+            child.kill().unwrap();
+            panic!("{told} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The error without the codes of colours.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|char: char| !char.is_ascii_digit() && char != ';');
+        match end.filter(|end| part[*end..].starts_with('m')) {
+            Some(end) => plain.push_str(&part[end + 1..]),
+            None => plain.extend(["\u{1b}[", part]),
+        }
+    }
+    plain
+}
+
+/// What was written into a file.
+fn read(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    file.rewind().unwrap();
+    file.read_to_end(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What is wrong about how a command line ends, if anything is.
+fn wrong(args: &[OsString], directory: &Path) -> Option<String> {
+    let told = format!("{args:?}").chars().take(200).collect::<String>();
+    let mut command = command(&[], directory);
+    // Into files: a pipe may become full.
+    let (mut out, mut error) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+    command.args(args).stdin(Stdio::null());
+    command.stdout(out.try_clone().unwrap()).stderr(error.try_clone().unwrap());
+    let code = status(&mut command.spawn().unwrap(), &told);
+    let (out, error) = (read(&mut out), read(&mut error));
+    let error = without_colours(&error);
+    let typed: usize = args.iter().map(|word| word.len()).sum();
+    let begins = |line: &&str| line.starts_with("stablebench: ") || line.starts_with("error: ");
+    let steers = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
+    let words = ["panicked", "backtrace", "unwrap", ".rs:"];
+    let what = if code != Some(2) {
+        format!("ends with {code:?}")
+    } else if !out.is_empty() {
+        "prints something".to_owned()
+    } else if error.lines().filter(begins).count() != 1 {
+        "has not one message".to_owned()
+    } else if words.iter().any(|word| error.contains(word)) {
+        "fails inside".to_owned()
+    } else if error.contains(steers) {
+        "steers the terminal".to_owned()
+    } else if error.len() > LARGEST + 2 * typed {
+        format!("tells {} bytes", error.len())
+    } else {
+        return None;
+    };
+    Some(format!("{told} {what}: {}", error.chars().take(400).collect::<String>()))
+}
+
+#[test]
+fn odd_command_lines_end_in_one_message() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("folder")).unwrap();
+    fs::write(at("binary"), [0, 255, 27, 7].repeat(1_000)).unwrap();
+    fs::write(at("plain.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    symlink("missing", at("dangling")).unwrap();
+    symlink("loop", at("loop")).unwrap();
+    for (name, text) in NO_RESULTS {
+        fs::write(at(name), text).unwrap();
+    }
+    fs::write(at("deep.json"), "[".repeat(1_000_000)).unwrap();
+
+    let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+    let mut lines: Vec<Vec<OsString>> = LINES.iter().copied().map(words).collect();
+    for option in ["--rows", "--batches", "--payload", "--jobs", "--seed", "--operations"] {
+        lines.extend(NO_NUMBERS.iter().map(|value| vec![format!("{option}{value}").into()]));
+        lines.push(vec![option.into()]);
+    }
+    for (name, _) in NO_RESULTS {
+        lines.push(words(&format!("report {name}")));
+        lines.push(words(&format!("compare {name} {name}")));
+    }
+    lines.push(words("report deep.json"));
+    // Nothing, what is not UTF-8, what is long, and much of it.
+    let odd = OsStr::from_bytes(b"\xff\xfe\x1b[2J").to_owned();
+    let long: OsString = "x".repeat(100_000).into();
+    for word in [OsString::new(), odd, " ".into(), "\n".into()] {
+        lines.push(vec![word.clone()]);
+        for command in ["run", "report", "call", "build", "profile", "completions"] {
+            lines.push(vec![command.into(), word.clone()]);
+        }
+        lines.push(vec!["--rows".into(), word.clone()]);
+        lines.push(vec!["--replica".into(), word]);
+    }
+    lines.push(vec!["report".into(), long]);
+    // With colours nothing is taken out on the way to the terminal.
+    let coloured: Vec<_> = lines
+        .iter()
+        .filter(|line| line.iter().any(|word| word.to_string_lossy().contains(char::is_control)))
+        .map(|line| [&["--color=always".into()], line.as_slice()].concat())
+        .collect();
+    lines.extend(coloured);
+    assert!(lines.len() >= 84, "{}", lines.len());
+    println!("{} command lines", lines.len());
+    let directory = directory.path();
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let parts = lines.chunks(lines.len().div_ceil(4));
+        let run = |part: &[Vec<OsString>]| -> Vec<String> {
+            part.iter().filter_map(|line| wrong(line, directory)).collect()
+        };
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || run(part))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
