@@ -71,6 +71,7 @@ mod outside;
 mod profile;
 mod serve;
 mod server;
+mod state;
 mod suites;
 mod sysbench;
 mod terminal;
