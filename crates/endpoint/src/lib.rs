@@ -100,7 +100,7 @@ impl Endpoint {
     ) -> io::Result<()> {
         let address = listener.local_addr()?.ip();
         let router = http::router(Arc::clone(&self.0), access, address);
-        server::serve(listener, router, stop).await;
+        server::serve(listener, router, server::Limits::default(), stop).await;
         Ok(())
     }
 

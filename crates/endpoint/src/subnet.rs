@@ -398,3 +398,24 @@ fn id(number: u64) -> Principal {
     bytes.extend([1, 1]);
     Principal::from_slice(&bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use stablebench_replica::Rules;
+
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many_canisters() {
+        let subnet = Subnet::new(Replica::new(Rules::of_2025_10(), None).unwrap());
+        let create = || subnet.create(None, Principal::anonymous(), Cycles(0), |_| Ok(()));
+        let first = create().unwrap();
+        for _ in 1..MOST_CANISTERS {
+            create().unwrap();
+        }
+        assert!(matches!(create(), Err(CreateError::Full)));
+        subnet.remove(&first);
+        create().unwrap();
+        assert!(matches!(create(), Err(CreateError::Full)));
+    }
+}

@@ -21,7 +21,8 @@ use super::sections::Sections;
 /// The highest cost of a function, at about 16 bytes each. The costliest function of the
 /// canisters here has 0.3 million.
 const MOST_OF_FUNCTION: u64 = 50_000_000;
-/// The highest cost of a module, at about 35 ns each. The costliest canister here has 6 million.
+/// The highest cost of a module, at up to 75 ns of a processor each. The costliest canister here
+/// has 6 million.
 const MOST: u64 = 500_000_000;
 
 pub(super) fn check(sections: &Sections<'_>) -> Result<(), Invalid> {
