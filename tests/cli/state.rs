@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::serve::{COUNTER, count, module, signal};
 use crate::server::Server;
-use crate::{files, stablebench, stderr, stdout};
+use crate::{command, files, stablebench, stderr, stdout};
 
 const ARGUMENTS: [&str; 2] = ["counter.wasm", "--state=counter.canister"];
 
@@ -82,7 +82,7 @@ fn a_save_that_fails_leaves_the_one_before() {
     module(directory, "counter.wasm", COUNTER);
     let state = directory.join("counter.canister");
     // 25 is SIGXFSZ, which would end a process that writes past its limit.
-    let mut shell = crate::command(&[], directory);
+    let mut shell = command(&[], directory);
     let program = shell.get_program().to_owned();
     let variables: Vec<_> = shell
         .get_envs()
@@ -148,7 +148,17 @@ fn a_damaged_state_is_not_served() {
     let middle = bytes.len() - 30_000;
     bytes[middle] ^= 1;
     fs::write(&state, &bytes).unwrap();
-    let output = stablebench(&[&["serve", "--port=0"], &ARGUMENTS[..]].concat(), directory);
+    let mut child = command(&[&["serve", "--port=0"], &ARGUMENTS[..]].concat(), directory);
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(60) {
+            // If it serves, the assertions below tell.
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
     assert!(stderr(&output).contains("damaged: its memories"), "{}", stderr(&output));
     assert_eq!(fs::read(&state).unwrap(), bytes);
