@@ -12,9 +12,12 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -22,6 +25,9 @@ use super::{Built, Source, c_sources, hash, root};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::saving;
+
+/// How long it may take until Ctrl-C is seen.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Builds `source` if it changed.
 pub fn build(source: Source, progress: &Progress) -> Result<Built> {
@@ -115,26 +121,51 @@ fn compile(
         .stderr(Stdio::piped())
         .spawn()
         .context("cannot run cargo; install Rust from https://rustup.rs")?;
-    let mut said = Vec::new();
-    if let Some(stderr) = child.stderr.take() {
-        for (number, line) in (0..).zip(BufReader::new(stderr).lines()) {
-            let line = line?;
-            if said.is_empty() && line.trim_start().starts_with("Compiling") {
-                progress.note(&format!("building canister {}", source.name));
+    let said = child.stderr.take().map(lines).transpose()?;
+    let mut told = Vec::new();
+    while let Some(said) = &said {
+        let line = match said.recv_timeout(TICK) {
+            Ok(line) => line?,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(interrupted) = interrupt::check() {
+                    // The signal may have come to this process alone. Compilers that cargo has
+                    // started end by themselves.
+                    child.kill().and_then(|()| child.wait())?;
+                    return Err(interrupted.into());
+                }
+                continue;
             }
-            step.at(number, line.trim().to_owned());
-            said.push(line);
+        };
+        if told.is_empty() && line.trim_start().starts_with("Compiling") {
+            progress.note(&format!("building canister {}", source.name));
         }
+        step.at(told.len() as u64, line.trim().to_owned());
+        told.push(line);
     }
     let status = child.wait()?;
     step.done("");
     if !status.success() {
         // Ctrl-C ends cargo as well.
         interrupt::check()?;
-        bail!("cargo could not build canister {}:\n{}", source.name, said.join("\n"));
+        bail!("cargo could not build canister {}:\n{}", source.name, told.join("\n"));
     }
     let file = format!("{}.wasm", source.package.replace('-', "_"));
     Ok(target.join(source.target).join(PROFILE).join(file))
+}
+
+/// The lines that a program says, read by a thread of its own: programs that it has started may
+/// keep this open for longer than it runs.
+fn lines(from: ChildStderr) -> Result<Receiver<io::Result<String>>> {
+    let (sender, lines) = channel();
+    let read = move || {
+        // Until nobody hears them any more.
+        let _ = BufReader::new(from).lines().try_for_each(|line| sender.send(line));
+    };
+    thread::Builder::new()
+        .spawn(read)
+        .context("cannot start a thread that reads what cargo says")?;
+    Ok(lines)
 }
 
 /// Flags that take this machine's paths out of the module.

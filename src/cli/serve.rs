@@ -40,10 +40,18 @@ pub struct ServeArgs {
     /// The address to listen at. Programs that can reach it can call, create and change canisters.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub listen: IpAddr,
-    /// Begin with the one canister as this file has it, if the file is there, and save it there
-    /// in the end.
+    /// Begin with the one canister as this file has it, if the file is there, and save it there:
+    /// at first, in the end, and in between.
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
+    /// Save to --state about so often, where something has changed.
+    #[arg(
+        long,
+        default_value_t = 60,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    pub save_every: u64,
     /// Who may manage the canisters, beside the anonymous principal.
     #[arg(long = "controller", value_name = "PRINCIPAL")]
     pub controllers: Vec<Principal>,

@@ -12,6 +12,7 @@ use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls, fi
 
 use super::Output;
 use super::replica::embedded;
+use super::serve::lock;
 use crate::canisters;
 use crate::cli::CallArgs;
 use crate::progress::Progress;
@@ -26,10 +27,14 @@ const DEEPEST: usize = 3_000;
 
 /// Calls a method and prints the reply and what it cost.
 pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
-    if let Some(path) = &args.save {
-        // Before anything is executed.
-        files::replaceable(path).with_context(|| not_saved(path))?;
-    }
+    // Before anything is executed.
+    let _lock = match &args.save {
+        Some(path) => {
+            files::replaceable(path).with_context(|| not_saved(path))?;
+            Some(lock(path, "--save")?)
+        }
+        None => None,
+    };
     let (replica, _) = embedded(&args.replica, &output.progress)?;
     let (mut canister, candid) =
         prepare(&args.canister, args.state.as_deref(), &replica, &output.progress)?;

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
-use stablebench_replica::{Difference, Execution, LoadError, PageCharges, Principal, Rules};
+use stablebench_replica::{
+    Difference, Execution, LoadError, Module, PageCharges, Principal, Rules,
+};
 
 use crate::cache::Versions;
+use crate::interrupt;
 
 use super::{
     Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject, Replica,
@@ -47,9 +50,16 @@ impl Embedded {
         &self.0
     }
 
+    /// A module, which is not waited for once Ctrl-C was pressed.
+    pub fn compile(&self, wasm: &[u8]) -> Result<Module> {
+        let (replica, wasm) = (self.0.clone(), wasm.to_vec());
+        let compiled = interrupt::leaving(move || replica.compile(&wasm))?;
+        compiled.context("the module was refused")
+    }
+
     /// A canister with that module, installed with no Candid arguments.
     pub fn installed(&self, wasm: &[u8]) -> Result<stablebench_replica::Canister> {
-        let module = self.0.compile(wasm).context("the module was refused")?;
+        let module = self.compile(wasm)?;
         let mut canister = self.0.create_canister()?;
         canister
             .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
@@ -66,7 +76,7 @@ impl Embedded {
         path: &Path,
         trust: Trust,
     ) -> Result<Option<(stablebench_replica::Canister, String)>> {
-        let module = self.0.compile(wasm).context("the module was refused")?;
+        let module = self.compile(wasm)?;
         let loaded = match trust {
             Trust::Stamp => self.0.load_stamped(path, &module),
             Trust::Nothing => self.0.load_checked(path, &module),

@@ -71,6 +71,7 @@ mod outside;
 mod profile;
 mod serve;
 mod server;
+mod state;
 mod suites;
 mod sysbench;
 mod terminal;
@@ -152,6 +153,28 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         told += &format!("$ stablebench {}\n{error}\n", args.join(" "));
     }
     insta::assert_snapshot!(told);
+}
+
+/// Also where the signal comes to the program alone, and not to cargo.
+#[test]
+fn ctrl_c_ends_a_build() {
+    let directory = tempfile::tempdir().unwrap();
+    let cargo = directory.path().join("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\ntouch \"$0.began\"\nexec sleep 600\n").unwrap();
+    std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let began = std::time::Instant::now();
+    let mut run = command(&["run", "users", "--rows=10", "--engines=btree"], directory.path());
+    let run = run.env("CARGO", &cargo).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    while !directory.path().join("cargo.began").exists() {
+        assert!(began.elapsed().as_secs() < 60, "cargo was not started");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+    assert!(began.elapsed().as_secs() < 120);
 }
 
 #[test]

@@ -11,10 +11,10 @@ use ic_agent::Agent;
 use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
 
 use crate::server::Server;
-use crate::{stablebench, stderr, stdout};
+use crate::{command, stablebench, stderr, stdout};
 
 /// Counts its updates.
-const COUNTER: &str = r#"(module
+pub const COUNTER: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
     (memory 1)
@@ -24,12 +24,12 @@ const COUNTER: &str = r#"(module
         (call $tell))
     (export "canister_query get" (func $tell)))"#;
 
-fn module(directory: &Path, name: &str, text: &str) {
+pub fn module(directory: &Path, name: &str, text: &str) {
     std::fs::write(directory.join(name), wat::parse_str(text).unwrap()).unwrap();
 }
 
 /// What a method of the server's only canister counts.
-fn count(server: &Server, method: &str) -> u32 {
+pub fn count(server: &Server, method: &str) -> u32 {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let reply = runtime.block_on(async {
         let agent = Agent::builder().with_url(format!("http://{}", server.address));
@@ -45,7 +45,7 @@ fn count(server: &Server, method: &str) -> u32 {
     u32::from_le_bytes(reply.unwrap().try_into().unwrap())
 }
 
-fn signal(server: &Server, name: &str) {
+pub fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([name, &server.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
@@ -158,6 +158,70 @@ fn a_client_that_stops_does_not_hold_up_the_end() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
     assert_eq!(count(&server, "get"), 1);
+}
+
+/// A module that takes very long to compile, gzipped.
+fn slow() -> Vec<u8> {
+    let functions = format!("(func {})", "(loop)".repeat(40)).repeat(49_000);
+    let wasm = wat::parse_str(format!("(module {functions})")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&wasm).unwrap();
+    gzip.finish().unwrap()
+}
+
+/// It is left behind where it is being installed, and the state is saved.
+#[test]
+fn a_module_that_compiles_does_not_hold_up_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "counter.wasm", COUNTER);
+    let mut server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
+    assert_eq!(count(&server, "add"), 1);
+    let id = Principal::from_text(&server.canisters[0]).unwrap();
+    let url = format!("http://{}", server.address);
+    let arguments = InstallCodeArgs {
+        mode: CanisterInstallMode::Reinstall,
+        canister_id: id,
+        wasm_module: slow(),
+        arg: Vec::new(),
+        sender_canister_version: None,
+    };
+    let install = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let agent = Agent::builder().with_url(url).build().unwrap();
+            agent.fetch_root_key().await.unwrap();
+            let install = agent.update(&Principal::management_canister(), "install_code");
+            let install = install.with_arg(candid::encode_one(arguments).unwrap());
+            install.with_effective_canister_id(id).call_and_wait().await
+        })
+    });
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(!install.is_finished(), "it is to compile longer than that");
+    let began = Instant::now();
+    signal(&server, "-INT");
+    assert_eq!(server.wait(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(install.join().unwrap().is_err());
+    let server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
+    assert_eq!(count(&server, "get"), 1);
+}
+
+#[test]
+fn ctrl_c_ends_what_compiles_a_module_to_begin_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    std::fs::write(directory.join("slow.wasm"), slow()).unwrap();
+    for arguments in [&["call", "slow.wasm", "m"][..], &["serve", "slow.wasm", "--port=0"]] {
+        let mut child = command(arguments, directory).arg("--no-cache").spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(child.try_wait().unwrap().is_none(), "it is to compile longer than that");
+        let began = Instant::now();
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `stablebench serve` as a child.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::command;
 
@@ -22,7 +22,12 @@ impl Server {
     /// Serves what `arguments` say, at a free port.
     pub fn start(arguments: &[&str], directory: &Path) -> Self {
         let args = [&["serve", "--port=0", "--quiet"], arguments].concat();
-        let mut child = command(&args, directory).stdout(Stdio::piped()).spawn().unwrap();
+        Self::of(&mut command(&args, directory))
+    }
+
+    /// A server that this command starts.
+    pub fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let (mut url, mut root_key, mut canisters) = (String::new(), String::new(), Vec::new());
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
@@ -44,6 +49,13 @@ impl Server {
     /// The process's id.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it tells beside its output, until its end; where that is piped.
+    pub fn told(&mut self) -> String {
+        let mut told = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        told
     }
 
     /// Waits for its end; answers the exit code.

@@ -70,6 +70,17 @@ impl Endpoint {
         self.0.next_id()
     }
 
+    /// How often the canister has changed so far, if it is there.
+    pub fn version(&self, canister: &Principal) -> Option<u64> {
+        Some(self.0.canister(canister)?.info().version)
+    }
+
+    /// A copy of the canister as it is between two messages. There is none where it is not
+    /// here, or a message runs: then one is made after that message, for who asks again.
+    pub fn copy(&self, canister: &Principal) -> Option<Canister> {
+        self.0.canister(canister)?.copy()
+    }
+
     /// The public root key, in DER.
     pub fn root_key(&self) -> &[u8] {
         self.0.keys.root()
@@ -89,7 +100,7 @@ impl Endpoint {
     ) -> io::Result<()> {
         let address = listener.local_addr()?.ip();
         let router = http::router(Arc::clone(&self.0), access, address);
-        server::serve(listener, router, stop).await;
+        server::serve(listener, router, server::Limits::default(), stop).await;
         Ok(())
     }
 

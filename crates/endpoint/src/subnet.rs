@@ -41,6 +41,7 @@ pub struct Subnet {
     /// Bytes of large messages for which there is still room.
     pub room: Arc<Semaphore>,
     canisters: RwLock<BTreeMap<Principal, Handle>>,
+    most_canisters: usize,
     /// The number of the next id. Locked while a canister is added, so that an id is found free
     /// and taken in one step.
     next: Mutex<u64>,
@@ -79,8 +80,8 @@ pub enum CreateError {
     #[error("all {RANGE} canister ids of this subnet are taken")]
     NoId,
     /// There are too many canisters.
-    #[error("there are {MOST_CANISTERS} canisters already; delete one")]
-    Full,
+    #[error("there are {0} canisters already; delete one")]
+    Full(usize),
     /// The id that was asked for cannot be given.
     #[error("the canister id {0} is taken or not one of this subnet")]
     Taken(Principal),
@@ -104,12 +105,17 @@ impl From<Reject> for CreateError {
 impl Subnet {
     /// A subnet without canisters.
     pub fn new(replica: Replica) -> Arc<Self> {
+        Self::with_room(replica, MOST_CANISTERS)
+    }
+
+    fn with_room(replica: Replica, most_canisters: usize) -> Arc<Self> {
         Arc::new(Self {
             replica,
             keys: Keys::default(),
             ingress: Ingress::default(),
             room: Arc::new(Semaphore::new(MOST_BYTES)),
             canisters: RwLock::default(),
+            most_canisters,
             next: Mutex::new(FIRST),
         })
     }
@@ -176,8 +182,8 @@ impl Subnet {
     fn add(&self, hosted: Hosted) -> Result<(), CreateError> {
         let id = hosted.canister.id();
         let mut canisters = self.canisters.write().unwrap_or_else(PoisonError::into_inner);
-        if canisters.len() >= MOST_CANISTERS {
-            return Err(CreateError::Full);
+        if canisters.len() >= self.most_canisters {
+            return Err(CreateError::Full(self.most_canisters));
         }
         canisters.insert(id, Handle::start(hosted)?);
         Ok(())
@@ -397,4 +403,25 @@ fn id(number: u64) -> Principal {
     let mut bytes = number.to_be_bytes().to_vec();
     bytes.extend([1, 1]);
     Principal::from_slice(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use stablebench_replica::Rules;
+
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many_canisters() {
+        let subnet = Subnet::with_room(Replica::new(Rules::of_2025_10(), None).unwrap(), 5);
+        let create = || subnet.create(None, Principal::anonymous(), Cycles(0), |_| Ok(()));
+        let first = create().unwrap();
+        for _ in 1..5 {
+            create().unwrap();
+        }
+        assert!(matches!(create(), Err(CreateError::Full(5))));
+        subnet.remove(&first);
+        create().unwrap();
+        assert!(matches!(create(), Err(CreateError::Full(5))));
+    }
 }

@@ -145,9 +145,9 @@ impl Replica {
             .map_err(|fault| fault.reject(&first_canister()))
     }
 
-    /// A canister from a file that [`Canister::save`] wrote. Header and module are
-    /// checked. The memories are mapped, not read, and not checked; the file must not
-    /// change while the canister is used.
+    /// A canister from a file that [`Canister::save`] wrote. The whole file is checked, for
+    /// which its memories are read once. Then they are mapped: the file must not change while
+    /// the canister is used; it may be deleted or replaced.
     ///
     /// # Errors
     ///

@@ -63,6 +63,8 @@ pub struct Info {
     pub module: Option<ModuleInfo>,
     /// Whether it takes messages.
     pub running: bool,
+    /// Grows with each change of the canister.
+    pub version: u64,
 }
 
 /// What others may know of a module.
@@ -114,6 +116,7 @@ impl Hosted {
             controllers: self.canister.settings().controllers.clone(),
             module,
             running: self.running,
+            version: self.canister.version(),
         }
     }
 }

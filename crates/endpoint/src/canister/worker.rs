@@ -49,6 +49,9 @@ struct Shared {
     /// Locked while a message runs.
     hosted: Mutex<Hosted>,
     aside: Aside,
+    /// Whether a copy of the canister is asked for, and the copy once there is one.
+    copy_asked: AtomicBool,
+    copied: Mutex<Option<Canister>>,
     /// Messages that wait or run.
     waiting: AtomicUsize,
     /// No further message runs.
@@ -70,8 +73,12 @@ impl Aside {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Canister>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
+}
+
+fn lock(canister: &Mutex<Option<Canister>>) -> MutexGuard<'_, Option<Canister>> {
+    canister.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handle {
@@ -87,6 +94,8 @@ impl Handle {
             info: RwLock::new(Arc::new(hosted.info())),
             aside: hosted.aside.clone(),
             hosted: Mutex::new(hosted),
+            copy_asked: AtomicBool::new(false),
+            copied: Mutex::default(),
             waiting: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         });
@@ -138,6 +147,26 @@ impl Handle {
         }
     }
 
+    /// A copy of the canister as it is between two messages. Where one runs there is none: it
+    /// is made after that one, for who asks again.
+    pub fn copy(&self) -> Option<Canister> {
+        let copied = lock(&self.shared.copied).take();
+        if copied.is_some() {
+            return copied;
+        }
+        if let Some(aside) = &*self.shared.aside.lock() {
+            return Some(aside.fork());
+        }
+        match self.shared.hosted.try_lock() {
+            Ok(hosted) => Some(hosted.canister.fork()),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner().canister.fork()),
+            Err(TryLockError::WouldBlock) => {
+                self.shared.copy_asked.store(true, Ordering::SeqCst);
+                None
+            }
+        }
+    }
+
     /// What the canister was after its last message.
     pub fn info(&self) -> Arc<Info> {
         Arc::clone(&self.shared.info.read().unwrap_or_else(PoisonError::into_inner))
@@ -162,6 +191,9 @@ fn run(shared: &Shared, work: &Receiver<Work>) {
                     ))
                 });
             *shared.info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hosted.info());
+            if shared.copy_asked.swap(false, Ordering::SeqCst) {
+                *lock(&shared.copied) = Some(hosted.canister.fork());
+            }
             drop(hosted);
             *shared.aside.lock() = None;
             done(outcome);
@@ -207,6 +239,37 @@ mod tests {
         assert_eq!(handle.close(began + Duration::from_millis(100)), 2);
         assert_eq!(handle.take().version(), 1);
         assert!(began.elapsed() < Duration::from_secs(60));
+    }
+
+    /// Messages in a row leave no time to look at the canister between them.
+    #[test]
+    fn a_busy_canister_is_copied_between_messages() {
+        let canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
+        let handle = Handle::start(Hosted::new(canister)).unwrap();
+        assert_eq!(handle.copy().unwrap().version(), 0);
+        let (begun, begins) = sync_channel(0);
+        let (end, ends) = sync_channel(0);
+        let first = work(move |hosted| {
+            begun.send(()).unwrap();
+            ends.recv().unwrap();
+            hosted.canister.count_change();
+        });
+        let (begun, begins_next) = sync_channel(0);
+        let (end_next, ends) = sync_channel(0);
+        let next = work(move |hosted| {
+            hosted.canister.count_change();
+            begun.send(()).unwrap();
+            ends.recv().unwrap();
+        });
+        for work in [first, next] {
+            handle.send(work).ok().unwrap();
+        }
+        begins.recv().unwrap();
+        assert!(handle.copy().is_none());
+        end.send(()).unwrap();
+        begins_next.recv().unwrap();
+        assert_eq!(handle.copy().unwrap().version(), 1);
+        end_next.send(()).unwrap();
     }
 
     /// What was set aside is not had in place of what came later, whatever happened.

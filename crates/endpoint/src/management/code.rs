@@ -124,12 +124,7 @@ pub fn upload(subnet: Arc<Subnet>, args: UploadChunkArgs) -> Run {
         let chunks = chunks(&subnet, &args.canister_id)?;
         let handles = subnet.canisters();
         let stored: u64 = handles.values().map(|handle| handle.chunks().bytes()).sum();
-        if stored + args.chunk.len() as u64 > MOST_STORED {
-            return Err(invalid(format!(
-                "the chunks of all canisters have at most {MOST_STORED} bytes; clear_chunk_store \
-                 makes room"
-            )));
-        }
+        check_room(stored, args.chunk.len() as u64)?;
         chunks.with(|chunks| {
             if chunks.len() >= MOST_CHUNKS && !chunks.contains_key(&hash) {
                 return Err(invalid(format!("a canister keeps at most {MOST_CHUNKS} chunks")));
@@ -139,6 +134,17 @@ pub fn upload(subnet: Arc<Subnet>, args: UploadChunkArgs) -> Run {
         })?;
         reply(&ChunkHash { hash: hash.to_vec() })
     })
+}
+
+/// Refuses a chunk of so many bytes for which there is no room beside those stored.
+fn check_room(stored: u64, bytes: u64) -> Result<(), Reject> {
+    if stored + bytes > MOST_STORED {
+        return Err(invalid(format!(
+            "the chunks of all canisters have at most {MOST_STORED} bytes; clear_chunk_store \
+             makes room"
+        )));
+    }
+    Ok(())
 }
 
 pub fn stored(subnet: Arc<Subnet>, args: CanisterIdRecord) -> Run {
@@ -158,4 +164,16 @@ pub fn clear(subnet: Arc<Subnet>, args: CanisterIdRecord) -> Run {
 
 fn chunks(subnet: &Subnet, id: &Principal) -> Result<Chunks, Reject> {
     Ok(subnet.canister(id).ok_or_else(|| not_found(id))?.chunks().clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_of_all_canisters_have_an_end() {
+        assert!(check_room(MOST_STORED - 7, 7).is_ok());
+        let refused = check_room(MOST_STORED - 7, 8).unwrap_err();
+        assert!(refused.message.contains("clear_chunk_store makes room"), "{}", refused.message);
+    }
 }

@@ -186,6 +186,24 @@ async fn chunks_are_too_long_together() {
     assert!(refused.to_string().contains("together have 20971520000 bytes"), "{refused}");
 }
 
+#[tokio::test]
+async fn a_canister_keeps_so_many_chunks() {
+    let (server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    let upload = async |number: u8| {
+        let chunk = UploadChunkArgs { canister_id: id, chunk: vec![number] };
+        let call = agent.update(&MANAGEMENT, "upload_chunk").with_arg(Encode!(&chunk).unwrap());
+        call.with_effective_canister_id(id).call_and_wait().await
+    };
+    for number in 0..100 {
+        upload(number).await.unwrap();
+    }
+    let refused = upload(100).await.unwrap_err();
+    assert!(refused.to_string().contains("keeps at most 100 chunks"), "{refused}");
+    // One that is there takes no further room.
+    upload(99).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_come_are_not_waited_for() {
     let (server, id) = Server::with(COUNTER).await;

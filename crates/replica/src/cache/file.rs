@@ -11,13 +11,8 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 /// program that was ended.
 pub const TEMPORARY: &str = ".stablebench-";
 
-/// Writes a file beside its place and puts it there when it is complete; with `durable`,
-/// when the disk has it. Answers the file.
-pub(crate) fn write(
-    path: &Path,
-    durable: bool,
-    fill: impl FnOnce(&File) -> io::Result<()>,
-) -> io::Result<File> {
+/// Writes a file beside its place and puts it there when it is complete. Answers the file.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<File> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -26,16 +21,13 @@ pub(crate) fn write(
     builder.prefix(TEMPORARY);
     let temporary = match builder.tempfile_in(folder) {
         // A cache's folder is made when it is needed, for its owner alone.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !durable => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             builder.tempfile_in(folder)?
         }
         temporary => temporary?,
     };
     fill(temporary.as_file())?;
-    if durable {
-        temporary.as_file().sync_all()?;
-    }
     temporary.persist(path).map_err(|error| error.error)
 }
 

@@ -158,7 +158,7 @@ impl Modules {
         }
         let prepared = Prepared::new(engine, uploaded, Metering::Local, self.rules)?;
         let written = entry::encode(&key, &prepared)
-            .and_then(|bytes| write(&path, false, |mut file| file.write_all(&bytes)));
+            .and_then(|bytes| write(&path, |mut file| file.write_all(&bytes)));
         if let Err(error) = written {
             (self.tell)(Note::NotKept { path, error });
         }

@@ -11,12 +11,13 @@
 //!   …        stable memory, from the next page
 //! ```
 //!
-//! Memories are not read when a file is loaded but mapped, so the file must not
-//! change while the canister is used. Header and module are always checked; memories
-//! are where a [`stamp`] was asked for and does not vouch for them.
+//! Memories are mapped when a file is loaded, so the file must not change while the
+//! canister is used. All parts are checked before; the memories are not where a [`stamp`]
+//! was asked for and vouches for them. One process at a time saves to a file: [`lock`].
 
 mod checksum;
 mod header;
+mod lock;
 mod stamp;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ use checksum::checksum;
 use header::{FORMAT, Header, PREAMBLE, Places};
 use stamp::Stamp;
 
+pub use lock::{LockError, StateLock};
 pub use stamp::STATE_STAMP;
 
 /// A canister could not be loaded.
@@ -73,7 +75,8 @@ pub enum LoadError {
 
 impl Canister {
     /// Saves the canister, module and all, as a whole or not at all, and waits until the
-    /// disk has it. Links are followed.
+    /// disk has it. Links are followed. Where several processes may save to the file, a
+    /// [`StateLock`] keeps them apart.
     ///
     /// # Errors
     ///
@@ -82,7 +85,8 @@ impl Canister {
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let path = files::replaceable(path)?;
         let module = self.module.as_ref().map_or(&[][..], Module::uploaded);
-        self.write(&path, true, module, String::new()).map(drop)
+        let file = self.file(module, String::new())?;
+        lock::replace(&path, |to| file.write(to))
     }
 
     /// Saves the canister without its module for [`Replica::load_stamped`], as a whole
@@ -95,7 +99,8 @@ impl Canister {
     ///
     /// [`Replica::load_stamped`]: crate::Replica::load_stamped
     pub fn save_stamped(&self, path: &Path, note: &str) -> io::Result<()> {
-        let file = self.write(path, false, &[], note.to_owned())?;
+        let file = self.file(&[], note.to_owned())?;
+        let file = cache::write(path, |to| file.write(to))?;
         if let Some(stamp) = Stamp::of(&file)? {
             // Without a stamp it is checked when it is loaded.
             let _ = stamp.write(path);
@@ -103,21 +108,37 @@ impl Canister {
         Ok(())
     }
 
-    fn write(&self, path: &Path, durable: bool, module: &[u8], note: String) -> io::Result<File> {
+    /// What becomes of the canister in a file.
+    fn file<'a>(&'a self, module: &'a [u8], note: String) -> io::Result<Content<'a>> {
         self.whole().map_err(io::Error::other)?;
         let header = Header::of(self, module.len() as u64, note)
             .ok_or_else(|| io::Error::other("the canister has no module"))?;
         let text = serde_json::to_vec(&header)?;
         let places = header.places(text.len() as u64).map_err(io::Error::other)?;
-        cache::write(path, durable, |file| {
-            self.state.heap.save(file, places.heap)?;
-            self.state.stable.save(file, places.stable)?;
-            let checksums = checksums(file, &header, &places)?;
-            file.write_all_at(&header::preamble(&text, &checksums), 0)?;
-            file.write_all_at(&text, PREAMBLE)?;
-            file.write_all_at(&checksums, places.checksums)?;
-            file.write_all_at(module, places.module)
-        })
+        Ok(Content { canister: self, header, text, places, module })
+    }
+}
+
+/// A canister that is to be written to a file.
+struct Content<'a> {
+    canister: &'a Canister,
+    header: Header,
+    /// The header in JSON.
+    text: Vec<u8>,
+    places: Places,
+    module: &'a [u8],
+}
+
+impl Content<'_> {
+    fn write(&self, file: &File) -> io::Result<()> {
+        let Self { canister, header, text, places, module } = self;
+        canister.state.heap.save(file, places.heap)?;
+        canister.state.stable.save(file, places.stable)?;
+        let checksums = checksums(file, header, places)?;
+        file.write_all_at(&header::preamble(text, &checksums), 0)?;
+        file.write_all_at(text, PREAMBLE)?;
+        file.write_all_at(&checksums, places.checksums)?;
+        file.write_all_at(module, places.module)
     }
 }
 
@@ -131,6 +152,20 @@ fn checksums(file: &File, header: &Header, places: &Places) -> io::Result<[u8; 8
     Ok(both)
 }
 
+/// Refuses a file whose memories are not what was saved.
+fn check_memories(
+    file: &File,
+    header: &Header,
+    places: &Places,
+    expected: [u8; 8],
+) -> Result<(), LoadError> {
+    let found = checksums(file, header, places).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => LoadError::Damaged("it is too short"),
+        _ => LoadError::Io(error),
+    })?;
+    if found == expected { Ok(()) } else { Err(LoadError::Damaged("its memories")) }
+}
+
 /// Loads a canister, its module compiled by `compile`.
 pub(crate) fn load(
     path: &Path,
@@ -138,13 +173,16 @@ pub(crate) fn load(
     compile: impl FnOnce(&[u8]) -> Result<Module, Reject>,
 ) -> Result<Canister, LoadError> {
     let file = files::open(path)?;
-    let (header, places, _) = header::read(&file)?;
+    let (header, places, expected) = header::read(&file)?;
     header.has_rules(rules)?;
     let bytes = header::read_part(&file, places.module, header.module)?;
     if Some(Sha256::digest(&bytes).into()) != cache::hex_of(&header.module_hash) {
         return Err(LoadError::Damaged("its module"));
     }
     let module = compile(&bytes)?;
+    // First: nothing is read of a size that cannot be.
+    header.fits(&module)?;
+    check_memories(&file, &header, &places, expected)?;
     open(&file, header, &places, module)
 }
 
@@ -172,13 +210,7 @@ pub(crate) fn load_noted(
     if stamps == Stamps::Believed && now.is_some() && now == Stamp::read(path) {
         stamp::touch(path);
     } else {
-        let found = checksums(&file, &header, &places).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => LoadError::Damaged("it is too short"),
-            _ => LoadError::Io(error),
-        })?;
-        if found != expected {
-            return Err(LoadError::Damaged("its memories"));
-        }
+        check_memories(&file, &header, &places, expected)?;
         if let Some(now) = now {
             // A folder that cannot be written: it is checked again next time.
             let _ = now.write(path);

@@ -74,7 +74,7 @@ impl Stamp {
     /// If it cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
-        cache::write(&beside(path), false, |mut file| file.write_all(&text)).map(drop)
+        cache::write(&beside(path), |mut file| file.write_all(&text)).map(drop)
     }
 }
 

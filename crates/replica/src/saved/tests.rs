@@ -234,3 +234,30 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
         assert!(matches!(load(field, value), Err(LoadError::Damaged(_))), "{shown}");
     }
 }
+
+/// Every byte of the memories counts, in a file that a user saved too.
+#[test]
+fn damaged_memories_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let (_directory, _, replica, module, _) = stamped();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+    for _ in 0..3 {
+        canister.update(Principal::anonymous(), "bump", &[]).unwrap().outcome.unwrap();
+    }
+    canister.save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let (header, places, _) = header::read(&File::open(&path).unwrap()).unwrap();
+    for (memory, size) in [(places.heap, header.heap), (places.stable, header.stable)] {
+        for step in 0..16 {
+            let mut bytes = whole.clone();
+            bytes[(memory + step * (size - 1) / 15) as usize] ^= 1 << (step % 8);
+            std::fs::write(&path, &bytes).unwrap();
+            let loaded = replica.load(&path);
+            assert!(matches!(loaded, Err(LoadError::Damaged("its memories"))), "step {step}");
+        }
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert!(replica.load(&path).is_ok());
+}

@@ -15,6 +15,7 @@
 //! limits.rs    data segments lie inside the heap
 //! engine.rs    what the real engine refuses when it compiles, links, instantiates
 //! imports.rs   what only the embedded replica lacks
+//! locals.rs    what would take the embedded replica too long to compile
 //! ```
 //!
 //! Source: `rs/embedders/src/wasm_utils.rs` and, beside it, `wasm_utils/validation.rs`,
@@ -29,6 +30,7 @@ mod engine;
 mod exports;
 mod imports;
 mod limits;
+mod locals;
 mod refusal;
 mod sections;
 #[cfg(test)]
@@ -103,6 +105,7 @@ pub fn validate(wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
     limits::check_data_bounds(&sections)?;
     engine::check(&sections)?;
     imports::check_supported(&imports, &exports.entry_points)?;
+    locals::check(&sections)?;
 
     Ok(ModuleInfo {
         methods: exports.methods,

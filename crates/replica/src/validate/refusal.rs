@@ -97,6 +97,20 @@ pub(super) enum Invalid {
          canister, without calls to others, timers or heartbeats."
     )]
     NotEmbedded(&'static str),
+    /// Not a refusal of the real replica.
+    #[error(
+        "Function {index} has {locals} locals in {blocks} blocks. The embedded replica compiles \
+         functions in which the product of both is at most {allowed}; give it fewer locals, or \
+         split it."
+    )]
+    TooManyLocals { index: usize, locals: u64, blocks: u64, allowed: u64 },
+    /// Not a refusal of the real replica.
+    #[error(
+        "The functions have too many locals together: locals times blocks of each function sum up \
+         to {cost}. The embedded replica compiles modules of at most {allowed}; give the functions \
+         fewer locals."
+    )]
+    TooManyLocalsTogether { cost: u64, allowed: u64 },
 }
 
 /// What stops the replica when it rewrites the module to count instructions.

@@ -271,3 +271,49 @@ fn tables() {
     refuse_in_engine(&elements(6), outside);
     refuse_in_engine(&elements(-1), outside);
 }
+
+/// A limit of this replica alone, of a function and of all functions together.
+#[test]
+fn locals() {
+    // The parameter counts, and so does the block that every function is.
+    let function = |locals: usize, blocks: usize| {
+        let locals = " i64".repeat(locals - 1);
+        format!("(func (param i32) (local{locals}) {})", "(block)".repeat(blocks - 1))
+    };
+    let module = |functions: &str| format!("(module {functions})");
+    accept(&module(&function(10_000, 5_000)));
+    refuse(
+        &module(&function(10_000, 5_001)),
+        "Function 0 has 10000 locals in 5001 blocks. The embedded replica compiles functions in \
+         which the product of both is at most 50000000; give it fewer locals, or split it",
+    );
+    let most = function(50_000, 1_000).repeat(10);
+    accept(&module(&most));
+    refuse(
+        &module(&(most + "(func (param i32))")),
+        "The functions have too many locals together: locals times blocks of each function sum up \
+         to 500000001. The embedded replica compiles modules of at most 500000000; give the \
+         functions fewer locals",
+    );
+}
+
+/// Each kind of operator begins a block, or does not.
+#[test]
+fn blocks_that_multiply_locals() {
+    let locals = " i64".repeat(49_999);
+    for (operators, blocks) in [
+        ("(loop (br_if 0 (i32.const 1)))", 2),
+        ("(if (i32.const 1) (then) (else (return)))", 3),
+        ("(block (br_table 0 0 0 (i32.const 1)))", 4),
+        ("(block (br 0))", 2),
+        ("(drop (i32.const 1)) (nop)", 0),
+    ] {
+        let function = |blocks: usize| {
+            let more = "(block)".repeat(blocks);
+            format!("(module (func (local i32{locals}) {operators} {more}))")
+        };
+        accept(&function(999 - blocks));
+        let refused = refusal(&wasm(&function(1_000 - blocks))).1;
+        assert!(refused.contains("50000 locals in 1001 blocks"), "{operators}: {refused}");
+    }
+}

@@ -4,12 +4,13 @@
 //!   bind → build → install, or load → print → answer until Ctrl-C → finish → save
 //! ```
 
+mod state;
+
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use stablebench_endpoint::{Access, Endpoint};
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
@@ -22,6 +23,9 @@ use crate::canisters::{self, Built};
 use crate::cli::{AllowedOrigin, ServeArgs};
 use crate::interrupt;
 use crate::replica::embedded::Embedded;
+
+pub use state::lock;
+use state::{Keeper, State};
 
 /// How long it may take until Ctrl-C is seen.
 const TICK: Duration = Duration::from_millis(50);
@@ -36,9 +40,12 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     if args.state.is_some() && args.canisters.len() > 1 {
         bail!("--state keeps one canister; serve one, or leave --state out");
     }
-    if let Some(path) = &args.state {
-        check_writable(path)?;
-    }
+    // Before anything is served.
+    let every = Duration::from_secs(args.save_every);
+    let mut state = match &args.state {
+        Some(path) => Some(State::take(path, every, &output.progress)?),
+        None => None,
+    };
     let listener = bind(args)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
@@ -47,7 +54,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     for name in &args.canisters {
         let built = canisters::find(name, &output.progress)?;
         let step = output.progress.spinner(&format!("installing {}", built.name));
-        let canister = canister(&built, args, &replica, &endpoint)?;
+        let canister = canister(&built, args, state.as_mut(), &replica, &endpoint)?;
         let id =
             endpoint.adopt(canister).with_context(|| format!("{} cannot be served", built.name))?;
         step.done("");
@@ -57,17 +64,21 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     interrupt::listen()?;
     print(&announced(&url, endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C ends this");
-    let ended = answer(&endpoint, listener, access(args), cache.as_ref())?;
+    let keeper = match (state, served.first()) {
+        (Some(state), Some((_, id))) => Some((Keeper::start(state, endpoint.clone(), *id)?, *id)),
+        _ => None,
+    };
+    let answered = answer(&endpoint, listener, access(args), cache.as_ref());
+    let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
     let (canisters, undone) = endpoint.finish(ended + GRACE);
     if undone > 0 {
         let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
         output.progress.note(&format!("{calls} not done in time, and left out"));
     }
-    if let (Some(path), Some((_, id))) = (&args.state, served.first()) {
-        save(path, &canisters, id)?;
-        output.progress.note(&format!("saved to {}", path.display()));
+    if let Some((keeper, id)) = keeper {
+        keeper.stop()?.finish(&canisters, &id)?;
     }
-    Ok(())
+    answered.map(drop)
 }
 
 fn bind(args: &ServeArgs) -> Result<TcpListener> {
@@ -89,10 +100,11 @@ fn url(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(host, address.port()))
 }
 
-/// The canister as it was saved, or a fresh one.
+/// The canister as it was saved, or a fresh one, which is saved then.
 fn canister(
     built: &Built,
     args: &ServeArgs,
+    mut state: Option<&mut State>,
     replica: &Embedded,
     endpoint: &Endpoint,
 ) -> Result<Canister> {
@@ -102,7 +114,8 @@ fn canister(
         .with_context(|| format!("the module {} was refused", built.path.display()))?;
     let mut controllers = vec![Principal::anonymous()];
     controllers.extend(args.controllers.iter().filter(|id| **id != Principal::anonymous()));
-    if let Some(path) = args.state.as_deref().filter(|path| path.exists()) {
+    if let Some(state) = state.as_deref_mut().filter(|state| state.path().exists()) {
+        let path = state.path();
         let mut canister = replica
             .inner()
             .load(path)
@@ -121,6 +134,7 @@ fn canister(
         controllers.sort();
         controllers.dedup();
         canister.configure(controllers, saved.heap_limit);
+        state.holds(&canister);
         return Ok(canister);
     }
     let usual = replica.inner().create_canister()?.settings().clone();
@@ -133,6 +147,11 @@ fn canister(
             built.name
         )
     })?;
+    if let Some(state) = state {
+        // To learn now that there is room, and not in the end.
+        let saved = state.save(&canister);
+        saved.map_err(|error| anyhow!("{error:#}; make room, or choose another --state"))?;
+    }
     Ok(canister)
 }
 
@@ -212,19 +231,4 @@ fn answer(
     runtime.shutdown_background();
     served?;
     Ok(ended)
-}
-
-/// Refuses, before anything is served, a file that could not be saved in the end.
-fn check_writable(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))
-        .with_context(|| format!("{} cannot be saved; choose another --state", path.display()))?;
-    Ok(())
-}
-
-fn save(path: &Path, canisters: &[Canister], id: &Principal) -> Result<()> {
-    let Some(canister) = canisters.iter().find(|canister| canister.id() == *id) else {
-        bail!("canister {id} was deleted; {} is as it was", path.display());
-    };
-    canister.save(path).with_context(|| format!("cannot save the canister to {}", path.display()))
 }
