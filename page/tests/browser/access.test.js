@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { NEW, OLD, byRules } from "../fixtures/rules.js";
+import { NEW, OLD, USERS } from "../fixtures/rules.js";
 import { COMMITTED, Reports, committed, launch, open } from "./support.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -15,7 +15,7 @@ let some;
 before(async () => {
   all = reports.make("all.html", COMMITTED);
   // Nearly every kind of part is in these; all six files would take a minute.
-  const files = [OLD, NEW].map((rules) => reports.write(`users-${rules}.json`, byRules(committed("users"), rules)));
+  const files = [OLD, NEW].map((rules) => reports.write(`users-${rules}.json`, committed(USERS[rules])));
   some = reports.make("some.html", files, ["--sections", "insert,work,settings"]);
   browser = await launch();
 });

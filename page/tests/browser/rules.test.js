@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { leading } from "../../src/format.js";
-import { NEW, OLD, byRules, withoutParts } from "../fixtures/rules.js";
+import { NEW, OLD, USERS, withoutParts } from "../fixtures/rules.js";
 import { Reports, committed, launch, open } from "./support.js";
 
 const reports = new Reports();
@@ -10,9 +10,11 @@ let both;
 let one;
 
 before(async () => {
-  const users = committed("users");
-  users.cases = users.cases.filter((of) => ["insert", "work", "curve", "payload"].includes(of.section));
-  const [old, now] = [OLD, NEW].map((rules) => reports.write(`users-${rules}.json`, byRules(users, rules)));
+  const [old, now] = [OLD, NEW].map((rules) => {
+    const users = committed(USERS[rules]);
+    users.cases = users.cases.filter((of) => ["insert", "work", "curve", "payload"].includes(of.section));
+    return reports.write(`users-${rules}.json`, users);
+  });
   const keys = reports.write("keys.json", committed("keys"));
   both = reports.make("both.html", [old, now, keys]);
   one = reports.make("one.html", [now]);
@@ -151,7 +153,7 @@ test("results that tell no parts of their charge are shown without", async () =>
 });
 
 test("where the rule set is not known there is no bill", async () => {
-  const results = byRules(committed("users"), OLD);
+  const results = committed(USERS[OLD]);
   results.replica.rules = "unknown";
   const address = reports.make("unknown.html", [reports.write("unknown.json", results)], ["--sections", "insert"]);
   const { page, complaints, close } = await open(browser, address);

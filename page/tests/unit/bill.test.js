@@ -5,10 +5,9 @@ import { rangesOf } from "../../src/answer/ranges.js";
 import { memory } from "../../src/bill/memory.js";
 import { month } from "../../src/bill/month.js";
 import { billed, envelope } from "../../src/bill/ranked.js";
-import { NEW, byRules } from "../fixtures/rules.js";
 import { FEES, committed, report } from "./results.js";
 
-const USERS = report(byRules(committed("users").results, NEW));
+const USERS = committed("users");
 const ALL = points(USERS);
 const RANGES = rangesOf(ALL);
 const ASKED = { perDay: 1_000, n: 100, payload: 100, rows: 1_000_000, place: "middle", gib: null, nodes: 13, usd: 1.36, by: "work" };
