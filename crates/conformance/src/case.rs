@@ -18,7 +18,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stablebench_replica::files;
 
+use crate::file::MOST;
 use crate::{Error, hex};
 
 /// A canister of its own and what is asked of it.
@@ -115,7 +117,7 @@ impl Case {
             }
             Source::Wasm(path) => {
                 let path = directory.join(path);
-                std::fs::read(&path).map_err(|cause| Error::Read { path, cause })
+                files::read(&path, MOST).map_err(|cause| Error::Read { path, cause })
             }
         }
     }

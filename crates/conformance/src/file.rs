@@ -4,7 +4,7 @@
 //! A file of the corpus that is read and written again is the same text.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use flate2::Compression;
@@ -12,8 +12,12 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
+use stablebench_replica::files;
 
 use crate::{Case, Error};
+
+/// Bytes of a file that is read, and of what it holds compressed: far more than any recorded.
+pub const MOST: u64 = 1 << 30;
 
 /// The cases of a file.
 ///
@@ -22,11 +26,9 @@ use crate::{Case, Error};
 /// If the file cannot be read or is no file of cases.
 pub fn read(path: &Path) -> Result<Vec<Case>, Error> {
     let unread = |cause| Error::Read { path: path.to_owned(), cause };
-    let mut bytes = fs::read(path).map_err(unread)?;
+    let mut bytes = files::read(path, MOST).map_err(unread)?;
     if is_gzipped(path) {
-        let mut plain = Vec::new();
-        GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).map_err(unread)?;
-        bytes = plain;
+        bytes = files::read_at_most(GzDecoder::new(bytes.as_slice()), MOST).map_err(unread)?;
     }
     serde_json::from_slice(&bytes).map_err(|cause| Error::Json { path: path.to_owned(), cause })
 }

@@ -1,14 +1,13 @@
 //! Cases to record: from files of cases, and from bare modules.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use stablebench_replica::files;
 use wasmparser::{ExternalKind, Parser, Payload};
 
-use crate::file::directory;
+use crate::file::{MOST, directory};
 use crate::{Call, Case, Error, Kind, Source, read};
 
 /// Whether a file is a module by its name: `.wat`, `.wasm` or `.wasm.gz`.
@@ -40,7 +39,8 @@ pub fn cases(path: &Path, out: &Path) -> Result<Vec<Case>, Error> {
 ///
 /// If the file cannot be read or is no module.
 pub fn module(path: &Path, calls: &[Call], out: &Path) -> Result<Case, Error> {
-    let bytes = fs::read(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+    let bytes =
+        files::read(path, MOST).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
     let no_module = |reason: &dyn ToString| Error::NoModule {
         path: path.to_owned(),
         reason: reason.to_string(),
@@ -53,11 +53,8 @@ pub fn module(path: &Path, calls: &[Call], out: &Path) -> Result<Case, Error> {
     let calls = if calls.is_empty() {
         let mut plain = bytes;
         if plain.starts_with(&[0x1f, 0x8b]) {
-            let mut unzipped = Vec::new();
-            GzDecoder::new(plain.as_slice())
-                .read_to_end(&mut unzipped)
+            plain = files::read_at_most(GzDecoder::new(plain.as_slice()), MOST)
                 .map_err(|cause| no_module(&cause))?;
-            plain = unzipped;
         }
         let wasm = wat::parse_bytes(&plain).map_err(|cause| no_module(&cause))?;
         methods(&wasm).map_err(|cause| no_module(&cause))?
@@ -107,6 +104,8 @@ pub fn relative(file: &Path, out: &Path) -> Result<PathBuf, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use clap::Parser;
 use stablebench_conformance::{
     Case, Embedded, Error, Outcome, Target, generate, hold, import, write,
 };
+use stablebench_replica::text::safe;
 
 mod cli;
 mod server;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(1),
         Err(error) => {
             // Where stderr is closed there is nobody to tell.
-            let _ = writeln!(io::stderr(), "conformance: {error}");
+            let _ = writeln!(io::stderr(), "conformance: {}", safe(&error.to_string()));
             ExitCode::from(2)
         }
     }
@@ -54,7 +55,7 @@ fn compare(
         files.iter().try_for_each(|file| hold(target, file, &mut outcome, &mut begin));
     let mut text = String::new();
     for difference in &outcome.differences {
-        text += &format!("{difference}\n");
+        text += &format!("{}\n", safe(&difference.to_string()));
     }
     if held.is_ok() {
         text += &format!("{} passed, {} failed\n", outcome.passed, outcome.differences.len());

@@ -34,6 +34,7 @@ mod with_server {
     use stablebench_conformance::{Case, Interrupted, PocketIc, detect, import, write};
     use stablebench_pocket_ic::Subnet;
     use stablebench_replica::Rules;
+    use stablebench_replica::text::safe;
 
     use super::*;
     use crate::cli;
@@ -150,6 +151,6 @@ mod with_server {
 
     fn say(line: &str) {
         // Where stderr is closed there is nobody to tell.
-        let _ = writeln!(io::stderr(), "{line}");
+        let _ = writeln!(io::stderr(), "{}", safe(line));
     }
 }

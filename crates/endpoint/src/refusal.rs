@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use stablebench_replica::text;
 
 /// Why a request is not looked at any further: a status code of the interface specification,
 /// and a sentence.
@@ -32,20 +33,7 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        (self.status, plain(&self.text) + "\n").into_response()
+        // Parts of it come from the request.
+        (self.status, text::safe_line(&self.text).into_owned() + "\n").into_response()
     }
-}
-
-/// The text in one line. Parts of it come from requests: what would steer a terminal, or change
-/// the order in which text is read, is written as its number.
-fn plain(text: &str) -> String {
-    let steers = |char: char| {
-        char.is_control()
-            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut plain = String::with_capacity(text.len());
-    for char in text.chars() {
-        if steers(char) { plain.extend(char.escape_unicode()) } else { plain.push(char) }
-    }
-    plain
 }

@@ -69,6 +69,7 @@ mod run;
 mod saved;
 mod state;
 mod system_api;
+pub mod text;
 mod units;
 mod validate;
 
