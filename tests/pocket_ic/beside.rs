@@ -13,7 +13,7 @@ pub struct Beside {
 impl Beside {
     /// Two canisters without code.
     pub fn new(replica: &dyn Replica) -> Self {
-        Self { tested: replica.create(), embedded: Embedded.create() }
+        Self { tested: replica.create(), embedded: Embedded(replica.rules()).create() }
     }
 
     /// Two canisters with that module, whose text is WebAssembly's.

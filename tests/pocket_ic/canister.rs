@@ -3,6 +3,7 @@
 use std::process::Command;
 
 pub use candid::Principal;
+pub use stablebench_replica::Rules;
 
 /// The controller of every canister.
 pub const CONTROLLER: Principal = Principal::anonymous();
@@ -40,6 +41,9 @@ pub struct Updated {
 pub trait Replica: Send + Sync {
     /// The first canister of a subnet of its own: without code, with 1 000 T cycles.
     fn create(&self) -> Box<dyn Canister>;
+
+    /// The rules by which it charges.
+    fn rules(&self) -> Rules;
 
     /// Makes the tool run on this replica.
     fn choose(&self, command: &mut Command);

@@ -4,19 +4,26 @@ use std::process::Command;
 
 use stablebench_replica::Execution;
 
-use crate::canister::{CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Updated};
-use crate::modules::{REPLICA, compile};
+use crate::canister::{
+    CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Rules, Updated,
+};
+use crate::modules::{compile, replica};
 
-/// The embedded replica.
-pub struct Embedded;
+/// The embedded replica under those rules.
+pub struct Embedded(pub Rules);
 
 impl Replica for Embedded {
     fn create(&self) -> Box<dyn Canister> {
-        Box::new(Forked { canister: REPLICA.create_canister().unwrap(), kept: None })
+        let canister = replica(self.0).create_canister().unwrap();
+        Box::new(Forked { canister, kept: None, rules: self.0 })
+    }
+
+    fn rules(&self) -> Rules {
+        self.0
     }
 
     fn choose(&self, command: &mut Command) {
-        command.args(["--replica", "embedded", "--rules", "2025-10"]);
+        command.args(["--replica", "embedded", "--rules", self.0.name()]);
     }
 }
 
@@ -24,11 +31,12 @@ impl Replica for Embedded {
 struct Forked {
     canister: stablebench_replica::Canister,
     kept: Option<stablebench_replica::Canister>,
+    rules: Rules,
 }
 
 impl Canister for Forked {
     fn install(&mut self, mode: Mode, wasm: &[u8], argument: &[u8]) -> Result<(), Reject> {
-        let module = compile(wasm).map_err(reject)?;
+        let module = compile(self.rules, wasm).map_err(reject)?;
         let execution = match mode {
             Mode::Install | Mode::Reinstall => self.canister.install(&module, CONTROLLER, argument),
             Mode::Upgrade => self.canister.upgrade(&module, CONTROLLER, argument),

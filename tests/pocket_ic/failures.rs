@@ -15,8 +15,8 @@ use stablebench_pocket_ic::BINARY;
 use crate::bench::WASM;
 use crate::example;
 use crate::scenarios::suite;
-use crate::stand_in::environment;
 use crate::stand_in::fault::FAULT;
+use crate::stand_in::{environment, rules_of};
 use crate::tool::{stablebench, stderr, stdout};
 
 pub fn trials() -> Vec<Trial> {
@@ -183,7 +183,8 @@ fn is_waited_for(version: &str, fault: &str) -> Result<(), Failed> {
     let output = run(directory.path()).envs(environment(version)).env(FAULT, fault).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
     let mut embedded = stablebench(directory.path());
-    embedded.args(["run", "users", "--rules=2025-10", "--rows=50", "--batches=1"]);
+    embedded.args(["run", "users", "--rows=50", "--batches=1"]);
+    embedded.args(["--rules", rules_of(version).name()]);
     embedded.args(["--engines=btree,append", "--out=embedded.json"]);
     let output = embedded.output()?;
     assert!(output.status.success(), "{}", stderr(&output));

@@ -2,26 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
-use stablebench_replica::{Module, Reject, Replica};
+use stablebench_replica::{Module, Reject, Replica, Rules};
 
-/// The embedded replica. Compiled modules are kept from one run to the next.
-pub static REPLICA: LazyLock<Replica> = LazyLock::new(|| {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
-    Replica::new(stablebench_replica::Rules::of_2025_10(), Some(cache)).unwrap()
-});
+/// The embedded replica under those rules. Compiled modules are kept from one run to the next.
+pub fn replica(rules: Rules) -> Replica {
+    static REPLICAS: Mutex<BTreeMap<&'static str, Replica>> = Mutex::new(BTreeMap::new());
+    let mut replicas = REPLICAS.lock().unwrap_or_else(PoisonError::into_inner);
+    let start = || {
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
+        Replica::new(rules, Some(cache)).unwrap()
+    };
+    replicas.entry(rules.name()).or_insert_with(start).clone()
+}
 
-/// Compiles a module, or answers why it is refused.
-pub fn compile(wasm: &[u8]) -> Result<Module, Reject> {
-    static COMPILED: Mutex<BTreeMap<[u8; 32], Module>> = Mutex::new(BTreeMap::new());
-    let hash = Sha256::digest(wasm).into();
-    let known = COMPILED.lock().unwrap().get(&hash).cloned();
+/// Compiles a module under those rules, or answers why it is refused.
+pub fn compile(rules: Rules, wasm: &[u8]) -> Result<Module, Reject> {
+    type Key = (&'static str, [u8; 32]);
+    static COMPILED: Mutex<BTreeMap<Key, Module>> = Mutex::new(BTreeMap::new());
+    let key = (rules.name(), Sha256::digest(wasm).into());
+    let known = COMPILED.lock().unwrap().get(&key).cloned();
     if let Some(module) = known {
         return Ok(module);
     }
-    let module = REPLICA.compile(wasm)?;
-    COMPILED.lock().unwrap().insert(hash, module.clone());
+    let module = replica(rules).compile(wasm)?;
+    COMPILED.lock().unwrap().insert(key, module.clone());
     Ok(module)
 }

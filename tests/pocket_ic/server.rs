@@ -3,16 +3,21 @@
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
+use stablebench_conformance::detect;
 use stablebench_pocket_ic::{Instance, Server, Snapshot, Subnet};
 
 pub use stablebench_pocket_ic::BINARY;
 
-use crate::canister::{CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Updated};
+use crate::canister::{
+    CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Rules, Updated,
+};
 use crate::stand_in;
 
 /// A server, started when it is first needed.
 pub struct PocketIc {
     server: OnceLock<Arc<Server>>,
+    /// Found out when they are first asked for.
+    rules: OnceLock<Rules>,
     /// With which the tool starts another one like it.
     environment: Vec<(&'static str, String)>,
 }
@@ -20,7 +25,7 @@ pub struct PocketIc {
 impl PocketIc {
     /// The server that `POCKET_IC_BIN` names.
     pub fn named() -> Arc<dyn Replica> {
-        Arc::new(Self { server: OnceLock::new(), environment: Vec::new() })
+        Arc::new(Self { server: OnceLock::new(), rules: OnceLock::new(), environment: Vec::new() })
     }
 
     /// This program as a server of that version. To be called before there are threads.
@@ -41,16 +46,30 @@ impl PocketIc {
                 None => unsafe { std::env::remove_var(name) },
             }
         }
-        Arc::new(Self { server: OnceLock::from(server), environment })
+        Arc::new(Self { server: OnceLock::from(server), rules: OnceLock::new(), environment })
+    }
+}
+
+impl PocketIc {
+    fn server(&self) -> &Arc<Server> {
+        self.server.get_or_init(|| Server::start().unwrap())
     }
 }
 
 impl Replica for PocketIc {
     fn create(&self) -> Box<dyn Canister> {
-        let server = self.server.get_or_init(|| Server::start().unwrap());
-        let instance = server.instance(Subnet::Application).unwrap();
+        let instance = self.server().instance(Subnet::Application).unwrap();
         let id = instance.create_canister(CONTROLLER).unwrap();
         Box::new(OnInstance { instance, id, kept: None })
+    }
+
+    fn rules(&self) -> Rules {
+        let find = || {
+            let server = Arc::clone(self.server());
+            let mut target = stablebench_conformance::PocketIc::on(server, Subnet::Application);
+            detect(&mut target).unwrap_or_else(|error| panic!("{error}"))
+        };
+        *self.rules.get_or_init(find)
     }
 
     fn choose(&self, command: &mut Command) {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
 
-use crate::canister::Replica;
+use crate::canister::{Replica, Rules};
 use crate::embedded::Embedded;
 use crate::scenarios::{SCENARIOS, Scenario};
 
 /// The tests that this build and this machine can run, and those that are ignored.
 pub fn all(arguments: &Arguments) -> Vec<Trial> {
-    let mut trials = on("embedded", &(Arc::new(Embedded) as Arc<dyn Replica>));
+    let mut trials = on("embedded", &(Arc::new(Embedded(Rules::of_2025_10())) as Arc<dyn Replica>));
     #[cfg(not(feature = "pocket-ic"))]
     {
         trials.extend(ignored(arguments, "built without --features pocket-ic"));

@@ -1,5 +1,7 @@
 //! A canister that uses as many instructions as it is told to, and what it costs.
 
+use crate::canister::Rules;
+
 /// The module.
 pub const FILL: &str = include_str!("fill.wat");
 
@@ -26,10 +28,23 @@ const READING: u64 = ONE + 4 * ONE + ONE + 4 * CALL + PERFORMANCE_COUNTER;
 /// Of `$answer` after that.
 const ANSWERING: u64 = SYSTEM_CALL + 8 * REPLIED + SYSTEM_CALL;
 
-/// The argument with which the whole message uses exactly `instructions`, and what it
-/// answers then.
-pub fn using(instructions: u64) -> ([u8; 8], u64) {
-    let filling = instructions - (FILLING + READING + ANSWERING);
+/// Wasm pages of the heap: one is filled, the argument goes to the other.
+const PAGES: u64 = 2;
+
+/// The argument with which a whole update uses exactly `instructions` under those rules, and
+/// what it answers then.
+pub fn updating(rules: Rules, instructions: u64) -> ([u8; 8], u64) {
+    let prices = rules.pages();
+    using(instructions, PAGES * (prices.wasm_page_touched + prices.wasm_page_written).get())
+}
+
+/// The same of a query, which does not pay for writing to pages.
+pub fn querying(rules: Rules, instructions: u64) -> ([u8; 8], u64) {
+    using(instructions, PAGES * rules.pages().wasm_page_touched.get())
+}
+
+fn using(instructions: u64, pages: u64) -> ([u8; 8], u64) {
+    let filling = instructions - (FILLING + READING + ANSWERING + pages);
     let times = u32::try_from(filling / ROUND).unwrap();
     let rest = u32::try_from(filling % ROUND).unwrap();
     assert!(times > 0 && u64::from(rest) <= CHUNK, "{instructions} cannot be used");

@@ -1,6 +1,6 @@
 //! The limits of a message: at each it succeeds, one past it does not.
 
-use super::fill::{FILL, number, using};
+use super::fill::{FILL, number, querying, updating};
 use crate::beside::Beside;
 use crate::canister::{CONTROLLER, Canister, Replica};
 
@@ -10,9 +10,9 @@ const MIB: u32 = 1 << 20;
 
 pub fn instructions_of_a_query(replica: &dyn Replica) {
     let mut canister = Beside::with(replica, FILL);
-    let (argument, counter) = using(QUERY);
+    let (argument, counter) = querying(replica.rules(), QUERY);
     assert_eq!(number(&canister.query(CONTROLLER, "query", &argument).unwrap()), counter);
-    let (argument, _) = using(QUERY + 1);
+    let (argument, _) = querying(replica.rules(), QUERY + 1);
     let refused = canister.query(CONTROLLER, "query", &argument).unwrap_err();
     assert_eq!(refused.code, "CanisterInstructionLimitExceeded");
     assert!(refused.message.contains("5000000000"), "{}", refused.message);
@@ -20,10 +20,10 @@ pub fn instructions_of_a_query(replica: &dyn Replica) {
 
 pub fn instructions_of_an_update(replica: &dyn Replica) {
     let mut canister = Beside::with(replica, FILL);
-    let (argument, counter) = using(UPDATE);
+    let (argument, counter) = updating(replica.rules(), UPDATE);
     let most = canister.update(CONTROLLER, "update", &argument);
     assert_eq!(number(&most.outcome.unwrap()), counter);
-    let (argument, _) = using(UPDATE + 1);
+    let (argument, _) = updating(replica.rules(), UPDATE + 1);
     let refused = canister.update(CONTROLLER, "update", &argument).outcome.unwrap_err();
     assert_eq!(refused.code, "CanisterInstructionLimitExceeded");
     assert!(refused.message.contains("40000000000"), "{}", refused.message);

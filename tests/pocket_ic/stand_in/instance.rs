@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::hosted::Hosted;
 use super::json::{Call, Outcome, Reject};
 use super::management;
-use crate::modules::REPLICA;
+use crate::modules::replica;
 
 /// Instructions of a slice: a message takes as many rounds as it has slices.
 const SLICE: u64 = 2_000_000_000;
@@ -114,7 +114,7 @@ impl Instance {
 
     /// The id of the next canister: numbers follow that of the first one.
     pub fn next_id(&self) -> Principal {
-        let first = REPLICA.create_canister().unwrap().id();
+        let first = replica(super::rules()).create_canister().unwrap().id();
         let mut bytes = first.as_slice().to_vec();
         let (number, _) = bytes.split_at_mut(8);
         let next = u64::from_be_bytes((&*number).try_into().unwrap()) + self.canisters.len() as u64;

@@ -156,7 +156,7 @@ fn install(
     if matches!(mode, Mode::install) && !hosted.is_empty() {
         return Err(Reject::new("CanisterNonEmpty", format!("canister {id} has a module")));
     }
-    let module = compile(module)?;
+    let module = compile(super::rules(), module)?;
     let (outcome, charge) = hosted.execute(|canister| {
         let execution = match mode {
             Mode::install | Mode::reinstall => canister.install(&module, caller, argument),

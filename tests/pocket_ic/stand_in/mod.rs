@@ -12,7 +12,7 @@
 //!
 //! | variable | value | |
 //! |---|---|---|
-//! | `STAND_IN_VERSION` | `16.1.0` | the version it has; this one where it is not set |
+//! | `STAND_IN_VERSION` | `16.1.0` | the version it has, and so its rules; this one where it is not set |
 //! | `STAND_IN_FAULT` | see [`Fault`](fault::Fault) | how it misbehaves |
 //!
 //! ```text
@@ -36,6 +36,8 @@ mod routes;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+use stablebench_replica::Rules;
 
 const VERSION: &str = "STAND_IN_VERSION";
 const NEWEST: &str = "16.1.0";
@@ -67,12 +69,24 @@ pub fn environment(version: &str) -> Vec<(&'static str, String)> {
     vec![(stablebench_pocket_ic::BINARY, program), (VERSION, version.to_owned())]
 }
 
+fn version() -> String {
+    std::env::var(VERSION).unwrap_or_else(|_| NEWEST.to_owned())
+}
+
+fn rules() -> Rules {
+    rules_of(&version())
+}
+
+/// The rules by which a stand-in of that version charges: those of its time.
+pub fn rules_of(version: &str) -> Rules {
+    if version.starts_with("10.") { Rules::of_2025_10() } else { Rules::of_2026_08() }
+}
+
 /// Is a server.
 pub fn main(asked: &Asked) -> ExitCode {
     match asked {
         Asked::Version => {
-            let version = std::env::var(VERSION).unwrap_or_else(|_| NEWEST.to_owned());
-            println!("pocket-ic-server {version}");
+            println!("pocket-ic-server {}", version());
             ExitCode::SUCCESS
         }
         Asked::Serve { port_file, ttl } => http::serve(port_file, *ttl),
