@@ -50,7 +50,8 @@ fn files_that_cannot_be_used_are_one_message_and_code_2() {
     with(&folder, "hex.json", &ECHO.replace("HEX", "0"));
     with(&folder, "wat.json", r#"[{"name": "a", "group": "b", "wat": "(modul)", "calls": []}]"#);
     with(&folder, "gone.json", r#"[{"name": "a", "group": "b", "wasm": "a.wasm", "calls": []}]"#);
-    with(&folder, "steers.json", &ECHO.replace("echo", r"\u001b[2J").replace("(module", "("));
+    let steers = r#"[{"name": "\u001b[2J", "group": "b", "wat": "(modul)", "calls": []}]"#;
+    with(&folder, "steers.json", steers);
     for (file, told) in [
         ("/dev/zero", "it is not a regular file"),
         ("steers.json", r"case \u{1b}[2J: "),
