@@ -1,5 +1,6 @@
 //! A canister: its module, what it keeps, and the messages that it takes.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,6 +54,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Canister {
     pub(crate) settings: Arc<Settings>,
+    pub(crate) environment: Arc<BTreeMap<String, String>>,
     pub(crate) module: Option<Module>,
     pub(crate) state: State,
     pub(crate) spare: Spare,
@@ -78,6 +80,7 @@ impl Canister {
         Ok(Self {
             balance: settings.balance,
             settings: Arc::new(settings),
+            environment: Arc::default(),
             module: None,
             state: State::empty()?,
             spare: Spare::default(),
@@ -94,6 +97,7 @@ impl Canister {
     pub fn fork(&self) -> Self {
         Self {
             settings: Arc::clone(&self.settings),
+            environment: Arc::clone(&self.environment),
             module: self.module.clone(),
             state: self.state.clone(),
             spare: Spare::default(),
@@ -416,6 +420,7 @@ impl Canister {
             argument,
             canister: self.settings.id,
             controllers: self.settings.controllers.clone(),
+            environment: Arc::clone(&self.environment),
             version: self.version,
             balance: self.balance,
             memory: self.memory(),

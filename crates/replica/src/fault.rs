@@ -84,9 +84,15 @@ pub enum Fault {
     EnvironmentName(String),
     /// The same, by its index.
     #[error(
-        "Environment variable index {0} is out of bounds. The number of environment variables is 0."
+        "Environment variable index {index} is out of bounds. The number of environment variables \
+         is {count}."
     )]
-    EnvironmentIndex(u64),
+    EnvironmentIndex {
+        /// The index that was asked for.
+        index: u64,
+        /// Variables that there are.
+        count: usize,
+    },
     /// A blob that is no principal.
     #[error("Canister provided invalid principal id")]
     InvalidPrincipal,
@@ -123,7 +129,7 @@ impl Fault {
             Self::Contract(_)
             | Self::InvalidPrincipal
             | Self::EnvironmentName(_)
-            | Self::EnvironmentIndex(_) => ErrorCode::CanisterContractViolation,
+            | Self::EnvironmentIndex { .. } => ErrorCode::CanisterContractViolation,
             Self::Instructions(_) | Self::Slice { .. } => {
                 ErrorCode::CanisterInstructionLimitExceeded
             }

@@ -37,6 +37,7 @@
 //! | `memory` | heaps and stable memories, copied only where written |
 //! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `manage`, `saved` | a canister's messages; its modules; its settings; canisters in files |
+//! | `environment` | variables that controllers set and code reads |
 //! | `profile` | where the instructions of a message go, by function |
 //! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
@@ -51,6 +52,7 @@ mod canister;
 mod cycles;
 mod difference;
 mod engine;
+mod environment;
 mod execution;
 mod fault;
 pub mod files;
@@ -78,6 +80,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub use canister::{Canister, HostError, Settings};
 pub use difference::Difference;
+pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Execution, MemoryUse, PageCharges, Reading, StableCalls, SystemCalls, TouchedPages,
 };

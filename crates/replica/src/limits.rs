@@ -2,7 +2,7 @@
 //!
 //! Those that the network has changed, or may, are in [`crate::rules`].
 //!
-//! Source: `rs/config/src/{embedders,subnet_config}.rs` and
+//! Source: `rs/config/src/{embedders,execution_environment,subnet_config}.rs` and
 //! `rs/embedders/src/lib.rs` of the replica.
 
 use crate::units::{Bytes, Instructions};
@@ -21,8 +21,10 @@ pub const MAX_PRINTED_TEXTS: usize = 1_000;
 pub const MAX_PRINTED: Bytes = Bytes(1 << 20);
 /// Readings of its counter of one message that are reported.
 pub const MAX_READINGS: usize = 1 << 20;
-/// Longest name of an environment variable.
+/// Longest name of an environment variable that a canister can ask for.
 pub const MAX_ENVIRONMENT_NAME: Bytes = Bytes(100);
+/// Longest name, and longest value, that an environment variable can be given.
+pub const MAX_ENVIRONMENT_TEXT: Bytes = Bytes(128);
 /// Longest certified data.
 pub const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
 

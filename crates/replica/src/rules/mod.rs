@@ -201,6 +201,8 @@ pub struct RuleSet {
     pub messages: MessageLimits,
     /// Sizes of modules.
     pub module: ModuleLimits,
+    /// Most environment variables of a canister.
+    pub environment_variables: usize,
     /// Prices of touched pages.
     pub pages: PagePrices,
     /// Cycles, on an application subnet of 13 nodes.

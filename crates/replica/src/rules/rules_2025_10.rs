@@ -74,6 +74,7 @@ pub const RULES: RuleSet = RuleSet {
             SystemCall::CostHttpRequestV2,
         ],
     },
+    environment_variables: 20,
     pages: PagePrices {
         stable_os_page_written: Instructions(1_000),
         heap_os_page_changed: Instructions(1_000),

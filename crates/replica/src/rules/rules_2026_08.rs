@@ -20,6 +20,7 @@ pub const RULES: RuleSet = RuleSet {
         lacks: &[],
         ..BEFORE.module
     },
+    environment_variables: 32,
     pages: PAGES,
     fees: Fees { storage_gib_second: 317_500, canister_second: 10_000, ..BEFORE.fees },
     ..BEFORE

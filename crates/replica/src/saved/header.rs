@@ -1,5 +1,6 @@
 //! The header of a saved canister: what it is beside its memories, and where those are.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -10,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::LoadError;
 use crate::cache::hex;
 use crate::canister::Canister;
+use crate::environment;
 use crate::memory::PAGE;
 use crate::module::Module;
 use crate::rules::Rules;
@@ -37,6 +39,9 @@ pub struct Header {
     pub id: Principal,
     pub controllers: Vec<Principal>,
     pub heap_limit: u64,
+    /// Environment variables. A file without any is as before there were some.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// As text: JSON numbers are not that long everywhere.
     pub balance: String,
     pub version: u64,
@@ -75,6 +80,7 @@ impl Header {
             id: canister.settings.id,
             controllers: canister.settings.controllers.clone(),
             heap_limit: canister.settings.heap_limit.get(),
+            environment: canister.environment().clone(),
             balance: canister.balance.to_string(),
             version: canister.version,
             time: canister.time,
@@ -111,6 +117,11 @@ impl Header {
         }
         if self.version > OLDEST || self.time > OLDEST {
             return Err(LoadError::Damaged("its age"));
+        }
+        // They may have been set before the module was installed.
+        let most = environment::most(Some(module.rules())).max(environment::most(None));
+        if environment::check(&self.environment, most).is_err() {
+            return Err(LoadError::Damaged("its environment variables"));
         }
         // Before the first message there are none.
         let types = rewritten.globals.iter().map(|(_, ty)| *ty);

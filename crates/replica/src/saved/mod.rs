@@ -257,6 +257,7 @@ fn open(
             balance,
             heap_limit: Bytes(header.heap_limit),
         }),
+        environment: Arc::new(header.environment),
         module: Some(module),
         state,
         spare: Spare::default(),

@@ -10,7 +10,7 @@ use super::message::{Answer, Effects, Message, Mode};
 use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, Trap};
-use crate::limits::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
+use crate::limits::{MAX_CERTIFIED_DATA, MAX_TEXT};
 use crate::memory::{Access, PageTracker};
 use crate::units::{Cycles, Instructions};
 
@@ -185,19 +185,12 @@ impl<'a> Call<'a> {
                 0 | 1 => Ok(self.used.get()),
                 other => Err(contract(format!("Error getting performance counter type {other}"))),
             },
-            C::EnvVarCount => self.unless("ic0_env_var_count", mode == Mode::Start).map(|()| 0),
-            C::EnvVarNameSize | C::EnvVarNameCopy => {
-                self.unless(&format!("ic0_{}", call.name()), mode == Mode::Start)?;
-                Err(Fault::EnvironmentIndex(arg(0)))
-            }
-            C::EnvVarNameExists => {
-                self.environment_variable(call, "heap", arg(0), arg(1)).map(|_| 0)
-            }
-            C::EnvVarValueSize | C::EnvVarValueCopy => {
-                let part = if call == C::EnvVarValueSize { "heap" } else { "name" };
-                let name = self.environment_variable(call, part, arg(0), arg(1))?;
-                Err(Fault::EnvironmentName(name.to_owned()))
-            }
+            C::EnvVarCount
+            | C::EnvVarNameSize
+            | C::EnvVarNameCopy
+            | C::EnvVarNameExists
+            | C::EnvVarValueSize
+            | C::EnvVarValueCopy => self.environment(call, args),
 
             C::CanisterLiquidCycleBalance128 => {
                 self.unless("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
@@ -232,7 +225,7 @@ impl<'a> Call<'a> {
             C::DataCertificateSize | C::DataCertificateCopy => match mode {
                 // A certificate is signed by the subnet, which the embedded
                 // replica cannot do.
-                Mode::Query | Mode::CompositeQuery => Err(self.unsupported(call)),
+                Mode::Query | Mode::CompositeQuery => Err(unsupported(call)),
                 _ => Err(self.wrong_mode(&format!("ic0_{}", call.name()))),
             },
             C::DataCertificatePresent => {
@@ -272,7 +265,7 @@ impl<'a> Call<'a> {
             | C::CallCyclesAdd128
             | C::CallWithBestEffortResponse
             | C::CallPerform
-            | C::CostHttpRequestV2 => Err(self.unsupported(call)),
+            | C::CostHttpRequestV2 => Err(unsupported(call)),
         }
     }
 
@@ -290,37 +283,13 @@ impl<'a> Call<'a> {
         contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
     }
 
-    fn unless(&self, call: &str, refused: bool) -> Result<(), Fault> {
+    pub(super) fn unless(&self, call: &str, refused: bool) -> Result<(), Fault> {
         if refused { Err(self.wrong_mode(call)) } else { Ok(()) }
     }
 
     fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
         let mode = self.message.mode;
         self.unless(call, !matches!(mode, Mode::Update | Mode::ReplicatedQuery))
-    }
-
-    fn unsupported(&self, call: SystemCall) -> Fault {
-        Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
-    }
-
-    /// The name of an environment variable. Its length is held against the limit before
-    /// anything is read: a canister could ask for its whole heap, and pays by the call.
-    fn environment_variable(
-        &self,
-        call: SystemCall,
-        part: &str,
-        start: u64,
-        size: u64,
-    ) -> Result<&str, Fault> {
-        let call = call.name();
-        self.unless(&format!("ic0_{call}"), self.message.mode == Mode::Start)?;
-        if size > MAX_ENVIRONMENT_NAME.get() {
-            return Err(contract(format!("ic0.{call}: Variable name is too large.")));
-        }
-        let name = self.heap(&format!("ic0.{call} {part}"), start, size)?;
-        std::str::from_utf8(name).map_err(|_| {
-            contract(format!("ic0.{call}: Variable name is not a valid UTF-8 string."))
-        })
     }
 
     /// `cost_*(src, size, kind, dst)`: the subnet has no keys to sign with.
@@ -350,7 +319,7 @@ impl<'a> Call<'a> {
     }
 
     /// The `size` bytes of the heap from `start`.
-    fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
+    pub(super) fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
         let bytes = slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)?;
         self.touch(start, bytes.len(), Access::Read);
         Ok(bytes)
@@ -365,7 +334,7 @@ impl<'a> Call<'a> {
     }
 
     /// `*_copy(dst, offset, size)`: bytes that the replica has, into the heap.
-    fn copy_out(
+    pub(super) fn copy_out(
         &mut self,
         args: &[u64],
         call: &str,
@@ -491,7 +460,12 @@ const SUBNET: [u8; 29] = {
     id
 };
 
-fn contract(text: impl Into<String>) -> Fault {
+/// What the embedded replica has not.
+fn unsupported(call: SystemCall) -> Fault {
+    Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
+}
+
+pub(super) fn contract(text: impl Into<String>) -> Fault {
     Fault::Contract(text.into())
 }
 

@@ -1,7 +1,10 @@
 //! A message while it is executed: what it was sent with, what it has answered.
 
-use ic_principal::Principal;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+
+use ic_principal::Principal;
 
 use super::log::Log;
 use crate::limits;
@@ -134,6 +137,8 @@ pub struct Message {
     pub canister: Principal,
     /// The canister's controllers.
     pub controllers: Vec<Principal>,
+    /// The canister's environment variables, values by name.
+    pub environment: Arc<BTreeMap<String, String>>,
     /// The canister's version.
     pub version: u64,
     /// Cycles that the canister has.

@@ -5,11 +5,13 @@
 //!   prices   what a call costs
 //!   host     connects the rewritten module to this
 //!   calls    what a call does
+//!   environment  those that read environment variables
 //!   message  what a message was sent with and what it has answered so far
 //!   slices   how its instructions are cut
 //! ```
 
 mod calls;
+mod environment;
 pub mod host;
 mod log;
 pub mod message;
