@@ -37,7 +37,7 @@
 //! | `memory` | heaps and stable memories, copied only where written |
 //! | `run`, `live` | one message; the instance that it runs on |
 //! | `canister`, `install`, `manage`, `saved` | a canister's messages; its modules; its settings; canisters in files |
-//! | `environment` | variables that controllers set and code reads |
+//! | `environment`, `stable` | what code finds that it did not write: variables, stable memory from outside |
 //! | `profile` | where the instructions of a message go, by function |
 //! | `difference` | how a fork differs from what it was forked from |
 //! | `cache` | compiled modules, in memory and in files |
@@ -69,6 +69,7 @@ mod replica;
 pub mod rules;
 mod run;
 mod saved;
+mod stable;
 mod state;
 mod system_api;
 pub mod text;
@@ -91,5 +92,6 @@ pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
 pub use saved::{LoadError, LockError, STATE_STAMP, StateLock, saved_note};
+pub use stable::StableMemoryError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};
