@@ -13,7 +13,7 @@ use crate::profile::names::Names;
 use crate::reject::ErrorCode;
 use crate::rules::Rules;
 use crate::system_api::host::Host;
-use crate::validate::{EntryPoint, MethodKind, ModuleInfo, decode, validate};
+use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode, validate};
 
 /// A module that canisters can be installed from. Cloning it is cheap.
 #[derive(Clone)]
@@ -52,9 +52,10 @@ impl Prepared {
         uploaded: &[u8],
         metering: Metering,
         rules: Rules,
+        purpose: Purpose,
     ) -> Result<Self, Fault> {
         let wasm = decode(uploaded)?;
-        let info = validate(&wasm, rules)?;
+        let info = validate(&wasm, rules, purpose)?;
         let mut rewritten = instrument(&wasm, metering, rules).map_err(|error| Fault::Module {
             code: ErrorCode::CanisterInvalidWasm,
             message: format!("Could not instrument wasm module of canister: {error}"),
@@ -139,9 +140,7 @@ impl Module {
         if let Some(exact) = self.0.exact.get() {
             return Ok(exact);
         }
-        let engine = self.0.ready.module().engine();
-        let Prepared { compiled, .. } =
-            Prepared::new(engine, &self.0.uploaded, Metering::Stored, self.0.rules)?;
+        let Prepared { compiled, .. } = self.prepared(Metering::Stored)?;
         let exact = self.0.linker.instantiate_pre(&compiled)?;
         Ok(self.0.exact.get_or_init(|| exact))
     }
@@ -152,12 +151,16 @@ impl Module {
         if let Some(profiled) = self.0.profiled.get() {
             return Ok(profiled);
         }
-        let engine = self.0.ready.module().engine();
-        let Prepared { compiled, .. } =
-            Prepared::new(engine, &self.0.uploaded, Metering::Profiled, self.0.rules)?;
+        let Prepared { compiled, .. } = self.prepared(Metering::Profiled)?;
         let ready = self.0.linker.instantiate_pre(&compiled)?;
         let names = Names::of(&self.wasm());
         Ok(self.0.profiled.get_or_init(|| Profiled { ready, names }))
+    }
+
+    /// The module in another form. What it is for was looked at when it was compiled first.
+    fn prepared(&self, metering: Metering) -> Result<Prepared, Fault> {
+        let engine = self.0.ready.module().engine();
+        Prepared::new(engine, &self.0.uploaded, metering, self.0.rules, Purpose::Queries)
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {

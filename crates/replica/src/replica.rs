@@ -19,6 +19,7 @@ use crate::saved::{self, LoadError, Stamps};
 use crate::system_api::host::{Host, link};
 use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
+use crate::validate::Purpose;
 
 /// The replica could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -96,11 +97,13 @@ impl Replica {
     }
 
     /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from
-    /// the cache.
+    /// the cache. One that calls other canisters is taken, and a message that does so fails: the
+    /// embedded replica runs one canister.
     ///
     /// # Errors
     ///
-    /// The reject with which the replica answers installing such a module.
+    /// The reject with which the replica answers installing such a module, or that the module has
+    /// heartbeats or timers, which the embedded replica does not run.
     pub fn compile(&self, module: &[u8]) -> Result<Module, Reject> {
         self.compile_for(&first_canister(), module)
     }
@@ -111,15 +114,32 @@ impl Replica {
     ///
     /// As [`Replica::compile`].
     pub fn compile_for(&self, canister: &Principal, module: &[u8]) -> Result<Module, Reject> {
-        self.compile_as(Sha256::digest(module).into(), module)
+        self.compile_as(Sha256::digest(module).into(), module, Purpose::Everything)
             .map_err(|fault| fault.reject(canister))
     }
 
-    pub(crate) fn compile_as(&self, hash: [u8; 32], module: &[u8]) -> Result<Module, Fault> {
+    /// The module as [`Replica::compile`] makes it, also one with heartbeats or timers. They
+    /// never run. So what the canister answers to queries is what it answers on the network
+    /// before its first heartbeat, and before the first of its timers is due. A canister with
+    /// such a module can be saved, and loaded with [`Replica::load_stamped`] alone.
+    ///
+    /// # Errors
+    ///
+    /// The reject with which the replica answers installing such a module.
+    pub fn compile_for_queries(&self, module: &[u8]) -> Result<Module, Reject> {
+        self.compile_as(Sha256::digest(module).into(), module, Purpose::Queries)
+            .map_err(|fault| fault.reject(&first_canister()))
+    }
+
+    pub(crate) fn compile_as(
+        &self,
+        hash: [u8; 32],
+        module: &[u8],
+        purpose: Purpose,
+    ) -> Result<Module, Fault> {
         let inner = &*self.0;
-        inner
-            .modules
-            .get(&inner.engine, hash, module, |prepared| inner.link(prepared, hash, module))
+        let link = |prepared| inner.link(prepared, hash, module);
+        inner.modules.get(&inner.engine, hash, module, purpose, link)
     }
 
     /// The module without charges, to measure what metering costs: its counts are wrong.
@@ -140,7 +160,7 @@ impl Replica {
 
     fn compile_with(&self, metering: Metering, module: &[u8]) -> Result<Module, Reject> {
         let inner = &*self.0;
-        Prepared::new(&inner.engine, module, metering, inner.rules)
+        Prepared::new(&inner.engine, module, metering, inner.rules, Purpose::Everything)
             .and_then(|prepared| inner.link(prepared, Sha256::digest(module).into(), module))
             .map_err(|fault| fault.reject(&first_canister()))
     }

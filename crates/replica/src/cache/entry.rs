@@ -22,8 +22,8 @@ use crate::module::Prepared;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::validate::ModuleInfo;
 
-/// Changes with the layout, and with what the header holds.
-pub const FORMAT: u32 = 2;
+/// Changes with the layout, with what the header holds, and with which modules are kept.
+pub const FORMAT: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"compiled";
 const PREAMBLE: usize = 48;

@@ -29,6 +29,7 @@ use crate::files;
 use crate::instrument::{self, Metering};
 use crate::module::{Module, Prepared};
 use crate::rules::Rules;
+use crate::validate::Purpose;
 
 pub use file::TEMPORARY;
 pub(crate) use file::{hex, hex_of, touch, write};
@@ -103,20 +104,23 @@ impl Modules {
     }
 
     /// The module with that hash: one that is there, or else what `link` makes of the
-    /// folder's, or of `uploaded` compiled. A module that is refused is not kept.
+    /// folder's, or of `uploaded` compiled. A module that is refused is not kept, and one that
+    /// was kept for another purpose is refused for this one as if it were not there.
     pub fn get(
         &self,
         engine: &Engine,
         hash: [u8; 32],
         uploaded: &[u8],
+        purpose: Purpose,
         link: impl FnOnce(Prepared) -> Result<Module, Fault>,
     ) -> Result<Module, Fault> {
         let slot = self.slot(hash);
         let mut slot = lock(&slot);
         if let Some(module) = &*slot {
+            purpose.check(module.info())?;
             return Ok(module.clone());
         }
-        let module = link(self.prepared(engine, hash, uploaded)?)?;
+        let module = link(self.prepared(engine, hash, uploaded, purpose)?)?;
         *slot = Some(module.clone());
         Ok(module)
     }
@@ -139,15 +143,17 @@ impl Modules {
         engine: &Engine,
         hash: [u8; 32],
         uploaded: &[u8],
+        purpose: Purpose,
     ) -> Result<Prepared, Fault> {
         let Some(folder) = &self.folder else {
-            return Prepared::new(engine, uploaded, Metering::Local, self.rules);
+            return Prepared::new(engine, uploaded, Metering::Local, self.rules, purpose);
         };
         let path = folder.join(format!("{}-{}{MODULE}", hex(&hash), self.version));
         let key = entry::Key { uploaded: hash, version: &self.version };
         match files::open_own(&path).and_then(|file| files::read_at_most(file, MOST)) {
             Ok(bytes) => match entry::decode(engine, &key, &bytes) {
                 Ok(prepared) => {
+                    purpose.check(&prepared.info)?;
                     touch(&path);
                     return Ok(prepared);
                 }
@@ -156,7 +162,7 @@ impl Modules {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.damaged(&path, error),
         }
-        let prepared = Prepared::new(engine, uploaded, Metering::Local, self.rules)?;
+        let prepared = Prepared::new(engine, uploaded, Metering::Local, self.rules, purpose)?;
         let written = entry::encode(&key, &prepared)
             .and_then(|bytes| write(&path, |mut file| file.write_all(&bytes)));
         if let Err(error) = written {

@@ -68,7 +68,7 @@ fn a_module_from_the_cache_is_the_same() {
     let (again, told) = replica(&folder);
     // An upload that no rule would let pass shows that nothing is validated again.
     let key = Sha256::digest(wat::parse_str(MODULE).unwrap()).into();
-    let slot = again.compile_as(key, b"nothing").ok().unwrap();
+    let slot = again.compile_as(key, b"nothing", Purpose::Everything).ok().unwrap();
     assert_eq!(slot.info().methods.len(), 1);
     let (again, _) = replica(&folder);
     assert_eq!(seen(&again), expected);
@@ -155,7 +155,7 @@ fn threads_that_want_the_same_module_make_it_once() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let module = modules.get(&engine, [1; 32], &wasm, |_| {
+                let module = modules.get(&engine, [1; 32], &wasm, Purpose::Everything, |_| {
                     linked.fetch_add(1, Ordering::Relaxed);
                     Ok(replica.compile(&wasm).unwrap())
                 });
@@ -167,7 +167,7 @@ fn threads_that_want_the_same_module_make_it_once() {
     assert_eq!(lock(&modules.recent).len(), 1);
     for key in 2..20 {
         let link = |_| Ok(replica.compile(&wasm).unwrap());
-        modules.get(&engine, [key; 32], &wasm, link).unwrap();
+        modules.get(&engine, [key; 32], &wasm, Purpose::Everything, link).unwrap();
     }
     assert_eq!(lock(&modules.recent).len(), RECENT, "memory is not filled with modules");
 }
@@ -179,4 +179,31 @@ fn digits_are_bytes() {
     for text in ["", "ab", &"é".repeat(32), &"g0".repeat(32), &"+1".repeat(32)] {
         assert_eq!(hex_of(text), None, "{text}");
     }
+}
+
+/// A module that is kept for queries is no less refused for all else, wherever it is kept.
+#[test]
+fn what_a_module_is_for_is_checked_in_the_cache_too() {
+    let wasm = wat::parse_str(
+        r#"(module (func (export "canister_heartbeat"))
+            (func (export "canister_query q")))"#,
+    )
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (fresh, _) = replica(&folder);
+    let refused = fresh.compile(&wasm).unwrap_err();
+    assert!(refused.message.contains("'canister_heartbeat', which the embedded"), "{refused}");
+    fresh.compile_for_queries(&wasm).unwrap();
+    assert_eq!(entries(&folder).len(), 1);
+    // In memory, in the folder, and where there is no folder.
+    assert_eq!(fresh.compile(&wasm).unwrap_err(), refused);
+    fresh.compile_for_queries(&wasm).unwrap();
+    let (again, told) = replica(&folder);
+    assert_eq!(again.compile(&wasm).unwrap_err(), refused);
+    again.compile_for_queries(&wasm).unwrap();
+    assert_eq!(again.compile(&wasm).unwrap_err(), refused);
+    assert_eq!(lock(&told).len(), 0, "{told:?}");
+    let without = Replica::new(Rules::of_2025_10(), None).unwrap();
+    without.compile_for_queries(&wasm).unwrap();
+    assert_eq!(without.compile(&wasm).unwrap_err(), refused);
 }

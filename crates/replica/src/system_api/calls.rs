@@ -257,15 +257,14 @@ impl<'a> Call<'a> {
             | C::Stable64Write => {
                 Err(Fault::Engine(format!("ic0.{} reached the host", call.name())))
             }
-            // Validation refuses modules that import these.
             C::CallNew
             | C::CallDataAppend
             | C::CallOnCleanup
             | C::CallCyclesAdd
             | C::CallCyclesAdd128
             | C::CallWithBestEffortResponse
-            | C::CallPerform
-            | C::CostHttpRequestV2 => Err(unsupported(call)),
+            | C::CallPerform => Err(self.call_to_another(call, args)),
+            C::CostHttpRequestV2 => Err(unsupported(call)),
         }
     }
 
@@ -279,7 +278,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn wrong_mode(&self, call: &str) -> Fault {
+    pub(super) fn wrong_mode(&self, call: &str) -> Fault {
         contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
     }
 

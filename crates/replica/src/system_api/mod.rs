@@ -5,7 +5,7 @@
 //!   prices   what a call costs
 //!   host     connects the rewritten module to this
 //!   calls    what a call does
-//!   environment  those that read environment variables
+//!   environment, outgoing  those on environment variables, and on other canisters
 //!   message  what a message was sent with and what it has answered so far
 //!   slices   how its instructions are cut
 //! ```
@@ -16,5 +16,6 @@ pub mod host;
 mod log;
 pub mod message;
 pub mod names;
+mod outgoing;
 pub mod prices;
 pub mod slices;

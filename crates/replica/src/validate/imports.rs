@@ -2,24 +2,10 @@
 
 use wasmparser::{FuncType, TypeRef, ValType};
 
-use super::exports::EntryPoint;
 use super::refusal::Invalid;
 use super::sections::Sections;
 use crate::rules::ModuleLimits;
 use crate::system_api::names::{AddressWidth, MODULE, SystemCall, Type};
-
-/// Calls to other canisters: the embedded replica has none to call. And the cost of an HTTPS
-/// outcall by its Candid parameters.
-const NOT_EMBEDDED: &[SystemCall] = &[
-    SystemCall::CallNew,
-    SystemCall::CallDataAppend,
-    SystemCall::CallOnCleanup,
-    SystemCall::CallCyclesAdd,
-    SystemCall::CallCyclesAdd128,
-    SystemCall::CallWithBestEffortResponse,
-    SystemCall::CallPerform,
-    SystemCall::CostHttpRequestV2,
-];
 
 /// Returns the imported functions in order. An imported table or memory passes here: the
 /// engine refuses it later, and in other words.
@@ -55,26 +41,6 @@ pub(super) fn check(
         }
     }
     Ok(calls)
-}
-
-/// Refuses what the real replica would install and the embedded one could not execute:
-/// calls to other canisters, heartbeats, and timers that would run something.
-pub(super) fn check_supported(
-    imports: &[SystemCall],
-    entry_points: &[EntryPoint],
-) -> Result<(), Invalid> {
-    if let Some(call) = imports.iter().find(|call| NOT_EMBEDDED.contains(call)) {
-        return Err(Invalid::NotEmbedded(call.name()));
-    }
-    let exported = |entry_point| entry_points.contains(&entry_point);
-    if exported(EntryPoint::Heartbeat) {
-        return Err(Invalid::NotEmbedded(EntryPoint::Heartbeat.name()));
-    }
-    // A timer that is set without a function to run does nothing on the replica either.
-    if exported(EntryPoint::GlobalTimer) && imports.contains(&SystemCall::GlobalTimerSet) {
-        return Err(Invalid::NotEmbedded(SystemCall::GlobalTimerSet.name()));
-    }
-    Ok(())
 }
 
 fn refused(words: impl Into<String>) -> Invalid {

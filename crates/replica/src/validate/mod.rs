@@ -14,7 +14,7 @@
 //! custom.rs    sections named `icp:`
 //! limits.rs    data segments lie inside the heap
 //! engine.rs    what the real engine refuses when it compiles, links, instantiates
-//! imports.rs   what only the embedded replica lacks
+//! supported.rs what only the embedded replica lacks
 //! locals.rs    what would take the embedded replica too long to compile
 //! ```
 //!
@@ -33,6 +33,7 @@ mod limits;
 mod locals;
 mod refusal;
 mod sections;
+mod supported;
 #[cfg(test)]
 mod tests;
 mod wasm;
@@ -47,6 +48,7 @@ pub use custom::{CustomSection, Visibility};
 pub use decode::decode;
 pub use exports::{EntryPoint, Method, MethodKind};
 pub use refusal::Refusal;
+pub use supported::Purpose;
 
 use sections::Sections;
 
@@ -81,13 +83,14 @@ impl ModuleInfo {
     }
 }
 
-/// Checks a plain (not compressed) module against the rules for canisters.
+/// Checks a plain (not compressed) module against the rules for canisters, and whether the
+/// embedded replica can do with it what it is for.
 ///
 /// # Errors
 ///
 /// The rule that the module breaks, worded as the replica words it behind
 /// `Error from Canister ID: `.
-pub fn validate(wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
+pub fn validate(wasm: &[u8], rules: Rules, purpose: Purpose) -> Result<ModuleInfo, Refusal> {
     let limits = &rules.set().module;
     wasm::check(wasm, limits)?;
     let sections = Sections::parse(wasm)?;
@@ -104,10 +107,7 @@ pub fn validate(wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
     let custom_sections = custom::check(&sections)?;
     limits::check_data_bounds(&sections)?;
     engine::check(&sections)?;
-    imports::check_supported(&imports, &exports.entry_points)?;
-    locals::check(&sections)?;
-
-    Ok(ModuleInfo {
+    let info = ModuleInfo {
         methods: exports.methods,
         entry_points: exports.entry_points,
         start: sections.start,
@@ -116,5 +116,8 @@ pub fn validate(wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
         initial_pages: sections.initial_pages(),
         custom_sections,
         operators,
-    })
+    };
+    purpose.check(&info)?;
+    locals::check(&sections)?;
+    Ok(info)
 }

@@ -3,11 +3,11 @@
 
 use super::super::*;
 use crate::rules::Rules;
-use crate::validate::validate;
+use crate::validate::{Purpose, validate};
 
 fn instrumented(wat: &str, rules: Rules) -> Instrumented {
     let wasm = wat::parse_str(wat).unwrap();
-    validate(&wasm, rules).unwrap();
+    validate(&wasm, rules, Purpose::Everything).unwrap();
     let instrumented = instrument(&wasm, Metering::Local, rules).unwrap();
     wasmparser::Validator::new().validate_all(&instrumented.wasm).unwrap();
     instrumented

@@ -16,6 +16,14 @@ fn wasm(wat: &str) -> Vec<u8> {
     wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}"))
 }
 
+fn validate(wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
+    validate_for(Purpose::Everything, wasm, rules)
+}
+
+fn validate_for(purpose: Purpose, wasm: &[u8], rules: Rules) -> Result<ModuleInfo, Refusal> {
+    super::validate(wasm, rules, purpose)
+}
+
 fn accept(wat: &str) -> ModuleInfo {
     validate(&wasm(wat), RULES).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
