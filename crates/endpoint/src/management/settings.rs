@@ -1,10 +1,13 @@
 //! Settings of a canister, whether it runs, and its end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candid::Nat;
 use ic_error_types::ErrorCode;
-use ic_management_canister_types::{CanisterIdRecord, CanisterSettings, UpdateSettingsArgs};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterSettings, EnvironmentVariable, UpdateSettingsArgs,
+};
 use stablebench_replica::Bytes;
 
 use super::{done, invalid};
@@ -24,8 +27,8 @@ pub fn update(args: UpdateSettingsArgs) -> Run {
     })
 }
 
-/// Changes what is set. Allocations and environment variables would do nothing here: they are
-/// refused, not forgotten.
+/// Changes what is set, which makes one new version of the canister. Allocations would do nothing
+/// here: they are refused, not forgotten.
 ///
 /// # Errors
 ///
@@ -42,16 +45,19 @@ pub fn apply(hosted: &mut Hosted, new: CanisterSettings) -> Result<(), Reject> {
             return Err(invalid(format!("{name} can only be 0 on this local endpoint")));
         }
     }
-    if new.environment_variables.as_ref().is_some_and(|variables| !variables.is_empty()) {
-        return Err(invalid("environment_variables are not supported on this local endpoint"));
-    }
     let limit = new.wasm_memory_limit.as_ref().map(bytes).transpose()?;
-
-    fn set<T>(setting: &mut T, new: Option<T>) {
-        if let Some(new) = new {
-            *setting = new;
-        }
+    let canister = &mut hosted.canister;
+    let mut changed = canister.settings().clone();
+    set(&mut changed.controllers, new.controllers);
+    set(&mut changed.heap_limit, limit);
+    // The last that can fail, and the first that changes something.
+    match new.environment_variables {
+        Some(variables) => canister
+            .configure_with(changed.controllers, changed.heap_limit, by_name(variables)?)
+            .map_err(|error| invalid(error.to_string()))?,
+        None => canister.configure(changed.controllers, changed.heap_limit),
     }
+
     let settings = &mut hosted.settings;
     set(&mut settings.freezing_threshold, new.freezing_threshold);
     set(&mut settings.reserved_cycles_limit, new.reserved_cycles_limit);
@@ -59,11 +65,25 @@ pub fn apply(hosted: &mut Hosted, new: CanisterSettings) -> Result<(), Reject> {
     set(&mut settings.log_memory_limit, new.log_memory_limit);
     set(&mut settings.snapshot_visibility, new.snapshot_visibility);
     set(&mut settings.wasm_memory_threshold, new.wasm_memory_threshold);
-    let mut changed = hosted.canister.settings().clone();
-    set(&mut changed.controllers, new.controllers);
-    set(&mut changed.heap_limit, limit);
-    hosted.canister.configure(changed.controllers, changed.heap_limit);
     Ok(())
+}
+
+fn set<T>(setting: &mut T, new: Option<T>) {
+    if let Some(new) = new {
+        *setting = new;
+    }
+}
+
+/// Environment variables, values by name. No two may have one name.
+fn by_name(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, Reject> {
+    let count = variables.len();
+    let variables: BTreeMap<String, String> =
+        variables.into_iter().map(|variable| (variable.name, variable.value)).collect();
+    if variables.len() == count {
+        Ok(variables)
+    } else {
+        Err(invalid("Duplicate environment variables are not allowed"))
+    }
 }
 
 /// A limit of the heap.

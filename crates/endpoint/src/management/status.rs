@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candid::Nat;
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings,
-    MemoryMetrics, QueryStats,
+    EnvironmentVariable, MemoryMetrics, QueryStats,
 };
 use stablebench_replica::{Canister, WasmPages};
 
@@ -23,6 +23,14 @@ fn bytes(pages: WasmPages) -> u64 {
 
 fn module(canister: &Canister) -> u64 {
     canister.module().map_or(0, |module| module.uploaded().len() as u64)
+}
+
+fn variables(canister: &Canister) -> Vec<EnvironmentVariable> {
+    let variable = |(name, value): (&String, &String)| EnvironmentVariable {
+        name: name.clone(),
+        value: value.clone(),
+    };
+    canister.environment().iter().map(variable).collect()
 }
 
 pub fn status(subnet: Arc<Subnet>, args: CanisterIdRecord) -> Run {
@@ -49,6 +57,7 @@ pub fn status(subnet: Arc<Subnet>, args: CanisterIdRecord) -> Run {
             settings: DefiniteCanisterSettings {
                 controllers: settings.controllers.clone(),
                 wasm_memory_limit: Nat::from(settings.heap_limit.get()),
+                environment_variables: variables(canister),
                 ..hosted.settings.clone()
             },
             module_hash: canister.module().map(|module| module.hash().to_vec()),

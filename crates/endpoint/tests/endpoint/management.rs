@@ -7,7 +7,8 @@ use ic_management_canister_types::{
 };
 use ic_management_canister_types_8::{
     CanisterIdRecord, CanisterInstallMode, CanisterStatusType, DeleteCanisterSnapshotArgs,
-    LoadCanisterSnapshotArgs, LogVisibility, TakeCanisterSnapshotArgs, UploadChunkArgs,
+    EnvironmentVariable, LoadCanisterSnapshotArgs, LogVisibility, TakeCanisterSnapshotArgs,
+    UploadChunkArgs,
 };
 use ic_utils::call::AsyncCall;
 use ic_utils::interfaces::ManagementCanister;
@@ -168,6 +169,85 @@ async fn settings_are_kept_or_refused() {
     let refused =
         text(management.update_settings(&id).with_compute_allocation(10_u64).call_and_wait().await);
     assert!(refused.contains("compute_allocation can only be 0"), "{refused}");
+}
+
+fn variables(of: &[(&str, &str)]) -> Vec<EnvironmentVariable> {
+    let variable = |(name, value): &(&str, &str)| EnvironmentVariable {
+        name: (*name).to_owned(),
+        value: (*value).to_owned(),
+    };
+    of.iter().map(variable).collect()
+}
+
+/// Tells the value of `A` that it found when it was installed, and that of now.
+const READER: &str = r#"(module
+    (import "ic0" "env_var_value_copy" (func $value (param i32 i32 i32 i32 i32)))
+    (import "ic0" "env_var_name_exists" (func $exists (param i32 i32) (result i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (memory 1)
+    (data (i32.const 0) "A")
+    (func (export "canister_init")
+        (call $value (i32.const 0) (i32.const 1) (i32.const 16) (i32.const 0) (i32.const 3)))
+    (func (export "canister_query tell")
+        (if (call $exists (i32.const 0) (i32.const 1)) (then
+            (call $value (i32.const 0) (i32.const 1) (i32.const 19) (i32.const 0) (i32.const 3))))
+        (call $append (i32.const 16) (i32.const 6))
+        (call $reply)))"#;
+
+#[tokio::test]
+async fn environment_variables_are_set_told_and_read() {
+    let server = Server::start().await;
+    let agent = server.agent(ed25519(1));
+    let management = ManagementCanister::create(&agent);
+    let create = management
+        .create_canister()
+        .as_provisional_create_with_amount(None)
+        .with_environment_variables(variables(&[("B", "2"), ("A", "one")]));
+    let first = Principal::from_text("lxzze-o7777-77777-aaaaa-cai").unwrap();
+    let id = create.with_effective_canister_id(first).call_and_wait().await.unwrap().0;
+    let told = async || {
+        let (status,) = management.canister_status(&id).call().await.unwrap();
+        (status.settings.environment_variables, status.version)
+    };
+    let (found, version) = told().await;
+    assert_eq!(found, variables(&[("A", "one"), ("B", "2")]));
+    management.install_code(&id, &wasm(READER)).call_and_wait().await.unwrap();
+    assert_eq!(query(&agent, id, "tell").await, b"oneone");
+
+    // Those that are given replace all, which is one change.
+    let set = async |of: &[(&str, &str)]| {
+        let settings = management.update_settings(&id).with_environment_variables(variables(of));
+        settings.with_freezing_threshold(5_u64).call_and_wait().await
+    };
+    set(&[("A", "two")]).await.unwrap();
+    assert_eq!(told().await, (variables(&[("A", "two")]), version + 2));
+    assert_eq!(query(&agent, id, "tell").await, b"onetwo");
+    let others = management.update_settings(&id).with_wasm_memory_limit(1_u64 << 30);
+    others.call_and_wait().await.unwrap();
+    assert_eq!(told().await.0, variables(&[("A", "two")]), "others leave them");
+
+    let many: Vec<String> = (0..21).map(|at| at.to_string()).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "")).collect();
+    let long = "x".repeat(129);
+    let words = [
+        text(set(&[("A", "1"), ("A", "1")]).await),
+        text(set(&many).await),
+        text(set(&[(&long, "")]).await),
+        text(set(&[("A", &long)]).await),
+    ];
+    for (words, expected) in words.iter().zip([
+        "Duplicate environment variables are not allowed".to_owned(),
+        "Too many environment variables: 21 (max: 20)".to_owned(),
+        format!("Environment variable name \"{long}\" exceeds the maximum allowed length of 128."),
+        format!("Environment variable value \"{long}\" exceeds the maximum allowed length of 128."),
+    ]) {
+        assert!(words.contains(&expected) && words.contains("IC0408"), "{words}");
+    }
+    assert_eq!(told().await.0, variables(&[("A", "two")]), "nothing has changed");
+    set(&[]).await.unwrap();
+    assert_eq!(told().await.0, []);
+    assert_eq!(query(&agent, id, "tell").await, b"one\0\0\0");
 }
 
 #[tokio::test]

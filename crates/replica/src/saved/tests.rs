@@ -219,6 +219,8 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
     };
     let same = load("version", 7.into()).unwrap();
     assert_eq!(same.heap_size().get(), 2);
+    let most = serde_json::json!({ "n".repeat(128): "v".repeat(128) });
+    assert_eq!(load("environment", most).unwrap().environment().len(), 1);
     for (field, value) in [
         ("heap", 4_096.into()),
         ("heap", 65_536.into()),
@@ -229,10 +231,59 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
         ("stable", ((500_u64 << 30) + 65_536).into()),
         ("globals", serde_json::json!([{ "I32": 7 }])),
         ("globals", serde_json::json!([{ "I64": 7 }, { "I64": 7 }])),
+        ("environment", (0..33).map(|at| (at.to_string(), "")).collect()),
+        ("environment", serde_json::json!({ "n".repeat(129): "" })),
+        ("environment", serde_json::json!({ "n": "v".repeat(129) })),
+        ("environment", serde_json::json!({ "n": 1 })),
+        ("environment", serde_json::Value::Null),
     ] {
         let shown = format!("{field}: {value}");
         assert!(matches!(load(field, value), Err(LoadError::Damaged(_))), "{shown}");
     }
+}
+
+/// What was saved before there were environment variables can be loaded, and is saved alike.
+#[test]
+fn environment_variables_are_in_a_file_only_if_there_are_some() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("canister");
+    let (_directory, _, replica, module, _) = stamped();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+    canister.save(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(before[8..16].try_into().unwrap()) as usize;
+    let text = std::str::from_utf8(&before[48..48 + length]).unwrap();
+    let fields = [
+        "format",
+        "note",
+        "rules",
+        "id",
+        "controllers",
+        "heap_limit",
+        "balance",
+        "version",
+        "time",
+        "timer",
+        "certified_data",
+        "module_hash",
+        "module",
+        "heap",
+        "stable",
+        "globals",
+    ];
+    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).unwrap();
+    assert_eq!(header.len(), fields.len());
+    let places = fields.map(|field| text.find(&format!("\"{field}\":")).expect(field));
+    assert!(places.is_sorted(), "{text}");
+
+    let variables = [("name".to_owned(), "value".to_owned())].into();
+    canister.set_environment(variables).unwrap();
+    canister.save(&path).unwrap();
+    let loaded = replica.load(&path).unwrap();
+    assert_eq!(loaded.environment()["name"], "value");
+    let (header, ..) = header::read(&File::open(&path).unwrap()).unwrap();
+    assert_eq!((header.format, header.environment.len()), (FORMAT, 1));
 }
 
 /// Every byte of the memories counts, in a file that a user saved too.

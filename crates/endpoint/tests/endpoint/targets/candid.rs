@@ -4,8 +4,8 @@ use arbitrary::{Result, Unstructured};
 use candid::{Encode, Nat, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, CanisterSettings, ChunkHash, CreateCanisterArgs,
-    DeleteCanisterSnapshotArgs, FetchCanisterLogsArgs, InstallChunkedCodeArgs, InstallCodeArgs,
-    LoadCanisterSnapshotArgs, ProvisionalCreateCanisterWithCyclesArgs,
+    DeleteCanisterSnapshotArgs, EnvironmentVariable, FetchCanisterLogsArgs, InstallChunkedCodeArgs,
+    InstallCodeArgs, LoadCanisterSnapshotArgs, ProvisionalCreateCanisterWithCyclesArgs,
     ProvisionalTopUpCanisterArgs, TakeCanisterSnapshotArgs, UpdateSettingsArgs, UploadChunkArgs,
 };
 
@@ -122,8 +122,17 @@ fn settings(input: &mut Unstructured<'_>) -> Result<CanisterSettings> {
         reserved_cycles_limit: maybe(input)?,
         wasm_memory_limit: maybe(input)?,
         wasm_memory_threshold: maybe(input)?,
+        environment_variables: if input.ratio(1, 4)? { Some(variables(input)?) } else { None },
         ..CanisterSettings::default()
     })
+}
+
+/// Environment variables, some of them more or longer than a canister may have.
+fn variables(input: &mut Unstructured<'_>) -> Result<Vec<EnvironmentVariable>> {
+    let count = input.int_in_range(0..=40)?;
+    let variable =
+        |_| Ok(EnvironmentVariable { name: input.arbitrary()?, value: input.arbitrary()? });
+    (0..count).map(variable).collect()
 }
 
 /// A number, which may be larger than all that are stored.
