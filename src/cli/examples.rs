@@ -151,7 +151,10 @@ Examples:
   Read some of them back:
     stablebench call bench read_users '(variant { sqlite }, 0, 5, 10)' --state state
   A canister of your own:
-    stablebench call my_canister.wasm greet '(\"world\")'";
+    stablebench call my_canister.wasm greet '(\"world\")'
+  The same with an environment variable and stable memory that was saved elsewhere:
+    stablebench call my_canister.wasm greet '(\"world\")' --env LANGUAGE=en \
+--stable-memory memory.bin";
 
 /// Of `serve`.
 pub const SERVE: &str = "\
@@ -161,7 +164,9 @@ Examples:
   Both canisters, at a port that is free:
     stablebench serve bench bench_vfs --port 0
   A canister that is there again tomorrow:
-    stablebench serve bench --state bench.canister";
+    stablebench serve bench --state bench.canister
+  A canister of your own, with an environment variable:
+    stablebench serve my_canister.wasm --env LANGUAGE=en";
 
 /// Of `build`.
 pub const BUILD: &str = "\

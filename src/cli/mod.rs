@@ -4,6 +4,7 @@ mod all;
 mod cache;
 mod cuckoo;
 mod db_bench;
+mod environment;
 mod examples;
 mod history;
 mod keys;
@@ -32,6 +33,7 @@ pub use all::{AllArgs, defaults};
 pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, SubnetKind, limit};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
+pub use environment::{EnvironmentArgs, Variable};
 pub use history::HistoryArgs;
 pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
@@ -289,6 +291,8 @@ pub struct CallArgs {
     /// Save the canister to this file afterwards.
     #[arg(long)]
     pub save: Option<PathBuf>,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
     #[command(flatten)]
     pub replica: ReplicaArgs,
 }

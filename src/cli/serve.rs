@@ -8,7 +8,7 @@ use clap::Args;
 use stablebench_endpoint::{NoOrigin, Origin};
 use stablebench_replica::Principal;
 
-use super::ReplicaArgs;
+use super::{EnvironmentArgs, ReplicaArgs};
 
 /// Whose pages may call.
 #[derive(Clone, Debug)]
@@ -59,6 +59,8 @@ pub struct ServeArgs {
     /// called by that host's name; * for all. Without it, only pages of this machine may.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub origins: Vec<AllowedOrigin>,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
     #[command(flatten)]
     pub replica: ReplicaArgs,
 }

@@ -11,6 +11,7 @@ use candid_parser::utils::CandidSource;
 use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls, files};
 
 use super::Output;
+use super::environment::Environment;
 use super::replica::embedded;
 use super::serve::lock;
 use crate::canisters;
@@ -35,9 +36,11 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
         }
         None => None,
     };
+    let environment = Environment::read(&args.environment)?;
     let (replica, _) = embedded(&args.replica, &output.progress)?;
+    let state = args.state.as_deref();
     let (mut canister, candid) =
-        prepare(&args.canister, args.state.as_deref(), &replica, &output.progress)?;
+        prepare(&args.canister, state, &environment, &replica, &output.progress)?;
     let (env, function) = signature(&candid, &args.method)?;
     let argument = parse_arguments(&args.arguments)
         .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
@@ -117,24 +120,29 @@ pub fn argument_types(function: &Function) -> Vec<Type> {
     function.args.clone()
 }
 
-/// The canister to call, and its interface.
+/// The canister to call, with what it is given, and its interface.
 pub fn prepare(
     name: &str,
     state: Option<&Path>,
+    environment: &Environment,
     replica: &Embedded,
     progress: &Progress,
 ) -> Result<(Canister, String)> {
     if let Some(path) = state {
-        let canister = replica
+        let mut canister = replica
             .inner()
             .load(path)
             .with_context(|| format!("cannot load a canister from {}", path.display()))?;
         let wasm = canister.module().map(|module| module.wasm().into_owned()).unwrap_or_default();
         let candid = canisters::candid_of(&wasm).unwrap_or_default();
+        environment.set_variables(&mut canister)?;
+        environment.set_stable_memory(&mut canister)?;
         return Ok((canister, candid));
     }
     let built = canisters::find(name, progress)?;
-    let canister = replica.installed(&built.wasm)?;
+    let mut canister =
+        replica.installed_after(&built.wasm, |canister| environment.set_variables(canister))?;
+    environment.set_stable_memory(&mut canister)?;
     Ok((canister, built.candid))
 }
 

@@ -6,6 +6,7 @@ mod cache;
 mod call;
 mod ceilings;
 mod compare;
+mod environment;
 mod profile;
 mod readme;
 mod replica;

@@ -59,8 +59,18 @@ impl Embedded {
 
     /// A canister with that module, installed with no Candid arguments.
     pub fn installed(&self, wasm: &[u8]) -> Result<stablebench_replica::Canister> {
+        self.installed_after(wasm, |_| Ok(()))
+    }
+
+    /// A canister likewise, with which something is done before it is installed.
+    pub fn installed_after(
+        &self,
+        wasm: &[u8],
+        before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
+    ) -> Result<stablebench_replica::Canister> {
         let module = self.compile(wasm)?;
         let mut canister = self.0.create_canister()?;
+        before(&mut canister)?;
         canister
             .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
             .outcome

@@ -65,6 +65,7 @@ mod cache;
 mod cuckoo;
 mod db_bench;
 mod doltlite;
+mod environment;
 mod keys;
 mod network;
 mod outside;

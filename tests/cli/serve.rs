@@ -30,19 +30,24 @@ pub fn module(directory: &Path, name: &str, text: &str) {
 
 /// What a method of the server's only canister counts.
 pub fn count(server: &Server, method: &str) -> u32 {
+    u32::from_le_bytes(reply(server, method).try_into().unwrap())
+}
+
+/// What a method of the server's first canister replies; `get` and `tell` are queries.
+pub fn reply(server: &Server, method: &str) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let reply = runtime.block_on(async {
         let agent = Agent::builder().with_url(format!("http://{}", server.address));
         let agent = agent.build().unwrap();
         agent.fetch_root_key().await.unwrap();
         let id = Principal::from_text(&server.canisters[0]).unwrap();
-        if method == "get" {
+        if ["get", "tell"].contains(&method) {
             agent.query(&id, method).call().await
         } else {
             agent.update(&id, method).call_and_wait().await
         }
     });
-    u32::from_le_bytes(reply.unwrap().try_into().unwrap())
+    reply.unwrap()
 }
 
 pub fn signal(server: &Server, name: &str) {

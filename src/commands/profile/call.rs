@@ -9,6 +9,7 @@ use stablebench_replica::{Canister, MethodKind, Principal, Span};
 use super::{Found, of};
 use crate::cli::ProfileArgs;
 use crate::commands::call::{argument_types, parse_arguments, prepare, signature};
+use crate::commands::environment::Environment;
 use crate::profile::{Flame, check};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -25,7 +26,8 @@ pub fn call(
     let arguments = words.get(1).map_or("()", String::as_str);
     let name = wasm.display().to_string();
     let title = format!("{method} of {name}");
-    let (canister, candid) = prepare(&name, args.state.as_deref(), replica, progress)?;
+    let (state, environment) = (args.state.as_deref(), Environment::default());
+    let (canister, candid) = prepare(&name, state, &environment, replica, progress)?;
     let (argument, query) = message(&canister, &candid, method, arguments)?;
     of(profile(canister, method, &argument, query, &title, progress), &title)
 }

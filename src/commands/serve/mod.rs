@@ -16,6 +16,7 @@ use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
 
 use super::Output;
+use super::environment::Environment;
 use super::replica::embedded;
 use super::run::print;
 use crate::cache::Cache;
@@ -46,6 +47,17 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
         Some(path) => Some(State::take(path, every, &output.progress)?),
         None => None,
     };
+    if let (Some(state), Some(memory)) = (&state, &args.environment.stable_memory)
+        && state.path().exists()
+    {
+        bail!(
+            "{} holds a canister, whose stable memory would be lost to {} at every start; leave out \
+             --stable-memory, or choose another --state",
+            state.path().display(),
+            memory.display()
+        );
+    }
+    let environment = Environment::read(&args.environment)?;
     let listener = bind(args)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
@@ -54,7 +66,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     for name in &args.canisters {
         let built = canisters::find(name, &output.progress)?;
         let step = output.progress.spinner(&format!("installing {}", built.name));
-        let canister = canister(&built, args, state.as_mut(), &replica, &endpoint)?;
+        let canister = canister(&built, args, &environment, state.as_mut(), &replica, &endpoint)?;
         let id =
             endpoint.adopt(canister).with_context(|| format!("{} cannot be served", built.name))?;
         step.done("");
@@ -104,6 +116,7 @@ fn url(address: SocketAddr) -> String {
 fn canister(
     built: &Built,
     args: &ServeArgs,
+    environment: &Environment,
     mut state: Option<&mut State>,
     replica: &Embedded,
     endpoint: &Endpoint,
@@ -134,12 +147,14 @@ fn canister(
         controllers.sort();
         controllers.dedup();
         canister.configure(controllers, saved.heap_limit);
+        environment.set_variables(&mut canister)?;
         state.holds(&canister);
         return Ok(canister);
     }
     let usual = replica.inner().create_canister()?.settings().clone();
     let id = endpoint.next_id()?;
     let mut canister = Canister::new(Settings { id, controllers, ..usual })?;
+    environment.set_variables(&mut canister)?;
     let argument = candid::encode_args(())?;
     canister.install(&module, Principal::anonymous(), &argument)?.outcome.with_context(|| {
         format!(
@@ -147,6 +162,7 @@ fn canister(
             built.name
         )
     })?;
+    environment.set_stable_memory(&mut canister)?;
     if let Some(state) = state {
         // To learn now that there is room, and not in the end.
         let saved = state.save(&canister);
