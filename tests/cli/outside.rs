@@ -100,6 +100,8 @@ fn nothing_is_read_for_ever() {
         (&["call", "bench", "describe", "--state=pipe"], "not a regular file"),
         (&["serve", "bench", "--port=0", "--state=pipe"], "not a regular file"),
         (&["call", "pipe", "describe"], "no canister pipe"),
+        (&["call", "bench", "describe", "--stable-memory=pipe"], "not a regular file"),
+        (&["serve", "bench", "--port=0", "--stable-memory=/dev/zero"], "not a regular file"),
     ] {
         let args = match args[0] {
             "compare" => [args, &["--columns", "btree", "array"]].concat(),

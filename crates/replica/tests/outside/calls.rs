@@ -2,10 +2,9 @@
 //!
 //! Which mode refuses which call, what is checked first, and the words are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, prices from
-//! `system_api_complexity.rs` beside it; the recorded cases with several canisters have no call
-//! that is refused for its mode.
+//! `system_api_complexity.rs` beside it. No recorded case has a call that is refused for its mode.
 
-use stablebench_replica::{Canister, ErrorCode, Replica, Rules};
+use stablebench_replica::{ErrorCode, Replica, Rules, Span};
 
 use crate::support::{CALLER, compile, install, query, rejected, update, words};
 
@@ -121,15 +120,11 @@ fn installing_refuses_calls_as_on_the_network() {
         assert_eq!(query(&canister, "q", &[]).outcome, Ok(vec![]), "the old module stays");
 
         let post = module(&format!(r#"(func (export "canister_post_upgrade") {call})"#));
-        let execution = canister_of("(module)").upgrade(&compile(&post), CALLER, &[]).unwrap();
+        let execution = install("(module)").upgrade(&compile(&post), CALLER, &[]).unwrap();
         let expected =
             format!("Canister violated contract: \"ic0_{name}\" cannot be executed in init mode");
         rejected(&execution, REFUSED, &expected);
     }
-}
-
-fn canister_of(wat: &str) -> Canister {
-    install(wat)
 }
 
 #[test]
@@ -272,9 +267,38 @@ fn heartbeats_and_timers_are_for_queries_alone() {
         assert_eq!(query(&canister, "tell", &[]).outcome, Ok(told.clone()));
     }
     // Profiles and traps compile the module in other forms, for the same purpose.
-    let span = stablebench_replica::Span::Message;
-    let (execution, profile) = canister.profile_query(CALLER, "tell", &[], span).unwrap();
+    let (execution, profile) = canister.profile_query(CALLER, "tell", &[], Span::Message).unwrap();
     assert_eq!(profile.instructions, execution.instructions);
     assert_eq!(execution.outcome, Ok(told));
     assert!(replica.compile_for_queries(b"no module").is_err());
+}
+
+/// What the servers of both rule sets answered for a module that imports every call, where it
+/// made none.
+#[test]
+fn recorded_messages_without_a_call_hold() {
+    let echoes: [&[u8]; 2] = [
+        b"\x07\x01\0\0\0\0\0\0\x5e\x05\0\0\0\0\0\0x",
+        b"\x07\x01\0\0\0\0\0\0\x5e\x76\x02\0\0\0\0\0x",
+    ];
+    let wasm = wat::parse_str(include_str!("recorded.wat")).unwrap();
+    for (rules, echo) in [Rules::of_2025_10(), Rules::of_2026_08()].into_iter().zip(echoes) {
+        let replica = Replica::new(rules, None).unwrap();
+        let module = replica.compile_for_queries(&wasm).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        // The counter twice, and the argument.
+        assert_eq!(update(&mut canister, "echo", b"x").outcome.unwrap(), echo);
+        let execution = update(&mut canister, "cforward", b"x");
+        rejected(
+            &execution,
+            ErrorCode::CompositeQueryCalledInReplicatedMode,
+            "Composite query cannot be called in replicated mode",
+        );
+        rejected(
+            &query(&canister, "forward", b"x"),
+            ErrorCode::CanisterMethodNotFound,
+            "Canister has no query method 'forward'",
+        );
+    }
 }

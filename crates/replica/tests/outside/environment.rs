@@ -10,7 +10,7 @@ use stablebench_replica::{
     Bytes, Canister, EnvironmentError, ErrorCode, Execution, Principal, Replica, Rules,
 };
 
-use crate::support::{CALLER, install, query, rejected, update, words};
+use crate::support::{CALLER, install, query, rejected, update};
 
 const REFUSED: ErrorCode = ErrorCode::CanisterContractViolation;
 
@@ -431,5 +431,4 @@ fn saved_canisters_keep_them() {
     canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
     canister.save(&path).unwrap();
     assert_eq!(replica.load(&path).unwrap().environment().len(), 32);
-    assert_eq!(words("a."), "a");
 }
