@@ -51,7 +51,7 @@ impl Canister {
     }
 
     /// Takes module, memories and all else that code can see from `snapshot`, a fork made
-    /// earlier. Id, controllers, cycles and time stay; the timer is off.
+    /// earlier. Id, settings, environment variables, cycles and time stay; the timer is off.
     pub fn restore(&mut self, snapshot: &Self) {
         self.module = snapshot.module.clone();
         self.state = snapshot.state.clone();

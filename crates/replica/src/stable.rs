@@ -9,6 +9,7 @@ use crate::canister::{Canister, HostError};
 use crate::live::Spare;
 use crate::memory::pages::{Pages, push};
 use crate::memory::{Image, PAGE, Rights};
+use crate::rules::Rules;
 use crate::units::{Bytes, WASM_PAGE};
 
 /// Stable memory that could not be set.
@@ -42,16 +43,17 @@ impl Canister {
     pub fn set_stable_memory(&mut self, bytes: &[u8]) -> Result<(), StableMemoryError> {
         self.whole()?;
         let module = self.module().ok_or(StableMemoryError::NoModule)?;
-        let most = Bytes::from(module.rules().set().memory.stable);
-        let size = Bytes(bytes.len() as u64);
-        if size > most {
-            return Err(StableMemoryError::TooLarge { size, most });
-        }
+        check_size(Bytes(bytes.len() as u64), module.rules())?;
         self.state.stable = image(bytes).map_err(HostError::from)?;
         // An instance that is left shows the memory that was.
         self.spare = Spare::default();
         Ok(())
     }
+}
+
+fn check_size(size: Bytes, rules: Rules) -> Result<(), StableMemoryError> {
+    let most = Bytes::from(rules.set().memory.stable);
+    if size > most { Err(StableMemoryError::TooLarge { size, most }) } else { Ok(()) }
 }
 
 /// An image of so many bytes. Pages of zeros take no room.
@@ -69,4 +71,22 @@ fn image(bytes: &[u8]) -> io::Result<Image> {
     }
     let _ = image.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
     Ok(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More bytes than a test can have.
+    #[test]
+    fn one_byte_more_than_the_largest_stable_memory_is_refused() {
+        let most = 500_u64 << 30;
+        for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+            check_size(Bytes(most), rules).unwrap();
+            let error = check_size(Bytes(most + 1), rules).unwrap_err();
+            let words = "536870912001 bytes are more than stable memory can have, which is \
+                         536870912000 bytes";
+            assert_eq!(error.to_string(), words);
+        }
+    }
 }
