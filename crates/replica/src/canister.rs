@@ -251,6 +251,17 @@ impl Canister {
         self.ask(caller, method, argument, false, run)
     }
 
+    /// Cycles that a query would cost as an ingress message that uses the same instructions, as a
+    /// query does that is called as an update. Queries themselves cost none.
+    pub fn cycles_as_update(&self, method: &str, argument: &[u8], query: &Execution) -> Cycles {
+        let Some(module) = &self.module else {
+            return Cycles(0);
+        };
+        let rules = module.rules();
+        cycles::induction(rules, method, argument)
+            + cycles::execution(rules, query.charge, is_64_bit(module))
+    }
+
     /// Calls a method as a query that goes through most of what the canister holds.
     ///
     /// It does what [`Canister::query`] does, faster where the canister writes to most pages

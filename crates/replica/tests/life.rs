@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use stablebench_replica::{Canister, ErrorCode, Execution, Replica, WasmPages};
+use stablebench_replica::{Canister, ErrorCode, Execution, Replica, Rules, WasmPages};
 
 mod support;
 
@@ -212,6 +212,25 @@ fn forks_pay_and_age_by_themselves() {
     assert_eq!(one.balance(), two.balance());
 }
 
+/// What is said of a query's cost as an update is what an update that calls it costs.
+#[test]
+fn queries_cost_as_updates_what_is_said() {
+    for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+        let replica = Replica::new(rules, None).unwrap();
+        let module = replica.compile(&wat::parse_str(KEEPER).unwrap()).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        for (method, argument) in
+            [("show", &[][..]), ("change", &[7; 8]), ("change", &[]), ("third page", &[1; 300])]
+        {
+            let query = query(&canister, method, argument);
+            let said = canister.cycles_as_update(method, argument, &query);
+            let update = update(&mut canister.fork(), method, argument);
+            assert_eq!((said, query.cycles.get()), (update.cycles, 0), "{method}, {rules}");
+        }
+    }
+}
+
 /// In the file stable memory follows the heap, and is not what a grown heap finds.
 #[test]
 fn a_heap_that_grows_after_loading_is_empty_there() {
@@ -220,8 +239,7 @@ fn a_heap_that_grows_after_loading_is_empty_there() {
     let mut canister = install(KEEPER);
     keep(&mut canister, "keep", 7).outcome.unwrap();
     canister.save(&path).unwrap();
-    let mut loaded =
-        Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap().load(&path).unwrap();
+    let mut loaded = Replica::new(Rules::of_2025_10(), None).unwrap().load(&path).unwrap();
     for canister in [&mut canister, &mut loaded] {
         keep(canister, "grow", 8).outcome.unwrap();
         assert_eq!(numbers(query(canister, "third page", &[])), [0; 8192]);
@@ -435,7 +453,7 @@ fn refused_modules() {
              on stack",
         ),
     ];
-    let replica = Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let id = replica.create_canister().unwrap().id();
     for (wat, code, words) in refused {
         let reject = replica.compile(&wat::parse_str(wat).unwrap()).unwrap_err();
@@ -451,10 +469,8 @@ fn traps_at_install() {
         "(module (func unreachable) (start 0))",
         r#"(module (func (export "canister_init") unreachable))"#,
     ] {
-        let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
-            .unwrap()
-            .create_canister()
-            .unwrap();
+        let mut canister =
+            Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
         let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
         assert_eq!(code(&failed), ErrorCode::CanisterTrapped);
         let message = failed.outcome.unwrap_err().message;
@@ -467,20 +483,14 @@ fn traps_at_install() {
 fn replying_at_install_is_a_violation() {
     let wat = r#"(module (import "ic0" "msg_reply" (func $reply))
         (func (export "canister_init") (call $reply)))"#;
-    let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
-        .unwrap()
-        .create_canister()
-        .unwrap();
+    let mut canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
     let failed = canister.install(&compile(wat), CALLER, &[]).unwrap();
     assert_eq!(code(&failed), ErrorCode::CanisterContractViolation);
 }
 
 #[test]
 fn a_canister_without_a_module_answers_nothing() {
-    let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
-        .unwrap()
-        .create_canister()
-        .unwrap();
+    let mut canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
     let expected = ErrorCode::CanisterWasmModuleNotFound;
     assert_eq!(code(&update(&mut canister, "any", &[])), expected);
     assert_eq!(code(&query(&canister, "any", &[])), expected);
@@ -505,7 +515,7 @@ fn a_gzipped_module_installs() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     gzip.write_all(&plain).unwrap();
     let gzipped = gzip.finish().unwrap();
-    let replica = Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let (plain, gzipped) = (replica.compile(&plain).unwrap(), replica.compile(&gzipped).unwrap());
     assert_ne!(plain.hash(), gzipped.hash(), "the hash is that of what was uploaded");
     assert_eq!(plain.info(), gzipped.info());
@@ -561,7 +571,7 @@ fn calls_that_came_later() {
         (func (export "canister_update copy")
             (call $copy (i32.const 0) (i32.const 0) (i32.const 1)) (call $reply)))"#;
     let wasm = wat::parse_str(wat).unwrap();
-    let rules = stablebench_replica::Rules::of_2026_08();
+    let rules = Rules::of_2026_08();
     let replica = Replica::new(rules, None).unwrap();
     let mut canister = replica.create_canister().unwrap();
     let module = replica.compile(&wasm).unwrap();
@@ -570,7 +580,7 @@ fn calls_that_came_later() {
     let words = "Canister violated contract: ic0.msg_caller_info_data_copy info: src=0 + length=1 \
                  exceeds the slice size=0";
     rejected(&update(&mut canister, "copy", &[]), ErrorCode::CanisterContractViolation, words);
-    let older = Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap();
+    let older = Replica::new(Rules::of_2025_10(), None).unwrap();
     let refusal = older.compile(&wasm).unwrap_err().message;
     assert!(refusal.contains("'msg_caller_info_data_size' from 'ic0' that is not exported"));
     let outcall = r#"(module (import "ic0" "cost_http_request_v2" (func (param i32 i32 i32))))"#;
