@@ -52,7 +52,7 @@ lint:
     cargo clippy --release --workspace --exclude stablebench-bench --exclude stablebench-bench-vfs --exclude stablebench-bench-leveldb --exclude stablebench-bench-doltlite --all-features --all-targets -- -D warnings
     cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
     cargo clippy --profile canister --package stablebench-bench-leveldb --target wasm32-unknown-unknown -- -D warnings
-    if command -v shellcheck >/dev/null; then shellcheck --external-sources scripts/*.sh scripts/renew-results .ci/run; else echo "shellcheck is not installed: skipped" >&2; fi
+    if command -v shellcheck >/dev/null; then shellcheck --external-sources scripts/*.sh scripts/canbench-tests scripts/renew-results .ci/run; else echo "shellcheck is not installed: skipped" >&2; fi
 
 # Check licences, advisories and sources of dependencies, where cargo-deny is installed.
 deny:

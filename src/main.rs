@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod canbench;
 mod canisters;
 mod cli;
 mod commands;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_replica::files;
 
 pub use build::{build, write};
-pub use deployable::{deployable, hash};
+pub use deployable::{deployable, hash, plain};
 
 use crate::progress::Progress;
 
@@ -132,7 +132,7 @@ pub fn find(name: &str, progress: &Progress) -> Result<Built> {
 
 /// The interface in a module's `icp:public candid:service` section.
 pub fn candid_of(module: &[u8]) -> Option<String> {
-    let wasm = deployable::plain(module);
+    let wasm = plain(module);
     wasmparser::Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(|payload| {
         match payload {
             wasmparser::Payload::CustomSection(section)

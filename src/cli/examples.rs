@@ -13,6 +13,18 @@ Examples:
   A page to look at in a browser:
     stablebench report results.json -o report.html";
 
+/// Of `canbench`.
+pub const CANBENCH: &str = "\
+Examples:
+  All benchmarks of the project in this folder:
+    stablebench canbench
+  Those with insert in their names, as they were counted before August 2026:
+    stablebench canbench insert --rules 2025-10
+  What the rules of August 2026 change for the project:
+    stablebench canbench --rules 2025-10,2026-08 --hide-results
+  On a pull request: compare with the results of the main branch, as Markdown, with a gate:
+    stablebench canbench --compare main.yml --format markdown --fail-on-regression";
+
 /// Of `run`.
 pub const RUN: &str = "\
 Examples:

@@ -2,6 +2,7 @@
 
 mod all;
 mod cache;
+mod canbench;
 mod cuckoo;
 mod db_bench;
 mod environment;
@@ -31,6 +32,7 @@ use crate::terminal::safe_line;
 
 pub use all::{AllArgs, defaults};
 pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, SubnetKind, limit};
+pub use canbench::{CanbenchArgs, CanbenchFormat};
 pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
 pub use db_bench::DbBenchArgs;
 pub use environment::{EnvironmentArgs, Variable};
@@ -136,6 +138,12 @@ pub enum Command {
     /// exactly.
     #[command(after_help = examples::PROFILE)]
     Profile(Box<ProfileArgs>),
+    /// Run the benchmarks of a canbench project, without a server.
+    ///
+    /// Reads canbench.yml, as canbench 0.7 does, builds the canister and runs its benchmarks on the
+    /// embedded replica. Prints and writes what canbench does, so that scripts go on working.
+    #[command(after_help = examples::CANBENCH)]
+    Canbench(Box<CanbenchArgs>),
     /// Call a method of a canister on the embedded replica.
     #[command(after_help = examples::CALL)]
     Call(CallArgs),

@@ -4,6 +4,7 @@ mod all;
 mod build;
 mod cache;
 mod call;
+mod canbench;
 mod ceilings;
 mod compare;
 mod environment;
@@ -54,6 +55,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Profile(args)) => done(profile::run(&args, &output)),
+        Some(Command::Canbench(args)) => canbench::canbench(&args, &output),
         Some(Command::Call(call)) => done(call::call(&call, &output)),
         Some(Command::Serve(args)) => done(serve::serve(&args, &output)),
         Some(Command::Build(args)) => done(build::build(&args, &output)),

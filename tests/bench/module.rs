@@ -192,7 +192,7 @@ fn dfx_finds_the_modules_and_the_interface() {
 #[test]
 fn icp_finds_the_modules() {
     let text = std::fs::read_to_string(root().join("icp.yaml")).unwrap();
-    let icp: serde_json::Value = serde_yaml_ng::from_str(&text).unwrap();
+    let icp: serde_json::Value = yaml_serde::from_str(&text).unwrap();
     assert_eq!(icp["canisters"].as_array().unwrap().len(), Which::WITH_C.len());
     let built = Which::WITH_C.into_iter().enumerate().filter(|(_, which)| which.can_be_built());
     for (place, which) in built {

@@ -62,6 +62,7 @@ fn stderr(output: &Output) -> String {
 }
 
 mod cache;
+mod canbench;
 mod cuckoo;
 mod db_bench;
 mod doltlite;

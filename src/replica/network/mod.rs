@@ -33,6 +33,7 @@ use candid::Principal;
 
 pub use address::{Address, AddressError};
 pub use identity::exposed;
+pub use reject_code::ic_code;
 
 use self::installed::Installed;
 use self::link::Link;

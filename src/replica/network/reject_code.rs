@@ -88,6 +88,12 @@ fn name(number: u32) -> Option<&'static str> {
     CODES.iter().find(|(code, _)| *code == number).map(|(_, name)| *name)
 }
 
+/// The code by which users know a reject of that name: `IC0522`.
+pub fn ic_code(name: &str) -> Option<String> {
+    let (number, _) = CODES.iter().find(|(_, known)| *known == name)?;
+    Some(format!("IC{number:04}"))
+}
+
 /// `IC0522`
 fn number(text: &str) -> Option<u32> {
     text.strip_prefix("IC")?.parse().ok()
@@ -127,6 +133,7 @@ mod tests {
         ] {
             assert_eq!(code(Some(number), "text"), expected.name());
             assert_eq!(code(None, &format!("{number}: text")), expected.name());
+            assert_eq!(ic_code(expected.name()).as_deref(), Some(number));
         }
     }
 

@@ -1,0 +1,318 @@
+//! Runs benchmarks: one canister is installed, and each benchmark runs on a fork of it.
+//!
+//! A benchmark is a query of the anonymous principal with one argument, `()`, on a benchmarking
+//! subnet. What one does, no other sees: run side by side they count as one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+use candid::CandidType;
+use serde::Deserialize;
+use stablebench_replica::{Canister, Execution, Principal, Reading, Span, TouchedPages, WasmPages};
+
+use super::module::PREFIX;
+use super::{Bench, Measurement};
+use crate::profile::{Flame, Heading, check, svg};
+use crate::replica::decoding::decode_one;
+use crate::replica::embedded::Embedded;
+use crate::replica::network::ic_code;
+
+/// Bytes of the stack of a thread that runs benchmarks: as much as `main` usually has.
+const STACK: usize = 8 << 20;
+
+/// What is installed, and with what.
+#[derive(Debug)]
+pub struct Project {
+    /// The module.
+    pub wasm: Vec<u8>,
+    /// The argument of `canister_init`.
+    pub init_args: Vec<u8>,
+    /// What stable memory holds after that.
+    pub stable_memory: Option<Vec<u8>>,
+    /// Environment variables.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A benchmark that ran.
+#[derive(Debug)]
+pub struct Measured {
+    pub name: String,
+    pub bench: Bench,
+    pub cost: Cost,
+    /// Texts that the canister printed.
+    pub printed: Vec<String>,
+    /// A flame graph of it, if that was asked for.
+    pub flame: Option<String>,
+}
+
+/// What the replica says of a benchmark beside what canbench measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Wasm pages that the message touches for the first time in the benchmark, under rules that
+    /// charge for that. Nothing where the benchmark's result is no difference of two readings of
+    /// the counter.
+    pub touched: Option<Pages>,
+    /// Instructions of the whole message, with what the benchmark does before it measures.
+    pub message_instructions: u64,
+    /// Cycles that the message costs as an update.
+    pub cycles: u64,
+}
+
+/// Wasm pages of both memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Pages {
+    pub heap: u64,
+    pub stable: u64,
+}
+
+/// Installs the canister. Answers what it printed, too.
+///
+/// # Errors
+///
+/// If it cannot be installed, in the words of the replica.
+pub fn install(replica: &Embedded, project: &Project) -> Result<(Canister, Vec<String>)> {
+    let refused = "the canister cannot be installed";
+    let module = replica.inner().compile_for_queries(&project.wasm).context(refused)?;
+    let mut canister = replica.inner().create_canister()?;
+    canister.set_environment(project.environment.clone()).context(refused)?;
+    let installed = canister.install(&module, Principal::anonymous(), &project.init_args)?;
+    installed.outcome.context(refused)?;
+    if let Some(bytes) = &project.stable_memory {
+        canister.set_stable_memory(bytes).context("stable memory cannot be loaded")?;
+    }
+    canister.report_readings(true);
+    Ok((canister, installed.printed))
+}
+
+/// Runs benchmarks on so many threads. Each is told in its turn, in the order of their names.
+///
+/// # Errors
+///
+/// The first of a benchmark that fails, in that order, or of `tell`.
+pub fn run(
+    canister: &Canister,
+    names: &[String],
+    threads: usize,
+    traced: bool,
+    mut tell: impl FnMut(Measured) -> Result<()>,
+) -> Result<()> {
+    let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (done, all_done) = channel();
+        for _ in 0..threads.min(names.len()) {
+            let done = done.clone();
+            let work = || {
+                let done = done;
+                while !ended.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(name) = names.get(at) else { break };
+                    if done.send((at, measure(canister.fork(), name, traced))).is_err() {
+                        break;
+                    }
+                }
+            };
+            thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work)?;
+        }
+        drop(done);
+        let (mut early, mut due) = (BTreeMap::new(), 0);
+        for (at, measured) in all_done {
+            early.insert(at, measured);
+            while let Some(measured) = early.remove(&due) {
+                due += 1;
+                measured.and_then(&mut tell).inspect_err(|_| {
+                    ended.store(true, Ordering::Relaxed);
+                })?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// One argument, the value `()`, as canbench sends it. No argument would be a byte shorter, and
+/// that byte decides where the allocator of a canister puts what follows.
+fn argument() -> candid::Result<Vec<u8>> {
+    candid::encode_one(())
+}
+
+/// Runs a benchmark.
+fn measure(canister: Canister, name: &str, traced: bool) -> Result<Measured> {
+    let method = format!("{PREFIX}{name}");
+    let argument = argument()?;
+    let caller = Principal::anonymous();
+    let execution = canister.query(caller, &method, &argument)?;
+    let reply = match &execution.outcome {
+        Ok(reply) => reply,
+        Err(reject) => {
+            let code = ic_code(reject.code.name()).unwrap_or_else(|| reject.code.to_string());
+            return Err(anyhow!(
+                "Error executing benchmark {name}. Error:\n{code}: {}",
+                reject.message
+            ));
+        }
+    };
+    // The cause is a page of Candid types.
+    let bench = decode(reply).map_err(|_| {
+        anyhow!("the query {method} does not answer what a benchmark of canbench-rs does")
+    })?;
+    let read = span(&execution.readings, bench.total.instructions);
+    let cost = Cost {
+        touched: read.and_then(|[from, to]| {
+            Some(touched(from.pages.touched.unwrap_or_default(), to.pages.touched?))
+        }),
+        message_instructions: execution.instructions.get(),
+        cycles: u64::try_from(canister.cycles_as_update(&method, &argument, &execution).get())
+            .unwrap_or(u64::MAX),
+    };
+    let flame = match traced {
+        true => Some(
+            flame(&canister, name, &execution, read)
+                .with_context(|| format!("the instructions of {name} cannot be traced"))?,
+        ),
+        false => None,
+    };
+    Ok(Measured { name: name.to_owned(), bench, cost, printed: execution.printed, flame })
+}
+
+/// What benchmarks answer. Fields came over time: older ones lack some.
+#[derive(CandidType, Deserialize)]
+struct Reply {
+    total: Answered,
+    scopes: Option<BTreeMap<String, Answered>>,
+}
+
+#[derive(CandidType, Deserialize)]
+struct Answered {
+    calls: Option<u64>,
+    instructions: u64,
+    heap_increase: Option<u64>,
+    stable_memory_increase: Option<u64>,
+}
+
+impl From<Answered> for Measurement {
+    fn from(answered: Answered) -> Self {
+        Self {
+            calls: answered.calls.unwrap_or_default(),
+            instructions: answered.instructions,
+            heap_increase: answered.heap_increase.unwrap_or_default(),
+            stable_memory_increase: answered.stable_memory_increase.unwrap_or_default(),
+        }
+    }
+}
+
+fn decode(reply: &[u8]) -> Result<Bench> {
+    let Reply { total, scopes } = decode_one(reply)?;
+    let scopes = scopes.unwrap_or_default().into_iter();
+    Ok(Bench { total: total.into(), scopes: scopes.map(|(name, it)| (name, it.into())).collect() })
+}
+
+/// The readings of the counter between which are so many instructions: the last two such.
+fn span(readings: &[Reading], instructions: u64) -> Option<[Reading; 2]> {
+    readings.iter().rev().find_map(|to| {
+        let from = to.used.get().checked_sub(instructions)?;
+        let at = readings.binary_search_by_key(&from, |reading| reading.used.get()).ok()?;
+        Some([readings[at], *to])
+    })
+}
+
+fn touched(from: TouchedPages, to: TouchedPages) -> Pages {
+    let more = |from: WasmPages, to: WasmPages| to.get().saturating_sub(from.get());
+    Pages { heap: more(from.heap, to.heap), stable: more(from.stable, to.stable) }
+}
+
+/// The flame graph of a benchmark, or of the whole message where it is not known which part of it
+/// the benchmark is.
+fn flame(
+    canister: &Canister,
+    name: &str,
+    normal: &Execution,
+    read: Option<[Reading; 2]>,
+) -> Result<String> {
+    let (span, title) = match read {
+        Some([from, to]) => (Span::Between { from: from.used, to: to.used }, name.to_owned()),
+        None => (Span::Message, format!("{name} (the whole message)")),
+    };
+    let argument = argument()?;
+    let method = format!("{PREFIX}{name}");
+    let (execution, profile) =
+        canister.profile_query(Principal::anonymous(), &method, &argument, span)?;
+    check(normal, &execution, &profile, span)?;
+    let mut flame = Flame::default();
+    flame.add(&profile)?;
+    let command = format!("stablebench canbench {name} --instruction-tracing");
+    svg(&flame, &Heading { title, command })
+}
+
+#[cfg(test)]
+mod tests {
+    use stablebench_replica::{Instructions, PageCharges};
+
+    use super::*;
+
+    #[derive(CandidType)]
+    struct First {
+        total: FirstMeasurement,
+    }
+
+    #[derive(CandidType)]
+    struct FirstMeasurement {
+        instructions: u64,
+        heap_increase: u64,
+    }
+
+    #[derive(CandidType)]
+    struct Next {
+        total: NextMeasurement,
+        scopes: BTreeMap<String, NextMeasurement>,
+        more: String,
+    }
+
+    #[derive(CandidType)]
+    struct NextMeasurement {
+        start_instructions: u64,
+        calls: u64,
+        instructions: u64,
+        heap_increase: u64,
+        stable_memory_increase: u64,
+    }
+
+    #[test]
+    fn results_of_all_generations_are_understood() {
+        let total = FirstMeasurement { instructions: 7, heap_increase: 2 };
+        let bench = decode(&candid::encode_one(First { total }).unwrap()).unwrap();
+        let expected = Measurement { instructions: 7, heap_increase: 2, ..Measurement::default() };
+        assert_eq!(bench, Bench { total: expected, ..Bench::default() });
+
+        let of = |instructions| NextMeasurement {
+            start_instructions: 99,
+            calls: 1,
+            instructions,
+            heap_increase: 0,
+            stable_memory_increase: 3,
+        };
+        let scopes = [("a".to_owned(), of(4))].into();
+        let next = Next { total: of(8), scopes, more: "text".to_owned() };
+        let bench = decode(&candid::encode_one(next).unwrap()).unwrap();
+        assert_eq!((bench.total.calls, bench.total.stable_memory_increase), (1, 3));
+        assert_eq!(bench.scopes["a"].instructions, 4);
+
+        for none in [&b""[..], &candid::encode_one(7_u64).unwrap(), b"DIDL\0\0"] {
+            assert!(decode(none).is_err(), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_benchmark_lies_between_two_readings() {
+        let reading = |used| Reading { used: Instructions(used), pages: PageCharges::default() };
+        let readings = [100, 250, 300, 400, 550].map(reading);
+        let found = |instructions| {
+            span(&readings, instructions).map(|span| span.map(|reading| reading.used.get()))
+        };
+        assert_eq!(found(450), Some([100, 550]));
+        assert_eq!(found(150), Some([400, 550]));
+        assert_eq!(found(200), Some([100, 300]));
+        assert_eq!((found(451), span(&[], 0).is_none()), (None, true));
+    }
+}

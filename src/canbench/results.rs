@@ -1,0 +1,189 @@
+//! `canbench_results.yml`: results that a project keeps, to compare later ones with.
+//!
+//! ```yaml
+//! benches:
+//!   NAME:
+//!     total: { calls: 1, instructions: …, heap_increase: …, stable_memory_increase: … }
+//!     scopes: { NAME: …, }
+//! version: 0.7.0
+//! # rules: 2026-08
+//! ```
+//!
+//! The file is canbench's. The comment is ours and not there for the rules of autumn 2025, by
+//! which the servers of canbench 0.7 and before count: such a file is theirs to the last byte.
+
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use semver::Version;
+use serde::{Deserialize, Serialize};
+use stablebench_replica::{Rules, files};
+
+use super::{Benches, VERSION};
+use crate::saving;
+
+/// Larger than any such file.
+const MOST: u64 = 256 << 20;
+const COMMENT: &str = "# rules: ";
+
+/// What a project keeps.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    pub benches: Benches,
+    /// Name of the rules by which they were counted.
+    pub rules: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    benches: Benches,
+    version: String,
+}
+
+/// Reads a file; nothing where there is none.
+///
+/// # Errors
+///
+/// If it cannot be read, or was written by a newer canbench than this one keeps up with.
+pub fn read(path: &Path) -> Result<Option<Results>> {
+    let bytes = match files::read(path, MOST) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| unreadable(path)),
+    };
+    let text = String::from_utf8(bytes).with_context(|| unreadable(path))?;
+    parse(&text).with_context(|| unreadable(path))?.map_err(|newer| {
+        anyhow!(
+            "canbench is at version {VERSION} while the results were generated with version \
+             {newer}. Please upgrade canbench.\n(This is stablebench, which does what canbench \
+             {VERSION} does; the results are in {}.)",
+            path.display()
+        )
+    })
+}
+
+fn unreadable(path: &Path) -> String {
+    format!("cannot read the results in {}", path.display())
+}
+
+/// The results, or the version by which they were written if it is newer.
+fn parse(text: &str) -> Result<Result<Option<Results>, Version>> {
+    let kept: Kept = yaml_serde::from_str(text)?;
+    let version: Version = kept
+        .version
+        .parse()
+        .with_context(|| format!("the version {} is none, as {VERSION} is", kept.version))?;
+    if version > VERSION.parse()? {
+        return Ok(Err(version));
+    }
+    let rules = text.lines().rev().find_map(|line| line.strip_prefix(COMMENT));
+    let rules = rules.map_or(Rules::of_2025_10().name(), str::trim).to_owned();
+    Ok(Ok(Some(Results { benches: kept.benches, rules })))
+}
+
+/// Reads a file that must be there.
+///
+/// # Errors
+///
+/// Those of [`read`], and if there is none.
+pub fn read_existing(path: &Path) -> Result<Results> {
+    let Some(results) = read(path)? else {
+        bail!("there are no results in {}", path.display());
+    };
+    Ok(results)
+}
+
+/// Writes a file.
+///
+/// # Errors
+///
+/// If that fails; what was there stays.
+pub fn write(path: &Path, results: &Results) -> Result<()> {
+    saving::save(path, render(results)?.as_bytes())
+        .with_context(|| format!("cannot write the results to {}", path.display()))
+}
+
+fn render(results: &Results) -> Result<String> {
+    let Results { benches, rules } = results;
+    let kept = Kept { benches: benches.clone(), version: VERSION.to_owned() };
+    let mut text = yaml_serde::to_string(&kept)?;
+    if rules != Rules::of_2025_10().name() {
+        text += &format!("{COMMENT}{rules}\n");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canbench::{Bench, Measurement};
+
+    const TEXT: &str = "\
+benches:
+  insert:
+    total:
+      calls: 1
+      instructions: 1234
+      heap_increase: 2
+      stable_memory_increase: 0
+    scopes:
+      '1: first':
+        calls: 3
+        instructions: 1000
+        heap_increase: 0
+        stable_memory_increase: 0
+  'null':
+    total:
+      calls: 1
+      instructions: 5
+      heap_increase: 0
+      stable_memory_increase: 0
+    scopes: {}
+version: 0.7.0
+";
+
+    fn results(rules: Rules) -> Results {
+        let scope = Measurement { calls: 3, instructions: 1_000, ..Measurement::default() };
+        let total = Measurement { calls: 1, instructions: 1_234, heap_increase: 2, ..scope };
+        let insert = Bench { total, scopes: [("1: first".to_owned(), scope)].into() };
+        let five = Measurement { calls: 1, instructions: 5, ..Measurement::default() };
+        let null = Bench { total: five, ..Bench::default() };
+        let benches = [("insert".to_owned(), insert), ("null".to_owned(), null)].into();
+        Results { benches, rules: rules.name().to_owned() }
+    }
+
+    fn parsed(text: &str) -> Results {
+        parse(text).unwrap().unwrap().unwrap()
+    }
+
+    #[test]
+    fn files_are_those_of_canbench_and_name_newer_rules() {
+        let before = results(Rules::of_2025_10());
+        assert_eq!(render(&before).unwrap(), TEXT);
+        assert_eq!(parsed(TEXT).benches, before.benches);
+        assert_eq!(parsed(TEXT).rules, "2025-10");
+        let today = render(&results(Rules::of_2026_08())).unwrap();
+        assert_eq!(today, format!("{TEXT}# rules: 2026-08\n"));
+        assert_eq!(parsed(&today).rules, "2026-08");
+        assert_eq!(parsed(&today).benches, before.benches);
+    }
+
+    #[test]
+    fn what_older_versions_left_out_is_0() {
+        let text = "benches: {a: {total: {instructions: 7, heap_delta: 1}}}\nversion: 0.1.0";
+        let seven = Measurement { instructions: 7, ..Measurement::default() };
+        assert_eq!(parsed(text).benches["a"], Bench { total: seven, ..Bench::default() });
+    }
+
+    #[test]
+    fn newer_versions_are_refused() {
+        let of = |version: &str| parse(&format!("benches: {{}}\nversion: {version}"));
+        for version in ["0.7.1", "0.10.0", "99.0.0"] {
+            assert_eq!(of(version).unwrap().unwrap_err().to_string(), version);
+        }
+        assert!(of("0.6.9").unwrap().is_ok() && of("newest").is_err());
+        let error = format!("{:#}", parse("benches:\n  a: 1\nversion: 0.7.0").unwrap_err());
+        assert!(error.contains("line 2"), "{error}");
+    }
+}

@@ -1,0 +1,299 @@
+//! `stablebench canbench`: the benchmarks of a canbench project on the embedded replica.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Result, anyhow, bail};
+use stablebench_replica::{Canister, Rules, files};
+
+use super::Output;
+use super::replica::embedded;
+use super::run::print;
+use crate::canbench::change::{entries, regressed};
+use crate::canbench::config::Config;
+use crate::canbench::csv::csv;
+use crate::canbench::json::{Compared, Report, json};
+use crate::canbench::markdown::markdown;
+use crate::canbench::measure::{Measured, Project, install, run as run_all};
+use crate::canbench::results::{self, Results};
+use crate::canbench::summary::summary;
+use crate::canbench::table::{COSTS, costs, significant};
+use crate::canbench::text::{RULE, bench};
+use crate::canbench::{Benches, module};
+use crate::canisters::{hash, plain};
+use crate::cli::{CanbenchArgs, CanbenchFormat};
+use crate::results::save_text;
+use crate::terminal::safe;
+
+/// Larger than any module that can be installed.
+const MOST: u64 = 200 << 20;
+
+/// Runs benchmarks. What fails ends with exit code 1, as canbench does.
+pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
+    match run(args, output) {
+        Ok(true) if args.fail_on_regression => Ok(ExitCode::from(1)),
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(error) if crate::is_closed_pipe(&error) => Err(error),
+        Err(error) => {
+            eprintln!("{}", safe(&told(&error)));
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+/// The error and its causes, a line each: scripts look for lines of canbench's.
+fn told(error: &anyhow::Error) -> String {
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    causes.join("\n")
+}
+
+/// Runs benchmarks; answers whether one regressed.
+fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
+    let note = |text: &str| output.progress.note(text);
+    check(args)?;
+    if args.runtime_path.is_some() || args.no_runtime_integrity_check {
+        note("there is no server, so --runtime-path and --no-runtime-integrity-check do nothing");
+    }
+    let config = Config::read(note)?;
+    config.build(args.format != CanbenchFormat::Text)?;
+    let compared = args.compare.as_deref().unwrap_or(config.results_path());
+    let before = match args.compare {
+        Some(_) => Some(results::read_existing(compared)?),
+        None => results::read(compared)?,
+    };
+    let before = before.filter(|before| !before.benches.is_empty());
+    let deployed = read_module(&config.wasm_path)?;
+    let wasm = plain(&deployed);
+    let names: Vec<String> = module::benches(&wasm)?
+        .into_iter()
+        .filter(|name| args.pattern.as_ref().is_none_or(|pattern| name.contains(pattern)))
+        .collect();
+    let project = Project {
+        wasm: module::without_tracing(&wasm)?,
+        init_args: config.init_args().to_vec(),
+        stable_memory: config.stable_memory()?,
+        environment: config.environment()?,
+    };
+    if names.is_empty() {
+        note(match args.pattern {
+            Some(_) => "no benchmark has a name that contains the pattern",
+            None => "the module exports no benchmarks: functions with #[canbench_rs::bench]",
+        });
+    }
+    if let Some(before) = before.as_ref().filter(|before| before.rules != args.rules[0].name()) {
+        note(&format!(
+            "{} was counted by the rules {}, this is counted by {}: changes include those of the \
+             rules. --rules {} counts by the same.",
+            compared.display(),
+            before.rules,
+            args.rules[0],
+            before.rules
+        ));
+    }
+
+    let session = Session { args, output, config: &config, names: &names, project: &project };
+    let old = before.as_ref().map(|before| before.benches.clone()).unwrap_or_default();
+    let mut runs = vec![(args.rules[0].name(), session.first(&old)?)];
+    for rules in &args.rules[1..] {
+        runs.push((rules.name(), session.further(*rules)?));
+    }
+
+    let now: Benches = runs[0].1.iter().map(|it| (it.name.clone(), it.bench.clone())).collect();
+    let entries = entries(&now, &old);
+    let file = compared.display().to_string();
+    let command = command();
+    let report = Report {
+        command: &command,
+        module: &hash(&deployed),
+        compared: before.as_ref().map(|before| Compared { file: &file, rules: &before.rules }),
+        entries: &entries,
+        noise: args.noise_threshold,
+        runs: &runs,
+    };
+    match args.format {
+        CanbenchFormat::Text => print(&rest(args, &report))?,
+        CanbenchFormat::Markdown => print(&markdown(&report))?,
+        CanbenchFormat::Json => print(&json(&report)?)?,
+    }
+    if args.csv {
+        let path = config.csv_results_path();
+        save_text(path, &csv(&entries)?)?;
+        session.say(&format!("CSV results saved to {}", path.display()))?;
+    }
+    if args.persist {
+        session.persist(now, &old)?;
+    }
+    Ok(regressed(&entries, args.noise_threshold))
+}
+
+/// Whether what was typed can be meant.
+fn check(args: &CanbenchArgs) -> Result<()> {
+    for (at, rules) in args.rules.iter().enumerate() {
+        if args.rules[..at].contains(rules) {
+            bail!("--rules names {rules} twice");
+        }
+    }
+    Ok(())
+}
+
+fn read_module(path: &Path) -> Result<Vec<u8>> {
+    files::read(path, MOST).map_err(|error| {
+        anyhow!("Couldn't read file at {}. Are you sure the file exists?\n{error}", path.display())
+    })
+}
+
+/// The command as it was typed.
+fn command() -> String {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    format!("stablebench {}", words.join(" "))
+}
+
+/// All that running a project's benchmarks needs.
+struct Session<'a> {
+    args: &'a CanbenchArgs,
+    output: &'a Output,
+    config: &'a Config,
+    names: &'a [String],
+    project: &'a Project,
+}
+
+impl Session<'_> {
+    /// Runs the benchmarks by the first rules, each of which is printed as soon as it has run.
+    fn first(&self, before: &Benches) -> Result<Vec<Measured>> {
+        let Self { args, output, .. } = *self;
+        let canister = self.installed(args.rules[0], args.show_canister_output)?;
+        let text = args.format == CanbenchFormat::Text;
+        let mut all = Vec::new();
+        self.run(&canister, args.instruction_tracing, |mut measured| {
+            let name = &measured.name;
+            if args.show_canister_output {
+                self.printed(&canister, &measured.printed);
+            }
+            let mut shown = String::new();
+            if text && !args.hide_results {
+                let noise = args.noise_threshold;
+                let before = before.get(name);
+                let bench = bench(name, &measured.bench, before, noise, output.terminal);
+                shown += &format!("{RULE}\n\n{bench}");
+            }
+            if let Some(flame) = measured.flame.take() {
+                let path = self.flame_path(name);
+                save_text(&path, &flame)?;
+                let traced = format!("Instruction traces written to {}", path.display());
+                match text {
+                    true => shown += &format!("{traced}\n"),
+                    false => output.progress.note(&traced),
+                }
+            }
+            if text && !args.hide_results {
+                shown.push('\n');
+            }
+            print(&shown)?;
+            all.push(measured);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Runs them by other rules.
+    fn further(&self, rules: Rules) -> Result<Vec<Measured>> {
+        let canister = self.installed(rules, false)?;
+        let name = format!("by the rules {rules}");
+        let step = self.output.progress.step(&name, "benchmarks", self.names.len() as u64);
+        let mut all = Vec::new();
+        self.run(&canister, false, |measured| {
+            step.advance();
+            all.push(measured);
+            Ok(())
+        })?;
+        step.done("");
+        Ok(all)
+    }
+
+    fn installed(&self, rules: Rules, tell: bool) -> Result<Canister> {
+        let (replica, _) = embedded(&self.args.replica(rules), &self.output.progress)?;
+        let step = self.output.progress.spinner("compiling and installing");
+        let (canister, printed) = install(&replica, self.project)?;
+        step.done("");
+        if tell {
+            self.printed(&canister, &printed);
+        }
+        Ok(canister)
+    }
+
+    fn run(
+        &self,
+        canister: &Canister,
+        traced: bool,
+        tell: impl FnMut(Measured) -> Result<()>,
+    ) -> Result<()> {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.args.jobs.map_or_else(cores, usize::from);
+        run_all(canister, self.names, threads, traced, tell)
+    }
+
+    /// Writes the results, in place of those that were there.
+    fn persist(&self, now: Benches, before: &Benches) -> Result<()> {
+        let path = self.config.results_path();
+        let left_out = before.keys().filter(|name| !now.contains_key(*name)).count();
+        let rules = self.args.rules[0].name().to_owned();
+        results::write(path, &Results { benches: now, rules })?;
+        self.say(&format!("Successfully persisted results to {}", path.display()))?;
+        if left_out > 0 && self.args.compare.is_none() {
+            self.output.progress.note(&format!(
+                "{left_out} benchmarks that did not run are no longer in {}",
+                path.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Says something on stdout, unless that has to hold one document.
+    fn say(&self, text: &str) -> Result<()> {
+        match self.args.format {
+            CanbenchFormat::Text => print(&format!("{text}\n")),
+            CanbenchFormat::Markdown | CanbenchFormat::Json => {
+                self.output.progress.note(text);
+                Ok(())
+            }
+        }
+    }
+
+    fn printed(&self, canister: &Canister, texts: &[String]) {
+        for text in texts {
+            eprintln!("[Canister {}] {}", canister.id(), safe(text));
+        }
+    }
+
+    /// Beside the results. The module decides what its benchmarks are called.
+    fn flame_path(&self, name: &str) -> PathBuf {
+        let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+        let name: String =
+            name.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
+        self.config.results_path().with_file_name(format!("{name}.svg"))
+    }
+}
+
+/// What follows the benchmarks.
+fn rest(args: &CanbenchArgs, report: &Report<'_>) -> String {
+    let mut text = format!("{RULE}\n");
+    if !args.less_verbose || args.show_summary {
+        text += &format!("\n{}\n{RULE}\n", summary(report.entries, report.noise));
+        if let Some(table) = significant(report.entries, report.noise) {
+            text += &format!("\nOnly significant changes:\n{table}\n{RULE}\n");
+        }
+    }
+    if args.show_costs || report.runs.len() > 1 {
+        let runs: Vec<(&str, &[Measured])> =
+            report.runs.iter().map(|(rules, run)| (*rules, &run[..])).collect();
+        let rules: Vec<&str> = runs.iter().map(|(rules, _)| *rules).collect();
+        text += &format!(
+            "\nCosts by the rules {}:\n{}\n{COSTS}\n\n{RULE}\n",
+            rules.join(" and "),
+            costs(&runs)
+        );
+    }
+    text
+}

@@ -1,0 +1,311 @@
+//! `stablebench canbench` on a project of ours: what it prints and writes, what it refuses.
+//!
+//! The project is `tests/canbench`. What it prints is in `tests/canbench/expected`, renewed where
+//! `CANBENCH_UPDATE` is set.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{command, stderr, stdout};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")
+}
+
+/// The project's module, built as its canbench.yml says.
+static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let output = run(&["nothing-is-called-so"], &folder());
+    assert!(output.status.success(), "{}", stderr(&output));
+    folder().join("../../target/wasm32-unknown-unknown/canister/stablebench_canbench_project.wasm")
+});
+
+fn run(args: &[&str], directory: &Path) -> Output {
+    command(&[&["canbench"], args].concat(), directory).output().unwrap()
+}
+
+/// A folder with the project as it is built, and what `more` says of it.
+fn project(more: &str) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for file in ["memory.bin", "variables.csv", "canbench_results.yml"] {
+        fs::copy(folder().join(file), directory.path().join(file)).unwrap();
+    }
+    let wasm = MODULE.display();
+    let config = format!(
+        "wasm_path: {wasm}\n\
+         init_args:\n  hex: 4449444c0001710966726f6d20696e6974\n\
+         stable_memory:\n  file: memory.bin\n\
+         env_vars:\n  file: variables.csv\n{more}"
+    );
+    fs::write(directory.path().join("canbench.yml"), config).unwrap();
+    directory
+}
+
+/// Holds a text against the one that is kept.
+#[track_caller]
+fn expect(name: &str, text: &str) {
+    let path = folder().join("expected").join(name);
+    if std::env::var_os("CANBENCH_UPDATE").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "{}", path.display());
+}
+
+#[test]
+fn benchmarks_are_printed_as_canbench_prints_them() {
+    let project = project("");
+    for (name, args) in [
+        ("insert.txt", &["insert"][..]),
+        ("insert-2025.txt", &["insert", "--rules=2025-10", "--less-verbose", "--show-summary"]),
+        ("read.txt", &["read", "--less-verbose"]),
+        ("costs.txt", &["insert", "--rules=2025-10,2026-08", "--hide-results", "--less-verbose"]),
+        ("noise.txt", &["scopes", "--noise-threshold=50"]),
+        ("insert.md", &["insert", "--format=markdown", "--rules=2026-08,2025-10"]),
+    ] {
+        let output = run(args, project.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let one = run(&[args, &["--jobs=1", "--no-cache"]].concat(), project.path());
+        let text = stdout(&output);
+        let without = |output: &Output| stdout(output).replace(" --jobs=1 --no-cache", "");
+        assert_eq!(without(&one), text, "one after the other");
+        expect(name, &text);
+    }
+}
+
+#[test]
+fn results_are_kept_and_compared_with() {
+    let project = project("results_path: kept/results.yml\ncsv_results_path: results.csv\n");
+    let at = |name: &str| project.path().join(name);
+    let output = run(&["insert", "--persist", "--csv"], project.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let end = "CSV results saved to results.csv\n\
+               Successfully persisted results to kept/results.yml\n";
+    assert!(stdout(&output).ends_with(end), "{}", stdout(&output));
+    expect("results.yml", &fs::read_to_string(at("kept/results.yml")).unwrap());
+    expect("results.csv", &fs::read_to_string(at("results.csv")).unwrap());
+
+    let again = run(&["insert", "--fail-on-regression"], project.path());
+    assert!(again.status.success() && stderr(&again).is_empty(), "{}", stderr(&again));
+    assert_eq!(stdout(&again).matches("status:   No significant changes").count(), 3);
+
+    let text = fs::read_to_string(at("kept/results.yml")).unwrap();
+    let fewer = text.replacen("instructions: ", "instructions: 0 # ", 1);
+    assert_ne!(fewer, text);
+    fs::write(at("other.yml"), fewer).unwrap();
+    let other = ["insert", "--compare=other.yml"];
+    let worse = run(&[&other[..], &["--fail-on-regression"]].concat(), project.path());
+    assert_eq!(worse.status.code(), Some(1));
+    assert!(stdout(&worse).contains("(regressed from 0)"), "{}", stdout(&worse));
+    assert!(run(&other, project.path()).status.success(), "it is no failure unless asked for");
+
+    // By other rules than those of the file.
+    let output = run(&["insert", "--rules=2025-10"], project.path());
+    let told = stderr(&output);
+    assert!(
+        told.contains("was counted by the rules 2026-08, this is counted by 2025-10"),
+        "{told}"
+    );
+    // Of another set of benchmarks.
+    let output = run(&["read", "--persist"], project.path());
+    let told = stderr(&output);
+    assert!(told.contains("3 benchmarks that did not run are no longer in"), "{told}");
+}
+
+#[test]
+fn json_holds_everything() {
+    let project = project("build_cmd: echo building\n");
+    let args = ["insert", "--format=json", "--rules=2026-08,2025-10", "--persist"];
+    let output = run(&args, project.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("building") && stderr(&output).contains("persisted"));
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let (runs, summary) = (&document["runs"], &document["summary"]["instructions"]);
+    assert_eq!((&runs[0]["rules"], &runs[1]["rules"]), (&"2026-08".into(), &"2025-10".into()));
+    assert_eq!((&summary["total"], &summary["unchanged"]), (&3.into(), &3.into()));
+    let benches = runs[0]["benches"].as_array().unwrap();
+    for bench in benches {
+        assert_eq!(bench["total"], bench["before"]["total"]);
+        let (cost, own) = (&bench["cost"], bench["total"]["instructions"].as_u64().unwrap());
+        let message = cost["message_instructions"].as_u64().unwrap();
+        assert!(message > own, "{bench}");
+        // 5 M for execution, 1.2 M and 2 000 a byte for the message.
+        let cycles = cost["message_cycles_as_update"].as_u64().unwrap();
+        assert!((6_200_000..7_000_000).contains(&(cycles - message)), "{bench}");
+        let pages = &cost["wasm_pages_touched"];
+        let pages = [&pages["heap"], &pages["stable"]].map(|pages| pages.as_u64().unwrap());
+        assert!(pages.iter().sum::<u64>() * 80_000 < own, "{bench}");
+    }
+    assert_eq!(benches[0]["cost"]["wasm_pages_touched"]["stable"], 1);
+    assert!(runs[1]["benches"][0]["cost"]["wasm_pages_touched"].is_null());
+}
+
+#[test]
+fn a_benchmark_that_fails_ends_the_run_in_the_words_of_the_replica() {
+    let project = project("");
+    for (name, expected) in [
+        (
+            "fails_by_a_trap",
+            "IC0503: Error from Canister lxzze-o7777-77777-aaaaa-cai: Canister called \
+                  `ic0.trap` with message: ",
+        ),
+        (
+            "fails_silently",
+            "IC0506: Canister lxzze-o7777-77777-aaaaa-cai did not produce a response\n",
+        ),
+        (
+            "fails_at_the_limit_of_stable_memory",
+            "IC0524: Error from Canister lxzze-o7777-77777-aaaaa-cai: Canister exceeded \
+                   memory access limits: Exceeded the limit for the number of accessed pages",
+        ),
+        (
+            "fails_in_a_call",
+            "IC0504: Error from Canister lxzze-o7777-77777-aaaaa-cai: Canister \
+                   violated contract: \"ic0_call_new\" cannot be executed in non replicated query \
+                   mode",
+        ),
+    ] {
+        let output = run(&[name, "--persist"], project.path());
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        let expected = format!("Error executing benchmark {name}. Error:\n{expected}");
+        assert!(told.starts_with(&expected), "{told}");
+    }
+    let output = run(&["as_a_benchmark"], project.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("does not answer what a benchmark of canbench-rs does"));
+    // Nothing was written.
+    let kept = |folder: &Path| fs::read(folder.join("canbench_results.yml")).unwrap();
+    assert_eq!(kept(project.path()), kept(&folder()));
+}
+
+#[test]
+fn what_the_canister_prints_is_shown_if_asked_for() {
+    let project = project("");
+    let output = run(&["print", "--show-canister-output"], project.path());
+    let id = "[Canister lxzze-o7777-77777-aaaaa-cai]";
+    let expected = format!("{id} init was called\n{id} a line\n{id} another \\u{{1b}}[31mline\n");
+    assert_eq!(stderr(&output), expected);
+    let output =
+        run(&["print", "--runtime-path=/none", "--no-runtime-integrity-check"], project.path());
+    assert!(output.status.success());
+    assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+}
+
+#[test]
+fn flame_graphs_hold_what_was_measured() {
+    let project = project("results_path: kept.yml\n");
+    let args = ["insert_into_1_000", "--instruction-tracing", "--persist"];
+    let output = run(&args, project.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("\nInstruction traces written to insert_into_1_000.svg\n\n"), "{text}");
+    let picture = fs::read_to_string(project.path().join("insert_into_1_000.svg")).unwrap();
+    let kept = fs::read_to_string(project.path().join("kept.yml")).unwrap();
+    let counted = kept.lines().find_map(|line| line.trim().strip_prefix("instructions: ")).unwrap();
+    let digits: String = picture
+        .split_once(" instructions · ")
+        .map(|(before, _)| before.rsplit('>').next().unwrap())
+        .unwrap()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    assert_eq!(digits, counted);
+    assert!(picture.contains("btreemap"), "functions have names");
+}
+
+#[derive(candid::CandidType)]
+struct Answer {
+    total: Total,
+}
+
+/// What the first versions of canbench-rs answered.
+#[derive(candid::CandidType)]
+struct Total {
+    instructions: u64,
+}
+
+#[test]
+fn names_of_benchmarks_lead_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("a/b");
+    fs::create_dir_all(&inside).unwrap();
+    let answer = candid::encode_one(Answer { total: Total { instructions: 7 } }).unwrap();
+    let bytes: String = answer.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    // A heartbeat never runs.
+    let wasm = wat::parse_str(format!(
+        r#"(module
+            (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+            (import "ic0" "msg_reply" (func $reply))
+            (memory 1)
+            (data (i32.const 0) "{bytes}")
+            (func (export "canister_heartbeat") unreachable)
+            (func (export "canister_query __canbench__../../up\1b[31m")
+                (call $append (i32.const 0) (i32.const {}))
+                (call $reply)))"#,
+        answer.len()
+    ));
+    fs::write(inside.join("names.wasm"), wasm.unwrap()).unwrap();
+    fs::write(inside.join("canbench.yml"), "wasm_path: names.wasm").unwrap();
+    let output = run(&["--instruction-tracing", "--persist"], &inside);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("Benchmark: ../../up\\u{1b}[31m (new)\n"), "{text}");
+    assert!(text.contains("    instructions: 7 (new)\n") && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains("Instruction traces written to .._.._up__31m.svg\n"), "{text}");
+    let written = fs::read_dir(&inside).unwrap().count();
+    assert_eq!((written, fs::read_dir(folder.path().join("a")).unwrap().count()), (4, 1));
+    let again = run(&["--fail-on-regression"], &inside);
+    assert!(again.status.success() && stdout(&again).contains("7 (no change)"));
+}
+
+#[test]
+fn mistakes_end_in_one_message() {
+    let project = project("");
+    let path = project.path();
+    let refused = |args: &[&str], expected: &str| {
+        let output = run(args, path);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+    };
+    let config = fs::read_to_string(path.join("canbench.yml")).unwrap();
+    let with = |text: &str| fs::write(path.join("canbench.yml"), text).unwrap();
+    refused(&["--compare=none.yml"], "there are no results in none.yml");
+    refused(&["--rules=2025-10,2025-10"], "--rules names 2025-10 twice");
+
+    with(&config.replace("4449", "444x"));
+    refused(&[], "at line 3 column 3");
+    with(&config.replace("4449", "0000"));
+    refused(&["read"], "the canister cannot be installed");
+    with(&config.replace("memory.bin", "other.bin"));
+    refused(&[], "Error reading stable memory file other.bin\nError: No such file or directory");
+    with(&config.replace("variables.csv", "memory.bin"));
+    refused(&[], "Invalid line in environment variables file memory.bin: 'kept in stable memory'");
+    with("wasm_path: none.wasm");
+    refused(&[], "Couldn't read file at none.wasm. Are you sure the file exists?\n");
+    with("build_cmd: exit 3\nwasm_path: none.wasm");
+    refused(&[], "build_cmd failed (exit status: 3): exit 3");
+    with("wasm_path: canbench.yml");
+    refused(&[], "the module cannot be read");
+    with(&config);
+    fs::write(path.join("canbench_results.yml"), "benches: {}\nversion: 99.0.0\n").unwrap();
+    refused(
+        &[],
+        "while the results were generated with version 99.0.0. Please upgrade canbench.\n",
+    );
+    fs::write(path.join("canbench_results.yml"), "benches:\n  a: 7\nversion: 0.7.0\n").unwrap();
+    refused(&[], "cannot read the results in canbench_results.yml\nbenches.a: ");
+
+    let empty = tempfile::tempdir().unwrap();
+    let output = run(&[], empty.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("configuration file not found: 'canbench.yml'\n"));
+    let mut named = command(&["canbench", "nothing-is-called-so"], empty.path());
+    named.env("CANBENCH_CFG_FILE", path.join("canbench.yml"));
+    let output = named.output().unwrap();
+    assert!(stderr(&output).contains("Error reading stable memory file memory.bin"));
+}
