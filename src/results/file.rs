@@ -9,15 +9,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stablebench_replica::files;
 
+use super::layout::lines;
 use super::validate::validate;
-use super::{FORMAT, Results, older};
+use super::{FORMAT, Results};
 use crate::saving;
 
 /// Bytes of the largest file that is read: a hundred times that of a whole suite.
 const MOST: u64 = 256 << 20;
 
 impl Results {
-    /// Reads a saved file, of this format or an older one. It may be a pipe, but not endless.
+    /// Reads a saved file. It may be a pipe, but not endless.
     pub fn read(path: &Path) -> Result<Self> {
         let text = File::open(path)
             .and_then(|file| files::read_at_most(file, MOST))
@@ -35,13 +36,15 @@ impl Results {
             format: u32,
         }
         let results = match json::<Header>(text)?.format {
-            FORMAT => strict(text),
-            older @ 1..FORMAT => older::parse(older, text),
-            0 => bail!("there was no format 0"),
+            FORMAT => strict::<Self>(text)?,
+            older @ 0..FORMAT => bail!(
+                "they have format {older}, which no release has written; measure again, for format \
+                 {FORMAT}"
+            ),
             newer => bail!(
                 "they have format {newer}, this stablebench reads up to {FORMAT}; take a newer one"
             ),
-        }?;
+        };
         validate(&results)?;
         Ok(results)
     }
@@ -53,7 +56,7 @@ impl Results {
 
     /// The file's text.
     pub fn to_json(&self) -> Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        Ok(lines(self)?)
     }
 }
 

@@ -30,12 +30,11 @@ const NAME: &str = "results";
 /// Cases, stores and the like that are kept of a committed file: enough for every table.
 const KEPT: usize = 12;
 
-/// Results of every suite and of every format, as they are in files.
+/// Results of every suite, as they are in files.
 fn whole() -> &'static [Value] {
     static WHOLE: OnceLock<Vec<Value>> = OnceLock::new();
     WHOLE.get_or_init(|| {
         let root = crate::canisters::root();
-        let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
         let committed = std::fs::read_dir(root.join("results")).unwrap();
         let mut names: Vec<_> = committed.map(|entry| entry.unwrap().path()).collect();
         names.sort();
@@ -45,10 +44,6 @@ fn whole() -> &'static [Value] {
             .map(|path| shortened(Results::parse(&std::fs::read_to_string(path).unwrap()).unwrap()))
             .collect();
         whole.push(serde_json::to_value(sample::full()).unwrap());
-        for older in ["format-1.json", "format-2.json"] {
-            let text = read(&format!("src/results/fixtures/{older}"));
-            whole.push(serde_json::from_str(&text).unwrap());
-        }
         whole
     })
 }

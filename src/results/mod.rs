@@ -10,7 +10,7 @@
 mod file;
 #[cfg(test)]
 mod fuzzing;
-mod older;
+mod layout;
 mod run_file;
 #[cfg(test)]
 pub mod sample;
@@ -32,7 +32,7 @@ pub use run_file::RunFile;
 
 use crate::replica::{Cost, Identity, PageCosts};
 
-/// Version of the file's format. Older ones are read, see `older.rs`.
+/// Version of the file's format.
 pub const FORMAT: u32 = 6;
 
 /// Everything that a run found.
@@ -61,8 +61,7 @@ pub struct Results {
     pub stores: Vec<Store>,
     /// What was measured, in the order of the tables.
     pub cases: Vec<Case>,
-    /// The message without work, once for each canister, which is the column; not in older
-    /// results.
+    /// The message without work, once for each canister, which is the column.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<Case>,
 }
@@ -130,9 +129,9 @@ pub struct Held {
     pub populate: Populate,
     /// Bytes of the engine's pages or nodes, free space inside them included.
     pub stored_bytes: u64,
-    /// Bytes of the virtual memories that those are in; not in older results.
+    /// Bytes of the virtual memories that those are in.
     pub virtual_bytes: Option<u64>,
-    /// Bytes of heap in SQLite's page cache; not in older results.
+    /// Bytes of heap in SQLite's page cache.
     pub cache_bytes: Option<u64>,
     /// Wasm pages (64 KiB) of heap.
     pub heap_pages: u64,
@@ -257,7 +256,7 @@ pub struct Detail {
     pub message_instructions: u64,
     /// Rows written, found or removed.
     pub rows: u64,
-    /// Bytes of their texts; not in older results.
+    /// Bytes of their texts.
     pub bytes: Option<u64>,
     pub heap_pages_before: u64,
     pub heap_pages_after: u64,
@@ -265,12 +264,12 @@ pub struct Detail {
     pub stable_pages_after: u64,
     /// The whole messages.
     pub cost: Cost,
-    /// The part of the measured instructions that is for pages; not in older results.
+    /// The part of the measured instructions that is for pages, where the replica reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageCosts>,
     /// Content afterwards, equal to the model's; nothing where nothing was written.
     pub digest: Option<Digest>,
-    /// What the tables take afterwards, where that was asked for; not in older results.
+    /// What the tables take afterwards, where that was asked for.
     pub stored: Option<Stored>,
 }
 
@@ -303,8 +302,7 @@ pub struct Spread {
     /// Operations that took or gave back units of storage, and their sum.
     pub allocating: u64,
     pub allocating_sum: u64,
-    /// How many operations cost how much, the cheapest first, without those that are empty;
-    /// not in older results.
+    /// How many operations cost how much, the cheapest first, without those that are empty.
     #[serde(default)]
     pub buckets: Vec<Bucket>,
 }
