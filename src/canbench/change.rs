@@ -1,8 +1,8 @@
-//! What changed since results were kept.
+//! Changes between the kept results and new ones.
 
 use super::{Bench, Benches, Measurement};
 
-/// What is compared of each benchmark and each scope.
+/// A metric that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     Instructions,
@@ -39,7 +39,7 @@ pub struct Value {
     pub before: Option<u64>,
 }
 
-/// What became of a value.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     New,
@@ -50,7 +50,7 @@ pub enum Change {
 }
 
 impl Value {
-    /// By how much it is more than before.
+    /// The difference from the value before.
     pub fn delta(self) -> Option<i128> {
         Some(i128::from(self.now) - i128::from(self.before?))
     }
@@ -65,7 +65,7 @@ impl Value {
         })
     }
 
-    /// What became of it; a change below `noise` percent is none.
+    /// Returns the kind of the change; a change below `noise` percent is none.
     pub fn change(self, noise: f64) -> Change {
         match self.percent() {
             None => Change::New,
@@ -95,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// Whether nothing is known of it from before.
+    /// Returns true if the kept results do not have it.
     pub fn is_new(&self) -> bool {
         self.before.is_none()
     }
@@ -106,12 +106,12 @@ impl Entry {
         Value { now: metric.of(&self.now), before }
     }
 
-    /// How often it was done.
+    /// The number of calls.
     pub fn calls(&self) -> Value {
         Value { now: self.now.calls, before: self.before.map(|before| before.calls) }
     }
 
-    /// Whether a metric changed so.
+    /// Returns true if any metric changed in this way.
     pub fn has(&self, change: Change, noise: f64) -> bool {
         Metric::ALL.iter().any(|metric| self.value(*metric).change(noise) == change)
     }
@@ -137,7 +137,7 @@ fn of_bench(name: &str, now: &Bench, before: Option<&Bench>) -> Vec<Entry> {
     entries
 }
 
-/// Whether anything got worse.
+/// Returns true if any metric regressed.
 pub fn regressed(entries: &[Entry], noise: f64) -> bool {
     entries.iter().any(|entry| entry.has(Change::Regressed, noise))
 }

@@ -1,4 +1,4 @@
-//! `canbench.yml`: what a project's benchmarks are and what they begin with.
+//! The configuration of a project, `canbench.yml`.
 //!
 //! ```yaml
 //! build_cmd: cargo build …           # optional; run by bash
@@ -25,11 +25,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Deserializer};
 use stablebench_replica::files;
 
-/// The file's name, where the variable [`VARIABLE`] names no other.
+/// The default name of the file.
 const FILE: &str = "canbench.yml";
-/// Names another file.
+/// The environment variable that names another file.
 pub const VARIABLE: &str = "CANBENCH_CFG_FILE";
-/// Longer than any such file.
+/// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
 const KEYS: [&str; 7] = [
@@ -74,12 +74,12 @@ fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error
 }
 
 impl Config {
-    /// Reads the file, and tells of keys that mean nothing.
+    /// Reads the file. `note` is called for each unknown key.
     ///
     /// # Errors
     ///
-    /// Where there is none, or what is wrong in which line.
-    pub fn read(tell: impl Fn(&str)) -> Result<Self> {
+    /// If there is no file, or it is not valid: the message names the line.
+    pub fn read(note: impl Fn(&str)) -> Result<Self> {
         let path = std::env::var_os(VARIABLE).map_or_else(|| FILE.into(), PathBuf::from);
         let read = files::read(&path, MOST);
         let text = read.map_err(|error| match error.kind() {
@@ -90,7 +90,7 @@ impl Config {
             ),
             _ => anyhow!("Error while opening `{}`: {error}", path.display()),
         })?;
-        Self::parse(&text, |key| tell(&format!("{}: the key {key} is ignored", path.display())))
+        Self::parse(&text, |key| note(&format!("{}: the key {key} is ignored", path.display())))
             .with_context(|| format!("{} is not valid", path.display()))
     }
 
@@ -130,12 +130,12 @@ impl Config {
         Ok(())
     }
 
-    /// Where results are kept.
+    /// The path of the results file.
     pub fn results_path(&self) -> &Path {
         self.results_path.as_deref().unwrap_or(Path::new("canbench_results.yml"))
     }
 
-    /// Where results are written as CSV.
+    /// The path of the CSV file.
     pub fn csv_results_path(&self) -> &Path {
         self.csv_results_path.as_deref().unwrap_or(Path::new("canbench_results.csv"))
     }
@@ -145,7 +145,7 @@ impl Config {
         self.init_args.as_ref().map_or(&[], |args| &args.hex)
     }
 
-    /// What stable memory holds after `canister_init`, where it is given.
+    /// The initial stable memory, if the project has a file for it.
     ///
     /// # Errors
     ///
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn errors_name_the_line() {
         for (text, expected) in [
             ("build_cmd: x", "missing field `wasm_path`"),
             ("wasm_path: a\ninit_args:\n  hex: 4g", "line 3"),
@@ -236,10 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_told() {
-        let told = RefCell::new(Vec::new());
+    fn unknown_keys_are_reported() {
+        let reported = RefCell::new(Vec::new());
         let text = "wasm_path: a\nwasm_paht: b\n";
-        Config::parse(text.as_bytes(), |key| told.borrow_mut().push(key.to_owned())).unwrap();
-        assert_eq!(*told.borrow(), ["wasm_paht"]);
+        Config::parse(text.as_bytes(), |key| reported.borrow_mut().push(key.to_owned())).unwrap();
+        assert_eq!(*reported.borrow(), ["wasm_paht"]);
     }
 }

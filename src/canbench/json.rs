@@ -18,7 +18,7 @@ use super::measure::{Measured, Pages};
 use super::summary::Counts;
 use super::{Bench, Measurement, VERSION};
 
-/// What all formats are made of.
+/// The input of all output formats.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// The command that repeats it.
@@ -31,7 +31,7 @@ pub struct Report<'a> {
     pub entries: &'a [Entry],
     /// Percent below which a change is noise.
     pub noise: f64,
-    /// What was measured, by each set of rules.
+    /// The results by each set of rules.
     pub runs: &'a [(&'static str, Vec<Measured>)],
 }
 
@@ -114,7 +114,7 @@ fn one<'a>(measured: &'a Measured, entries: &[Entry]) -> One<'a> {
     }
 }
 
-/// What a benchmark was before, with the scopes that it has now.
+/// Returns the kept result of a benchmark, restricted to its current scopes.
 fn before(entries: &[Entry], name: &str) -> Option<Bench> {
     let mut of = entries.iter().filter(|entry| entry.bench == name);
     let total: Measurement = of.find(|entry| entry.scope.is_none())?.before?;

@@ -1,7 +1,7 @@
-//! Runs benchmarks: one canister is installed, and each benchmark runs on a fork of it.
+//! Running benchmarks: one canister is installed, and each benchmark runs on a fork of it.
 //!
 //! A benchmark is a query of the anonymous principal with one argument, `()`, on a benchmarking
-//! subnet. What one does, no other sees: run side by side they count as one after the other.
+//! subnet. Forks are isolated from each other, so parallel and sequential runs count the same.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,14 +23,14 @@ use crate::replica::network::ic_code;
 /// Bytes of the stack of a thread that runs benchmarks: as much as `main` usually has.
 const STACK: usize = 8 << 20;
 
-/// What is installed, and with what.
+/// A canister to install.
 #[derive(Debug)]
 pub struct Project {
     /// The module.
     pub wasm: Vec<u8>,
     /// The argument of `canister_init`.
     pub init_args: Vec<u8>,
-    /// What stable memory holds after that.
+    /// The stable memory to load after that.
     pub stable_memory: Option<Vec<u8>>,
     /// Environment variables.
     pub environment: BTreeMap<String, String>,
@@ -48,12 +48,11 @@ pub struct Measured {
     pub flame: Option<String>,
 }
 
-/// What the replica says of a benchmark beside what canbench measures.
+/// Costs of a benchmark that canbench does not measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Wasm pages that the message touches for the first time in the benchmark, under rules that
-    /// charge for that. Nothing where the benchmark's result is no difference of two readings of
-    /// the counter.
+    /// Wasm pages that the message first touches inside the benchmark. `None` under rules that do
+    /// not charge for that, and if the result is not the difference of two counter readings.
     pub touched: Option<Pages>,
     /// Instructions of the whole message, with what the benchmark does before it measures.
     pub message_instructions: u64,
@@ -68,7 +67,7 @@ pub struct Pages {
     pub stable: u64,
 }
 
-/// Installs the canister. Answers what it printed, too.
+/// Installs the canister and returns it with the text that it printed.
 ///
 /// # Errors
 ///
@@ -87,17 +86,17 @@ pub fn install(replica: &Embedded, project: &Project) -> Result<(Canister, Vec<S
     Ok((canister, installed.printed))
 }
 
-/// Runs benchmarks on so many threads. Each is told in its turn, in the order of their names.
+/// Runs benchmarks on `threads` threads and passes each result to `report`, in the order of `names`.
 ///
 /// # Errors
 ///
-/// The first of a benchmark that fails, in that order, or of `tell`.
+/// The error of the first benchmark that fails, in that order, or of `report`.
 pub fn run(
     canister: &Canister,
     names: &[String],
     threads: usize,
     traced: bool,
-    mut tell: impl FnMut(Measured) -> Result<()>,
+    mut report: impl FnMut(Measured) -> Result<()>,
 ) -> Result<()> {
     let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -122,7 +121,7 @@ pub fn run(
             early.insert(at, measured);
             while let Some(measured) = early.remove(&due) {
                 due += 1;
-                measured.and_then(&mut tell).inspect_err(|_| {
+                measured.and_then(&mut report).inspect_err(|_| {
                     ended.store(true, Ordering::Relaxed);
                 })?;
             }
@@ -176,7 +175,7 @@ fn measure(canister: Canister, name: &str, traced: bool) -> Result<Measured> {
     Ok(Measured { name: name.to_owned(), bench, cost, printed: execution.printed, flame })
 }
 
-/// What benchmarks answer. Fields came over time: older ones lack some.
+/// The reply of a benchmark. Older versions of canbench-rs lack some of the fields.
 #[derive(CandidType, Deserialize)]
 struct Reply {
     total: Answered,

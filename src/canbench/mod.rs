@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 /// The version of canbench whose files are read and written.
 pub const VERSION: &str = "0.7.0";
 
-/// What a benchmark measured.
+/// The result of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bench {
     /// From its beginning to its end.
@@ -48,10 +48,10 @@ pub struct Bench {
     pub scopes: BTreeMap<String, Measurement>,
 }
 
-/// What canbench measures.
+/// A measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// How often it was done.
+    /// The number of calls.
     #[serde(default)]
     pub calls: u64,
     /// Instructions by `performance_counter(0)`.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
 use wasmparser::{Export, ExternalKind, Parser, Payload};
 
-/// What benchmarks are called by: queries of this prefix and the benchmark's name.
+/// The prefix of the query methods that are benchmarks.
 pub const PREFIX: &str = "__canbench__";
 /// Queries by which canbench traces benchmarks, in a module that it instruments. Without that
 /// they do nothing, and nobody calls them.

@@ -23,11 +23,11 @@ use stablebench_replica::{Rules, files};
 use super::{Benches, VERSION};
 use crate::saving;
 
-/// Larger than any such file.
+/// The largest file that is read, in bytes.
 const MOST: u64 = 256 << 20;
 const COMMENT: &str = "# rules: ";
 
-/// What a project keeps.
+/// The content of a results file.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     pub benches: Benches,

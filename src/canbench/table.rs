@@ -13,7 +13,7 @@ use crate::terminal::safe_line;
 /// Rows of a long table that are shown, from both ends.
 const SHOWN: usize = 50;
 
-/// How the cells of a column stand.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Side {
     Left,
@@ -85,7 +85,7 @@ fn ends(mut rows: Vec<Vec<String>>, columns: usize) -> Vec<Vec<String>> {
     rows
 }
 
-/// What the benchmarks cost, by each set of rules, in all of `runs` the same benchmarks.
+/// The costs of the benchmarks by each set of rules. All runs have the same benchmarks.
 pub fn costs(runs: &[(&str, &[Measured])]) -> String {
     let mut columns = vec!["name".to_owned()];
     let several = runs.len() > 1;
@@ -123,10 +123,10 @@ pub fn costs(runs: &[(&str, &[Measured])]) -> String {
     bars(&columns, &sides, &rows)
 }
 
-/// What the columns of [`costs`] are.
+/// The legend of [`costs`].
 pub const COSTS: &str = "\
-ins = instructions, HP and SP = Wasm pages of heap and stable memory that the message touches for the
-first time in the benchmark, cycles = the whole message, as a query that is called as an update";
+ins = instructions, HP and SP = Wasm pages of heap and stable memory first touched inside the benchmark,
+cycles = cost of the whole message if the query is called as an update";
 
 /// A value with its change, for a cell.
 pub fn changed(value: Value) -> String {

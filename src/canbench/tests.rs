@@ -1,4 +1,4 @@
-//! What is printed, on results made by hand.
+//! Output for hand-made results.
 
 use super::change::{Change, Value, entries, regressed};
 use super::csv::csv;
@@ -35,7 +35,7 @@ fn a_change_below_the_threshold_is_noise() {
 }
 
 #[test]
-fn a_benchmark_is_told_with_its_scopes() {
+fn a_benchmark_is_printed_with_its_scopes() {
     let scopes = |calls| [("part".to_owned(), Measurement { calls, ..measured(970, 0) })].into();
     let now = Bench { total: measured(3_834, 2), scopes: scopes(2) };
     let before = Bench { total: measured(4_000, 0), scopes: scopes(1) };

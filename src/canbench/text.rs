@@ -56,7 +56,7 @@ fn metrics(
 
 fn line(name: &str, unit: &str, value: Value, noise: f64, terminal: Terminal) -> String {
     let shown = format!("{name}: {}{unit}", number::long(value.now));
-    let told = match (value.before, value.percent()) {
+    let text = match (value.before, value.percent()) {
         (None, _) | (_, None) => format!("{shown} (new)"),
         (Some(_), Some(0.0)) => format!("{shown} (no change)"),
         (Some(0), Some(_)) => styled(&format!("{shown} (regressed from 0)"), WORSE, terminal),
@@ -71,7 +71,7 @@ fn line(name: &str, unit: &str, value: Value, noise: f64, terminal: Terminal) ->
             styled(&format!("{shown} (improved by {percent:.2}%)"), BETTER, terminal)
         }
     };
-    format!("    {told}\n")
+    format!("    {text}\n")
 }
 
 fn styled(text: &str, style: Style, terminal: Terminal) -> String {

@@ -12,28 +12,28 @@ use super::{CacheFolderArgs, ReplicaArgs, SubnetKind};
 pub struct CanbenchArgs {
     /// Run only the benchmarks whose names contain this.
     pub pattern: Option<String>,
-    /// Write the results to the project's results file.
+    /// Write the project's results file.
     #[arg(long)]
     pub persist: bool,
-    /// Write the results to the project's CSV file too.
+    /// Write the project's CSV file.
     #[arg(long)]
     pub csv: bool,
-    /// Leave out the summary.
+    /// Omit the summary.
     #[arg(long)]
     pub less_verbose: bool,
-    /// Leave out the results of each benchmark.
+    /// Omit the individual benchmarks.
     #[arg(long)]
     pub hide_results: bool,
-    /// Print the summary, also with --less-verbose.
+    /// Print the summary even with --less-verbose.
     #[arg(long)]
     pub show_summary: bool,
-    /// Print to stderr what the canister prints by `debug_print`.
+    /// Print the canister's debug output to stderr.
     #[arg(long)]
     pub show_canister_output: bool,
-    /// Draw an exact flame graph of each benchmark: NAME.svg, beside the results file.
+    /// Write an exact flame graph of each benchmark, NAME.svg, next to the results file.
     #[arg(long)]
     pub instruction_tracing: bool,
-    /// A smaller change than this is called noise.
+    /// Threshold below which a change is noise.
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
     pub noise_threshold: f64,
     /// Without effect: there is no server.
@@ -42,28 +42,28 @@ pub struct CanbenchArgs {
     /// Without effect: there is no server.
     #[arg(long)]
     pub no_runtime_integrity_check: bool,
-    /// Rules to count by, as 2025-10,2026-08. With several, a table shows them side by side; the
-    /// first are those that are compared and persisted.
+    /// Rules to count by, for example 2025-10,2026-08. Several are shown side by side; the first is
+    /// compared and persisted.
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = Rules::today().name())]
     pub rules: Vec<Rules>,
-    /// Compare with the results in this file, not in the project's results file.
+    /// Compare with this results file instead of the project's.
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
-    /// End with exit code 1 if a benchmark or a scope has regressed by more than noise.
+    /// Exit with code 1 if a benchmark or scope regressed by more than the noise threshold.
     #[arg(long)]
     pub fail_on_regression: bool,
-    /// Print what each benchmark touches and costs, too: Wasm pages, cycles.
+    /// Print touched Wasm pages and cycles of each benchmark.
     #[arg(long)]
     pub show_costs: bool,
-    /// How results are printed.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: CanbenchFormat,
-    /// Run so many benchmarks side by side; all count the same. [default: one per core]
+    /// Number of benchmarks to run in parallel; results are the same. [default: one per core]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     #[command(flatten)]
     pub cache: CacheFolderArgs,
-    /// Compile the module anew, and keep nothing for later runs.
+    /// Do not use the cache of compiled modules.
     #[arg(long)]
     pub no_cache: bool,
 }
@@ -71,12 +71,12 @@ pub struct CanbenchArgs {
 /// Formats of benchmarks' results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CanbenchFormat {
-    /// As canbench prints them.
+    /// The output of canbench.
     #[default]
     Text,
     /// Tables with costs.
     Markdown,
-    /// All that was measured.
+    /// Everything that was measured.
     Json,
 }
 

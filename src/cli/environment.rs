@@ -1,10 +1,10 @@
-//! What can be typed of what a canister finds that it did not make: variables, stable memory.
+//! Command-line definitions of environment variables and initial stable memory.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// What a canister is given beside its module.
+/// Environment variables and stable memory of a canister.
 #[derive(Clone, Debug, Default, Args)]
 pub struct EnvironmentArgs {
     /// Set an environment variable of each canister, before it is installed; any number of
@@ -28,7 +28,7 @@ pub struct Variable {
 ///
 /// # Errors
 ///
-/// What is missing: the `=`, or the name.
+/// If the `=` or the name is missing.
 pub fn variable(text: &str) -> Result<Variable, String> {
     match text.split_once('=') {
         None => Err("a variable is NAME=VALUE, where VALUE may be empty".to_owned()),

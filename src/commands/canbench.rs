@@ -36,19 +36,19 @@ pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(error) if crate::is_closed_pipe(&error) => Err(error),
         Err(error) => {
-            eprintln!("{}", safe(&told(&error)));
+            eprintln!("{}", safe(&lines(&error)));
             Ok(ExitCode::from(1))
         }
     }
 }
 
-/// The error and its causes, a line each: scripts look for lines of canbench's.
-fn told(error: &anyhow::Error) -> String {
+/// The error and its causes, one per line. Scripts match lines of canbench.
+fn lines(error: &anyhow::Error) -> String {
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.join("\n")
 }
 
-/// Runs benchmarks; answers whether one regressed.
+/// Runs benchmarks and returns true if one regressed.
 fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     let note = |text: &str| output.progress.note(text);
     check(args)?;
@@ -127,7 +127,7 @@ fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     Ok(regressed(&entries, args.noise_threshold))
 }
 
-/// Whether what was typed can be meant.
+/// Checks the options.
 fn check(args: &CanbenchArgs) -> Result<()> {
     for (at, rules) in args.rules.iter().enumerate() {
         if args.rules[..at].contains(rules) {
@@ -212,12 +212,12 @@ impl Session<'_> {
         Ok(all)
     }
 
-    fn installed(&self, rules: Rules, tell: bool) -> Result<Canister> {
+    fn installed(&self, rules: Rules, show_output: bool) -> Result<Canister> {
         let (replica, _) = embedded(&self.args.replica(rules), &self.output.progress)?;
         let step = self.output.progress.spinner("compiling and installing");
         let (canister, printed) = install(&replica, self.project)?;
         step.done("");
-        if tell {
+        if show_output {
             self.printed(&canister, &printed);
         }
         Ok(canister)
@@ -227,11 +227,11 @@ impl Session<'_> {
         &self,
         canister: &Canister,
         traced: bool,
-        tell: impl FnMut(Measured) -> Result<()>,
+        report: impl FnMut(Measured) -> Result<()>,
     ) -> Result<()> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let threads = self.args.jobs.map_or_else(cores, usize::from);
-        run_all(canister, self.names, threads, traced, tell)
+        run_all(canister, self.names, threads, traced, report)
     }
 
     /// Writes the results, in place of those that were there.
@@ -276,7 +276,7 @@ impl Session<'_> {
     }
 }
 
-/// What follows the benchmarks.
+/// The output after the benchmarks.
 fn rest(args: &CanbenchArgs, report: &Report<'_>) -> String {
     let mut text = format!("{RULE}\n");
     if !args.less_verbose || args.show_summary {

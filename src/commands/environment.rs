@@ -1,5 +1,4 @@
-//! What canisters are given beside their modules: environment variables, and stable memory from
-//! a file.
+//! Environment variables of canisters, and stable memory from a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +11,7 @@ use crate::cli::{EnvironmentArgs, Variable};
 /// Largest file that is read as stable memory, for this process holds it as a whole: 16 GiB.
 const LARGEST: u64 = 16 << 30;
 
-/// What canisters are given.
+/// Environment variables and initial stable memory.
 #[derive(Debug, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
@@ -20,7 +19,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What was typed, with the file read.
+    /// Reads the options, and the file.
     pub fn read(args: &EnvironmentArgs) -> Result<Self> {
         let variables = by_name(&args.variables)?;
         let stable_memory = args.stable_memory.as_deref().map(read_stable_memory).transpose()?;

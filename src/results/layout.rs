@@ -33,9 +33,9 @@ pub fn lines(value: &impl Serialize) -> serde_json::Result<String> {
 /// Breaks lines in the outermost object and in lists directly below it.
 #[derive(Default)]
 struct Lines {
-    /// Whether the entries of each list and object that is open stand on lines of their own.
+    /// For each open list or object, true if its entries are on separate lines.
     open: Vec<bool>,
-    /// Whether the one that was last begun has entries.
+    /// True if the list or object that was opened last has entries.
     filled: bool,
 }
 
