@@ -16,7 +16,6 @@
 //! Paths are relative to the folder in which the command runs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,6 +30,9 @@ const FILE: &str = "canbench.yml";
 pub const VARIABLE: &str = "CANBENCH_CFG_FILE";
 /// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
+
+/// The largest file that is loaded into stable memory, in bytes: it is held in memory.
+const LARGEST: u64 = 16 << 30;
 
 const KEYS: [&str; 7] = [
     "build_cmd",
@@ -105,8 +107,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Runs the command that builds the module. What it prints goes to stderr where stdout has
-    /// to hold one document.
+    /// Runs the command that builds the module. Its output goes to stderr if stdout is reserved
+    /// for a document.
     ///
     /// # Errors
     ///
@@ -154,7 +156,7 @@ impl Config {
         let Some(InFile { file }) = &self.stable_memory else {
             return Ok(None);
         };
-        let read = fs::read(file).map_err(|error| {
+        let read = files::read(file, LARGEST).map_err(|error| {
             anyhow!("Error reading stable memory file {}\nError: {error}", file.display())
         });
         read.map(Some)

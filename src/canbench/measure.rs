@@ -19,6 +19,7 @@ use crate::profile::{Flame, Heading, check, svg};
 use crate::replica::decoding::decode_one;
 use crate::replica::embedded::Embedded;
 use crate::replica::network::ic_code;
+use crate::terminal::safe_line;
 
 /// Bytes of the stack of a thread that runs benchmarks: as much as `main` usually has.
 const STACK: usize = 8 << 20;
@@ -229,9 +230,10 @@ fn flame(
     normal: &Execution,
     read: Option<[Reading; 2]>,
 ) -> Result<String> {
+    let shown = safe_line(name);
     let (span, title) = match read {
-        Some([from, to]) => (Span::Between { from: from.used, to: to.used }, name.to_owned()),
-        None => (Span::Message, format!("{name} (the whole message)")),
+        Some([from, to]) => (Span::Between { from: from.used, to: to.used }, shown.to_string()),
+        None => (Span::Message, format!("{shown} (the whole message)")),
     };
     let argument = argument()?;
     let method = format!("{PREFIX}{name}");
@@ -240,7 +242,7 @@ fn flame(
     check(normal, &execution, &profile, span)?;
     let mut flame = Flame::default();
     flame.add(&profile)?;
-    let command = format!("stablebench canbench {name} --instruction-tracing");
+    let command = format!("stablebench canbench {shown} --instruction-tracing");
     svg(&flame, &Heading { title, command })
 }
 

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Texts and files are those of canbench 0.7, down to the last character, because scripts
-//! read them. What canbench lacks is printed only where it was asked for.
+//! read them. Additional output is printed on request only.
 
 pub mod change;
 pub mod config;

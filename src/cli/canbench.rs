@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use stablebench_replica::Rules;
 
-use super::{CacheFolderArgs, ReplicaArgs, SubnetKind};
+use super::{CacheFolderArgs, ReplicaArgs, SubnetKind, percent};
 
 #[derive(Debug, Args)]
 pub struct CanbenchArgs {
@@ -89,12 +89,5 @@ impl CanbenchArgs {
             cache: self.cache.clone(),
             no_cache: self.no_cache,
         }
-    }
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("a threshold is a percentage, as 2.0".to_owned()),
     }
 }

@@ -7,9 +7,9 @@ use std::thread;
 use anyhow::{Result, anyhow, bail};
 use stablebench_replica::{Canister, Rules, files};
 
-use super::Output;
 use super::replica::embedded;
 use super::run::print;
+use super::{Output, quoted};
 use crate::canbench::change::{entries, regressed};
 use crate::canbench::config::Config;
 use crate::canbench::csv::csv;
@@ -24,12 +24,12 @@ use crate::canbench::{Benches, module};
 use crate::canisters::{hash, plain};
 use crate::cli::{CanbenchArgs, CanbenchFormat};
 use crate::results::save_text;
-use crate::terminal::safe;
+use crate::terminal::{safe, safe_line};
 
 /// Larger than any module that can be installed.
 const MOST: u64 = 200 << 20;
 
-/// Runs benchmarks. What fails ends with exit code 1, as canbench does.
+/// Runs benchmarks. Failures exit with code 1, as in canbench.
 pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
     match run(args, output) {
         Ok(true) if args.fail_on_regression => Ok(ExitCode::from(1)),
@@ -143,10 +143,12 @@ fn read_module(path: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// The command as it was typed.
+/// The command line.
 fn command() -> String {
-    let words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| quoted(&safe_line(&word.to_string_lossy())))
+        .collect();
     format!("stablebench {}", words.join(" "))
 }
 

@@ -35,6 +35,15 @@ pub struct Output {
     pub terminal: Terminal,
 }
 
+/// A word of a command line, quoted for a shell if it has to be.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:%+@".contains(letter);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Executes what was typed. A failure is an error; a code that is not 0 says that a
 /// threshold was exceeded.
 pub fn execute(cli: Cli) -> Result<ExitCode> {
@@ -63,5 +72,19 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Some(Command::Completions { shell }) => done(shell::completions(shell)),
         Some(Command::Readme { check }) => done(readme::readme(check)),
         Some(Command::Man { out }) => done(shell::man(out.as_deref())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_for_a_shell_where_they_have_to_be() {
+        for plain in ["insert", "--rules=2025-10,2026-08", "users/insert/end-1/sqlite/wal"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(["", "a b", "$x;y"].map(quoted), ["''", "'a b'", "'$x;y'"]);
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

@@ -1,7 +1,7 @@
 //! `stablebench canbench` on a project of ours: what it prints and writes, what it refuses.
 //!
-//! The project is `tests/canbench`. What it prints is in `tests/canbench/expected`, renewed where
-//! `CANBENCH_UPDATE` is set.
+//! The project is `tests/canbench`. Set `CANBENCH_UPDATE` to renew the expected output in
+//! `tests/canbench/expected`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -223,7 +223,7 @@ struct Answer {
     total: Total,
 }
 
-/// What the first versions of canbench-rs answered.
+/// A reply of the first versions of canbench-rs.
 #[derive(candid::CandidType)]
 struct Total {
     instructions: u64,
@@ -257,6 +257,8 @@ fn names_of_benchmarks_lead_nowhere() {
     assert!(text.contains("Benchmark: ../../up\\u{1b}[31m (new)\n"), "{text}");
     assert!(text.contains("    instructions: 7 (new)\n") && !text.contains('\u{1b}'), "{text}");
     assert!(text.contains("Instruction traces written to .._.._up__31m.svg\n"), "{text}");
+    let picture = fs::read_to_string(inside.join(".._.._up__31m.svg")).unwrap();
+    assert!(!picture.contains('\u{1b}') && picture.contains("up\\u{1b}[31m (the whole message)"));
     let written = fs::read_dir(&inside).unwrap().count();
     assert_eq!((written, fs::read_dir(folder.path().join("a")).unwrap().count()), (4, 1));
     let again = run(&["--fail-on-regression"], &inside);

@@ -51,7 +51,7 @@ fn folder() -> tempfile::TempDir {
     directory
 }
 
-/// What `call` prints as the reply.
+/// The reply that `call` prints.
 #[track_caller]
 fn called(method: &str, options: &[&str], directory: &Path) -> String {
     let arguments = [&["call", "teller.wasm", method], options].concat();

@@ -21,7 +21,7 @@ pub enum StableMemoryError {
     /// The bytes do not fit.
     #[error("{size} bytes are more than stable memory can have, which is {most} bytes")]
     TooLarge {
-        /// What was given.
+        /// The size that was requested.
         size: Bytes,
         /// The largest stable memory of the module's rules.
         most: Bytes,

@@ -212,7 +212,7 @@ fn forks_pay_and_age_by_themselves() {
     assert_eq!(one.balance(), two.balance());
 }
 
-/// What is said of a query's cost as an update is what an update that calls it costs.
+/// The predicted cost of a query as an update equals the cost of that update.
 #[test]
 fn queries_cost_as_updates_what_is_said() {
     for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::Output;
 use super::replica::embedded;
 use super::run::print;
+use super::{Output, quoted};
 use crate::cli::{ProfileArgs, ProfileFormat};
 use crate::interrupt;
 use crate::profile::{self, Flame, Heading};
@@ -105,10 +105,6 @@ fn format(args: &ProfileArgs) -> Result<Option<ProfileFormat>> {
 /// The command that repeats the profile: what decides what is in it.
 fn command(args: &ProfileArgs) -> String {
     let mut words = vec!["stablebench profile".to_owned()];
-    let quoted = |text: &str| match text.contains(|letter: char| " ()\"'".contains(letter)) {
-        true => format!("'{}'", text.replace('\'', r"'\''")),
-        false => text.to_owned(),
-    };
     words.extend(args.case.as_deref().map(quoted));
     let path = |path: &Path| quoted(&path.display().to_string());
     for (option, value) in [

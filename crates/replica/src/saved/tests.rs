@@ -242,7 +242,7 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
     }
 }
 
-/// What was saved before there were environment variables can be loaded, and is saved alike.
+/// Files without environment variables have the same format as before and can be loaded.
 #[test]
 fn environment_variables_are_in_a_file_only_if_there_are_some() {
     let directory = tempfile::tempdir().unwrap();

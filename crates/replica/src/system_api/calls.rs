@@ -459,7 +459,7 @@ const SUBNET: [u8; 29] = {
     id
 };
 
-/// What the embedded replica has not.
+/// The error for a call that the embedded replica does not support.
 fn unsupported(call: SystemCall) -> Fault {
     Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
 }

@@ -1,7 +1,7 @@
 //! The calls that read environment variables: `env_var_*`.
 //!
-//! Variables are told in the order of the bytes of their names. Which call is allowed in which
-//! mode, what is checked first, and the words of refusals are from
+//! Variables are ordered by the bytes of their names. The modes that allow each call, the order of
+//! the checks and the error messages are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica.
 
 use super::calls::{Call, contract};

@@ -1,26 +1,26 @@
-//! What the real replica installs and the embedded one cannot execute: heartbeats, and timers
-//! that would run something. Calls to other canisters fail where they are made.
+//! Features that the real replica supports and the embedded one does not: heartbeats, and timers
+//! with a handler. Calls to other canisters are checked at run time.
 
 use super::ModuleInfo;
 use super::exports::EntryPoint;
 use super::refusal::{Invalid, Refusal};
 use crate::system_api::names::SystemCall;
 
-/// What a canister with the module is to do.
+/// The intended use of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// All that the replica does with canisters.
+    /// Any message.
     Everything,
-    /// Nothing that heartbeats or timers would have changed.
+    /// Queries only. Heartbeats and timers never run.
     Queries,
 }
 
 impl Purpose {
-    /// Whether the embedded replica can do that with a module that is valid otherwise.
+    /// Checks that the embedded replica supports this use of an otherwise valid module.
     ///
     /// # Errors
     ///
-    /// What it would have to do by itself, beside the messages that it is sent.
+    /// If the module needs a heartbeat or a timer.
     pub fn check(self, info: &ModuleInfo) -> Result<(), Refusal> {
         match self {
             Self::Everything => check(&info.imports, &info.entry_points).map_err(Refusal::from),

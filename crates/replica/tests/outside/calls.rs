@@ -1,4 +1,4 @@
-//! Calls to other canisters, which the embedded replica has not.
+//! Calls to other canisters, which the embedded replica does not support.
 //!
 //! Which mode refuses which call, what is checked first, and the words are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, prices from
@@ -43,7 +43,7 @@ const IMPORTS: &str = r#"
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "accept_message" (func $accept))"#;
 
-/// A module with these functions beside the imports.
+/// A module with these functions and the imports.
 fn module(functions: &str) -> String {
     format!(
         r#"(module {IMPORTS} (memory 1) (data (i32.const 0) "\ff\ff\ff\ff\ff\e0\00\01\01\01")
@@ -88,7 +88,7 @@ fn queries_refuse_calls_as_on_the_network() {
     }
 }
 
-/// What installing a module ends with that has the call in its `canister_init` or start.
+/// The outcome of installing a module with the call in `canister_init` or `start`.
 #[track_caller]
 fn refused_install(wat: &str, mode: &str, name: &str) {
     let mut canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();

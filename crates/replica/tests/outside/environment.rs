@@ -1,6 +1,6 @@
 //! Environment variables: what code reads of them, and what keeps them.
 //!
-//! What is read, in which order it is checked, and the words of refusals are from
+//! The values, the order of the checks and the error messages are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, limits and their words
 //! from `rs/execution_environment/src/canister_manager.rs`.
 

@@ -1,4 +1,4 @@
-//! What a canister finds around it: variables, stable memory from elsewhere, other canisters.
+//! The surroundings of a canister: environment variables, loaded stable memory, other canisters.
 
 mod calls;
 mod environment;

@@ -56,7 +56,7 @@ fn state(canister: &Canister) -> [u64; 3] {
     numbers(query(canister, "state", &[])).try_into().unwrap()
 }
 
-/// Bytes that are all different from those beside them.
+/// Bytes each of which differs from its neighbours.
 fn content(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at % 251) as u8 + 1).collect()
 }
@@ -130,7 +130,7 @@ fn forks_do_not_see_it() {
     assert_eq!(read(&of_fork, 0, 4), b"new\0");
 }
 
-/// What a message counts does not tell who wrote the pages that it reads or writes.
+/// Counts do not depend on how the pages were written.
 #[test]
 fn counts_are_those_of_pages_that_a_message_wrote() {
     for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
