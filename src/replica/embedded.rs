@@ -62,7 +62,7 @@ impl Embedded {
         self.installed_after(wasm, |_| Ok(()))
     }
 
-    /// A canister likewise, with which something is done before it is installed.
+    /// Creates a canister, prepares it, and installs it.
     pub fn installed_after(
         &self,
         wasm: &[u8],

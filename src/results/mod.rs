@@ -269,7 +269,7 @@ pub struct Detail {
     pub pages: Option<PageCosts>,
     /// Content afterwards, equal to the model's; nothing where nothing was written.
     pub digest: Option<Digest>,
-    /// What the tables take afterwards, where that was asked for.
+    /// The size of the tables afterwards, if requested.
     pub stored: Option<Stored>,
 }
 
@@ -302,7 +302,7 @@ pub struct Spread {
     /// Operations that took or gave back units of storage, and their sum.
     pub allocating: u64,
     pub allocating_sum: u64,
-    /// How many operations cost how much, the cheapest first, without those that are empty.
+    /// The non-empty buckets of the cost histogram, cheapest first.
     #[serde(default)]
     pub buckets: Vec<Bucket>,
 }

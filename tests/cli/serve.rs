@@ -33,7 +33,7 @@ pub fn count(server: &Server, method: &str) -> u32 {
     u32::from_le_bytes(reply(server, method).try_into().unwrap())
 }
 
-/// What a method of the server's first canister replies; `get` and `tell` are queries.
+/// The reply of a method of the server's first canister; `get` and `tell` are queries.
 pub fn reply(server: &Server, method: &str) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let reply = runtime.block_on(async {

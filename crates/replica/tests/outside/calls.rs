@@ -1,6 +1,6 @@
 //! Calls to other canisters, which the embedded replica does not support.
 //!
-//! Which mode refuses which call, what is checked first, and the words are from
+//! The modes that allow each call, the order of the checks and the error messages are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, prices from
 //! `system_api_complexity.rs` beside it. No recorded case has a call that is refused for its mode.
 
@@ -273,8 +273,7 @@ fn heartbeats_and_timers_are_for_queries_alone() {
     assert!(replica.compile_for_queries(b"no module").is_err());
 }
 
-/// What the servers of both rule sets answered for a module that imports every call, where it
-/// made none.
+/// Recorded replies of a module that imports every call and makes none, under both rule sets.
 #[test]
 fn recorded_messages_without_a_call_hold() {
     let echoes: [&[u8]; 2] = [
