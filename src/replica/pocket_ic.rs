@@ -52,7 +52,7 @@ impl Replica for PocketIc {
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        let instance = self.server.instance(self.subnet)?;
+        let instance = Instance::create(&self.server, self.subnet)?;
         let id = instance.create_canister(CALLER)?;
         instance
             .install(id, CALLER, Mode::Install, wasm, &candid::encode_args(())?)?

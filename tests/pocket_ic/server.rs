@@ -58,7 +58,7 @@ impl PocketIc {
 
 impl Replica for PocketIc {
     fn create(&self) -> Box<dyn Canister> {
-        let instance = self.server().instance(Subnet::Application).unwrap();
+        let instance = Instance::create(self.server(), Subnet::Application).unwrap();
         let id = instance.create_canister(CONTROLLER).unwrap();
         Box::new(OnInstance { instance, id, kept: None })
     }

@@ -38,7 +38,7 @@ impl PocketIc {
 
 impl Target for PocketIc {
     fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
-        let instance = self.server.instance(self.subnet)?;
+        let instance = Instance::create(&self.server, self.subnet)?;
         let id = instance.create_canister(CALLER)?;
         let canister = Installation { instance, id, wasm: wasm.to_vec() };
         let answer = canister.paid(|canister| canister.put(Mode::Install, &[]))?;

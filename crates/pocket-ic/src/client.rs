@@ -1,20 +1,87 @@
 //! The clients of both generations behind one trait.
 //!
-//! They are blocking and may panic; `guard` is for their callers.
+//! The clients block, and panic on failure. Call them through [`guarded`], which turns panics
+//! into errors.
 
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 use std::time::Duration;
+use std::{fmt, io};
 
 use candid::Principal;
 use tokio::runtime::Runtime;
 
-use crate::error::Reject;
-use crate::version::Generation;
-use crate::{Error, Subnet};
-
-/// One request may take this long: a round, a query, the creation of an instance.
+/// The time limit of one request: a round, a query, the creation of an instance.
 const REQUEST: Duration = Duration::from_secs(600);
 
-/// What a canister answered.
+/// The version of a server, as printed by `--version`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// Servers and clients of one major version are compatible.
+    pub major: u64,
+    /// The minor version.
+    pub minor: u64,
+    /// The patch version.
+    pub patch: u64,
+}
+
+/// A generation of servers, with a client of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generation {
+    V10,
+    V16,
+}
+
+impl Version {
+    /// Parses a line such as `pocket-ic-server 10.0.0`.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let numbers = line.trim().strip_prefix("pocket-ic-server ")?;
+        let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+        let version =
+            Self { major: numbers.next()??, minor: numbers.next()??, patch: numbers.next()?? };
+        numbers.next().is_none().then_some(version)
+    }
+
+    pub(crate) fn generation(self) -> Option<Generation> {
+        match self.major {
+            10 => Some(Generation::V10),
+            16 => Some(Generation::V16),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The kind of subnet that an instance has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Subnet {
+    /// 13 nodes, production limits. The embedded replica models this kind.
+    #[default]
+    Application,
+    /// Production limits; nothing is charged.
+    System,
+    /// An application subnet with very high instruction limits.
+    Benchmarking,
+}
+
+/// The reject of a message by a canister, or by the replica on its behalf.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Reject {
+    /// The name of the replica's error code, such as `CanisterCalledTrap`.
+    pub code: String,
+    /// The message.
+    pub message: String,
+}
+
+/// The reply to a message, or its reject.
 pub(crate) type Outcome = Result<Vec<u8>, Reject>;
 
 /// A message to a canister.
@@ -26,7 +93,7 @@ pub(crate) struct Call<'a> {
     pub argument: &'a [u8],
 }
 
-/// By which a message finds its subnet.
+/// The effective principal, by which the server finds a message's subnet.
 #[derive(Clone, Copy)]
 pub(crate) enum Effective {
     None,
@@ -35,32 +102,31 @@ pub(crate) enum Effective {
 
 /// An instance of a server, as its generation's client sees it.
 pub(crate) trait Client: Send {
-    /// Sends an update and lets rounds pass until it is answered, `rounds` at the
-    /// most; `None` if it was not.
+    /// Sends an update and executes rounds until it is answered. Returns `None` if it is not
+    /// answered within `rounds` rounds.
     fn update(&self, call: &Call<'_>, rounds: u32) -> Option<Outcome>;
     fn query(&self, call: &Call<'_>) -> Outcome;
     fn round(&self);
     fn balance(&self, canister: Principal) -> u128;
     fn add_cycles(&self, canister: Principal, amount: u128);
-    /// Ends the instance.
-    fn end(self: Box<Self>);
+    /// Deletes the instance.
+    fn delete(self: Box<Self>);
 }
 
-/// A new instance on the server at `url`.
+/// Creates an instance on the server at `url`.
 pub(crate) fn connect(
     generation: Generation,
     url: &str,
     subnet: Subnet,
-) -> Result<Box<dyn Client>, Error> {
+) -> io::Result<Box<dyn Client>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(match generation {
-        Generation::V10 => Box::new(v10::Connection::new(runtime, url, subnet)),
-        Generation::V16 => Box::new(v16::Connection::new(runtime, url, subnet)),
+        Generation::V10 => Box::new(v10::Connection::new(runtime, url, subnet)?),
+        Generation::V16 => Box::new(v16::Connection::new(runtime, url, subnet)?),
     })
 }
 
-/// The client of one generation. The crates have the same names for the same
-/// things, but no types in common.
+/// The client of one generation. The crates use the same names, but share no types.
 macro_rules! generation {
     ($module:ident, $pocket_ic:ident) => {
         mod $module {
@@ -76,9 +142,10 @@ macro_rules! generation {
             }
 
             impl Connection {
-                pub(super) fn new(runtime: Runtime, url: &str, subnet: Subnet) -> Self {
+                pub(super) fn new(runtime: Runtime, url: &str, subnet: Subnet) -> io::Result<Self> {
+                    let url = url.parse().map_err(io::Error::other)?;
                     let builder = PocketIcBuilder::new()
-                        .with_server_url(url.parse().expect("the server told its port"))
+                        .with_server_url(url)
                         .with_max_request_time_ms(Some(REQUEST.as_millis() as u64));
                     let builder = match subnet {
                         Subnet::Application => builder.with_application_subnet(),
@@ -86,7 +153,7 @@ macro_rules! generation {
                         Subnet::Benchmarking => builder.with_benchmarking_application_subnet(),
                     };
                     let client = runtime.block_on(builder.build_async());
-                    Self { runtime, client }
+                    Ok(Self { runtime, client })
                 }
             }
 
@@ -102,7 +169,7 @@ macro_rules! generation {
                         );
                         let sent = match sent.await {
                             Ok(sent) => sent,
-                            Err(refused) => return Some(Err(reject(refused))),
+                            Err(rejected) => return Some(Err(reject(rejected))),
                         };
                         for _ in 0..rounds {
                             self.client.tick().await;
@@ -115,14 +182,14 @@ macro_rules! generation {
                 }
 
                 fn query(&self, call: &Call<'_>) -> Outcome {
-                    let asked = self.client.query_call_with_effective_principal(
+                    let query = self.client.query_call_with_effective_principal(
                         call.canister,
                         effective(call.effective),
                         call.caller,
                         call.method,
                         call.argument.to_vec(),
                     );
-                    self.runtime.block_on(asked).map_err(reject)
+                    self.runtime.block_on(query).map_err(reject)
                 }
 
                 fn round(&self) {
@@ -137,7 +204,7 @@ macro_rules! generation {
                     self.runtime.block_on(self.client.add_cycles(canister, amount));
                 }
 
-                fn end(self: Box<Self>) {
+                fn delete(self: Box<Self>) {
                     self.runtime.block_on(self.client.drop());
                 }
             }
@@ -163,3 +230,59 @@ macro_rules! generation {
 
 generation!(v10, pocket_ic_10);
 generation!(v16, pocket_ic_16);
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+static HOOK: Once = Once::new();
+
+/// Runs `request` and returns the message of a panic as the error. The panic is not printed.
+pub(crate) fn guarded<T>(request: impl FnOnce() -> T) -> Result<T, String> {
+    HOOK.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                previous(info);
+            }
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    // A request changes state in another process only, so a panic leaves nothing inconsistent.
+    let result = panic::catch_unwind(AssertUnwindSafe(request));
+    GUARDED.set(outer);
+    result.map_err(|payload| message(&*payload))
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_the_version_line_of_a_server() {
+        let version = Version::parse("pocket-ic-server 16.1.0\n").unwrap();
+        assert_eq!(version.to_string(), "16.1.0");
+        assert_eq!(version.generation(), Some(Generation::V16));
+        let recorded = Version::parse("pocket-ic-server 10.0.0").unwrap();
+        assert_eq!(recorded.generation(), Some(Generation::V10));
+    }
+
+    #[test]
+    fn rejects_lines_of_other_programs() {
+        for line in ["", "pocket-ic 16.0.0", "pocket-ic-server 16", "pocket-ic-server 1.2.3.4"] {
+            assert_eq!(Version::parse(line), None, "{line:?}");
+        }
+        assert_eq!(Version::parse("pocket-ic-server 13.0.0").unwrap().generation(), None);
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error_with_its_message() {
+        assert_eq!(guarded(|| 1), Ok(1));
+        assert_eq!(guarded(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
+        assert_eq!(guarded(|| panic!("with {}", 1)), Err::<(), _>("with 1".to_owned()));
+    }
+}

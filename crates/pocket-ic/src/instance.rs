@@ -1,38 +1,73 @@
-//! Messages, rounds, balances.
+//! One subnet on a server: messages, rounds, balances, code and snapshots.
 //!
-//! Time stands still but for the rounds that messages need. A message of more than
-//! 2 G instructions takes several. A canister that changed much of its memory waits
-//! for some rounds before its next message (the heap-delta rate limit), and refuses
-//! code and snapshots meanwhile; both are waited for.
+//! Time passes only in the rounds that messages need. A message of more than 2 G instructions
+//! takes several rounds. A canister that changed much of its memory waits some rounds for its
+//! next message (the heap-delta rate limit), and rejects code and snapshots until then. Both are
+//! waited for.
 
 use std::fmt;
 use std::sync::Arc;
 
-use candid::Principal;
+use candid::utils::{ArgumentDecoder, ArgumentEncoder};
+use candid::{Principal, decode_args, encode_args};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, InstallCodeArgs,
+    LoadCanisterSnapshotArgs, ProvisionalCreateCanisterWithCyclesArgs, Snapshot as SnapshotInfo,
+    TakeCanisterSnapshotArgs, UploadChunkArgs, UploadChunkResult,
+};
+use sha2::{Digest, Sha256};
 
-use crate::client::{Call, Client, Effective, Outcome};
+use crate::client::{Call, Client, Effective, Outcome, Reject, Subnet};
 use crate::error::Error;
 use crate::server::Server;
 
-/// Most rounds that a message waits: an install may take 150 slices, and a canister
-/// that changed 2 GiB waits 27 more.
-const ROUNDS: u32 = 1_000;
-/// Rounds between two attempts at what was refused for a rate.
-const PAUSE: u32 = 10;
+/// The most rounds that a message waits. An install may take 150 slices, and a canister that
+/// changed 2 GiB waits 27 more rounds.
+const MAX_ROUNDS: u32 = 1_000;
+/// Rounds between two attempts after a rate limit.
+const RETRY_ROUNDS: u32 = 10;
+/// The size of module and argument from which the module is sent in chunks: an ingress message to
+/// an application subnet has at most 2 MiB, its envelope included.
+const CHUNKED_FROM: usize = 1_900_000;
+/// Bytes of a chunk. Source: the Interface Specification, `upload_chunk`.
+const CHUNK: usize = 1 << 20;
+/// Cycles of a new canister, enough for every benchmark.
+const CYCLES: u128 = 1_000_000_000_000_000;
 
-/// One subnet of its own on a server.
+/// The mode of an installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Into an empty canister.
+    Install,
+    /// Drops the canister's state.
+    Reinstall,
+    /// Keeps stable memory.
+    Upgrade,
+}
+
+/// A snapshot of a canister's whole state, which the replica keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot(Vec<u8>);
+
+/// A subnet of its own on a server. It is deleted when it is dropped.
 pub struct Instance {
     server: Arc<Server>,
-    /// `None` once it was ended.
+    /// `None` once the instance is deleted.
     client: Option<Box<dyn Client>>,
 }
 
 impl Instance {
-    pub(crate) fn new(server: Arc<Server>, client: Box<dyn Client>) -> Self {
-        Self { server, client: Some(client) }
+    /// Creates an instance: one subnet without canisters.
+    ///
+    /// # Errors
+    ///
+    /// If the server exited or refused.
+    pub fn create(server: &Arc<Server>, subnet: Subnet) -> Result<Self, Error> {
+        let client = server.connect(subnet)?;
+        Ok(Self { server: Arc::clone(server), client: Some(client) })
     }
 
-    /// Sends an update and waits for its answer, as many rounds as it takes.
+    /// Sends an update and executes rounds until it is answered.
     ///
     /// # Errors
     ///
@@ -48,7 +83,7 @@ impl Instance {
         self.send(&Call { canister, effective, caller, method, argument })
     }
 
-    /// Asks a query.
+    /// Sends a query.
     ///
     /// # Errors
     ///
@@ -62,77 +97,212 @@ impl Instance {
     ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
         let call = Call { canister, effective, caller, method, argument };
-        self.ask(method, |client| client.query(&call))
+        self.request(method, |client| client.query(&call))
     }
 
-    /// The canister's cycles.
+    /// Returns the canister's cycles.
     ///
     /// # Errors
     ///
     /// If the server failed.
     pub fn balance(&self, canister: Principal) -> Result<u128, Error> {
-        self.ask("a balance", |client| client.balance(canister))
+        self.request("reading a balance", |client| client.balance(canister))
     }
 
-    /// Gives the canister cycles.
+    /// Adds cycles to the canister.
     ///
     /// # Errors
     ///
     /// If the server failed.
     pub fn add_cycles(&self, canister: Principal, amount: u128) -> Result<(), Error> {
-        self.ask("a gift of cycles", |client| client.add_cycles(canister, amount))
+        self.request("adding cycles", |client| client.add_cycles(canister, amount))
     }
 
-    /// Lets one round pass.
+    /// Executes one round.
     ///
     /// # Errors
     ///
     /// If the server failed.
     pub fn round(&self) -> Result<(), Error> {
-        self.ask("a round", |client| client.round())
+        self.request("a round", |client| client.round())
     }
 
-    /// Sends a message again and again while it is refused for a rate.
-    pub(crate) fn send(&self, call: &Call<'_>) -> Result<Outcome, Error> {
+    /// Creates a canister without code, controlled by `controller`, with 1 000 T cycles.
+    ///
+    /// # Errors
+    ///
+    /// If the server failed or refused.
+    pub fn create_canister(&self, controller: Principal) -> Result<Principal, Error> {
+        let arguments = ProvisionalCreateCanisterWithCyclesArgs {
+            amount: Some(candid::Nat::from(0_u8)),
+            ..Default::default()
+        };
+        let method = "provisional_create_canister_with_cycles";
+        let created = self.call_management(Effective::None, controller, method, (arguments,))?;
+        let (CanisterIdRecord { canister_id },) = expected(method, created)?;
+        // Like the recorded cases: created without cycles, then topped up.
+        self.add_cycles(canister_id, CYCLES)?;
+        Ok(canister_id)
+    }
+
+    /// Installs a module, in chunks if it is large.
+    ///
+    /// # Errors
+    ///
+    /// The outer error if the server failed, the inner one if the module was refused.
+    pub fn install(
+        &self,
+        canister: Principal,
+        caller: Principal,
+        mode: Mode,
+        wasm: &[u8],
+        argument: &[u8],
+    ) -> Result<Result<(), Reject>, Error> {
+        let at = Effective::Canister(canister);
+        let mode = match mode {
+            Mode::Install => CanisterInstallMode::Install,
+            Mode::Reinstall => CanisterInstallMode::Reinstall,
+            Mode::Upgrade => CanisterInstallMode::Upgrade(None),
+        };
+        if wasm.len() + argument.len() < CHUNKED_FROM {
+            let code = InstallCodeArgs {
+                mode,
+                canister_id: canister,
+                wasm_module: wasm.to_vec(),
+                arg: argument.to_vec(),
+                sender_canister_version: None,
+            };
+            return self.call_management(at, caller, "install_code", (code,));
+        }
+        let mut chunk_hashes_list = Vec::new();
+        for chunk in wasm.chunks(CHUNK) {
+            let chunk = UploadChunkArgs { canister_id: canister, chunk: chunk.to_vec() };
+            match self.call_management(at, caller, "upload_chunk", (chunk,))? {
+                Ok((UploadChunkResult { hash },)) => chunk_hashes_list.push(ChunkHash { hash }),
+                Err(reject) => return Ok(Err(reject)),
+            }
+        }
+        let code = InstallChunkedCodeArgs {
+            mode,
+            target_canister: canister,
+            store_canister: None,
+            chunk_hashes_list,
+            wasm_module_hash: Sha256::digest(wasm).to_vec(),
+            arg: argument.to_vec(),
+            sender_canister_version: None,
+        };
+        self.call_management(at, caller, "install_chunked_code", (code,))
+    }
+
+    /// Takes a snapshot of the canister's whole state, in place of `replaced` if that is given: a
+    /// canister has at most ten snapshots.
+    ///
+    /// # Errors
+    ///
+    /// If the server failed or refused.
+    pub fn take_snapshot(
+        &self,
+        canister: Principal,
+        caller: Principal,
+        replaced: Option<&Snapshot>,
+    ) -> Result<Snapshot, Error> {
+        let arguments = TakeCanisterSnapshotArgs {
+            canister_id: canister,
+            replace_snapshot: replaced.map(|snapshot| snapshot.0.clone()),
+            uninstall_code: None,
+            sender_canister_version: None,
+        };
+        let method = "take_canister_snapshot";
+        let taken =
+            self.call_management(Effective::Canister(canister), caller, method, (arguments,))?;
+        let (SnapshotInfo { id, .. },) = expected(method, taken)?;
+        Ok(Snapshot(id))
+    }
+
+    /// Restores the canister from a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// If the server failed or refused.
+    pub fn load_snapshot(
+        &self,
+        canister: Principal,
+        caller: Principal,
+        snapshot: &Snapshot,
+    ) -> Result<(), Error> {
+        let arguments = LoadCanisterSnapshotArgs {
+            canister_id: canister,
+            snapshot_id: snapshot.0.clone(),
+            sender_canister_version: None,
+        };
+        let method = "load_canister_snapshot";
+        let loaded =
+            self.call_management(Effective::Canister(canister), caller, method, (arguments,))?;
+        expected(method, loaded)
+    }
+
+    fn call_management<A: ArgumentEncoder, R: for<'a> ArgumentDecoder<'a>>(
+        &self,
+        effective: Effective,
+        caller: Principal,
+        method: &str,
+        arguments: A,
+    ) -> Result<Result<R, Reject>, Error> {
+        let failed = |error: &dyn fmt::Display| Error::Failed {
+            during: method.to_owned(),
+            message: error.to_string(),
+        };
+        let argument = encode_args(arguments).map_err(|error| failed(&error))?;
+        let call = Call {
+            canister: Principal::management_canister(),
+            effective,
+            caller,
+            method,
+            argument: &argument,
+        };
+        match self.send(&call)? {
+            Ok(reply) => Ok(Ok(decode_args(&reply).map_err(|error| failed(&error))?)),
+            Err(reject) => Ok(Err(reject)),
+        }
+    }
+
+    /// Sends a message, and sends it again while a rate limit rejects it.
+    fn send(&self, call: &Call<'_>) -> Result<Outcome, Error> {
         let mut waited = 0;
         loop {
-            let outcome =
-                self.ask(call.method, |client| client.update(call, ROUNDS))?.ok_or_else(|| {
-                    Error::Unanswered { during: call.method.to_owned(), rounds: ROUNDS }
-                })?;
+            let answer = self.request(call.method, |client| client.update(call, MAX_ROUNDS))?;
+            let outcome = answer.ok_or_else(|| Error::Unanswered {
+                during: call.method.to_owned(),
+                rounds: MAX_ROUNDS,
+            })?;
             match outcome {
-                Err(reject) if is_rate_limit(&reject.code) && waited < ROUNDS => {
-                    for _ in 0..PAUSE {
+                Err(reject) if is_rate_limit(&reject.code) && waited < MAX_ROUNDS => {
+                    for _ in 0..RETRY_ROUNDS {
                         self.round()?;
                     }
-                    waited += PAUSE;
+                    waited += RETRY_ROUNDS;
                 }
                 outcome => return Ok(outcome),
             }
         }
     }
 
-    fn ask<T>(&self, what: &str, request: impl FnOnce(&dyn Client) -> T) -> Result<T, Error> {
+    fn request<T>(&self, name: &str, request: impl FnOnce(&dyn Client) -> T) -> Result<T, Error> {
         match &self.client {
-            Some(client) => self.server.ask(what, || request(&**client)),
+            Some(client) => self.server.request(name, || request(&**client)),
             None => Err(Error::Failed {
-                during: what.to_owned(),
-                message: "the instance was ended".to_owned(),
+                during: name.to_owned(),
+                message: "the instance was deleted".to_owned(),
             }),
         }
     }
 }
 
-/// Whether it would be taken some rounds later.
-fn is_rate_limit(code: &str) -> bool {
-    matches!(code, "CanisterInstallCodeRateLimited" | "CanisterHeapDeltaRateLimited")
-}
-
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
-            // A server that is gone has no instance left to end.
-            let _ = self.server.ask("the end of an instance", || client.end());
+            // If the server has exited, there is no instance left to delete.
+            let _ = self.server.request("the deletion of an instance", || client.delete());
         }
     }
 }
@@ -141,4 +311,15 @@ impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Instance").field("server", &self.server).finish_non_exhaustive()
     }
+}
+
+/// Returns `true` if the message would be accepted some rounds later.
+fn is_rate_limit(code: &str) -> bool {
+    matches!(code, "CanisterInstallCodeRateLimited" | "CanisterHeapDeltaRateLimited")
+}
+
+/// Turns the reject of a call that must succeed into an error of the server.
+fn expected<T>(method: &str, result: Result<T, Reject>) -> Result<T, Error> {
+    result
+        .map_err(|reject| Error::Failed { during: method.to_owned(), message: reject.to_string() })
 }

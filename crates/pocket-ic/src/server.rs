@@ -1,91 +1,84 @@
-//! The process: found, started, watched, ended.
+//! The server process: find, start, monitor and stop it.
 
-use std::env;
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use std::{env, fmt, fs, io};
 
+use pocket_ic_16::{LATEST_SERVER_VERSION, StartServerParams, start_server};
 use tempfile::TempDir;
 
-use crate::Subnet;
-use crate::client;
-use crate::download::downloaded;
+use crate::client::{Client, Generation, Subnet, Version, connect, guarded};
 use crate::error::Error;
-use crate::guard::guarded;
-use crate::instance::Instance;
-use crate::version::{Generation, Version};
 
 /// The environment variable that names the server.
 pub const BINARY: &str = "POCKET_IC_BIN";
 
-/// A server that does not listen by then has not started.
+/// The time limit for a server to start listening.
 const START: Duration = Duration::from_secs(60);
-/// A server that nobody asks anything ends by itself after as many seconds, should
-/// this process be killed before it can end it.
+/// Seconds without a request after which a server exits by itself, in case this process is killed
+/// before it can stop the server.
 const IDLE_SECONDS: &str = "900";
-/// A server gets this long to end by itself.
-const END: Duration = Duration::from_secs(10);
-/// The last lines of what a server printed that an error shows.
+/// The time limit for a server to exit after SIGTERM.
+const EXIT: Duration = Duration::from_secs(10);
+/// The number of lines at the end of a server's output that an error shows.
 const LOG_LINES: usize = 5;
 
-/// A PocketIC server. It ends when the last [`Instance`] and this are dropped.
+/// A PocketIC server. It stops when this value and all of its instances are dropped.
 pub struct Server {
     child: Mutex<Child>,
     url: String,
     version: Version,
     generation: Generation,
-    /// Where it keeps everything, and what it printed.
+    /// Holds all files of the server, its output included.
     directory: TempDir,
 }
 
 impl Server {
-    /// Starts the server that `POCKET_IC_BIN` names, else one that the newest client
-    /// downloads.
+    /// Starts the server that `POCKET_IC_BIN` names, or one that the newest client downloads.
     ///
     /// # Errors
     ///
-    /// If there is none, no client fits it, or it does not start.
+    /// If there is no server, no client supports it, or it does not start.
     pub fn start() -> Result<Arc<Self>, Error> {
         let directory = tempfile::Builder::new().prefix("pocket-ic-").tempdir()?;
         let path = match env::var_os(BINARY) {
             Some(path) => PathBuf::from(path),
-            None => downloaded()?,
+            None => download()?,
         };
-        let (version, generation) = asked(&path)?;
-        let (child, url) = started(&path, directory.path())?;
+        let (version, generation) = version(&path)?;
+        let (child, url) = spawn(&path, directory.path())?;
         let child = Mutex::new(child);
         Ok(Arc::new(Self { child, url, version, generation, directory }))
     }
 
-    /// The server's version.
+    /// Returns the server's version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// A new instance: one subnet without canisters.
-    ///
-    /// # Errors
-    ///
-    /// If the server ended or would not make one.
-    pub fn instance(self: &Arc<Self>, subnet: Subnet) -> Result<Instance, Error> {
-        let client = self.ask("the creation of an instance", || {
-            client::connect(self.generation, &self.url, subnet)
-        })??;
-        Ok(Instance::new(Arc::clone(self), client))
+    /// Connects a client to a new instance.
+    pub(crate) fn connect(&self, subnet: Subnet) -> Result<Box<dyn Client>, Error> {
+        let client = self.request("the creation of an instance", || {
+            connect(self.generation, &self.url, subnet)
+        })?;
+        Ok(client?)
     }
 
-    /// Asks the server something through a client.
-    pub(crate) fn ask<T>(&self, what: &str, request: impl FnOnce() -> T) -> Result<T, Error> {
+    /// Sends a request through a client.
+    pub(crate) fn request<T>(&self, name: &str, request: impl FnOnce() -> T) -> Result<T, Error> {
         guarded(request).map_err(|message| {
             // A connection breaks a little before the process is gone.
-            let ended = wait(&mut self.child(), Duration::from_millis(500));
-            let during = what.to_owned();
-            match ended {
-                Some(status) => Error::Died { during, status: status.to_string(), log: self.log() },
+            let exited = wait(&mut self.child(), Duration::from_millis(500));
+            let during = name.to_owned();
+            match exited {
+                Some(status) => Error::Died {
+                    during,
+                    status: status.to_string(),
+                    log: last_lines(&log_file(self.directory.path())),
+                },
                 None => Error::Failed { during, message },
             }
         })
@@ -94,15 +87,11 @@ impl Server {
     fn child(&self) -> MutexGuard<'_, Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn log(&self) -> String {
-        last_lines(&log_file(self.directory.path()))
-    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        end(&mut self.child());
+        stop(&mut self.child());
     }
 }
 
@@ -112,18 +101,42 @@ impl fmt::Debug for Server {
     }
 }
 
-/// The version of the server at `path`, and which client it needs.
-fn asked(path: &Path) -> Result<(Version, Generation), Error> {
-    let asked = Command::new(path)
+/// Returns the path of the server that the newest client downloads, unless it has already.
+fn download() -> Result<PathBuf, Error> {
+    // The path that the client uses.
+    let folder = format!("pocket-ic-server-{LATEST_SERVER_VERSION}");
+    let path = env::temp_dir().join(folder).join("pocket-ic");
+    if !path.is_file() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let start = || runtime.block_on(start_server(StartServerParams::default()));
+        let (mut child, _) = without_stdout(|| guarded(start))?.map_err(Error::NoServer)?;
+        // The client starts what it downloads, but with our stdout. Start it again instead.
+        stop(&mut child);
+    }
+    Ok(path)
+}
+
+/// Runs `work` with stdout discarded: the client reports downloads there, but stdout is for results.
+fn without_stdout<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    let stdout = rustix::io::dup(rustix::stdio::stdout())?;
+    rustix::stdio::dup2_stdout(fs::File::create("/dev/null")?)?;
+    let result = work();
+    rustix::stdio::dup2_stdout(&stdout)?;
+    Ok(result)
+}
+
+/// Returns the version of the server at `path`, and the generation of its client.
+fn version(path: &Path) -> Result<(Version, Generation), Error> {
+    let output = Command::new(path)
         .arg("--version")
         .output()
         .map_err(|cause| Error::NotExecutable { path: path.to_owned(), cause })?;
-    let said = String::from_utf8_lossy(&asked.stdout);
-    let Some(version) = Version::parse(&said) else {
-        let stderr = String::from_utf8_lossy(&asked.stderr);
-        let mut lines = said.lines().chain(stderr.lines());
-        let said = lines.find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-        return Err(Error::NotAServer { path: path.to_owned(), said });
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let Some(version) = Version::parse(&stdout) else {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let mut lines = stdout.lines().chain(stderr.lines());
+        let printed = lines.find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+        return Err(Error::NotAServer { path: path.to_owned(), printed });
     };
     match version.generation() {
         Some(generation) => Ok((version, generation)),
@@ -131,9 +144,8 @@ fn asked(path: &Path) -> Result<(Version, Generation), Error> {
     }
 }
 
-/// Starts the server at `path`, which writes into `directory` alone. Answers where it
-/// listens.
-fn started(path: &Path, directory: &Path) -> Result<(Child, String), Error> {
+/// Starts the server at `path`, which writes only to `directory`. Returns the process and its URL.
+fn spawn(path: &Path, directory: &Path) -> Result<(Child, String), Error> {
     let port_file = directory.join("port");
     let log = fs::File::create(log_file(directory))?;
     let mut command = Command::new(path);
@@ -146,14 +158,14 @@ fn started(path: &Path, directory: &Path) -> Result<(Child, String), Error> {
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
-    // Ctrl-C is for us; what runs on the server must be allowed to finish.
+    // Ctrl-C must reach this process only: messages that run on the server have to finish.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child =
         command.spawn().map_err(|cause| Error::NotExecutable { path: path.to_owned(), cause })?;
-    match listening(&mut child, &port_file) {
+    match wait_for_port(&mut child, &port_file) {
         Ok(port) => Ok((child, format!("http://localhost:{port}/"))),
         Err(reason) => {
-            end(&mut child);
+            stop(&mut child);
             let log = last_lines(&log_file(directory));
             Err(Error::NotStarted { path: path.to_owned(), reason, log })
         }
@@ -161,22 +173,22 @@ fn started(path: &Path, directory: &Path) -> Result<(Child, String), Error> {
 }
 
 /// Waits until the server has written the port on which it listens.
-fn listening(child: &mut Child, port_file: &Path) -> Result<u16, String> {
+fn wait_for_port(child: &mut Child, port_file: &Path) -> Result<u16, String> {
     let began = Instant::now();
     while began.elapsed() < START {
         if let Ok(text) = fs::read_to_string(port_file)
             && let Some(port) = text.strip_suffix('\n')
         {
-            return port.parse().map_err(|_| format!("it named the port {port:?}"));
+            return port.parse().map_err(|_| format!("it reported the port {port:?}"));
         }
         if let Some(status) = wait(child, Duration::from_millis(20)) {
-            return Err(format!("it ended with {status}"));
+            return Err(format!("it exited with {status}"));
         }
     }
-    Err(format!("it was not listening after {} s", START.as_secs()))
+    Err(format!("it did not listen within {} s", START.as_secs()))
 }
 
-/// How the process ended, if it has within `time`.
+/// Waits at most `time` for the process to exit, and returns its exit status.
 fn wait(child: &mut Child, time: Duration) -> Option<ExitStatus> {
     let began = Instant::now();
     loop {
@@ -188,13 +200,13 @@ fn wait(child: &mut Child, time: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Asks the process to end, then makes it.
-pub(crate) fn end(child: &mut Child) {
+/// Stops the process with SIGTERM, then with SIGKILL.
+fn stop(child: &mut Child) {
     let id = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let (Some(id), Ok(None)) = (id, child.try_wait()) {
-        // Both fail only if the process is gone, which is what is wanted.
+        // Both signals fail only if the process has exited already.
         let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
-        if wait(child, END).is_none() {
+        if wait(child, EXIT).is_none() {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -205,7 +217,7 @@ fn log_file(directory: &Path) -> PathBuf {
     directory.join("log")
 }
 
-/// The end of a server's output, on lines of its own.
+/// Returns the end of a server's output for an error message, on separate lines.
 fn last_lines(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
