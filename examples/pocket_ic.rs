@@ -1,5 +1,5 @@
-//! How to test a canister on a PocketIC server. Copy it and put your canister's methods
-//! in place of these; `docs/testing-with-pocket-ic.md` explains it.
+//! Tests of a canister on a PocketIC server. Copy this file and replace the methods by those of
+//! your canister; `docs/testing-with-pocket-ic.md` explains it.
 //!
 //! ```text
 //! cargo run --release -- build bench
@@ -8,56 +8,56 @@
 
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, decode_one, encode_args};
-// In a package of your own the crate is `pocket_ic`.
+// In a package of your own, the crate is `pocket_ic`.
 use pocket_ic_16::{PocketIc, PocketIcBuilder};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{Digest, DigestPart, Engine, Error, Measurement, Result};
 
-/// Who creates canisters and calls them here, and therefore their controller.
+/// The principal that creates and calls canisters here, and therefore controls them.
 const CONTROLLER: Principal = Principal::anonymous();
 const STRANGER: Principal = Principal::from_slice(&[7]);
 
-#[allow(dead_code, reason = "the tests call what is below")]
+#[allow(dead_code, reason = "tests call the functions below")]
 fn main() {
     let path = std::env::args().nth(1).expect("the path of the bench canister's module");
     let wasm = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    // Starts the server that POCKET_IC_BIN names, and an instance of its own.
+    // Starts the server that POCKET_IC_BIN names, and creates an instance.
     let pic = PocketIcBuilder::new().with_application_subnet().build();
     rows_survive_an_upgrade(&pic, &wasm);
     strangers_may_not_write(&pic, &wasm);
-    a_snapshot_brings_rows_back(&pic, &wasm);
-    println!("all is well");
+    a_snapshot_restores_rows(&pic, &wasm);
+    println!("all tests passed");
 }
 
-/// Install, write, upgrade, read.
+/// Installs, writes, upgrades and reads.
 pub fn rows_survive_an_upgrade(pic: &PocketIc, wasm: &[u8]) {
     let canister = installed(pic, wasm);
     let added: Measurement =
         update(pic, canister, CONTROLLER, "add_users", (Engine::Sqlite, 0_u64, 10_u64, 50_u64))
             .unwrap();
     assert_eq!(added.rows, 50);
-    // What the canister measured itself, by `performance_counter(0)`.
+    // The canister's own measurement with `performance_counter(0)`.
     assert!(added.instructions > 50_000, "{added:?}");
     let before = digest(pic, canister);
 
     let upgraded = pic.upgrade_canister(canister, wasm.to_vec(), no_arguments(), Some(CONTROLLER));
-    upgraded.expect("the module is taken");
+    upgraded.expect("the module is accepted");
 
     assert_eq!(digest(pic, canister), before);
     assert_eq!(before.rows, 50);
 }
 
-/// Each message has its caller.
+/// Calls an update as a stranger.
 pub fn strangers_may_not_write(pic: &PocketIc, wasm: &[u8]) {
     let canister = installed(pic, wasm);
     let before = pic.cycle_balance(canister);
     let refused: Result<()> = update(pic, canister, STRANGER, "set_payload", (7_u32,));
     assert_eq!(refused, Err(Error::NotController));
-    assert!(pic.cycle_balance(canister) < before, "refusing is paid for too");
+    assert!(pic.cycle_balance(canister) < before, "a refused update is charged too");
 }
 
-/// Populate once, then try several things on the same state.
-pub fn a_snapshot_brings_rows_back(pic: &PocketIc, wasm: &[u8]) {
+/// Populates once, then starts several attempts from the same state.
+pub fn a_snapshot_restores_rows(pic: &PocketIc, wasm: &[u8]) {
     let canister = installed(pic, wasm);
     let arguments = (Engine::Sqlite, 0_u64, 10_u64, 200_u64);
     update::<Measurement>(pic, canister, CONTROLLER, "add_users", arguments).unwrap();
@@ -71,7 +71,7 @@ pub fn a_snapshot_brings_rows_back(pic: &PocketIc, wasm: &[u8]) {
     }
 }
 
-/// A canister of its own for each test: nothing is left over from another one.
+/// Creates a canister for one test, so that tests do not depend on each other.
 fn installed(pic: &PocketIc, wasm: &[u8]) -> Principal {
     let canister = pic.create_canister();
     // A module of more than 2 MB is sent in chunks.
@@ -79,7 +79,7 @@ fn installed(pic: &PocketIc, wasm: &[u8]) -> Principal {
     canister
 }
 
-/// Sends an update and lets rounds pass until it is answered.
+/// Sends an update and executes rounds until it is answered.
 fn update<T>(
     pic: &PocketIc,
     canister: Principal,
@@ -91,13 +91,14 @@ where
     T: CandidType + DeserializeOwned,
 {
     let argument = encode_args(arguments).unwrap();
-    // A canister that traps is rejected; one that refuses replies with an error of its own.
+    // A message that traps is rejected; an error of the canister's own is a reply.
     let reply = pic.update_call(canister, caller, method, argument);
     let reply = reply.unwrap_or_else(|reject| panic!("{method}: {reject}"));
-    decode_one(&reply).unwrap_or_else(|error| panic!("{method} answered something else: {error}"))
+    decode_one(&reply)
+        .unwrap_or_else(|error| panic!("cannot decode the reply of {method}: {error}"))
 }
 
-/// A fingerprint of the rows: a query, which changes nothing and costs nothing.
+/// Returns a fingerprint of the rows. It is a query, which changes nothing and costs nothing.
 fn digest(pic: &PocketIc, canister: Principal) -> Digest {
     let argument = encode_args((Engine::Sqlite, None::<DigestPart>, 1_000_u64)).unwrap();
     let reply = pic.query_call(canister, STRANGER, "digest", argument).unwrap();

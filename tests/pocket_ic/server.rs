@@ -1,44 +1,44 @@
-//! Canisters on a server, through the tool's own connection to PocketIC.
+//! Canisters on a PocketIC server, through the tool's own connection.
 
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use stablebench_conformance::detect;
 use stablebench_pocket_ic::{Instance, Server, Snapshot, Subnet};
 
 pub use stablebench_pocket_ic::BINARY;
 
-use crate::canister::{
+use crate::replica::{
     CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Rules, Updated,
 };
 use crate::stand_in;
 
-/// A server, started when it is first needed.
+/// A server, started at its first use.
 pub struct PocketIc {
     server: OnceLock<Arc<Server>>,
-    /// Found out when they are first asked for.
+    /// Detected at their first use.
     rules: OnceLock<Rules>,
-    /// With which the tool starts another one like it.
+    /// The environment in which the tool starts a server of the same kind.
     environment: Vec<(&'static str, String)>,
 }
 
 impl PocketIc {
-    /// The server that `POCKET_IC_BIN` names.
-    pub fn named() -> Arc<dyn Replica> {
+    /// Returns the server that `POCKET_IC_BIN` names.
+    pub fn from_environment() -> Arc<dyn Replica> {
         Arc::new(Self { server: OnceLock::new(), rules: OnceLock::new(), environment: Vec::new() })
     }
 
-    /// This program as a server of that version. To be called before there are threads.
+    /// Starts this program as a server of the given version. Must be called before any thread is
+    /// started.
     pub fn stand_in(version: &str) -> Arc<dyn Replica> {
         let environment = stand_in::environment(version);
-        let before: Vec<_> =
+        let previous: Vec<_> =
             environment.iter().map(|(name, _)| (*name, std::env::var_os(name))).collect();
         for (name, value) in &environment {
-            // SAFETY: the trials' threads have not been started: `main` makes them first.
+            // SAFETY: no other thread runs yet: `main` builds the list of tests first.
             unsafe { std::env::set_var(name, value) };
         }
         let server = Server::start().unwrap_or_else(|error| panic!("the stand-in: {error}"));
-        for (name, value) in before {
+        for (name, value) in previous {
             match value {
                 // SAFETY: as above.
                 Some(value) => unsafe { std::env::set_var(name, value) },
@@ -48,9 +48,7 @@ impl PocketIc {
         }
         Arc::new(Self { server: OnceLock::from(server), rules: OnceLock::new(), environment })
     }
-}
 
-impl PocketIc {
     fn server(&self) -> &Arc<Server> {
         self.server.get_or_init(|| Server::start().unwrap())
     }
@@ -60,29 +58,29 @@ impl Replica for PocketIc {
     fn create(&self) -> Box<dyn Canister> {
         let instance = Instance::create(self.server(), Subnet::Application).unwrap();
         let id = instance.create_canister(CONTROLLER).unwrap();
-        Box::new(OnInstance { instance, id, kept: None })
+        Box::new(OnInstance { instance, id, snapshot: None })
     }
 
     fn rules(&self) -> Rules {
-        let find = || {
+        let detect = || {
             let server = Arc::clone(self.server());
             let mut target = stablebench_conformance::PocketIc::on(server, Subnet::Application);
-            detect(&mut target).unwrap_or_else(|error| panic!("{error}"))
+            stablebench_conformance::detect(&mut target).unwrap_or_else(|error| panic!("{error}"))
         };
-        *self.rules.get_or_init(find)
+        *self.rules.get_or_init(detect)
     }
 
-    fn choose(&self, command: &mut Command) {
+    fn configure(&self, command: &mut Command) {
         command.args(["--replica", "pocket-ic"]);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
     }
 }
 
-/// The one canister of an instance.
+/// The only canister of an instance.
 struct OnInstance {
     instance: Instance,
     id: Principal,
-    kept: Option<Snapshot>,
+    snapshot: Option<Snapshot>,
 }
 
 impl OnInstance {
@@ -111,14 +109,15 @@ impl Canister for OnInstance {
         self.instance.query(self.id, caller, method, argument).unwrap().map_err(reject)
     }
 
-    fn keep(&mut self) {
-        self.kept =
-            Some(self.instance.take_snapshot(self.id, CONTROLLER, self.kept.as_ref()).unwrap());
+    fn take_snapshot(&mut self) {
+        let replaced = self.snapshot.as_ref();
+        let taken = self.instance.take_snapshot(self.id, CONTROLLER, replaced);
+        self.snapshot = Some(taken.unwrap());
     }
 
-    fn put_back(&mut self) {
-        let kept = self.kept.as_ref().expect("it was kept");
-        self.instance.load_snapshot(self.id, CONTROLLER, kept).unwrap();
+    fn load_snapshot(&mut self) {
+        let snapshot = self.snapshot.as_ref().expect("a snapshot was taken");
+        self.instance.load_snapshot(self.id, CONTROLLER, snapshot).unwrap();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who may call which method of the bench canister.
+//! The methods of the bench canister that a controller and a stranger may call.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use stablebench_protocol::{
     SqliteSettings, Vfs, VfsTask, VfsTransaction, VfsWork, Work, Worked,
 };
 
-use crate::bench::Bench;
-use crate::canister::{Replica, STRANGER};
+use crate::pair::Bench;
+use crate::replica::{Replica, STRANGER};
 
 const BTREE: Engine = Engine::Btree;
 const SQLITE: Engine = Engine::Sqlite;
 
-/// The interface's methods; queries, or updates.
+/// Returns the queries or the updates of the interface.
 fn methods(queries: bool) -> BTreeSet<String> {
     let text = include_str!("../../../canisters/bench/bench.did");
     let (env, service) = CandidSource::Text(text).load().unwrap();
@@ -30,7 +30,7 @@ fn methods(queries: bool) -> BTreeSet<String> {
     asked.map(|(name, _)| name.clone()).collect()
 }
 
-/// Calls methods, and notes which.
+/// Calls methods and records their names.
 struct Calls {
     bench: Bench,
     called: BTreeSet<String>,
@@ -62,7 +62,7 @@ impl Calls {
         self.bench.query(method, arguments)
     }
 
-    /// An update of a stranger's, which must be refused.
+    /// Sends an update by a stranger, which must be refused.
     fn refused<T>(&mut self, method: &str, arguments: impl ArgumentEncoder)
     where
         T: CandidType + DeserializeOwned + PartialEq + std::fmt::Debug,
@@ -73,14 +73,14 @@ impl Calls {
     }
 }
 
-/// A job of the suite cuckoo: so many items are put into a map of its own.
+/// Returns a job of the suite cuckoo, which inserts items into a map of its own.
 fn build(items: u64) -> Part {
     let (store, keys) = (PointStore::Btree, CuckooKeys::Sequential);
     let job = Cuckoo { store, keys, buckets: 128, items, task: CuckooTask::Build };
     Part { job: Job::Cuckoo(job), seed: 1, from: 0, count: items, each: false }
 }
 
-/// A job of the suite vfs, in one transaction.
+/// Returns a job of the suite vfs in one transaction.
 fn vfs(task: VfsTask, rows: u64) -> Part {
     let job = Job::Vfs(Vfs { transaction: VfsTransaction::Message, copy: true, task });
     Part { job, seed: 1, from: 0, count: rows, each: false }
@@ -109,7 +109,7 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
     }
     let btree: DigestPart = calls.query("digest", (BTREE, None::<DigestPart>, 100_u64));
     let sqlite: DigestPart = calls.query("digest", (SQLITE, None::<DigestPart>, 100_u64));
-    assert_eq!(btree.digest, sqlite.digest, "both did the same");
+    assert_eq!(btree.digest, sqlite.digest, "both engines have the same rows");
     for engine in [BTREE, SQLITE] {
         let read = |ids: &[u64]| Work {
             engine,
@@ -161,14 +161,14 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
     assert_eq!(calls.called, all);
 }
 
-pub fn strangers_may_only_ask(replica: &dyn Replica) {
+pub fn strangers_may_only_query(replica: &dyn Replica) {
     let mut calls = Calls::new(replica);
     calls.bench.work("add_users", (BTREE, 0_u64, 10_u64, 20_u64), 20);
     calls.bench.work("add_users", (SQLITE, 0_u64, 10_u64, 20_u64), 20);
     let digest = calls.bench.digest(SQLITE);
     let settings: SqliteSettings = calls.bench.query("sqlite_settings", ());
 
-    // Each would be done for a controller.
+    // A controller may call each of these.
     let (free, there) = ((5_u64, 10_u64, 1_u64), (SQLITE, 0_u64, 10_u64, 5_u64));
     calls.refused::<Measurement>("add_users", (BTREE, 5_u64, 10_u64, 1_u64));
     calls.refused::<Measurement>("add_users_btree", free);
@@ -195,7 +195,7 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
 
     let Calls { mut bench, .. } = calls;
     assert_eq!(bench.digest(SQLITE), digest, "nothing has changed");
-    // What they ask is what controllers are told.
+    // Queries have the same answers for strangers and controllers.
     let arguments = (SQLITE, None::<DigestPart>, 100_u64);
     let part: DigestPart = bench.query_as(STRANGER, "digest", arguments).unwrap();
     assert_eq!(part.digest, digest);
@@ -209,7 +209,7 @@ pub fn strangers_may_only_ask(replica: &dyn Replica) {
         bench.query_as(STRANGER, "content", (job.clone(), None::<DigestPart>, 100_u64)).unwrap();
     assert_eq!((none.done, none.digest.rows), (true, 0), "nothing was built");
     let inspected: Inspected = bench.query_as(STRANGER, "inspect", (job,)).unwrap();
-    assert_eq!(inspected.objects, [], "a map has no b-trees of SQLite's");
+    assert_eq!(inspected.objects, [], "a map has no SQLite b-trees");
     let queries = [
         "content",
         "describe",

@@ -1,5 +1,5 @@
 ;; A canister with two cells of 8 bytes: one at address 0 of the heap, one at address 0
-;; of stable memory. Its interface is drawn in `traps.rs`.
+;; of stable memory. `life.rs` documents its interface.
 (module
   (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
   (import "ic0" "msg_reply" (func $reply))

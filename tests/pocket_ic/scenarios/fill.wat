@@ -1,7 +1,7 @@
-;; A canister that uses as many instructions as it is told to, quickly: filling memory
-;; costs one instruction a byte. What it fills with is there already, so that no page
-;; changes but the one behind, where the argument goes and from where the counter is
-;; answered. What its operators cost is summed up in `fill.rs`.
+;; A canister that uses a requested number of instructions. It does so quickly, because filling
+;; memory costs one instruction a byte. The filled bytes keep their values, so only the second
+;; page changes, which takes the argument and the counter. `limits.rs` adds up the cost of its
+;; operators.
 (module
   (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
   (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
@@ -9,7 +9,7 @@
   (import "ic0" "msg_reply" (func $reply))
   (memory 2)
 
-  ;; The argument: how many times to fill 64 KiB, at least once, and how many bytes more.
+  ;; The argument: the number of times to fill 64 KiB, at least 1, and a number of further bytes.
   (func $fill (local $times i32)
     (call $argument (i32.const 65536) (i32.const 0) (i32.const 8))
     (local.set $times (i32.load (i32.const 65536)))
@@ -26,7 +26,7 @@
   (export "canister_update update" (func $answer))
   (export "canister_query query" (func $answer))
 
-  ;; What was last filled.
+  ;; The reply of the last update.
   (func (export "canister_query last")
     (call $append (i32.const 65536) (i32.const 8))
     (call $reply))

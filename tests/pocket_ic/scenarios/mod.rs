@@ -1,58 +1,53 @@
-//! What users of canisters do, one subject a file. A scenario takes any replica.
+//! Scenarios: the use of canisters, on any replica.
 
 mod callers;
-mod counts;
-mod fill;
-mod installing;
 mod life;
 mod limits;
-mod slices;
-pub mod suite;
-mod traps;
+pub mod suites;
 
 use stablebench_protocol::{Engine, JournalMode};
 
-use crate::canister::Replica;
+use crate::replica::Replica;
 
-/// What is done on a replica; it panics where the replica does otherwise.
+/// A test on a replica. It panics if the replica does not behave as expected.
 pub type Scenario = fn(&dyn Replica);
 
-/// Every scenario by its name.
+/// All scenarios by name.
 #[rustfmt::skip]
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("controllers_call_every_method", callers::controllers_call_every_method),
-    ("strangers_may_only_ask", callers::strangers_may_only_ask),
-    ("counts_of_btree", |replica| counts::engine(replica, Engine::Btree)),
-    ("counts_of_append", |replica| counts::engine(replica, Engine::Append)),
-    ("counts_of_array", |replica| counts::engine(replica, Engine::Array)),
-    ("counts_of_sqlite_delete", |replica| counts::sqlite(replica, JournalMode::Delete)),
-    ("counts_of_sqlite_truncate", |replica| counts::sqlite(replica, JournalMode::Truncate)),
-    ("counts_of_sqlite_persist", |replica| counts::sqlite(replica, JournalMode::Persist)),
-    ("counts_of_sqlite_memory", |replica| counts::sqlite(replica, JournalMode::Memory)),
-    ("counts_of_sqlite_wal", |replica| counts::sqlite(replica, JournalMode::Wal)),
-    ("counts_of_sqlite_off", |replica| counts::sqlite(replica, JournalMode::Off)),
-    ("install_small_and_large", installing::small_and_large),
-    ("install_refused", installing::refused),
-    ("install_that_traps", installing::that_traps),
+    ("strangers_may_only_query", callers::strangers_may_only_query),
+    ("counts_of_btree", |replica| suites::counts_of_engine(replica, Engine::Btree)),
+    ("counts_of_append", |replica| suites::counts_of_engine(replica, Engine::Append)),
+    ("counts_of_array", |replica| suites::counts_of_engine(replica, Engine::Array)),
+    ("counts_of_sqlite_delete", |replica| suites::counts_of_sqlite(replica, JournalMode::Delete)),
+    ("counts_of_sqlite_truncate", |replica| suites::counts_of_sqlite(replica, JournalMode::Truncate)),
+    ("counts_of_sqlite_persist", |replica| suites::counts_of_sqlite(replica, JournalMode::Persist)),
+    ("counts_of_sqlite_memory", |replica| suites::counts_of_sqlite(replica, JournalMode::Memory)),
+    ("counts_of_sqlite_wal", |replica| suites::counts_of_sqlite(replica, JournalMode::Wal)),
+    ("counts_of_sqlite_off", |replica| suites::counts_of_sqlite(replica, JournalMode::Off)),
+    ("suite_users", |replica| suites::suite(replica, suites::USERS)),
+    ("suite_db_bench", |replica| suites::suite(replica, suites::DB_BENCH)),
+    ("suite_keys", |replica| suites::suite(replica, suites::KEYS)),
+    ("suite_sysbench", |replica| suites::suite(replica, suites::SYSBENCH)),
+    ("suite_cuckoo", |replica| suites::suite(replica, suites::CUCKOO)),
+    ("install_small_and_large", life::install_small_and_large),
+    ("install_refused", life::install_refused),
+    ("install_that_traps", life::install_that_traps),
     ("upgrade", life::upgrade),
     ("upgrade_that_traps", life::upgrade_that_traps),
-    ("upgrade_that_is_put_back", life::upgrade_that_is_put_back),
+    ("upgrade_then_restore", life::upgrade_then_restore),
     ("reinstall", life::reinstall),
     ("snapshot", life::snapshot),
-    ("snapshot_again_and_again", life::snapshot_again_and_again),
-    ("snapshot_of_warm_and_cold", life::snapshot_of_warm_and_cold),
-    ("limit_of_instructions_of_a_query", limits::instructions_of_a_query),
-    ("limit_of_instructions_of_an_update", limits::instructions_of_an_update),
-    ("limit_of_replies", limits::replies),
-    ("limit_of_stable_pages_of_a_query", limits::stable_pages_of_a_query),
-    ("long_message", slices::long_message),
-    ("long_message_that_traps", slices::long_message_that_traps),
-    ("suite_users", |replica| suite::suite(replica, suite::USERS)),
-    ("suite_db_bench", |replica| suite::suite(replica, suite::DB_BENCH)),
-    ("suite_keys", |replica| suite::suite(replica, suite::KEYS)),
-    ("suite_sysbench", |replica| suite::suite(replica, suite::SYSBENCH)),
-    ("suite_cuckoo", |replica| suite::suite(replica, suite::CUCKOO)),
-    ("traps_leave_nothing", traps::leave_nothing),
-    ("rejects_leave_everything", traps::rejects_leave_everything),
-    ("queries_leave_nothing", traps::queries_leave_nothing),
+    ("snapshots_replace_each_other", life::snapshots_replace_each_other),
+    ("snapshot_of_an_open_connection", life::snapshot_of_an_open_connection),
+    ("traps_roll_back", life::traps_roll_back),
+    ("rejects_keep_changes", life::rejects_keep_changes),
+    ("queries_roll_back", life::queries_roll_back),
+    ("query_instruction_limit", limits::query_instructions),
+    ("update_instruction_limit", limits::update_instructions),
+    ("reply_size_limit", limits::reply_size),
+    ("query_stable_page_limit", limits::query_stable_pages),
+    ("long_message", limits::long_message),
+    ("long_message_that_traps", limits::long_message_that_traps),
 ];
