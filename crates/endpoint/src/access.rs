@@ -1,24 +1,24 @@
-//! Which web pages may call, and under which names the endpoint may be called.
+//! Access by web pages: the origins and host names that requests may have.
 //!
-//! A browser lets any page send requests to this machine. It says where the page is from
-//! (`Origin`), and by which name it found this machine (`Host`): a name of the page's own choice
-//! may lead here too.
+//! A browser lets any page send requests to this machine. Its requests name the origin of the page
+//! (`Origin`) and the name of this machine (`Host`). The page can choose a name that resolves to
+//! this machine, so both are checked.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-use crate::refusal::Refusal;
+use crate::wire::Refusal;
 
-/// Where pages are from: a scheme, a host, and a port if it is not the usual one.
+/// The origin of web pages: a scheme, a host, and a port unless it is the default one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     text: String,
     host: String,
 }
 
-/// The text is no origin.
+/// The error of a text that is not an origin.
 #[derive(Debug, thiserror::Error)]
 #[error("an origin is a scheme, a host and a port, such as http://example.com:3000")]
 pub struct NoOrigin;
@@ -39,23 +39,21 @@ impl FromStr for Origin {
     }
 }
 
-/// What requests may say of pages and hosts.
+/// The origins and host names that are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Origins that may call, beside pages of this machine. The endpoint may be called by their
-    /// hosts' names.
+    /// Allowed origins besides those of this machine. Their host names are allowed too.
     pub origins: Vec<Origin>,
-    /// Whether pages of all origins may call, and the endpoint may have any name.
+    /// Allows all origins and host names.
     pub open: bool,
 }
 
 impl Access {
-    /// Refuses requests of foreign pages, and under foreign names, to an endpoint that listens
-    /// at `address`.
+    /// Checks the origin and the host name of a request to an endpoint that listens at `address`.
     ///
     /// # Errors
     ///
-    /// 403, with what would let the request in.
+    /// 403 with the option that would allow the request, or 400 without exactly one `Host`.
     pub fn check(&self, address: IpAddr, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         if self.open {
             return Ok(());
@@ -86,7 +84,7 @@ impl Access {
         }
     }
 
-    /// Whether pages of that origin may call: those of this machine, and those let in.
+    /// Returns `true` for origins of this machine and allowed origins.
     pub fn allows(&self, origin: &HeaderValue) -> bool {
         let origin = origin.to_str().ok().and_then(|text| text.parse::<Origin>().ok());
         self.open
@@ -94,8 +92,8 @@ impl Access {
                 .is_some_and(|origin| is_loopback(&origin.host) || self.origins.contains(&origin))
     }
 
-    /// Whether the endpoint may be called by that name. An address is no name that leads here
-    /// by somebody else's choice: where others may call, they may by address.
+    /// Returns `true` if requests may use that host name. An IP address is allowed if the endpoint
+    /// listens to other machines: unlike a name, no page can make it resolve to this machine.
     fn is_name(&self, address: IpAddr, name: &str) -> bool {
         is_loopback(name)
             || (!address.is_loopback() && ip(name).is_some())
@@ -111,7 +109,7 @@ fn ip(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether a host is this machine, whoever asks.
+/// Returns `true` if every machine resolves the host to itself.
 fn is_loopback(host: &str) -> bool {
     let name = host.to_ascii_lowercase();
     let name = name.strip_suffix('.').unwrap_or(&name);
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_this_machine_alone() {
+    fn only_names_of_this_machine_are_allowed() {
         let closed = Access::default();
         for (host, expected) in [
             ("127.0.0.1:4943", 200),
@@ -158,7 +156,7 @@ mod tests {
         ] {
             assert_eq!(status(&closed, "127.0.0.1", host, None), expected, "{host}");
         }
-        // To others it is known by its address; a name can be anybody's.
+        // Other machines use an address; a name could be chosen by anybody.
         assert_eq!(status(&closed, "0.0.0.0", "192.168.1.5:4943", None), 200);
         assert_eq!(status(&closed, "192.168.1.5", "192.168.1.5:4943", None), 200);
         assert_eq!(status(&closed, "0.0.0.0", "evil.example:4943", None), 403);
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_machine_and_those_let_in() {
+    fn only_pages_of_this_machine_and_allowed_origins_may_call() {
         let closed = Access::default();
         let some =
             Access { origins: vec!["https://app.example".parse().unwrap()], ..Access::default() };
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin() {
+    fn other_texts_are_not_origins() {
         for text in ["", "*", "example.com", "http://", "http://a/b", "http://a/", "http://u@a"] {
             assert!(text.parse::<Origin>().is_err(), "{text}");
         }

@@ -1,14 +1,14 @@
-//! The time, as clients see it: that of this machine.
+//! The clock of this machine, which is the time that clients see.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970.
+/// Returns the nanoseconds since 1970.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
-/// Nanoseconds of a minute.
+/// Nanoseconds in a minute.
 pub const MINUTE: u64 = 60 * SECOND;

@@ -1,12 +1,11 @@
-//! What became of the calls that came in: the status of each by its request id, until it
-//! expires. A request that is sent again is not run again.
+//! The statuses of calls by request id, until they expire. A repeated request is not run again.
 //!
 //! ```text
-//!   received → processing → replied | rejected → done     (the reply is forgotten)
+//!   received → processing → replied | rejected → done     (the reply is dropped)
 //! ```
 //!
-//! A call can be sent again until it expires, so it stays known for as long. Both the calls and
-//! the bytes of their replies have a limit: beyond that of calls, new ones are refused.
+//! A call can be repeated until it expires, so its id is kept until then. The number of calls and
+//! the bytes of their replies are limited. At the limit of calls, new ones are refused.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,24 +19,24 @@ use crate::clock::MINUTE;
 use crate::outcome::{Outcome, Reject};
 use crate::tree::Tree;
 
-/// Calls that are known. One takes about 250 bytes beside its reply.
-pub const MOST_CALLS: usize = 500_000;
-/// Replies that are kept, in bytes. Beyond, the oldest are forgotten.
-const MOST_BYTES: usize = 256 << 20;
-/// How long a status is kept after its request has expired.
-const KEPT: u64 = MINUTE;
+/// The most calls that are kept. One takes about 250 bytes in addition to its reply.
+pub const MAX_CALLS: usize = 500_000;
+/// The most bytes of replies that are kept. At the limit, the oldest are dropped.
+const MAX_BYTES: usize = 256 << 20;
+/// The time for which a status is kept after its request has expired.
+const RETENTION: u64 = MINUTE;
 
-/// The calls that came in.
+/// The calls and their statuses.
 #[derive(Default)]
 pub struct Ingress(Mutex<History>);
 
 #[derive(Default)]
 struct History {
     calls: BTreeMap<RequestId, Call>,
-    /// Those that are finished, the oldest first.
+    /// The finished calls, the oldest first.
     finished: VecDeque<RequestId>,
     bytes: usize,
-    /// When expired calls were last dropped.
+    /// The time at which expired calls were last dropped.
     pruned: u64,
 }
 
@@ -56,36 +55,36 @@ enum Status {
     Done,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Debug)]
 pub enum Finished {
-    /// Its status tells.
+    /// The call has a status, which can be certified.
     Certified,
-    /// It was not let in, and has no status.
-    Outside(Reject),
+    /// The call was not admitted, and has no status.
+    NotAdmitted(Reject),
 }
 
-/// What became of a call that was to be registered.
+/// The result of registering a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registered {
-    /// It is new, and has to be run.
+    /// The call is new, and has to be run.
     New,
-    /// It was sent before.
+    /// The call was sent before.
     Known,
-    /// There are [`MOST_CALLS`] calls already.
+    /// There are [`MAX_CALLS`] calls already.
     Full,
 }
 
-/// A call that is known.
+/// A registered call.
 pub struct Known {
-    /// Who sent it.
+    /// The sender.
     pub sender: Principal,
-    /// The canister that it is for.
+    /// The canister that is called.
     pub receiver: Principal,
 }
 
 impl Ingress {
-    /// Takes a call in, if it is new and there is a place for it.
+    /// Registers a call if it is new and the limit is not reached.
     pub fn register(
         &self,
         id: RequestId,
@@ -99,7 +98,7 @@ impl Ingress {
         if history.calls.contains_key(&id) {
             return Registered::Known;
         }
-        if history.calls.len() >= MOST_CALLS {
+        if history.calls.len() >= MAX_CALLS {
             return Registered::Full;
         }
         let (status, waiting) = (Status::Received, Vec::new());
@@ -107,47 +106,47 @@ impl Ingress {
         Registered::New
     }
 
-    /// The call's turn has come.
+    /// Marks a call as processing.
     pub fn begin(&self, id: &RequestId) {
         if let Some(call) = self.lock().calls.get_mut(id) {
             call.status = Status::Processing;
         }
     }
 
-    /// The call has ended.
+    /// Stores the outcome of a call and notifies those who wait for it.
     pub fn finish(&self, id: &RequestId, outcome: Outcome) {
         let mut history = self.lock();
         let Some(call) = history.calls.get_mut(id) else { return };
         let waiting = std::mem::take(&mut call.waiting);
-        // Where nobody waits to be told, the status has to tell.
-        let heard = waiting.iter().any(|waiter| !waiter.is_closed());
+        // If no client waits, the status has to show the outcome.
+        let awaited = waiting.iter().any(|waiter| !waiter.is_closed());
         let finished = match outcome {
-            Err(reject) if !reject.admitted && heard => {
+            Err(reject) if !reject.admitted && awaited => {
                 history.calls.remove(id);
-                Finished::Outside(reject)
+                Finished::NotAdmitted(reject)
             }
             outcome => {
                 let bytes = size(&outcome);
                 call.status = Status::Finished(outcome);
                 history.bytes += bytes;
                 history.finished.push_back(*id);
-                history.forget();
+                history.drop_old_replies();
                 Finished::Certified
             }
         };
         drop(history);
         for waiter in waiting {
-            // Who does not wait any more asks again.
+            // A client that has stopped waiting will poll the status.
             let _ = waiter.send(finished.clone());
         }
     }
 
-    /// The call was not taken after all.
+    /// Removes a call that could not be queued.
     pub fn withdraw(&self, id: &RequestId) {
         self.lock().calls.remove(id);
     }
 
-    /// Tells when the call has ended; nothing where it has, or is not known.
+    /// Returns a receiver for the end of a call, or `None` if the call has ended or is not known.
     pub fn wait(&self, id: &RequestId) -> Option<oneshot::Receiver<Finished>> {
         let mut history = self.lock();
         let call = history.calls.get_mut(id)?;
@@ -162,17 +161,17 @@ impl Ingress {
         }
     }
 
-    /// A call, if it is known.
+    /// Returns a call if it is registered.
     pub fn get(&self, id: &RequestId) -> Option<Known> {
         let history = self.lock();
         let call = history.calls.get(id)?;
         Some(Known { sender: call.sender, receiver: call.receiver })
     }
 
-    /// The statuses of these calls, of those that are known.
-    pub fn statuses(&self, shown: BTreeSet<RequestId>) -> Tree {
+    /// Returns the statuses of the given calls, without those that are not registered.
+    pub fn statuses(&self, ids: BTreeSet<RequestId>) -> Tree {
         let history = self.lock();
-        Tree::node(shown.into_iter().filter_map(|id| {
+        Tree::node(ids.into_iter().filter_map(|id| {
             let part = match &history.calls.get(&id)?.status {
                 Status::Received => named("received"),
                 Status::Processing => named("processing"),
@@ -184,22 +183,22 @@ impl Ingress {
     }
 
     fn lock(&self) -> MutexGuard<'_, History> {
-        // Nothing panics between two changes that belong together.
+        // No code panics between two related changes.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl History {
-    /// Drops what has expired, a few times a minute.
+    /// Drops expired calls, a few times a minute.
     fn prune(&mut self, now: u64) {
-        if now < self.pruned.saturating_add(KEPT / 6) {
+        if now < self.pruned.saturating_add(RETENTION / 6) {
             return;
         }
         self.pruned = now;
         let bytes = &mut self.bytes;
         self.calls.retain(|_, call| {
             let ended = matches!(call.status, Status::Finished(..) | Status::Done);
-            let kept = !ended || call.expiry.saturating_add(KEPT) >= now;
+            let kept = !ended || call.expiry.saturating_add(RETENTION) >= now;
             if let (false, Status::Finished(outcome)) = (kept, &call.status) {
                 *bytes -= size(outcome);
             }
@@ -209,9 +208,9 @@ impl History {
         self.finished.retain(|id| calls.contains_key(id));
     }
 
-    /// Forgets the oldest replies where they are too many bytes.
-    fn forget(&mut self) {
-        while self.bytes > MOST_BYTES
+    /// Drops the oldest replies while their total size is above the limit.
+    fn drop_old_replies(&mut self) {
+        while self.bytes > MAX_BYTES
             && let Some(oldest) = self.finished.pop_front()
         {
             if let Some(call) = self.calls.get_mut(&oldest)
@@ -228,7 +227,7 @@ fn named(status: &str) -> Tree {
     Tree::node([("status", Tree::leaf(status))])
 }
 
-/// Bytes of a reply or of an error's message.
+/// Returns the bytes of a reply or of a reject message.
 fn size(outcome: &Outcome) -> usize {
     outcome.as_ref().map_or_else(|reject| reject.message.len(), Vec::len)
 }
@@ -240,7 +239,7 @@ fn status(outcome: &Outcome) -> Tree {
         }
         Err(reject) => Tree::node([
             ("status", Tree::leaf("rejected")),
-            // LEB128 of a number below 128 is that byte.
+            // LEB128 encodes a number below 128 as one byte.
             ("reject_code", Tree::leaf([RejectCode::from(reject.code) as u8])),
             ("reject_message", Tree::leaf(reject.message.clone())),
             ("error_code", Tree::leaf(reject.code.to_string())),
@@ -250,8 +249,6 @@ fn status(outcome: &Outcome) -> Tree {
 
 #[cfg(test)]
 mod tests {
-    use ic_error_types::ErrorCode;
-
     use super::*;
 
     fn id(number: usize) -> RequestId {
@@ -269,16 +266,16 @@ mod tests {
     fn calls_have_a_limit_and_expire() {
         let ingress = Ingress::default();
         let expiry = 5 * MINUTE;
-        for number in 0..MOST_CALLS {
+        for number in 0..MAX_CALLS {
             assert_eq!(register(&ingress, number, expiry, 1), Registered::New);
             ingress.finish(&id(number), Ok(Vec::new()));
         }
-        assert_eq!(register(&ingress, MOST_CALLS, expiry, 1), Registered::Full);
-        // None that could be sent again is forgotten.
+        assert_eq!(register(&ingress, MAX_CALLS, expiry, 1), Registered::Full);
+        // Calls that could be repeated are kept.
         assert_eq!(register(&ingress, 0, expiry, expiry), Registered::Known);
-        assert_eq!(register(&ingress, 0, expiry, expiry + KEPT), Registered::Known);
-        let later = expiry + 2 * KEPT;
-        assert_eq!(register(&ingress, MOST_CALLS, later, later), Registered::New);
+        assert_eq!(register(&ingress, 0, expiry, expiry + RETENTION), Registered::Known);
+        let later = expiry + 2 * RETENTION;
+        assert_eq!(register(&ingress, MAX_CALLS, later, later), Registered::New);
         assert_eq!(ingress.lock().calls.len(), 1);
         assert!(ingress.lock().finished.is_empty());
     }
@@ -286,7 +283,7 @@ mod tests {
     #[test]
     fn replies_have_a_limit() {
         let ingress = Ingress::default();
-        let (reply, more) = (MOST_BYTES / 4, 3);
+        let (reply, more) = (MAX_BYTES / 4, 3);
         for number in 0..4 + more {
             assert_eq!(register(&ingress, number, MINUTE, 1), Registered::New);
             ingress.finish(&id(number), Ok(vec![0; reply]));
@@ -300,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_left_are_not_kept() {
+    fn receivers_that_were_dropped_are_removed() {
         let ingress = Ingress::default();
         register(&ingress, 0, MINUTE, 1);
         for _ in 0..100 {
@@ -309,7 +306,7 @@ mod tests {
         let waiting = ingress.wait(&id(0));
         assert!(waiting.is_some());
         assert_eq!(ingress.lock().calls[&id(0)].waiting.len(), 1);
-        ingress.finish(&id(0), Err(Reject::outside(ErrorCode::CanisterStopped, "x")));
+        ingress.finish(&id(0), Err(Reject::stopped(&Principal::anonymous())));
         assert_eq!(ingress.lock().calls.len(), 0);
     }
 }

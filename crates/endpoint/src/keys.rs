@@ -1,5 +1,5 @@
-//! The keys of the subnet and of its one node. They are no secret: they come from a text, so
-//! that every endpoint of this kind has the same, and commands that name the root key hold.
+//! The keys of the subnet and of its only node. They are not secret: they derive from a constant,
+//! so that all endpoints have the same keys and commands with the root key stay valid.
 
 use candid::Principal;
 use ic_certification::certificate::Certificate;
@@ -7,17 +7,17 @@ use ic_transport_types::{NodeSignature, QueryResponse, RequestId};
 use ic_verify_bls_signature::PrivateKey;
 use sha2::{Digest, Sha256};
 
-use crate::cbor;
 use crate::tree::{Path, Tree};
+use crate::wire;
 
 const SEED: &str = "stablebench, a local subnet; not a secret";
 
-/// What a BLS12-381 public key of the IC begins with in DER.
+/// The DER prefix of a BLS12-381 public key of the IC.
 const DER: &[u8] =
     b"\x30\x81\x82\x30\x1d\x06\x0d\x2b\x06\x01\x04\x01\x82\xdc\x7c\x05\x03\x01\x02\x01\
     \x06\x0c\x2b\x06\x01\x04\x01\x82\xdc\x7c\x05\x03\x02\x01\x03\x61\x00";
 
-/// The subnet's key, which is the root key, and the node's.
+/// The subnet's key, which is the root key, and the node's key.
 pub struct Keys {
     root: PrivateKey,
     root_der: Vec<u8>,
@@ -38,44 +38,44 @@ impl Default for Keys {
     }
 }
 
-/// The first hash of the seed that is a key: below the order of the group, as most begin.
+/// Returns the first hash of the seed that is a key, a number below the order of the group.
 fn root_key() -> PrivateKey {
     (0_u64..)
         .map(|number| Sha256::digest([SEED.as_bytes(), &number.to_be_bytes()].concat()))
         .find_map(|hash| PrivateKey::deserialize(&hash).ok())
-        .unwrap_or_else(|| unreachable!("every second hash is a key"))
+        .unwrap_or_else(|| unreachable!("almost every second hash is a key"))
 }
 
 impl Keys {
-    /// The public root key, in DER.
+    /// Returns the public root key in DER.
     pub fn root(&self) -> &[u8] {
         &self.root_der
     }
 
-    /// The subnet's id.
+    /// Returns the subnet's id.
     pub fn subnet(&self) -> Principal {
         Principal::self_authenticating(&self.root_der)
     }
 
-    /// The node's public key, in DER.
+    /// Returns the node's public key in DER.
     pub fn node(&self) -> &[u8] {
         &self.node_der
     }
 
-    /// The node's id.
+    /// Returns the node's id.
     pub fn node_id(&self) -> Principal {
         Principal::self_authenticating(&self.node_der)
     }
 
-    /// A certificate that shows these paths of a state tree, in CBOR.
+    /// Returns a certificate in CBOR that shows the given paths of a state tree.
     pub fn certify(&self, tree: &Tree, paths: &[Path]) -> Vec<u8> {
         let tree = tree.witness(paths);
         let message = [b"\x0Dic-state-root".as_slice(), &tree.digest()].concat();
         let signature = self.root.sign(&message).serialize().to_vec();
-        cbor::encode(&Certificate { tree, signature, delegation: None })
+        wire::encode(&Certificate { tree, signature, delegation: None })
     }
 
-    /// The node's signature of what a query was answered with.
+    /// Signs the response to a query.
     pub fn sign_query(
         &self,
         response: &QueryResponse,

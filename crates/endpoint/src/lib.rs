@@ -1,34 +1,36 @@
 //! The Internet Computer's HTTP interface over the embedded replica: ordinary clients call
-//! canisters that run in this process, and get the counts that the embedded replica counts.
+//! canisters that run in this process, with the counts of the embedded replica.
 //!
-//! | | |
+//! | module | purpose |
 //! |---|---|
-//! | `server`, `access` | connections, and who may call from where |
-//! | `http` | the addresses |
-//! | `envelope` | requests, read and checked |
-//! | `subnet`, `canister` | the canisters, each on a thread of its own |
-//! | `management` | what the management canister does |
-//! | `ingress` | what became of the calls |
-//! | `state_tree`, `tree`, `keys` | what can be read, and its certificates |
+//! | `server`, `access` | connections, and the origins and hosts that are allowed |
+//! | `http`, `wire` | the addresses, and the format of requests and answers |
+//! | `envelope` | decoding and authentication of requests |
+//! | `messages` | updates and queries |
+//! | `management` | the methods of the management canister |
+//! | `subnet`, `worker`, `canister` | the canisters, each on a thread of its own |
+//! | `ingress` | the statuses of calls |
+//! | `state_tree`, `tree`, `keys` | the state tree and its certificates |
 //!
-//! What is not here: calls between canisters, timers, certificates of a canister's own data in
-//! its queries. There is one subnet, whose key is the root key, and one node.
+//! Calls between canisters, timers and certified data are not supported. There is one subnet,
+//! whose key is the root key, and one node.
 
 mod access;
 mod canister;
-mod cbor;
 mod clock;
 mod envelope;
 mod http;
 mod ingress;
 mod keys;
 mod management;
+mod messages;
 mod outcome;
-mod refusal;
 mod server;
 mod state_tree;
 mod subnet;
 mod tree;
+mod wire;
+mod worker;
 
 use std::future::Future;
 use std::io;
@@ -47,47 +49,47 @@ use tokio::net::TcpListener;
 pub struct Endpoint(Arc<subnet::Subnet>);
 
 impl Endpoint {
-    /// An endpoint without canisters.
+    /// Creates an endpoint without canisters.
     pub fn new(replica: Replica) -> Self {
         Self(subnet::Subnet::new(replica))
     }
 
-    /// Takes a canister in, under its own id.
+    /// Adds a canister under its own id.
     ///
     /// # Errors
     ///
-    /// Where its id is taken, or none of this subnet.
+    /// If its id is taken or not in the subnet's range, or a limit is reached.
     pub fn adopt(&self, canister: Canister) -> Result<Principal, CreateError> {
         self.0.adopt(canister)
     }
 
-    /// The id of the next canister that is created.
+    /// Returns the id of the next canister.
     ///
     /// # Errors
     ///
-    /// Where all are taken.
+    /// If all ids are taken.
     pub fn next_id(&self) -> Result<Principal, CreateError> {
         self.0.next_id()
     }
 
-    /// How often the canister has changed so far, if it is there.
+    /// Returns the canister's version, which grows with each change, or `None` if the canister does
+    /// not exist.
     pub fn version(&self, canister: &Principal) -> Option<u64> {
         Some(self.0.canister(canister)?.info().version)
     }
 
-    /// A copy of the canister as it is between two messages. There is none where it is not
-    /// here, or a message runs: then one is made after that message, for who asks again.
+    /// Returns a copy of the canister between two messages, or `None` if the canister does not exist
+    /// or a message runs. In the latter case the next call returns a copy made after that message.
     pub fn copy(&self, canister: &Principal) -> Option<Canister> {
         self.0.canister(canister)?.copy()
     }
 
-    /// The public root key, in DER.
+    /// Returns the public root key in DER.
     pub fn root_key(&self) -> &[u8] {
         self.0.keys.root()
     }
 
-    /// Answers requests that `access` lets in until `stop` comes, and then those that are under
-    /// way.
+    /// Answers requests that `access` allows until `stop` resolves, then finishes those in progress.
     ///
     /// # Errors
     ///
@@ -104,10 +106,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Waits until all calls that were taken are done, but not after `deadline`. Then a message
-    /// that runs is still done, the others are not, and compiling is given up. Answers the
-    /// canisters, and how many messages were not done by the deadline. Nothing can be called
-    /// from then on.
+    /// Waits until all accepted calls are done or the deadline passes. After the deadline, running
+    /// messages are finished, waiting ones are dropped, and compilations are abandoned. Returns the
+    /// canisters, and the number of messages that were not done by the deadline. No message is
+    /// executed after that.
     pub fn finish(self, deadline: Instant) -> (Vec<Canister>, usize) {
         self.0.finish(deadline)
     }

@@ -1,36 +1,54 @@
-//! What became of a message, in the terms of the interface specification.
+//! The outcome of a message: a reply, or a reject in the terms of the Interface Specification.
 
+use candid::{CandidType, Encode, Principal};
 use ic_error_types::{ErrorCode, RejectCode, UserError};
 use ic_transport_types::RejectResponse;
 use stablebench_replica::{Execution, HostError};
 
-/// The reply, or why there is none.
+/// A reply or a reject.
 pub type Outcome = Result<Vec<u8>, Reject>;
 
-/// Why there is no reply.
+/// The reject of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// The error code, from which the reject code follows.
+    /// The error code, which determines the reject code.
     pub code: ErrorCode,
     /// The message.
     pub message: String,
-    /// Whether the message was let in. One that was not has no status.
+    /// `true` if the message was admitted. A message that was not has no request status.
     pub admitted: bool,
 }
 
 impl Reject {
-    /// The rejection of a message that was let in.
+    /// Creates the reject of a message that was admitted.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let error = UserError::new(code, message.into());
         Self { code, message: error.description().to_owned(), admitted: true }
     }
 
-    /// The rejection of a message that was not.
-    pub fn outside(code: ErrorCode, message: impl Into<String>) -> Self {
+    /// Creates the reject of a message that was not admitted.
+    pub fn not_admitted(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { admitted: false, ..Self::new(code, message) }
     }
 
-    /// As clients get it, outside of a certificate.
+    /// Creates the reject of an argument that is invalid.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidManagementPayload, message)
+    }
+
+    /// Creates the reject of a message to a canister that does not exist.
+    pub fn not_found(canister: &Principal) -> Self {
+        let message = format!("Canister {canister} not found");
+        Self::not_admitted(ErrorCode::CanisterNotFound, message)
+    }
+
+    /// Creates the reject of a message to a stopped canister.
+    pub fn stopped(canister: &Principal) -> Self {
+        let message = format!("Canister {canister} is stopped");
+        Self::not_admitted(ErrorCode::CanisterStopped, message)
+    }
+
+    /// Converts the reject for a response that is not certified.
     pub fn response(&self) -> RejectResponse {
         use ic_transport_types::RejectCode as Transport;
         RejectResponse {
@@ -47,7 +65,7 @@ impl Reject {
     }
 }
 
-/// What a message on the embedded replica came to.
+/// Converts the result of a message on the embedded replica.
 pub fn outcome(executed: Result<Execution, HostError>) -> Outcome {
     match executed {
         Ok(execution) => execution.outcome.map_err(|reject| Reject {
@@ -58,7 +76,17 @@ pub fn outcome(executed: Result<Execution, HostError>) -> Outcome {
     }
 }
 
-/// The number of an error code.
+/// Encodes the reply of a management method.
+pub fn reply(value: &impl CandidType) -> Outcome {
+    Encode!(value).map_err(|error| Reject::invalid(format!("cannot encode the reply: {error}")))
+}
+
+/// Encodes the empty reply of a management method.
+pub fn empty_reply() -> Outcome {
+    Encode!().map_err(|error| Reject::invalid(format!("cannot encode the reply: {error}")))
+}
+
+/// Converts an error code of the embedded replica.
 pub fn error_code(code: stablebench_replica::ErrorCode) -> ErrorCode {
     use stablebench_replica::ErrorCode as Embedded;
     match code {

@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded in number, and closed where nothing comes, or nothing is taken.
+//! Connections: their number is limited, and idle ones are closed.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,31 +13,31 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
-/// What connections may take.
+/// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time; further ones wait.
+    /// Simultaneous connections; further ones wait.
     pub connections: usize,
-    /// How long the next request's head may take to come, also on a connection that is kept.
+    /// The time limit for the head of the next request, also on a connection that is kept open.
     pub head: Duration,
-    /// How long a client may take none of its answer.
+    /// The time for which a client may read nothing of its answer.
     pub answer: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let minute = Duration::from_secs(60);
-        // More connections than requests that may be under way.
+        // More connections than concurrent requests.
         Self { connections: 2_500, head: minute, answer: minute }
     }
 }
 
-/// Bytes of a request's head.
-const MOST_HEAD: usize = 64 << 10;
-/// How long to wait where the machine cannot accept connections.
+/// The size limit of a request's head, in bytes.
+const MAX_HEAD: usize = 64 << 10;
+/// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Answers requests until `stop` comes, and then those that are under way.
+/// Answers requests until `stop` resolves, then finishes those in progress.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -45,13 +45,13 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let places = Arc::new(Semaphore::new(limits.connections));
-    // Connections are told by the end of the first, and tell by the end of the second.
+    // Dropping `stopping` notifies the connections; each drops its `ending` when it is done.
     let (stopping, stopped) = watch::channel(());
     let (ended, ending) = watch::channel(());
     let mut stop = pin!(stop);
     loop {
         let accepted = async {
-            // Nobody closes it.
+            // The semaphore is never closed.
             let place = Arc::clone(&places).acquire_owned().await.ok();
             (listener.accept().await, place)
         };
@@ -59,7 +59,7 @@ pub async fn serve(
             accepted = accepted => accepted,
             () = &mut stop => break,
         };
-        // A client that has left already, or no more file descriptors.
+        // The client has left already, or there are no more file descriptors.
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
@@ -73,11 +73,11 @@ pub async fn serve(
                 http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(limits.head)
-                    .max_buf_size(MOST_HEAD)
+                    .max_buf_size(MAX_HEAD)
                     .serve_connection(TokioIo::new(Box::pin(stream)), service)
             );
             tokio::select! {
-                // Whatever is wrong with a connection, its client knows.
+                // The client notices an error of the connection by itself.
                 _ = connection.as_mut() => {}
                 _ = stopped.changed() => {
                     connection.as_mut().graceful_shutdown();
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// More than what systems keep of an answer that is not read.
+    /// More than the system buffers of an answer that is not read.
     const LONG: usize = 64 << 20;
     const SHORT: Duration = Duration::from_millis(300);
     const LIMITS: Limits = Limits { connections: 2, head: SHORT, answer: SHORT };
@@ -126,16 +126,18 @@ mod tests {
         stream
     }
 
-    /// Reads until the other side ends; answers how much there was.
+    /// Reads until the other side closes the connection, and returns the number of bytes.
     async fn rest(mut stream: TcpStream) -> usize {
         let mut bytes = Vec::new();
-        // It may end with an error.
-        let _ = timeout(PATIENT, stream.read_to_end(&mut bytes)).await.expect("it is not closed");
+        // The connection may end with an error.
+        let _ = timeout(PATIENT, stream.read_to_end(&mut bytes))
+            .await
+            .expect("the connection is not closed");
         bytes.len()
     }
 
     #[tokio::test]
-    async fn a_head_that_does_not_come_is_not_waited_for() {
+    async fn a_connection_without_a_request_is_closed() {
         let address = start(LIMITS).await;
         for part in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: local"] {
             let mut stream = TcpStream::connect(address).await.unwrap();
@@ -144,7 +146,7 @@ mod tests {
             rest(stream).await;
             assert!(began.elapsed() >= SHORT / 2, "{part}");
         }
-        // Nor is the next one on a connection that is kept.
+        // So is a connection without a next request.
         assert!(rest(ask(address, "/").await).await > 4);
     }
 
@@ -158,18 +160,21 @@ mod tests {
             timeout(PATIENT, answered.readable()).await.unwrap().unwrap();
         }
         let mut byte = [0];
-        assert!(timeout(SHORT, third.read(&mut byte)).await.is_err(), "there are two already");
+        assert!(timeout(SHORT, third.read(&mut byte)).await.is_err(), "two connections are open");
         drop(first);
         assert_eq!(timeout(PATIENT, third.read(&mut byte)).await.unwrap().unwrap(), 1);
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_client_that_does_not_read_its_answer_is_left() {
+    async fn a_client_that_does_not_read_is_disconnected() {
         let address = start(Limits { connections: 1, ..LIMITS }).await;
         let silent = ask(address, "/long").await;
-        // Its place is another's after that.
+        // Then its place is free for another connection.
         assert!(rest(ask(address, "/").await).await > 4);
         assert!(rest(silent).await < LONG);
-        assert!(rest(ask(address, "/long").await).await > LONG, "who reads has all of it");
+        assert!(
+            rest(ask(address, "/long").await).await > LONG,
+            "a client that reads gets the whole answer"
+        );
     }
 }

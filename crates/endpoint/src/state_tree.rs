@@ -1,4 +1,4 @@
-//! The state tree of the interface specification, and who may read what of it.
+//! The state tree of the Interface Specification, and the permissions to read it.
 //!
 //! ```text
 //!   time
@@ -17,39 +17,38 @@ use serde_bytes::ByteBuf;
 use stablebench_replica::Visibility;
 
 use crate::canister::Info;
-use crate::cbor;
 use crate::envelope::Request;
-use crate::refusal::Refusal;
 use crate::subnet::Subnet;
 use crate::tree::{Path, Tree};
+use crate::wire::{self, Refusal};
 
-/// The most paths that a request may name.
-pub const MOST_PATHS: usize = 1_000;
-/// Labels of the longest path that there is: `subnet/ID/node/NODE/public_key`.
-pub const MOST_LABELS: usize = 5;
-/// Characters of a label that an error shows.
-const MOST_SHOWN: usize = 64;
+/// The most paths of a request.
+pub const MAX_PATHS: usize = 1_000;
+/// The labels of the longest path, `subnet/ID/node/NODE/public_key`.
+pub const MAX_LABELS: usize = 5;
+/// The most characters of a label in an error.
+const MAX_SHOWN: usize = 64;
 
-/// Whose paths are asked for: the id in the request's address.
+/// The effective id: the canister or subnet in the address of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Effective {
-    /// A canister's.
+    /// A canister.
     Canister(Principal),
-    /// The subnet's.
+    /// The subnet.
     Subnet,
 }
 
-/// A certificate with the time and these paths.
+/// Returns a certificate with the time and the given paths.
 ///
-/// Its tree has the canisters and calls that the paths name, and no others. Nobody can tell from
-/// a certificate what else there is, and the work does not grow with it.
+/// Its tree contains only the canisters and calls that the paths name. So a certificate reveals no
+/// others, and the work does not depend on their number.
 pub fn certificate(subnet: &Subnet, paths: &[Path], now: u64) -> Vec<u8> {
     let mut paths = paths.to_vec();
     paths.push(vec![b"time".to_vec()]);
     subnet.keys.certify(&tree(subnet, &paths, now), &paths)
 }
 
-/// The path of a call's status.
+/// Returns the path of a call's status.
 pub fn status_path(id: &RequestId) -> Path {
     vec![b"request_status".to_vec(), id.to_vec()]
 }
@@ -73,7 +72,7 @@ fn canister_id(path: &Path) -> Option<Principal> {
 fn tree(subnet: &Subnet, paths: &[Path], now: u64) -> Tree {
     let keys = &subnet.keys;
     let (first, last) = subnet.range();
-    let range = cbor::encode(&[[bytes(&first), bytes(&last)]]);
+    let range = wire::encode(&[[bytes(&first), bytes(&last)]]);
     let id = keys.subnet();
     let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
     let about = Tree::node([
@@ -101,7 +100,7 @@ fn tree(subnet: &Subnet, paths: &[Path], now: u64) -> Tree {
 fn canister(info: &Info) -> Tree {
     let controllers: Vec<ByteBuf> = info.controllers.iter().map(bytes).collect();
     let mut parts =
-        BTreeMap::from([(b"controllers".to_vec(), Tree::leaf(cbor::encode(&controllers)))]);
+        BTreeMap::from([(b"controllers".to_vec(), Tree::leaf(wire::encode(&controllers)))]);
     if let Some(module) = &info.module {
         parts.insert(b"module_hash".to_vec(), Tree::leaf(module.hash));
         let sections = module.sections.iter();
@@ -129,34 +128,34 @@ fn leb128(mut number: u64) -> Vec<u8> {
     }
 }
 
-/// Whether all paths are of calls. Those that create canisters may come to the address of any
-/// canister, and are asked for there.
-pub fn of_calls(paths: &[Path]) -> bool {
+/// Returns `true` if all paths are about calls. Calls that create canisters may be sent to the
+/// address of any canister, so their statuses are readable there.
+pub fn are_about_calls(paths: &[Path]) -> bool {
     paths.iter().all(|path| {
         path.first().is_some_and(|label| label == b"time" || label == b"request_status")
     })
 }
 
-/// Refuses paths that are not there to be read, or not by this sender.
+/// Checks that the sender may read the paths.
 ///
 /// # Errors
 ///
-/// 404 for paths that there are not, 403 for those of others, 400 for malformed ones.
+/// 404 for paths that do not exist, 403 for those of other senders, 400 for malformed ones.
 pub fn check(
     subnet: &Subnet,
     request: &Request,
     paths: &[Path],
     effective: Effective,
 ) -> Result<(), Refusal> {
-    if paths.len() > MOST_PATHS {
-        return Err(Refusal::bad_request(format!("More than {MOST_PATHS} paths are asked for.")));
+    if paths.len() > MAX_PATHS {
+        return Err(Refusal::bad_request(format!("More than {MAX_PATHS} paths are asked for.")));
     }
     let mut status_of = None;
     for path in paths {
         let path: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
         match (path.as_slice(), effective) {
             ([b"time"], _) => {}
-            (path, _) if of_subnet(path) => {}
+            (path, _) if is_about_subnets(path) => {}
             ([b"canister", id, rest @ ..], Effective::Canister(effective)) => {
                 if *id != effective.as_slice() {
                     return Err(Refusal::bad_request(format!(
@@ -185,7 +184,7 @@ pub fn check(
                 check_status(subnet, request, id)?;
             }
             (path, _) => {
-                let labels = path.iter().take(MOST_LABELS);
+                let labels = path.iter().take(MAX_LABELS);
                 let mut names: Vec<String> = labels.map(|label| shown(label)).collect();
                 if path.len() > names.len() {
                     names.push("…".to_owned());
@@ -200,9 +199,9 @@ pub fn check(
     Ok(())
 }
 
-/// Whether the interface specification has that path below a subnet. Some of these are never
-/// there on this endpoint, which the certificate shows.
-fn of_subnet(path: &[&[u8]]) -> bool {
+/// Returns `true` if the Interface Specification defines the path for subnets. Some of these paths
+/// never exist on this endpoint, which the certificate shows.
+fn is_about_subnets(path: &[&[u8]]) -> bool {
     match path {
         [b"subnet" | b"canister_ranges" | b"api_boundary_nodes"]
         | [b"subnet" | b"canister_ranges" | b"api_boundary_nodes", _]
@@ -218,16 +217,16 @@ fn of_subnet(path: &[&[u8]]) -> bool {
     }
 }
 
-/// A label for people, cut where it is long.
+/// Formats a label for an error, truncated if it is long.
 fn shown(label: &[u8]) -> String {
     let text =
         std::str::from_utf8(label).ok().filter(|text| text.chars().all(|c| c.is_ascii_graphic()));
     let text = text.map_or_else(
-        || hex::encode(&label[..label.len().min(MOST_SHOWN)]),
-        |text| text.chars().take(MOST_SHOWN + 1).collect(),
+        || hex::encode(&label[..label.len().min(MAX_SHOWN)]),
+        |text| text.chars().take(MAX_SHOWN + 1).collect(),
     );
-    // Hexadecimal digits and graphic characters are a byte each.
-    if text.len() > MOST_SHOWN { format!("{}…", &text[..MOST_SHOWN]) } else { text }
+    // Hexadecimal digits and graphic characters are one byte each.
+    if text.len() > MAX_SHOWN { format!("{}…", &text[..MAX_SHOWN]) } else { text }
 }
 
 fn check_canister(
@@ -268,7 +267,7 @@ fn check_status(subnet: &Subnet, request: &Request, id: &[u8; 32]) -> Result<(),
     if known.sender != request.sender() {
         return Err(Refusal::forbidden("The request was sent by another principal."));
     }
-    if !request.is_for(&known.receiver) {
+    if !request.permits(&known.receiver) {
         return Err(Refusal::forbidden("The delegations are not for the request's canister."));
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! Bodies of requests: read within a time and within what all of them may take together.
+//! Request bodies, read within a time limit and a common memory limit.
 //!
 //! ```text
-//!   ≤ 64 KiB    read at once: all requests that may be under way have room for it
-//!   larger      waits for room for the largest body; the room is given back when the message
+//!   ≤ 64 KiB    read at once; the limit of concurrent requests bounds their memory
+//!   larger      waits for a permit for the largest body; the permit is released when the message
 //!               has run
 //! ```
 
@@ -17,25 +17,27 @@ use axum::http::{HeaderValue, StatusCode, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::CBOR;
-use crate::refusal::Refusal;
-use crate::subnet::{Held, Subnet};
+use crate::subnet::{MemoryPermit, Subnet};
+use crate::wire::Refusal;
 
-/// The largest body.
-const MOST: usize = 5 << 20;
-/// The largest body that needs no room.
+/// The content type of requests and answers.
+pub const CBOR: &str = "application/cbor";
+
+/// The size limit of a body, in bytes.
+const MAX: usize = 5 << 20;
+/// The size of the largest body that needs no permit, in bytes.
 const SMALL: usize = 64 << 10;
-/// How long the next part of a body may take to come.
+/// The time limit for the next part of a body.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How long a whole body may take, room for it included.
+/// The time limit for a whole body, including the wait for a permit.
 const WHOLE: Duration = Duration::from_secs(30);
 
-/// A body of CBOR, and the room that it takes.
+/// A CBOR body and its memory permit.
 pub struct Received {
     /// The body.
     pub bytes: Vec<u8>,
-    /// Its room.
-    pub held: Held,
+    /// The permit, if the body is large.
+    pub memory: MemoryPermit,
 }
 
 impl FromRequest<Arc<Subnet>> for Received {
@@ -46,26 +48,30 @@ impl FromRequest<Arc<Subnet>> for Received {
         if kind != Some(CBOR.as_bytes()) {
             return Err(Refusal::bad_request(format!("The content-type is not {CBOR}.")));
         }
-        let read = read(request.into_body(), &subnet.room, PAUSE);
+        let read = read(request.into_body(), &subnet.memory, PAUSE);
         timeout(WHOLE, read).await.unwrap_or_else(|_| Err(slow(WHOLE)))
     }
 }
 
-async fn read(mut body: Body, room: &Arc<Semaphore>, pause: Duration) -> Result<Received, Refusal> {
-    if body.size_hint().lower() > MOST as u64 {
+async fn read(
+    mut body: Body,
+    available: &Arc<Semaphore>,
+    pause: Duration,
+) -> Result<Received, Refusal> {
+    if body.size_hint().lower() > MAX as u64 {
         return Err(too_large());
     }
-    let (mut bytes, mut held) = (Vec::new(), Held::None);
+    let (mut bytes, mut memory) = (Vec::new(), MemoryPermit::None);
     loop {
         let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
         let frame = match timeout(pause, frame).await {
             Err(_) => return Err(slow(pause)),
             Ok(None) => {
-                if let Some(held) = &mut held {
-                    // What the largest body would have needed more.
-                    drop(held.split(MOST - bytes.len()));
+                if let Some(permit) = &mut memory {
+                    // Release the memory that the largest body would have needed.
+                    drop(permit.split(MAX - bytes.len()));
                 }
-                return Ok(Received { bytes, held });
+                return Ok(Received { bytes, memory });
             }
             Ok(Some(Err(error))) => {
                 return Err(Refusal::bad_request(format!("Cannot read the body: {error}.")));
@@ -73,25 +79,26 @@ async fn read(mut body: Body, room: &Arc<Semaphore>, pause: Duration) -> Result<
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > MOST {
+        if bytes.len() + data.len() > MAX {
             return Err(too_large());
         }
-        if held.is_none() && bytes.len() + data.len() > SMALL {
-            held = Some(take(room).await?);
+        if memory.is_none() && bytes.len() + data.len() > SMALL {
+            memory = Some(acquire(available).await?);
         }
         bytes.extend_from_slice(&data);
     }
 }
 
-/// Room for the largest body.
-async fn take(room: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
-    Arc::clone(room).acquire_many_owned(MOST as u32).await.map_err(|error| {
-        Refusal::new(StatusCode::TOO_MANY_REQUESTS, format!("No room for the body: {error}."))
-    })
+/// Acquires a permit for the largest body.
+async fn acquire(available: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+    Arc::clone(available)
+        .acquire_many_owned(MAX as u32)
+        .await
+        .map_err(|error| Refusal::too_many(format!("No room for the body: {error}.")))
 }
 
 fn too_large() -> Refusal {
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("The body has more than {MOST} bytes."))
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("The body has more than {MAX} bytes."))
 }
 
 fn slow(time: Duration) -> Refusal {
@@ -111,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of which so many bytes come, and then nothing, not even its end.
+    /// A body that stalls after some bytes, without an end.
     struct Stalled(usize);
 
     impl HttpBody for Stalled {
@@ -131,51 +138,51 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(50);
 
-    fn room(bodies: usize) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(bodies * MOST))
+    fn memory(bodies: usize) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(bodies * MAX))
     }
 
-    async fn status(body: Body, room: &Arc<Semaphore>) -> u16 {
-        match read(body, room, SHORT).await {
+    async fn status(body: Body, available: &Arc<Semaphore>) -> u16 {
+        match read(body, available, SHORT).await {
             Ok(_) => 200,
             Err(refusal) => refusal.status.as_u16(),
         }
     }
 
     #[tokio::test]
-    async fn a_body_that_stops_is_not_waited_for() {
-        let room = room(2);
+    async fn a_stalled_body_is_refused() {
+        let available = memory(2);
         for bytes in [0, 1, SMALL + 1] {
-            assert_eq!(status(Body::new(Stalled(bytes)), &room).await, 408, "{bytes}");
-            assert_eq!(room.available_permits(), 2 * MOST);
+            assert_eq!(status(Body::new(Stalled(bytes)), &available).await, 408, "{bytes}");
+            assert_eq!(available.available_permits(), 2 * MAX);
         }
-        assert_eq!(status(Body::new(Stalled(MOST + 1)), &room).await, 413);
-        assert_eq!(status(Body::from(vec![0; MOST + 1]), &room).await, 413);
-        assert_eq!(status(Body::from(vec![0; MOST]), &room).await, 200);
+        assert_eq!(status(Body::new(Stalled(MAX + 1)), &available).await, 413);
+        assert_eq!(status(Body::from(vec![0; MAX + 1]), &available).await, 413);
+        assert_eq!(status(Body::from(vec![0; MAX]), &available).await, 200);
     }
 
     #[tokio::test]
-    async fn large_bodies_wait_for_room_and_small_ones_do_not() {
-        let room = room(1);
+    async fn only_large_bodies_wait_for_memory() {
+        let available = memory(1);
         let large = || Body::from(vec![0; SMALL + 1]);
         let stalled = Body::new(Stalled(SMALL + 1));
-        let reading = read(stalled, &room, Duration::from_secs(60));
+        let reading = read(stalled, &available, Duration::from_secs(60));
         tokio::pin!(reading);
         assert!(timeout(SHORT, reading.as_mut()).await.is_err());
-        assert!(timeout(SHORT, read(large(), &room, SHORT)).await.is_err());
-        assert_eq!(status(Body::from(vec![0; SMALL]), &room).await, 200);
+        assert!(timeout(SHORT, read(large(), &available, SHORT)).await.is_err());
+        assert_eq!(status(Body::from(vec![0; SMALL]), &available).await, 200);
         drop(timeout(SHORT, reading).await);
-        assert_eq!(room.available_permits(), 0);
+        assert_eq!(available.available_permits(), 0);
     }
 
     #[tokio::test]
-    async fn a_message_keeps_the_room_that_it_needs() {
-        let room = room(1);
-        let received = read(Body::from(vec![0; SMALL + 1]), &room, SHORT).await.ok().unwrap();
-        assert_eq!(room.available_permits(), MOST - SMALL - 1);
+    async fn a_message_keeps_a_permit_of_its_size() {
+        let available = memory(1);
+        let received = read(Body::from(vec![0; SMALL + 1]), &available, SHORT).await.ok().unwrap();
+        assert_eq!(available.available_permits(), MAX - SMALL - 1);
         drop(received);
-        assert_eq!(room.available_permits(), MOST);
-        let received = read(Body::from(vec![0; SMALL]), &room, SHORT).await.ok().unwrap();
-        assert!(received.held.is_none());
+        assert_eq!(available.available_permits(), MAX);
+        let received = read(Body::from(vec![0; SMALL]), &available, SHORT).await.ok().unwrap();
+        assert!(received.memory.is_none());
     }
 }

@@ -1,9 +1,9 @@
-//! `/`: what is here, for people. The addresses that dfx prints for a canister lead here.
+//! `GET /`: a description for people. The addresses that dfx prints for a canister lead here.
 //!
 //! ```text
-//!   /?canisterId=INTERFACE&id=ID     the canister ID
-//!   /?canisterId=ID                  the canister ID
-//!   /                                the canisters
+//!   /?canisterId=INTERFACE&id=ID     describes the canister ID
+//!   /?canisterId=ID                  describes the canister ID
+//!   /                                lists the canisters
 //! ```
 
 use std::fmt::Write as _;
@@ -15,14 +15,15 @@ use axum::response::{IntoResponse, Response};
 use candid::Principal;
 use stablebench_replica::Visibility;
 
-use super::principal;
+use super::api::principal;
 use crate::canister::Info;
-use crate::refusal::Refusal;
 use crate::subnet::Subnet;
+use crate::wire::Refusal;
 
-/// Canisters that are listed.
-const MOST: usize = 100;
+/// The most canisters that are listed.
+const MAX: usize = 100;
 
+/// Answers `GET /`.
 pub async fn page(
     State(subnet): State<Arc<Subnet>>,
     RawQuery(query): RawQuery,
@@ -40,7 +41,7 @@ pub async fn page(
         }
         None => list(&subnet),
     };
-    // Plain text: what a module says of itself is nothing to run in a browser.
+    // Plain text, because a browser must not execute content of a module.
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -54,11 +55,11 @@ fn list(subnet: &Subnet) -> String {
         "stablebench serve {}: the Internet Computer's HTTP interface under /api.\n\nCanisters\n",
         env!("CARGO_PKG_VERSION")
     );
-    for id in canisters.keys().take(MOST) {
+    for id in canisters.keys().take(MAX) {
         let _ = writeln!(text, "  {id}   /?id={id}");
     }
-    if canisters.len() > MOST {
-        let _ = writeln!(text, "  and {} more", canisters.len() - MOST);
+    if canisters.len() > MAX {
+        let _ = writeln!(text, "  and {} more", canisters.len() - MAX);
     }
     text
 }

@@ -1,4 +1,4 @@
-//! Installing code, in one message or in chunks.
+//! The installation of code, in one message or in chunks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,19 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{done, invalid, reply};
 use crate::canister::{Chunks, Hosted, Log};
-use crate::outcome::{Outcome, Reject, error_code};
-use crate::subnet::{Run, Subnet, not_found};
+use crate::outcome::{Outcome, Reject, empty_reply, error_code, reply};
+use crate::subnet::Subnet;
+use crate::worker::Run;
 
-/// Bytes of a chunk, and chunks of a canister.
-const MOST_BYTES: usize = 1 << 20;
-const MOST_CHUNKS: usize = 100;
-/// Bytes of a module that is made of chunks.
-const MOST_MODULE: usize = 100 << 20;
-/// Bytes of the chunks of all canisters.
-const MOST_STORED: u64 = 1 << 30;
+/// The most bytes of a chunk.
+const MAX_CHUNK: usize = 1 << 20;
+/// The most chunks of a canister.
+const MAX_CHUNKS: usize = 100;
+/// The most bytes of a module that is assembled from chunks.
+const MAX_MODULE: usize = 100 << 20;
+/// The most bytes of the chunks of all canisters.
+const MAX_STORED: u64 = 1 << 30;
 
 pub fn install(subnet: Arc<Subnet>, sender: Principal, args: InstallCodeArgs) -> Run {
     Box::new(move |hosted| code(&subnet, hosted, sender, args.mode, &args.wasm_module, &args.arg))
@@ -35,7 +36,7 @@ pub fn install_chunked(
 ) -> Run {
     Box::new(move |hosted| {
         let store = args.store_canister.unwrap_or(args.target_canister);
-        let handle = subnet.canister(&store).ok_or_else(|| not_found(&store))?;
+        let handle = subnet.canister(&store).ok_or_else(|| Reject::not_found(&store))?;
         if store != args.target_canister && !handle.info().controllers.contains(&sender) {
             return Err(Reject::new(
                 ErrorCode::CanisterInvalidController,
@@ -47,22 +48,22 @@ pub fn install_chunked(
                 let chunk = <[u8; 32]>::try_from(hash.as_slice()).ok();
                 chunk.and_then(|hash| chunks.get(&hash)).cloned().ok_or_else(|| {
                     let shown = hex::encode(&hash[..hash.len().min(32)]);
-                    invalid(format!("{store} has no chunk with the hash {shown}"))
+                    Reject::invalid(format!("{store} has no chunk with the hash {shown}"))
                 })
             });
             named.collect::<Result<Vec<_>, _>>()
         })?;
-        // A chunk may be named many times.
+        // A chunk may be repeated.
         let bytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
-        if bytes > MOST_MODULE {
-            return Err(invalid(format!(
-                "the chunks together have {bytes} bytes, a module has at most {MOST_MODULE}"
+        if bytes > MAX_MODULE {
+            return Err(Reject::invalid(format!(
+                "the chunks together have {bytes} bytes, a module has at most {MAX_MODULE}"
             )));
         }
         let wasm: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.iter().copied()).collect();
         let hash = Sha256::digest(&wasm);
         if *hash != args.wasm_module_hash[..] {
-            return Err(invalid(format!(
+            return Err(Reject::invalid(format!(
                 "the chunks together have the hash {}, not {}",
                 hex::encode(hash),
                 hex::encode(&args.wasm_module_hash[..args.wasm_module_hash.len().min(32)])
@@ -90,7 +91,7 @@ fn code(
         ));
     }
     let module = hosted
-        .aside
+        .backup
         .during(&hosted.canister, || subnet.replica().compile_for(&id, wasm))
         .map_err(|reject| Reject::new(error_code(reject.code), reject.message))?;
     let executed = match mode {
@@ -103,7 +104,7 @@ fn code(
             if flags.skip_pre_upgrade == Some(true)
                 || flags.wasm_memory_persistence == Some(WasmMemoryPersistence::Keep)
             {
-                return Err(invalid(
+                return Err(Reject::invalid(
                     "this local endpoint upgrades without skip_pre_upgrade, and without keeping \
                      the heap",
                 ));
@@ -111,23 +112,25 @@ fn code(
             hosted.canister.upgrade(&module, sender, argument)
         }
     };
-    hosted.ran(executed).map_err(|reject| Reject { admitted: true, ..reject })?;
-    done()
+    hosted.finish(executed).map_err(|reject| Reject { admitted: true, ..reject })?;
+    empty_reply()
 }
 
 pub fn upload(subnet: Arc<Subnet>, args: UploadChunkArgs) -> Run {
     Box::new(move |_| {
-        if args.chunk.len() > MOST_BYTES {
-            return Err(invalid(format!("a chunk has at most {MOST_BYTES} bytes")));
+        if args.chunk.len() > MAX_CHUNK {
+            return Err(Reject::invalid(format!("a chunk has at most {MAX_CHUNK} bytes")));
         }
         let hash: [u8; 32] = Sha256::digest(&args.chunk).into();
         let chunks = chunks(&subnet, &args.canister_id)?;
         let handles = subnet.canisters();
         let stored: u64 = handles.values().map(|handle| handle.chunks().bytes()).sum();
-        check_room(stored, args.chunk.len() as u64)?;
+        check_stored(stored, args.chunk.len() as u64)?;
         chunks.with(|chunks| {
-            if chunks.len() >= MOST_CHUNKS && !chunks.contains_key(&hash) {
-                return Err(invalid(format!("a canister keeps at most {MOST_CHUNKS} chunks")));
+            if chunks.len() >= MAX_CHUNKS && !chunks.contains_key(&hash) {
+                return Err(Reject::invalid(format!(
+                    "a canister keeps at most {MAX_CHUNKS} chunks"
+                )));
             }
             chunks.insert(hash, Arc::new(args.chunk));
             Ok(())
@@ -136,11 +139,11 @@ pub fn upload(subnet: Arc<Subnet>, args: UploadChunkArgs) -> Run {
     })
 }
 
-/// Refuses a chunk of so many bytes for which there is no room beside those stored.
-fn check_room(stored: u64, bytes: u64) -> Result<(), Reject> {
-    if stored + bytes > MOST_STORED {
-        return Err(invalid(format!(
-            "the chunks of all canisters have at most {MOST_STORED} bytes; clear_chunk_store \
+/// Returns an error if a chunk exceeds the limit of all canisters.
+fn check_stored(stored: u64, bytes: u64) -> Result<(), Reject> {
+    if stored + bytes > MAX_STORED {
+        return Err(Reject::invalid(format!(
+            "the chunks of all canisters have at most {MAX_STORED} bytes; clear_chunk_store \
              makes room"
         )));
     }
@@ -158,12 +161,12 @@ pub fn stored(subnet: Arc<Subnet>, args: CanisterIdRecord) -> Run {
 pub fn clear(subnet: Arc<Subnet>, args: CanisterIdRecord) -> Run {
     Box::new(move |_| {
         chunks(&subnet, &args.canister_id)?.with(BTreeMap::clear);
-        done()
+        empty_reply()
     })
 }
 
 fn chunks(subnet: &Subnet, id: &Principal) -> Result<Chunks, Reject> {
-    Ok(subnet.canister(id).ok_or_else(|| not_found(id))?.chunks().clone())
+    Ok(subnet.canister(id).ok_or_else(|| Reject::not_found(id))?.chunks().clone())
 }
 
 #[cfg(test)]
@@ -171,9 +174,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_of_all_canisters_have_an_end() {
-        assert!(check_room(MOST_STORED - 7, 7).is_ok());
-        let refused = check_room(MOST_STORED - 7, 8).unwrap_err();
+    fn chunks_of_all_canisters_are_limited() {
+        assert!(check_stored(MAX_STORED - 7, 7).is_ok());
+        let refused = check_stored(MAX_STORED - 7, 8).unwrap_err();
         assert!(refused.message.contains("clear_chunk_store makes room"), "{}", refused.message);
     }
 }

@@ -1,8 +1,8 @@
-//! One thread a canister: messages run in the order in which they came, and wait for no other
-//! canister.
+//! The thread of a canister: messages run in the order of their arrival, independently of other
+//! canisters.
 //!
-//! In the end a canister is taken from its thread. Where the thread is at work for longer than
-//! may be waited for, it is left behind, and so is what it would have done.
+//! At the end the canister is taken from its thread. A thread that works for longer than the
+//! deadline is abandoned, together with the result of that work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,28 +14,31 @@ use std::{io, thread};
 use ic_error_types::ErrorCode;
 use stablebench_replica::Canister;
 
-use super::{Chunks, Hosted, Info};
+use crate::canister::{Backup, Chunks, Hosted, Info};
 use crate::outcome::{Outcome, Reject};
 
-/// Messages that may wait for a canister.
-const MOST_WAITING: usize = 1_000;
-/// How often a canister is looked at that is still at work.
+/// The most messages that may wait for a canister.
+const MAX_WAITING: usize = 1_000;
+/// The interval at which a busy canister is polled.
 const TICK: Duration = Duration::from_millis(5);
 
-/// Work on a canister, and who hears what came of it.
+/// A function that a canister's thread executes.
+pub type Run = Box<dyn FnOnce(&mut Hosted) -> Outcome + Send>;
+
+/// Work on a canister, and a callback for its outcome.
 pub struct Work {
     /// The work.
-    pub run: Box<dyn FnOnce(&mut Hosted) -> Outcome + Send>,
-    /// Told in the end, once [`Handle::info`] tells of the change.
+    pub run: Run,
+    /// Called with the outcome, after [`Handle::info`] shows the change.
     pub done: Box<dyn FnOnce(Outcome) + Send>,
 }
 
-/// Too many messages wait for the canister.
+/// The error of a canister's queue that is full.
 #[derive(Debug, thiserror::Error)]
-#[error("{MOST_WAITING} messages wait for the canister; try again later")]
+#[error("{MAX_WAITING} messages wait for the canister; try again later")]
 pub struct Full;
 
-/// Where work for a canister is sent. Its thread ends when no handle is left.
+/// The sending end of a canister's queue. The thread ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct Handle {
     queue: SyncSender<Work>,
@@ -43,38 +46,19 @@ pub struct Handle {
     shared: Arc<Shared>,
 }
 
-/// What a canister's thread and others share.
+/// State that a canister's thread and its handles share.
 struct Shared {
     info: RwLock<Arc<Info>>,
     /// Locked while a message runs.
     hosted: Mutex<Hosted>,
-    aside: Aside,
-    /// Whether a copy of the canister is asked for, and the copy once there is one.
-    copy_asked: AtomicBool,
-    copied: Mutex<Option<Canister>>,
+    backup: Backup,
+    /// `true` if the thread is to make a copy of the canister after its message.
+    copy_requested: AtomicBool,
+    copy: Mutex<Option<Canister>>,
     /// Messages that wait or run.
     waiting: AtomicUsize,
-    /// No further message runs.
+    /// `true` if no further message may start.
     closed: AtomicBool,
-}
-
-/// The canister as it is before work that may take very long and leaves it as it is until its
-/// end. It is there while that work lasts.
-#[derive(Clone, Default)]
-pub struct Aside(Arc<Mutex<Option<Canister>>>);
-
-impl Aside {
-    /// Does work of that kind.
-    pub fn during<T>(&self, canister: &Canister, work: impl FnOnce() -> T) -> T {
-        *self.lock() = Some(canister.fork());
-        let done = work();
-        *self.lock() = None;
-        done
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Canister>> {
-        lock(&self.0)
-    }
 }
 
 fn lock(canister: &Mutex<Option<Canister>>) -> MutexGuard<'_, Option<Canister>> {
@@ -86,16 +70,16 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// If the machine has no more threads.
+    /// If the machine cannot start a thread.
     pub fn start(hosted: Hosted) -> io::Result<Self> {
-        let (queue, work) = sync_channel(MOST_WAITING);
+        let (queue, work) = sync_channel(MAX_WAITING);
         let name = hosted.canister.id().to_string();
         let shared = Arc::new(Shared {
             info: RwLock::new(Arc::new(hosted.info())),
-            aside: hosted.aside.clone(),
+            backup: hosted.backup.clone(),
             hosted: Mutex::new(hosted),
-            copy_asked: AtomicBool::new(false),
-            copied: Mutex::default(),
+            copy_requested: AtomicBool::new(false),
+            copy: Mutex::default(),
             waiting: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         });
@@ -108,7 +92,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// If too much waits already, or the canister is gone.
+    /// If the queue is full, or the thread has ended.
     pub fn send(&self, work: Work) -> Result<(), Full> {
         self.shared.waiting.fetch_add(1, Ordering::SeqCst);
         self.queue.try_send(work).map_err(|error| {
@@ -119,8 +103,8 @@ impl Handle {
         })
     }
 
-    /// Waits until all messages are done, but not after `deadline`; answers how many are not.
-    /// From then on none begins.
+    /// Waits until all messages are done or the deadline passes, and returns the number of messages
+    /// that are not done. No message starts after that.
     pub fn close(&self, deadline: Instant) -> usize {
         let waiting = || self.shared.waiting.load(Ordering::SeqCst);
         while waiting() > 0 && Instant::now() < deadline {
@@ -130,11 +114,11 @@ impl Handle {
         waiting()
     }
 
-    /// The canister after its last message. A message that runs is waited for: its limit of
-    /// instructions ends it. Compiling is not waited for: the canister is what it was before.
+    /// Returns the canister after its last message. Waits for a running message, which the
+    /// instruction limit ends, but not for compilation: then it returns the canister before that.
     pub fn take(&self) -> Canister {
         loop {
-            if let Some(canister) = self.shared.aside.lock().take() {
+            if let Some(canister) = self.shared.backup.lock().take() {
                 return canister;
             }
             match self.shared.hosted.try_lock() {
@@ -147,32 +131,32 @@ impl Handle {
         }
     }
 
-    /// A copy of the canister as it is between two messages. Where one runs there is none: it
-    /// is made after that one, for who asks again.
+    /// Returns a copy of the canister between two messages. While a message runs it returns `None`,
+    /// and the next call returns a copy that is made after that message.
     pub fn copy(&self) -> Option<Canister> {
-        let copied = lock(&self.shared.copied).take();
-        if copied.is_some() {
-            return copied;
+        let copy = lock(&self.shared.copy).take();
+        if copy.is_some() {
+            return copy;
         }
-        if let Some(aside) = &*self.shared.aside.lock() {
-            return Some(aside.fork());
+        if let Some(backup) = &*self.shared.backup.lock() {
+            return Some(backup.fork());
         }
         match self.shared.hosted.try_lock() {
             Ok(hosted) => Some(hosted.canister.fork()),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner().canister.fork()),
             Err(TryLockError::WouldBlock) => {
-                self.shared.copy_asked.store(true, Ordering::SeqCst);
+                self.shared.copy_requested.store(true, Ordering::SeqCst);
                 None
             }
         }
     }
 
-    /// What the canister was after its last message.
+    /// Returns the readable state after the last message.
     pub fn info(&self) -> Arc<Info> {
         Arc::clone(&self.shared.info.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The chunks of modules that it keeps.
+    /// Returns the chunk store.
     pub fn chunks(&self) -> &Chunks {
         &self.chunks
     }
@@ -182,7 +166,7 @@ fn run(shared: &Shared, work: &Receiver<Work>) {
     for Work { run, done } in work {
         if !shared.closed.load(Ordering::SeqCst) {
             let mut hosted = shared.hosted.lock().unwrap_or_else(PoisonError::into_inner);
-            // A bug of this program is one client's error, not the end of the canister.
+            // A bug in this program must fail one message only, not end the canister's thread.
             let outcome =
                 catch_unwind(AssertUnwindSafe(|| run(&mut hosted))).unwrap_or_else(|_| {
                     Err(Reject::new(
@@ -191,11 +175,11 @@ fn run(shared: &Shared, work: &Receiver<Work>) {
                     ))
                 });
             *shared.info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hosted.info());
-            if shared.copy_asked.swap(false, Ordering::SeqCst) {
-                *lock(&shared.copied) = Some(hosted.canister.fork());
+            if shared.copy_requested.swap(false, Ordering::SeqCst) {
+                *lock(&shared.copy) = Some(hosted.canister.fork());
             }
             drop(hosted);
-            *shared.aside.lock() = None;
+            *shared.backup.lock() = None;
             done(outcome);
         }
         shared.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -216,15 +200,15 @@ mod tests {
         Work { run: Box::new(run), done: Box::new(|_| {}) }
     }
 
-    /// The canister is had without the work that does not end.
+    /// The canister is returned without the work that does not end.
     #[test]
-    fn compiling_is_not_waited_for() {
+    fn take_does_not_wait_for_compilation() {
         let canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
         let handle = Handle::start(Hosted::new(canister)).unwrap();
         let (begun, begins) = sync_channel(0);
         let first = work(|hosted| hosted.canister.count_change());
         let endless = work(move |hosted| {
-            hosted.aside.during(&hosted.canister, || {
+            hosted.backup.during(&hosted.canister, || {
                 begun.send(()).unwrap();
                 thread::sleep(Duration::from_secs(600));
             });
@@ -241,7 +225,7 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(60));
     }
 
-    /// Messages in a row leave no time to look at the canister between them.
+    /// Consecutive messages leave no time to read the canister between them.
     #[test]
     fn a_busy_canister_is_copied_between_messages() {
         let canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
@@ -272,12 +256,12 @@ mod tests {
         end_next.send(()).unwrap();
     }
 
-    /// What was set aside is not had in place of what came later, whatever happened.
+    /// Work that panics must not leave a backup in place of later states.
     #[test]
-    fn what_was_set_aside_does_not_come_back() {
+    fn a_panic_drops_the_backup() {
         let canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
         let handle = Handle::start(Hosted::new(canister)).unwrap();
-        let failing = work(|hosted| hosted.aside.during(&hosted.canister, || panic!("on purpose")));
+        let failing = work(|hosted| hosted.backup.during(&hosted.canister, || panic!("intended")));
         for work in [failing, work(|hosted| hosted.canister.count_change())] {
             handle.send(work).ok().unwrap();
         }
