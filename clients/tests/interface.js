@@ -1,4 +1,4 @@
-/** What the tests call of the canister's interface, canisters/bench/bench.did, as an actor needs it. */
+/** The part of the canister's interface, canisters/bench/bench.did, that the tests call, for an actor. */
 
 const measurement = (IDL) =>
   IDL.Record(
@@ -10,7 +10,7 @@ const measurement = (IDL) =>
 /** @type {import("@icp-sdk/core/candid").IDL.InterfaceFactory} */
 export const bench = ({ IDL }) => {
   const Engine = IDL.Variant({ btree: IDL.Null, sqlite: IDL.Null, append: IDL.Null, array: IDL.Null, cuckoo: IDL.Null });
-  // Those that are answered here. Another one would not be understood, and fail a test.
+  // The errors that the tests expect. Another one cannot be decoded, and fails a test.
   const Error = IDL.Variant({ NotController: IDL.Null, IdExists: IDL.Record({ id: IDL.Nat64 }) });
   const answer = (ok) => IDL.Variant({ Ok: ok, Err: Error });
   const Selection = IDL.Variant({

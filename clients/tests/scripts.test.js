@@ -1,4 +1,4 @@
-/** scripts/deploy-local.sh and scripts/call-examples.sh, on programs that write down how they are called, and on a server. */
+/** scripts/deploy-local.sh and scripts/call-examples.sh, with programs that record their calls, and with a server. */
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,12 +14,12 @@ const DEPLOY = join(ROOT, "scripts/deploy-local.sh");
 const CALL = join(ROOT, "scripts/call-examples.sh");
 const ID = "lxzze-o7777-77777-aaaaa-cai";
 
-/** What the scripts need of a system, and no icp or dfx. */
+/** The system programs that the scripts need, without icp and dfx. */
 const SYSTEM = ["bash", "cat", "dirname", "basename", "env"];
 
 let count = 0;
 
-/** A folder of programs: those of the system that are needed, and the given ones, as scripts. */
+/** Creates a folder with the system programs and the given scripts. */
 function programs(given) {
   const path = folder.file(`programs-${(count += 1)}`);
   mkdirSync(path);
@@ -34,7 +34,7 @@ function programs(given) {
   return path;
 }
 
-/** A program that writes down its arguments. */
+/** Returns a script that records its arguments. */
 const recorder = (more) => `printf '%s' "$(basename "$0")" >>"$LOG"; printf ' <%s>' "$@" >>"$LOG"; echo >>"$LOG"\n${more}`;
 
 async function recorded(script, args, given) {
@@ -48,14 +48,14 @@ const BUILDERS = { cargo: "", cc: "" };
 const runs = (what) => recorder(`case "$*" in *ping*) exit 0 ;; *id*) echo ${ID} ;; ${what} esac`);
 
 describe("deploy-local.sh", () => {
-  test("uses icp where both are there, and prints the canister's id alone", async () => {
+  test("prefers icp to dfx, and prints only the canister's id", async () => {
     const { code, stdout, calls } = await recorded(DEPLOY, [], { ...BUILDERS, icp: runs(""), dfx: runs("") });
     assert.equal(code, 0);
     assert.equal(stdout, `${ID}\n`);
     assert.deepEqual(calls, ["icp <network> <ping> <local>", "icp <deploy> <bench> <-e> <local>", "icp <canister> <status> <bench> <-e> <local> <--id-only>"]);
   });
 
-  test("starts the network where none runs, and says so", async () => {
+  test("starts the network if none runs, and reports it", async () => {
     const none = recorder(`case "$*" in *ping*) exit 1 ;; *id*) echo ${ID} ;; esac`);
     const icp = await recorded(DEPLOY, ["bench_vfs"], { ...BUILDERS, icp: none });
     assert.match(icp.stderr, /no local network of icp runs: starting it/);
@@ -71,7 +71,7 @@ describe("deploy-local.sh", () => {
     assert.equal(dfx.stdout, `${ID}\n`);
   });
 
-  test("does not take stablebench serve for the network of dfx", async () => {
+  test("does not mistake stablebench serve for the network of dfx", async () => {
     const serve = recorder(`case "$*" in *ping*) echo '{ "impl_version": "stablebench 0.1.0" }' ;; esac`);
     const { code, stderr, calls } = await recorded(DEPLOY, ["--with", "dfx"], { ...BUILDERS, dfx: serve });
     assert.equal(code, 1);
@@ -79,7 +79,7 @@ describe("deploy-local.sh", () => {
     assert.deepEqual(calls, ["dfx <ping> <local>"]);
   });
 
-  test("says what is missing and how to get it", async () => {
+  test("reports what is missing and how to install it", async () => {
     const neither = await recorded(DEPLOY, ["--with", "dfx"], BUILDERS);
     assert.equal(neither.code, 1);
     assert.match(neither.stderr, /dfx is not installed; https:/);
@@ -88,7 +88,7 @@ describe("deploy-local.sh", () => {
     assert.match(cargo.stderr, /cargo is not installed; install Rust from https:\/\/rustup\.rs/);
   });
 
-  test("a failure to deploy is one of the script", async () => {
+  test("fails if the deployment fails", async () => {
     const failing = recorder('case "$*" in *deploy*) echo broken >&2; exit 3 ;; esac');
     const { code, stdout, stderr } = await recorded(DEPLOY, ["--with", "icp"], { ...BUILDERS, icp: failing });
     assert.deepEqual([code, stdout, stderr], [3, "", "broken\n"]);
@@ -96,7 +96,7 @@ describe("deploy-local.sh", () => {
 });
 
 for (const script of [DEPLOY, CALL]) {
-  test(`${script.split("/").at(-1)} says how it is used`, async () => {
+  test(`${script.split("/").at(-1)} prints its usage`, async () => {
     const help = await recorded(script, ["--help"], {});
     assert.equal(help.code, 0);
     assert.match(help.stdout, /usage: scripts\//);
@@ -109,7 +109,7 @@ for (const script of [DEPLOY, CALL]) {
 }
 
 describe("call-examples.sh", () => {
-  test("calls what is deployed", async () => {
+  test("calls the deployed canister", async () => {
     const dfx = await recorded(CALL, ["--with", "dfx"], { dfx: recorder('echo "(variant { Ok = 1 })"') });
     assert.equal(dfx.code, 0, dfx.stderr);
     assert.equal(dfx.calls[0], "dfx <canister> <call> <bench> <add_users_sqlite> <(0, 10, 1000)> <--network> <local>");
@@ -117,7 +117,7 @@ describe("call-examples.sh", () => {
     assert.equal(dfx.calls.length, 5);
   });
 
-  test("removes rows that are in the way", async () => {
+  test("removes existing rows", async () => {
     const full = recorder('case "$*" in *add*) [[ -e $LOG.empty ]] || { echo "(variant { Err = variant { IdExists } })"; exit; } ;; *reset*) touch "$LOG.empty" ;; esac; echo "(variant { Ok })"');
     const { code, stderr, calls } = await recorded(CALL, ["--with", "icp"], { icp: full, touch: 'echo >"$1"' });
     assert.equal(code, 0, stderr);
@@ -125,7 +125,7 @@ describe("call-examples.sh", () => {
     assert.equal(calls[1], "icp <canister> <call> <bench> <reset> <(variant { sqlite })> <-e> <local>");
   });
 
-  test("ends where the canister refuses", async () => {
+  test("stops if the canister refuses", async () => {
     const refuses = recorder('echo "(variant { Err = variant { NotController } })"');
     const { code, stdout, stderr } = await recorded(CALL, ["--with", "icp"], { icp: refuses });
     assert.equal(code, 1);
@@ -133,7 +133,7 @@ describe("call-examples.sh", () => {
     assert.match(stderr, /the canister refused/);
   });
 
-  test("wants all that a server needs", async () => {
+  test("requires all options of a server", async () => {
     const some = await recorded(CALL, ["--url", "http://127.0.0.1:1"], {});
     assert.equal(some.code, 2);
     assert.match(some.stderr, /--url, --root-key and --canister go together/);
@@ -154,7 +154,7 @@ describe("call-examples.sh", () => {
         assert.equal(added[field], counts.add[field], field);
         assert.equal(looked[field], counts.look[field], field);
       }
-      // It works on a canister with rows too.
+      // The canister has rows now.
       assert.equal((await run(CALL, args, folder, { PATH: `${dirname(icpPath())}:${process.env.PATH}` })).code, 0);
     });
   });

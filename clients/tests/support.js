@@ -1,4 +1,4 @@
-/** `stablebench serve`, the embedded run beside it, and the program icp. */
+/** `stablebench serve`, the embedded run to compare it with, and the program icp. */
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -10,13 +10,13 @@ import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** So long may a server take until it listens: where no cache has its module yet, it compiles that. */
-const PATIENCE = 180_000;
+/** Milliseconds within which a server must listen. Without a cached module, it compiles the module first. */
+const START_TIMEOUT = 180_000;
 
 export const tool = () => {
   const built = join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "stablebench");
   const path = process.env.STABLEBENCH ?? built;
-  if (!executable(path)) throw new Error(`there is no ${path}; build it (cargo build --release) or name it in STABLEBENCH`);
+  if (!executable(path)) throw new Error(`${path} does not exist; build it (cargo build --release) or set STABLEBENCH to its path`);
   return path;
 };
 
@@ -29,7 +29,7 @@ function executable(path) {
   }
 }
 
-/** A folder of one file of tests; gone when they are over. */
+/** A temporary folder for the tests of a file. */
 export class Folder {
   constructor() {
     this.path = mkdtempSync(join(tmpdir(), "stablebench-clients-"));
@@ -45,34 +45,34 @@ export class Folder {
   }
 }
 
-/** A server on a port of its own, with a fresh canister `bench`. */
+/** A server on a free port, with a new canister `bench`. */
 export class Server {
   /** @returns {Promise<Server>} */
   static async start() {
     const child = spawn(tool(), ["serve", "bench", "--port", "0"], { stdio: ["ignore", "pipe", "pipe"] });
     const server = new Server();
     server.child = child;
-    server.printed = "";
-    server.said = "";
+    server.stdout = "";
+    server.stderr = "";
     server.ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
-    child.stdout.setEncoding("utf8").on("data", (text) => (server.printed += text));
-    child.stderr.setEncoding("utf8").on("data", (text) => (server.said += text));
-    const until = Date.now() + PATIENCE;
+    child.stdout.setEncoding("utf8").on("data", (text) => (server.stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text) => (server.stderr += text));
+    const until = Date.now() + START_TIMEOUT;
     let ended = false;
     server.ended.then(() => (ended = true));
-    while (!server.read()) {
+    while (!server.parseOutput()) {
       if (ended || Date.now() > until) {
         child.kill("SIGKILL");
-        throw new Error(`the server does not listen.\n${server.printed}${server.said}`);
+        throw new Error(`the server does not listen\n${server.stdout}${server.stderr}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     return server;
   }
 
-  /** What it printed, once that is complete. */
-  read() {
-    const found = (pattern) => this.printed.match(pattern)?.[0];
+  /** Parses the output. Returns whether it is complete. */
+  parseOutput() {
+    const found = (pattern) => this.stdout.match(pattern)?.[0];
     this.url = found(/http:\/\/[\w.:[\]]+(?=\/?\s)/);
     this.rootKey = found(/\b[0-9a-f]{266}\b/);
     this.canister = found(/\b[a-z0-9]{5}(-[a-z0-9]{5})+-[a-z0-9]{3}\b/);
@@ -81,24 +81,24 @@ export class Server {
 
   async stop() {
     this.child.kill("SIGINT");
-    const patience = setTimeout(() => this.child.kill("SIGKILL"), 10_000);
+    const timeout = setTimeout(() => this.child.kill("SIGKILL"), 10_000);
     const { code, signal } = await this.ended;
-    clearTimeout(patience);
+    clearTimeout(timeout);
     return { code, signal };
   }
 }
 
-/** The module that a server has built and installed. */
+/** The module that a server builds and installs. */
 const MODULE = join(ROOT, "target/canisters/bench.wasm");
 
-/** Its hash, in hex: the canister's `module_hash`. */
+/** Returns its SHA-256 in hex, the canister's `module_hash`. */
 export const moduleHash = () => createHash("sha256").update(readFileSync(MODULE)).digest("hex");
 
 /**
- * The embedded run: what `stablebench call` prints of a message to the same module.
+ * Sends a message to the same module with `stablebench call`, and returns the output.
  * @param {string} method
  * @param {string} args in Candid
- * @param {string[]} more options
+ * @param {string[]} more further options
  * @returns {string}
  */
 export function embedded(method, args, more = []) {
@@ -106,7 +106,7 @@ export function embedded(method, args, more = []) {
 }
 
 /**
- * The numbers of a record's fields that are printed in Candid, by name, in whichever order.
+ * Parses the fields with numbers of a record in Candid.
  * @param {string} candid
  * @returns {Object<string, bigint>}
  */
@@ -115,7 +115,7 @@ export function numbers(candid) {
   return Object.fromEntries(fields.map(([, name, value]) => [name, BigInt(value.replaceAll("_", ""))]));
 }
 
-/** The fields of a measurement, and nothing that an actor may have added. */
+/** The fields of a measurement. */
 export const MEASURED = [
   "instructions",
   "counter_overhead",
@@ -128,7 +128,7 @@ export const MEASURED = [
   "stable_pages_after",
 ];
 
-/** The program icp of the npm package, or nothing where it does not run. */
+/** Returns the path of the npm package's program icp, or undefined if it does not run here. */
 export function icpPath() {
   try {
     const path = join(dirname(createRequire(import.meta.url).resolve("@icp-sdk/icp-cli-linux-x64/package.json")), "bin", "icp");
@@ -139,17 +139,17 @@ export function icpPath() {
   }
 }
 
-/** Why the tests with icp are skipped; false where they are not. Where CI can have it, it must run. */
+/** Returns the reason to skip the tests with icp, or false. On CI they must run if icp supports the platform. */
 export const skipIcp = () => {
   if (icpPath()) return false;
-  const why = "icp does not run here: its npm package is for Linux on x64, and needs libdbus-1.so.3";
-  if (process.env.CI && process.platform === "linux" && process.arch === "x64") throw new Error(why);
-  console.error(`SKIPPED: ${why}`);
-  return why;
+  const reason = "icp does not run here: its npm package is for Linux on x64, and needs libdbus-1.so.3";
+  if (process.env.CI && process.platform === "linux" && process.arch === "x64") throw new Error(reason);
+  console.error(`SKIPPED: ${reason}`);
+  return reason;
 };
 
 /**
- * Runs a program in a folder, which is its home too: nothing is written to the user's.
+ * Runs a program in a folder, which is also its home folder, so that it does not change the user's.
  * @param {string} program
  * @param {string[]} args
  * @param {Folder} folder
@@ -158,9 +158,9 @@ export const skipIcp = () => {
  */
 export function run(program, args, folder, env = {}) {
   const { PATH, CARGO_TARGET_DIR } = process.env;
-  const mine = { PATH, HOME: folder.path, DO_NOT_TRACK: "1", NO_COLOR: "1", ...(CARGO_TARGET_DIR && { CARGO_TARGET_DIR }), ...env };
+  const environment = { PATH, HOME: folder.path, DO_NOT_TRACK: "1", NO_COLOR: "1", ...(CARGO_TARGET_DIR && { CARGO_TARGET_DIR }), ...env };
   return new Promise((resolve) => {
-    const options = { cwd: folder.path, env: mine, encoding: "utf8", timeout: 60_000 };
+    const options = { cwd: folder.path, env: environment, encoding: "utf8", timeout: 60_000 };
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       resolve({ code: error ? (error.code ?? error.signal) : 0, stdout, stderr });
     });

@@ -1,4 +1,4 @@
-/** One message that writes and one that reads: as values for an actor, as text for programs. */
+/** A message that writes and one that reads, as values for an actor and as text for programs. */
 
 import { embedded, numbers } from "./support.js";
 
@@ -8,8 +8,8 @@ export const LOOK = {
   method: "look",
   candid: "(record { engine = variant { sqlite }; operation = variant { read = variant { step = record { first = 0; step = 10; rows = 100 } } }; each = false })",
   values: [{ engine: { sqlite: null }, operation: { read: { step: { first: 0n, step: 10n, rows: 100n } } }, transaction: [], each: false }],
-  // As Rust encodes them. The agent puts the types into another order; decoding that leaves the heap
-  // a little different, which the work's instructions show.
+  // The encoding by Rust. The agent orders the types differently, and decoding them leaves a slightly
+  // different heap, which changes the instruction count.
   bytes: Uint8Array.from(
     Buffer.from(
       "4449444c086c0481fcb198047edec389dc0401a78882820a02c28f91e40f076e786b08cf898dd3047fd6969ddd0403fdfabbe20478ab80e3d60603898c96b80803b986f5ee09038b96b6870a03bdcbfea00e066b02deb8ccbd0404ccceefe20405" +
@@ -20,7 +20,7 @@ export const LOOK = {
 };
 
 /**
- * What both cost a fresh canister on the embedded replica, without a server.
+ * Measures both messages to a new canister on the embedded replica, without a server.
  * @param {import("./support.js").Folder} folder
  */
 export function expected(folder) {

@@ -1,12 +1,12 @@
-//! Arguments of the management canister: answered, and the endpoint goes on.
+//! Arguments of the management canister, each of which the endpoint must answer.
 
 #![no_main]
 
 #[path = "../../tests/endpoint/server.rs"]
-#[allow(dead_code, reason = "the tests need more")]
+#[allow(dead_code, reason = "tests use the rest")]
 mod server;
 #[path = "../../tests/endpoint/targets/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
+#[allow(dead_code, unused_imports, reason = "each binary runs one target")]
 mod targets;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::management_argument(bytes));

@@ -1,4 +1,4 @@
-//! Calls one after the other, side by side, twice, and too many.
+//! Sequential, concurrent, repeated and excessive calls.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 
 use super::server::{CLOSED, COUNTER, Server, number, query, update};
 
-/// Turns that take a second or more; twice as many are still within an update's limit.
+/// Loop iterations that take a second or more. Twice as many are within an update's limit.
 const LONG: u64 = 2_000_000_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_calls_of_sixteen_clients_are_all_done() {
+async fn all_calls_of_concurrent_clients_are_executed() {
     let (server, id) = Server::with(COUNTER).await;
     let server = Arc::new(server);
     let mut clients = JoinSet::new();
@@ -27,7 +27,7 @@ async fn two_thousand_calls_of_sixteen_clients_are_all_done() {
             for _ in 0..125 {
                 counts.push(number(&update(&agent, id, "add", &[]).await));
             }
-            assert!(counts.is_sorted(), "one client's calls are done in its order");
+            assert!(counts.is_sorted(), "the calls of one client are executed in order");
             counts
         });
     }
@@ -38,13 +38,13 @@ async fn two_thousand_calls_of_sixteen_clients_are_all_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_update_holds_up_neither_status_nor_other_canisters() {
+async fn a_slow_update_does_not_block_other_requests() {
     let (server, slow) = Server::with(COUNTER).await;
     let other = server.add(COUNTER);
     let agent = server.anonymous();
     let began = Instant::now();
     let spin = agent.update(&slow, "spin").with_arg(LONG.to_le_bytes()).call_and_wait();
-    let beside = async {
+    let others = async {
         for _ in 0..3 {
             agent.status().await.unwrap();
             update(&agent, other, "add", &[]).await;
@@ -55,32 +55,32 @@ async fn a_slow_update_holds_up_neither_status_nor_other_canisters() {
         began.elapsed()
     };
     let mine = async {
-        // In its turn: after the update.
+        // Queued after the update.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let count = number(&query(&agent, slow, "get").await);
         (count, began.elapsed())
     };
-    let (spun, beside, (count, waited)) = tokio::join!(spin, beside, mine);
+    let (spun, others, (count, waited)) = tokio::join!(spin, others, mine);
     assert_eq!(number(&spun.unwrap()), 1);
     assert_eq!(count, 1);
-    assert!(beside < waited, "{beside:?} {waited:?}");
+    assert!(others < waited, "{others:?} {waited:?}");
 }
 
 #[tokio::test]
-async fn a_call_that_is_sent_twice_runs_once() {
+async fn a_repeated_call_runs_once() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let call = agent.update(&id, "add").sign().unwrap();
     for _ in 0..3 {
         match agent.update_signed(id, call.signed_update.clone()).await.unwrap() {
             CallResponse::Response(reply) => assert_eq!(number(&reply), 1),
-            CallResponse::Poll(_) => panic!("the call has ended"),
+            CallResponse::Poll(_) => panic!("the call has finished"),
         }
     }
     assert_eq!(number(&query(&agent, id, "get").await), 1);
 }
 
-/// As clients did before there were synchronous calls.
+/// Clients without synchronous calls poll the status.
 #[tokio::test]
 async fn asynchronous_calls_are_polled() {
     let (server, id) = Server::with(COUNTER).await;
@@ -101,11 +101,11 @@ async fn asynchronous_calls_are_polled() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_longer_than_a_synchronous_one_may_is_polled() {
+async fn a_call_can_be_polled_after_a_timeout() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let first = agent.update(&id, "spin").with_arg(LONG.to_le_bytes()).sign().unwrap();
-    // Sent and left.
+    // The client gives up waiting.
     let path = format!("{}/api/v3/canister/{id}/call", server.url);
     let left = server
         .client
@@ -124,14 +124,14 @@ async fn a_call_that_takes_longer_than_a_synchronous_one_may_is_polled() {
 }
 
 #[tokio::test]
-async fn a_canister_can_refuse_messages() {
+async fn a_canister_can_refuse_ingress_messages() {
     let (server, id) = Server::with(CLOSED).await;
     let agent = server.anonymous();
     update(&agent, id, "open", &[]).await;
     let refused = agent.update(&id, "closed").call_and_wait().await.unwrap_err();
     assert!(matches!(refused, AgentError::UncertifiedReject { .. }), "{refused:?}");
     assert!(refused.to_string().contains("rejected the message"), "{refused}");
-    // Of one that was not let in nothing is known, whichever way it came.
+    // A call that was not admitted has no status, at any version of the address.
     for version in ["v2", "v3"] {
         let call = agent.update(&id, "closed").sign().unwrap();
         let path = format!("/api/{version}/canister/{id}/call");
@@ -143,7 +143,7 @@ async fn a_canister_can_refuse_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_calls_are_told_so() {
+async fn calls_beyond_the_limit_are_refused() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let send = async |method: &str, argument: &[u8]| {
@@ -151,32 +151,32 @@ async fn too_many_calls_are_told_so() {
         let path = format!("/api/v2/canister/{id}/call");
         server.post(&path, call.sign().unwrap().signed_update).await
     };
-    let mut taken = 0;
+    let mut accepted = 0;
     for _ in 0..4 {
         assert_eq!(send("spin", &(2 * LONG).to_le_bytes()).await.0, 202);
-        taken += 1;
+        accepted += 1;
     }
     let refused = loop {
         let (status, _, body) = send("add", &[]).await;
         match status {
-            202 => taken += 1,
+            202 => accepted += 1,
             429 => break String::from_utf8(body).unwrap(),
             other => panic!("{other}"),
         }
-        assert!(taken <= 1_001, "nothing was refused");
+        assert!(accepted <= 1_001, "no call was refused");
     };
     assert!(refused.contains("wait for the canister"), "{refused}");
-    // What was taken is done.
+    // All accepted calls are executed.
     let count = loop {
         let count = number(&query_when_free(&agent, id).await);
-        if count == taken {
+        if count == accepted {
             break count;
         }
     };
-    assert_eq!(count, taken);
+    assert_eq!(count, accepted);
 }
 
-/// Queries wait in the same line.
+/// Repeats a query until the canister's queue has room for it.
 async fn query_when_free(agent: &ic_agent::Agent, id: Principal) -> Vec<u8> {
     loop {
         match agent.query(&id, "get").call().await {
@@ -190,7 +190,7 @@ async fn query_when_free(agent: &ic_agent::Agent, id: Principal) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_taken_is_done_before_the_end() {
+async fn accepted_calls_are_executed_before_the_end() {
     let (mut server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let path = format!("/api/v2/canister/{id}/call");
@@ -210,7 +210,7 @@ async fn what_was_taken_is_done_before_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_done_in_time_is_left_out() {
+async fn calls_are_dropped_after_the_deadline() {
     let (mut server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let path = format!("/api/v2/canister/{id}/call");
@@ -224,22 +224,22 @@ async fn what_is_not_done_in_time_is_left_out() {
     let finish = tokio::task::spawn_blocking(move || endpoint.finish(began));
     let (canisters, undone) = finish.await.unwrap();
     assert!(undone > 20, "{undone}");
-    // The message at hand is done.
+    // The running message is finished.
     let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count) as usize, 30 - undone + 1);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
-/// Whoever does not wait is told by the status, also of a call that was not let in.
+/// A client that does not wait finds the reject in the status, even if the call was not admitted.
 #[tokio::test]
-async fn a_refusal_in_its_turn_is_told_to_those_who_ask_later() {
+async fn a_late_reject_is_in_the_status() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let spin = agent.update(&id, "spin").with_arg(LONG.to_le_bytes()).sign().unwrap();
     let path = format!("/api/v2/canister/{id}/call");
     assert_eq!(server.post(&path, spin.signed_update).await.0, 202);
-    // It stops the canister after that, and before the next.
+    // Stops the canister between the two calls.
     let argument = candid::encode_one(CanisterIdRecord { canister_id: id }).unwrap();
     let stop = agent.update(&Principal::management_canister(), "stop_canister");
     let stop = stop.with_effective_canister_id(id).with_arg(argument).sign().unwrap();

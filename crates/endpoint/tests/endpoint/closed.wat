@@ -1,4 +1,4 @@
-;; A canister that lets no message in but those of the method "open".
+;; A canister that admits messages of the method "open" only.
 (module
   (import "ic0" "msg_reply" (func $reply))
   (import "ic0" "accept_message" (func $accept))

@@ -1,4 +1,4 @@
-;; A canister that counts, and does what clients have to see.
+;; A canister with a counter, and a method for each kind of answer.
 (module
   (import "ic0" "msg_reply" (func $reply))
   (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -40,7 +40,7 @@
   (func (export "canister_update print")
     (call $print (i32.const 0) (i32.const 13))
     (call $answer (i64.const 0)))
-  ;; As many turns as the first eight bytes of the argument say.
+  ;; Loops as many times as the first eight bytes of the argument request.
   (func (export "canister_update spin")
     (local $left i64)
     (call $arg_copy (i32.const 64) (i32.const 0) (i32.const 8))

@@ -1,44 +1,31 @@
-//! Requests that would take all memory, all time, or another's canister id.
+//! Requests that try to exhaust memory or time.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use candid::{Encode, Principal};
 use ic_certification::Label;
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs,
-    ProvisionalCreateCanisterWithCyclesArgs, UploadChunkArgs,
+    CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, UploadChunkArgs,
 };
-use ic_transport_types::{Envelope, EnvelopeContent};
+use ic_transport_types::EnvelopeContent;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::identities::ed25519;
-use super::server::{COUNTER, Server, number, query};
+use super::server::{COUNTER, Server, ed25519, in_minutes, number, query, unsigned, update};
 
 const MANAGEMENT: Principal = Principal::management_canister();
 
-/// Nanoseconds since 1970, in a few minutes.
-fn expiry() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    since.as_nanos() as u64 + 240_000_000_000
-}
-
 fn read_state(paths: Vec<Vec<Label>>) -> Vec<u8> {
-    let content = EnvelopeContent::ReadState {
-        ingress_expiry: expiry(),
+    unsigned(EnvelopeContent::ReadState {
+        ingress_expiry: in_minutes(4),
         sender: Principal::anonymous(),
         paths,
-    };
-    let content = std::borrow::Cow::Owned(content);
-    let envelope =
-        Envelope { content, sender_pubkey: None, sender_sig: None, sender_delegation: None };
-    envelope.encode_bytes()
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_of_many_labels_is_none() {
+async fn paths_of_many_labels_are_refused() {
     let (server, id) = Server::with(COUNTER).await;
     let subnet = Principal::self_authenticating(&server.root_key);
     for first in ["subnet", "canister_ranges", "api_boundary_nodes", "request_status", "canister"] {
@@ -60,9 +47,9 @@ async fn a_path_of_many_labels_is_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nesting_without_end_is_refused() {
+async fn deep_nesting_is_refused() {
     let (server, id) = Server::with(COUNTER).await;
-    // Arrays, maps, tags, byte strings and texts of unknown length.
+    // Arrays, maps, tags, byte strings and texts of indefinite length.
     for nested in [&[0x81][..], &[0xa1, 0x01], &[0xd9, 0xd9, 0xf7], &[0x9f], &[0x5f], &[0x7f]] {
         let body = [b"\xd9\xd9\xf7".as_slice(), &nested.repeat(1_000_000)].concat();
         for address in ["call", "query", "read_state"] {
@@ -71,7 +58,7 @@ async fn nesting_without_end_is_refused() {
             assert_eq!(status, 400, "{said:?}");
         }
     }
-    // In Candid, options: types that are each of the next, and one that is of itself.
+    // Candid options: a chain of types, and a recursive type.
     let mut types = b"DIDL".to_vec();
     leb128(&mut types, 100_000);
     for next in 1..100_000 {
@@ -100,7 +87,7 @@ fn leb128(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Arguments that would take about forever to decode: 2^40 values that take no bytes.
+/// Returns arguments with 2^40 values that occupy no bytes, which would take very long to decode.
 fn endless() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for element in [
@@ -113,10 +100,10 @@ fn endless() -> Vec<Vec<u8>> {
         bytes.extend([2, 0x6d]);
         bytes.extend(element);
         bytes.extend([0x6c, 0]);
-        // An argument of type 0, with so many values.
+        // An argument of type 0.
         bytes.extend([1, 0]);
         leb128(&mut bytes, 1 << 40);
-        // The same, as a field that nobody knows of a record.
+        // The same as an unknown field of a record.
         let mut field = b"DIDL".to_vec();
         field.extend([3, 0x6d]);
         field.extend(element);
@@ -128,7 +115,7 @@ fn endless() -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn arguments_that_never_end_are_refused() {
+async fn arguments_that_take_too_long_are_refused() {
     let (server, id) = Server::with(COUNTER).await;
     let stranger = server.agent(ed25519(7));
     let began = Instant::now();
@@ -155,7 +142,7 @@ async fn arguments_that_never_end_are_refused() {
         assert!(refused.to_string().contains("Error decoding candid"), "{refused}");
     }
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-    // The largest that means something is not too much.
+    // The largest valid argument is accepted.
     let chunk = UploadChunkArgs { canister_id: id, chunk: vec![1; 1 << 20] };
     let call = server.anonymous();
     let call = call.update(&MANAGEMENT, "upload_chunk").with_arg(Encode!(&chunk).unwrap());
@@ -163,7 +150,7 @@ async fn arguments_that_never_end_are_refused() {
 }
 
 #[tokio::test]
-async fn chunks_are_too_long_together() {
+async fn a_module_of_too_many_chunks_is_refused() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let send = async |method: &str, argument: Vec<u8>| {
@@ -187,7 +174,7 @@ async fn chunks_are_too_long_together() {
 }
 
 #[tokio::test]
-async fn a_canister_keeps_so_many_chunks() {
+async fn the_chunks_of_a_canister_are_limited() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let upload = async |number: u8| {
@@ -200,12 +187,12 @@ async fn a_canister_keeps_so_many_chunks() {
     }
     let refused = upload(100).await.unwrap_err();
     assert!(refused.to_string().contains("keeps at most 100 chunks"), "{refused}");
-    // One that is there takes no further room.
+    // A chunk that exists already can be repeated.
     upload(99).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_do_not_come_are_not_waited_for() {
+async fn slow_bodies_do_not_block_other_requests() {
     let (server, id) = Server::with(COUNTER).await;
     let address = server.url.strip_prefix("http://").unwrap().to_owned();
     let began = Instant::now();
@@ -221,117 +208,19 @@ async fn bodies_that_do_not_come_are_not_waited_for() {
             stream.write_all(head.as_bytes()).await.unwrap();
             stream.write_all(&[0; 100_000]).await.unwrap();
             let mut said = String::new();
-            // The server may close what it did not read.
+            // The server may close the connection before it has read everything.
             let _ = stream.read_to_string(&mut said).await;
             said
         });
     }
-    // They take the room of large bodies; small ones need none.
+    // They occupy the memory for large bodies; small bodies need none.
     tokio::time::sleep(Duration::from_secs(1)).await;
     for _ in 0..10 {
-        super::server::update(&server.anonymous(), id, "add", &[]).await;
+        update(&server.anonymous(), id, "add", &[]).await;
     }
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     let said = slow.join_all().await;
     let late = said.iter().filter(|said| said.starts_with("HTTP/1.1 408")).count();
     assert!(late > 50, "{late}");
     assert!(began.elapsed() < Duration::from_secs(45), "{:?}", began.elapsed());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_id_is_given_once() {
-    let server = Server::start().await;
-    let mut created = JoinSet::new();
-    for number in 0..240_u64 {
-        // Eight callers ask for each.
-        let mut id = (0xffff_ffff_ffe0_0000 + number / 8).to_be_bytes().to_vec();
-        id.extend([1, 1]);
-        let args = ProvisionalCreateCanisterWithCyclesArgs {
-            specified_id: Some(Principal::from_slice(&id)),
-            ..Default::default()
-        };
-        let agent = server.agent(ed25519(number as u8));
-        created.spawn(async move {
-            let call = agent.update(&MANAGEMENT, "provisional_create_canister_with_cycles");
-            let call = call.with_arg(Encode!(&args).unwrap());
-            let call = call.with_effective_canister_id(Principal::from_slice(&id));
-            let reply = call.call_and_wait().await.ok()?;
-            Some(candid::decode_one::<CanisterIdRecord>(&reply).unwrap().canister_id)
-        });
-    }
-    let created: Vec<Principal> = created.join_all().await.into_iter().flatten().collect();
-    assert_eq!(created.iter().collect::<BTreeSet<_>>().len(), created.len());
-    assert_eq!(created.len(), 30);
-}
-
-/// As dfx sends it unless told otherwise: to a canister that is nowhere here.
-#[tokio::test]
-async fn a_canister_is_created_at_any_address() {
-    let server = Server::start().await;
-    let agent = server.anonymous();
-    let foreign = Principal::from_text("rwlgt-iiaaa-aaaaa-aaaaa-cai").unwrap();
-    for effective in [foreign, MANAGEMENT, Principal::anonymous()] {
-        for version in ["v2", "v3", "v4"] {
-            let argument = Encode!(&ProvisionalCreateCanisterWithCyclesArgs::default()).unwrap();
-            let create = agent.update(&MANAGEMENT, "provisional_create_canister_with_cycles");
-            let create = create.with_effective_canister_id(effective).with_arg(argument);
-            let signed = create.sign().unwrap();
-            let path = format!("/api/{version}/canister/{effective}/call");
-            let (status, _, _) = server.post(&path, signed.signed_update).await;
-            assert_eq!(status, if version == "v2" { 202 } else { 200 });
-            // Its status is read at the same address.
-            let (reply, _) = agent.wait(&signed.request_id, effective).await.unwrap();
-            let created = candid::decode_one::<CanisterIdRecord>(&reply).unwrap().canister_id;
-            assert_eq!(
-                agent.read_state_canister_controllers(created).await.unwrap(),
-                [Principal::anonymous()]
-            );
-        }
-    }
-    // All else is for canisters of this subnet.
-    let refused = agent.update(&foreign, "add").call_and_wait().await.unwrap_err();
-    assert!(refused.to_string().contains("canister_not_found"), "{refused}");
-    let refused = agent.read_state_canister_module_hash(foreign).await.unwrap_err();
-    assert!(refused.to_string().contains("canister_not_found"), "{refused}");
-}
-
-#[tokio::test]
-async fn the_canister_of_a_refused_module_is_named() {
-    let server = Server::start().await;
-    server.add(COUNTER);
-    let second = server.add(COUNTER);
-    let agent = server.anonymous();
-    let argument = ic_management_canister_types::InstallCodeArgs {
-        mode: CanisterInstallMode::Reinstall,
-        canister_id: second,
-        wasm_module: b"\0asm\x01\0\0\0\xff".to_vec(),
-        arg: Vec::new(),
-        sender_canister_version: None,
-    };
-    let call = agent.update(&MANAGEMENT, "install_code").with_arg(Encode!(&argument).unwrap());
-    let refused = call.with_effective_canister_id(second).call_and_wait().await.unwrap_err();
-    assert!(refused.to_string().contains(&format!("Error from Canister {second}")), "{refused}");
-}
-
-/// As dfx prints it at the end of a deployment.
-#[tokio::test]
-async fn the_address_of_a_canister_leads_to_what_it_is() {
-    let (server, id) = Server::with(COUNTER).await;
-    let get = async |path: &str| {
-        let answer =
-            server.client.clone().get(format!("{}{path}", server.url)).send().await.unwrap();
-        (answer.status().as_u16(), answer.text().await.unwrap())
-    };
-    for path in
-        [format!("/?canisterId={id}"), format!("/?canisterId=rwlgt-iiaaa-aaaaa-aaaaa-cai&id={id}")]
-    {
-        let (status, said) = get(&path).await;
-        assert_eq!(status, 200, "{said}");
-        assert!(said.contains(&format!("Canister {id}, running")), "{said}");
-        assert!(said.contains("service : {}") && !said.contains("for controllers"), "{said}");
-    }
-    let (status, said) = get("/").await;
-    assert!(status == 200 && said.contains(&id.to_text()), "{said}");
-    assert_eq!(get("/?id=rwlgt-iiaaa-aaaaa-aaaaa-cai").await.0, 404);
-    assert_eq!(get("/?id=x").await.0, 400);
 }

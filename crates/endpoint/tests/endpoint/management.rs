@@ -1,4 +1,6 @@
-//! The management canister through `ic-utils`, as tools call it.
+//! The management canister, mostly through `ic-utils`.
+
+use std::collections::BTreeSet;
 
 use candid::{Encode, Principal};
 use ic_agent::{Agent, AgentError};
@@ -7,15 +9,16 @@ use ic_management_canister_types::{
 };
 use ic_management_canister_types_8::{
     CanisterIdRecord, CanisterInstallMode, CanisterStatusType, DeleteCanisterSnapshotArgs,
-    EnvironmentVariable, LoadCanisterSnapshotArgs, LogVisibility, TakeCanisterSnapshotArgs,
-    UploadChunkArgs,
+    EnvironmentVariable, InstallCodeArgs, LoadCanisterSnapshotArgs, LogVisibility,
+    ProvisionalCreateCanisterWithCyclesArgs, TakeCanisterSnapshotArgs, UploadChunkArgs,
 };
 use ic_utils::call::AsyncCall;
 use ic_utils::interfaces::ManagementCanister;
 use sha2::{Digest, Sha256};
 
-use super::identities::ed25519;
-use super::server::{CLOSED, COUNTER, Server, number, query, update, wasm};
+use tokio::task::JoinSet;
+
+use super::server::{CLOSED, COUNTER, Server, ed25519, number, query, update, wasm};
 
 async fn create(agent: &Agent) -> Principal {
     let management = ManagementCanister::create(agent);
@@ -24,7 +27,7 @@ async fn create(agent: &Agent) -> Principal {
     create.with_effective_canister_id(first).call_and_wait().await.unwrap().0
 }
 
-fn text<T: std::fmt::Debug>(result: Result<T, AgentError>) -> String {
+fn error<T: std::fmt::Debug>(result: Result<T, AgentError>) -> String {
     result.unwrap_err().to_string()
 }
 
@@ -36,14 +39,14 @@ async fn a_canister_is_created_installed_upgraded_and_deleted() {
     let id = create(&agent).await;
     assert_eq!(agent.read_state_canister_controllers(id).await.unwrap(), [ed25519_id(1)]);
 
-    let empty = text(agent.update(&id, "add").call_and_wait().await);
+    let empty = error(agent.update(&id, "add").call_and_wait().await);
     assert!(empty.contains("no wasm module"), "{empty}");
     let module = wasm(COUNTER);
     management.install_code(&id, &module).call_and_wait().await.unwrap();
     assert_eq!(number(&update(&agent, id, "add", &[]).await), 1);
-    let again = text(management.install_code(&id, &module).call_and_wait().await);
+    let again = error(management.install_code(&id, &module).call_and_wait().await);
     assert!(again.contains("IC0514") && again.contains("not empty"), "{again}");
-    let broken = text(
+    let broken = error(
         management
             .install_code(&id, b"\0asm\x01\0\0\0\xff")
             .with_mode(CanisterInstallMode::Reinstall)
@@ -56,25 +59,25 @@ async fn a_canister_is_created_installed_upgraded_and_deleted() {
     for mode in [CanisterInstallMode::Upgrade(None), CanisterInstallMode::Reinstall] {
         update(&agent, id, "add", &[]).await;
         management.install_code(&id, &module).with_mode(mode).call_and_wait().await.unwrap();
-        assert_eq!(number(&query(&agent, id, "get").await), 0, "the heap began anew");
+        assert_eq!(number(&query(&agent, id, "get").await), 0, "the heap is reset");
     }
 
-    let running = text(management.delete_canister(&id).call_and_wait().await);
+    let running = error(management.delete_canister(&id).call_and_wait().await);
     assert!(running.contains("IC0510"), "{running}");
     management.stop_canister(&id).call_and_wait().await.unwrap();
-    let stopped = text(agent.update(&id, "add").call_and_wait().await);
+    let stopped = error(agent.update(&id, "add").call_and_wait().await);
     assert!(stopped.contains("IC0508") && stopped.contains("is stopped"), "{stopped}");
-    let stopped = text(agent.query(&id, "get").call().await);
+    let stopped = error(agent.query(&id, "get").call().await);
     assert!(stopped.contains("is stopped"), "{stopped}");
     management.start_canister(&id).call_and_wait().await.unwrap();
     assert_eq!(number(&update(&agent, id, "add", &[]).await), 1);
     management.stop_canister(&id).call_and_wait().await.unwrap();
     management.delete_canister(&id).call_and_wait().await.unwrap();
-    let gone = text(agent.update(&id, "add").call_and_wait().await);
+    let gone = error(agent.update(&id, "add").call_and_wait().await);
     assert!(gone.contains("IC0301"), "{gone}");
-    let missing = text(agent.read_state_canister_module_hash(id).await);
+    let missing = error(agent.read_state_canister_module_hash(id).await);
     assert!(missing.contains("absent") || missing.contains("Absent"), "{missing}");
-    assert_ne!(create(&agent).await, id, "an id is given once");
+    assert_ne!(create(&agent).await, id, "ids are not reused");
 }
 
 fn ed25519_id(seed: u8) -> Principal {
@@ -87,17 +90,17 @@ async fn only_controllers_manage() {
     let stranger = server.agent(ed25519(2));
     let management = ManagementCanister::create(&stranger);
     for refused in [
-        text(management.stop_canister(&id).call_and_wait().await),
-        text(management.install_code(&id, &wasm(CLOSED)).call_and_wait().await),
-        text(management.canister_status(&id).call().await),
-        text(management.canister_status(&id).as_update().call().await),
-        text(management.list_canister_snapshots(&id).call_and_wait().await),
-        text(management.upload_chunk(&id, &upload(id, b"x")).call_and_wait().await),
-        text(management.update_settings(&id).with_controller(ed25519_id(2)).call_and_wait().await),
+        error(management.stop_canister(&id).call_and_wait().await),
+        error(management.install_code(&id, &wasm(CLOSED)).call_and_wait().await),
+        error(management.canister_status(&id).call().await),
+        error(management.canister_status(&id).as_update().call().await),
+        error(management.list_canister_snapshots(&id).call_and_wait().await),
+        error(management.upload_chunk(&id, &upload(id, b"x")).call_and_wait().await),
+        error(management.update_settings(&id).with_controller(ed25519_id(2)).call_and_wait().await),
     ] {
         assert!(refused.contains("IC0512"), "{refused}");
     }
-    // The controller lets the stranger in.
+    // The controller adds the stranger.
     let owner = server.anonymous();
     let management = ManagementCanister::create(&owner);
     let settings = management
@@ -119,7 +122,7 @@ fn upload(canister_id: Principal, chunk: &[u8]) -> UploadChunkArgs {
 }
 
 #[tokio::test]
-async fn the_status_tells_what_a_canister_holds() {
+async fn the_status_describes_a_canister() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let management = ManagementCanister::create(&agent);
@@ -135,7 +138,7 @@ async fn the_status_tells_what_a_canister_holds() {
     update(&agent, id, "add", &[]).await;
     let (after,) = management.canister_status(&id).call().await.unwrap();
     assert_eq!(after.version, before.version + 1);
-    // What the message cost is what the embedded replica says.
+    // The cost of the message is that of the embedded replica.
     let mut same =
         stablebench_replica::Replica::new(stablebench_replica::Rules::of_2025_10(), None)
             .unwrap()
@@ -153,7 +156,7 @@ async fn the_status_tells_what_a_canister_holds() {
 }
 
 #[tokio::test]
-async fn settings_are_kept_or_refused() {
+async fn settings_are_applied_or_refused() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let management = ManagementCanister::create(&agent);
@@ -166,8 +169,9 @@ async fn settings_are_kept_or_refused() {
     assert_eq!(status.settings.wasm_memory_limit, 1_u64 << 30);
     assert_eq!(status.settings.freezing_threshold, 1_u64);
     assert_eq!(status.settings.controllers, [Principal::anonymous()]);
-    let refused =
-        text(management.update_settings(&id).with_compute_allocation(10_u64).call_and_wait().await);
+    let refused = error(
+        management.update_settings(&id).with_compute_allocation(10_u64).call_and_wait().await,
+    );
     assert!(refused.contains("compute_allocation can only be 0"), "{refused}");
 }
 
@@ -179,7 +183,7 @@ fn variables(of: &[(&str, &str)]) -> Vec<EnvironmentVariable> {
     of.iter().map(variable).collect()
 }
 
-/// Tells the value of `A` that it found when it was installed, and that of now.
+/// A canister that returns the value of `A` at its installation, and the current value.
 const READER: &str = r#"(module
     (import "ic0" "env_var_value_copy" (func $value (param i32 i32 i32 i32 i32)))
     (import "ic0" "env_var_name_exists" (func $exists (param i32 i32) (result i32)))
@@ -189,14 +193,14 @@ const READER: &str = r#"(module
     (data (i32.const 0) "A")
     (func (export "canister_init")
         (call $value (i32.const 0) (i32.const 1) (i32.const 16) (i32.const 0) (i32.const 3)))
-    (func (export "canister_query tell")
+    (func (export "canister_query read")
         (if (call $exists (i32.const 0) (i32.const 1)) (then
             (call $value (i32.const 0) (i32.const 1) (i32.const 19) (i32.const 0) (i32.const 3))))
         (call $append (i32.const 16) (i32.const 6))
         (call $reply)))"#;
 
 #[tokio::test]
-async fn environment_variables_are_set_told_and_read() {
+async fn environment_variables_are_set_and_read() {
     let server = Server::start().await;
     let agent = server.agent(ed25519(1));
     let management = ManagementCanister::create(&agent);
@@ -206,35 +210,35 @@ async fn environment_variables_are_set_told_and_read() {
         .with_environment_variables(variables(&[("B", "2"), ("A", "one")]));
     let first = Principal::from_text("lxzze-o7777-77777-aaaaa-cai").unwrap();
     let id = create.with_effective_canister_id(first).call_and_wait().await.unwrap().0;
-    let told = async || {
+    let current = async || {
         let (status,) = management.canister_status(&id).call().await.unwrap();
         (status.settings.environment_variables, status.version)
     };
-    let (found, version) = told().await;
+    let (found, version) = current().await;
     assert_eq!(found, variables(&[("A", "one"), ("B", "2")]));
     management.install_code(&id, &wasm(READER)).call_and_wait().await.unwrap();
-    assert_eq!(query(&agent, id, "tell").await, b"oneone");
+    assert_eq!(query(&agent, id, "read").await, b"oneone");
 
-    // Those that are given replace all, which is one change.
+    // The given variables replace all others, which is one change.
     let set = async |of: &[(&str, &str)]| {
         let settings = management.update_settings(&id).with_environment_variables(variables(of));
         settings.with_freezing_threshold(5_u64).call_and_wait().await
     };
     set(&[("A", "two")]).await.unwrap();
-    assert_eq!(told().await, (variables(&[("A", "two")]), version + 2));
-    assert_eq!(query(&agent, id, "tell").await, b"onetwo");
+    assert_eq!(current().await, (variables(&[("A", "two")]), version + 2));
+    assert_eq!(query(&agent, id, "read").await, b"onetwo");
     let others = management.update_settings(&id).with_wasm_memory_limit(1_u64 << 30);
     others.call_and_wait().await.unwrap();
-    assert_eq!(told().await.0, variables(&[("A", "two")]), "others leave them");
+    assert_eq!(current().await.0, variables(&[("A", "two")]), "other settings keep them");
 
     let many: Vec<String> = (0..21).map(|at| at.to_string()).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "")).collect();
     let long = "x".repeat(129);
     let words = [
-        text(set(&[("A", "1"), ("A", "1")]).await),
-        text(set(&many).await),
-        text(set(&[(&long, "")]).await),
-        text(set(&[("A", &long)]).await),
+        error(set(&[("A", "1"), ("A", "1")]).await),
+        error(set(&many).await),
+        error(set(&[(&long, "")]).await),
+        error(set(&[("A", &long)]).await),
     ];
     for (words, expected) in words.iter().zip([
         "Duplicate environment variables are not allowed".to_owned(),
@@ -244,14 +248,14 @@ async fn environment_variables_are_set_told_and_read() {
     ]) {
         assert!(words.contains(&expected) && words.contains("IC0408"), "{words}");
     }
-    assert_eq!(told().await.0, variables(&[("A", "two")]), "nothing has changed");
+    assert_eq!(current().await.0, variables(&[("A", "two")]), "a refused change has no effect");
     set(&[]).await.unwrap();
-    assert_eq!(told().await.0, []);
-    assert_eq!(query(&agent, id, "tell").await, b"one\0\0\0");
+    assert_eq!(current().await.0, []);
+    assert_eq!(query(&agent, id, "read").await, b"one\0\0\0");
 }
 
 #[tokio::test]
-async fn modules_come_in_chunks() {
+async fn modules_are_assembled_from_chunks() {
     let server = Server::start().await;
     let agent = server.agent(ed25519(1));
     let management = ManagementCanister::create(&agent);
@@ -274,17 +278,17 @@ async fn modules_come_in_chunks() {
             .call_and_wait()
             .await
     };
-    let wrong = text(install(&module, &hashes[1..]).await);
+    let wrong = error(install(&module, &hashes[1..]).await);
     assert!(wrong.contains("together have the hash"), "{wrong}");
     install(&module, &hashes).await.unwrap();
     assert_eq!(number(&update(&agent, target, "add", &[]).await), 1);
     management.clear_chunk_store(&store).call_and_wait().await.unwrap();
-    let gone = text(install(&module, &hashes).await);
+    let gone = error(install(&module, &hashes).await);
     assert!(gone.contains("has no chunk with the hash"), "{gone}");
 }
 
 #[tokio::test]
-async fn snapshots_bring_back_what_was() {
+async fn snapshots_restore_a_canister() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let management = ManagementCanister::create(&agent);
@@ -321,7 +325,7 @@ async fn snapshots_bring_back_what_was() {
     let (three,) = take(Some(one.id.clone())).await.unwrap();
     let (listed,) = management.list_canister_snapshots(&id).call_and_wait().await.unwrap();
     assert_eq!(listed, [two.clone(), three]);
-    let replaced = text(load(&one.id).await);
+    let replaced = error(load(&one.id).await);
     assert!(replaced.contains("IC0305"), "{replaced}");
     let args = DeleteCanisterSnapshotArgs { canister_id: id, snapshot_id: two.id.clone() };
     management.delete_canister_snapshot(&args).call_and_wait().await.unwrap();
@@ -329,12 +333,12 @@ async fn snapshots_bring_back_what_was() {
     for _ in 0..9 {
         take(None).await.unwrap();
     }
-    let full = text(take(None).await);
+    let full = error(take(None).await);
     assert!(full.contains("maximum number of snapshots"), "{full}");
 }
 
 #[tokio::test]
-async fn logs_are_for_those_who_may_see_them() {
+async fn logs_have_a_visibility() {
     let (server, id) = Server::with(COUNTER).await;
     let (owner, stranger) = (server.anonymous(), server.agent(ed25519(2)));
     let logs = async |agent: &Agent, filter: Option<CanisterLogFilter>| {
@@ -352,13 +356,13 @@ async fn logs_are_for_those_who_may_see_them() {
     assert_eq!(logs(&owner, None).await.unwrap(), all);
     let second = CanisterLogFilter::ByIdx { start: 1, end: 9 };
     assert_eq!(logs(&owner, Some(second)).await.unwrap(), all[1..]);
-    let refused = text(logs(&stranger, None).await);
+    let refused = error(logs(&stranger, None).await);
     assert!(refused.contains("not allowed to access canister logs"), "{refused}");
     let management = ManagementCanister::create(&owner);
     let settings = management.update_settings(&id).with_log_visibility(LogVisibility::Public);
     settings.call_and_wait().await.unwrap();
     assert_eq!(logs(&stranger, None).await.unwrap(), all);
-    // The newest that fit into 4 KiB.
+    // The newest records that fit into 4 KiB.
     for _ in 0..100 {
         update(&owner, id, "print", &[]).await;
     }
@@ -367,12 +371,12 @@ async fn logs_are_for_those_who_may_see_them() {
     let argument = Encode!(&CanisterIdRecord { canister_id: id }).unwrap();
     let call = owner.update(&Principal::management_canister(), "fetch_canister_logs");
     let call = call.with_effective_canister_id(id).with_arg(argument);
-    let refused = text(call.call_and_wait().await);
+    let refused = error(call.call_and_wait().await);
     assert!(refused.contains("only be called as a query"), "{refused}");
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_rejected_by_name() {
+async fn unknown_methods_are_rejected_by_name() {
     let (server, id) = Server::with(COUNTER).await;
     let agent = server.anonymous();
     let management = Principal::management_canister();
@@ -380,10 +384,93 @@ async fn what_is_not_there_is_rejected_by_name() {
     let argument = argument.unwrap();
     for method in ["uninstall_code", "raw_rand", "ecdsa_public_key", "bitcoin_get_balance"] {
         let call = agent.update(&management, method).with_arg(argument.clone());
-        let refused = text(call.with_effective_canister_id(id).call_and_wait().await);
+        let refused = error(call.with_effective_canister_id(id).call_and_wait().await);
         assert!(refused.contains("IC0536") && refused.contains(method), "{refused}");
     }
     let unreadable = agent.update(&management, "stop_canister").with_arg(b"DIDL");
-    let unreadable = text(unreadable.with_effective_canister_id(id).call_and_wait().await);
+    let unreadable = error(unreadable.with_effective_canister_id(id).call_and_wait().await);
     assert!(unreadable.contains("Error decoding candid"), "{unreadable}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_id_is_assigned_once() {
+    let server = Server::start().await;
+    let mut created = JoinSet::new();
+    for number in 0..240_u64 {
+        // Eight callers request each id.
+        let mut id = (0xffff_ffff_ffe0_0000 + number / 8).to_be_bytes().to_vec();
+        id.extend([1, 1]);
+        let args = ProvisionalCreateCanisterWithCyclesArgs {
+            specified_id: Some(Principal::from_slice(&id)),
+            ..Default::default()
+        };
+        let agent = server.agent(ed25519(number as u8));
+        created.spawn(async move {
+            let call = agent.update(
+                &Principal::management_canister(),
+                "provisional_create_canister_with_cycles",
+            );
+            let call = call.with_arg(Encode!(&args).unwrap());
+            let call = call.with_effective_canister_id(Principal::from_slice(&id));
+            let reply = call.call_and_wait().await.ok()?;
+            Some(candid::decode_one::<CanisterIdRecord>(&reply).unwrap().canister_id)
+        });
+    }
+    let created: Vec<Principal> = created.join_all().await.into_iter().flatten().collect();
+    assert_eq!(created.iter().collect::<BTreeSet<_>>().len(), created.len());
+    assert_eq!(created.len(), 30);
+}
+
+/// By default dfx uses the address of a canister that does not exist here.
+#[tokio::test]
+async fn a_canister_can_be_created_at_any_address() {
+    let server = Server::start().await;
+    let agent = server.anonymous();
+    let foreign = Principal::from_text("rwlgt-iiaaa-aaaaa-aaaaa-cai").unwrap();
+    for effective in [foreign, Principal::management_canister(), Principal::anonymous()] {
+        for version in ["v2", "v3", "v4"] {
+            let argument = Encode!(&ProvisionalCreateCanisterWithCyclesArgs::default()).unwrap();
+            let create = agent.update(
+                &Principal::management_canister(),
+                "provisional_create_canister_with_cycles",
+            );
+            let create = create.with_effective_canister_id(effective).with_arg(argument);
+            let signed = create.sign().unwrap();
+            let path = format!("/api/{version}/canister/{effective}/call");
+            let (status, _, _) = server.post(&path, signed.signed_update).await;
+            assert_eq!(status, if version == "v2" { 202 } else { 200 });
+            // The status is readable at the same address.
+            let (reply, _) = agent.wait(&signed.request_id, effective).await.unwrap();
+            let created = candid::decode_one::<CanisterIdRecord>(&reply).unwrap().canister_id;
+            assert_eq!(
+                agent.read_state_canister_controllers(created).await.unwrap(),
+                [Principal::anonymous()]
+            );
+        }
+    }
+    // All other requests need the address of a canister of this subnet.
+    let refused = agent.update(&foreign, "add").call_and_wait().await.unwrap_err();
+    assert!(refused.to_string().contains("canister_not_found"), "{refused}");
+    let refused = agent.read_state_canister_module_hash(foreign).await.unwrap_err();
+    assert!(refused.to_string().contains("canister_not_found"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_reject_of_a_module_names_the_canister() {
+    let server = Server::start().await;
+    server.add(COUNTER);
+    let second = server.add(COUNTER);
+    let agent = server.anonymous();
+    let argument = InstallCodeArgs {
+        mode: CanisterInstallMode::Reinstall,
+        canister_id: second,
+        wasm_module: b"\0asm\x01\0\0\0\xff".to_vec(),
+        arg: Vec::new(),
+        sender_canister_version: None,
+    };
+    let call = agent
+        .update(&Principal::management_canister(), "install_code")
+        .with_arg(Encode!(&argument).unwrap());
+    let refused = call.with_effective_canister_id(second).call_and_wait().await.unwrap_err();
+    assert!(refused.to_string().contains(&format!("Error from Canister {second}")), "{refused}");
 }

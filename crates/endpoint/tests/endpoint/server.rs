@@ -1,11 +1,13 @@
-//! An endpoint in this process, and clients of it.
+//! An endpoint in this process, its clients, and requests without a client.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use candid::Principal;
-use ic_agent::identity::AnonymousIdentity;
+use ic_agent::identity::{AnonymousIdentity, BasicIdentity};
 use ic_agent::{Agent, Identity};
+use ic_transport_types::{Envelope, EnvelopeContent};
 use stablebench_endpoint::{Access, Endpoint};
 use stablebench_replica::{Canister, Replica, Settings};
 use tokio::net::TcpListener;
@@ -25,10 +27,10 @@ pub struct Server {
 
 impl Server {
     pub async fn start() -> Self {
-        Self::open_to(Access::default()).await
+        Self::with_access(Access::default()).await
     }
 
-    pub async fn open_to(access: Access) -> Self {
+    pub async fn with_access(access: Access) -> Self {
         let endpoint = Endpoint::new(replica().clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -44,7 +46,7 @@ impl Server {
         Self { url, root_key: endpoint.root_key().to_vec(), endpoint, client, stop: Some(stop) }
     }
 
-    /// An endpoint with a canister that the anonymous principal controls.
+    /// Starts an endpoint with a canister that the anonymous principal controls.
     pub async fn with(wat: &str) -> (Self, Principal) {
         let server = Self::start().await;
         let id = server.add(wat);
@@ -52,21 +54,21 @@ impl Server {
     }
 
     pub fn add(&self, wat: &str) -> Principal {
-        self.add_of(wat, vec![Principal::anonymous()])
+        self.add_with(wat, vec![Principal::anonymous()])
     }
 
-    /// Another canister, which these control.
-    pub fn add_of(&self, wat: &str, controllers: Vec<Principal>) -> Principal {
+    /// Adds a canister with the given controllers.
+    pub fn add_with(&self, wat: &str, controllers: Vec<Principal>) -> Principal {
         let module = replica().compile(&wasm(wat)).unwrap();
-        let usual = replica().create_canister().unwrap().settings().clone();
+        let defaults = replica().create_canister().unwrap().settings().clone();
         let id = self.endpoint.next_id().unwrap();
-        let mut canister = Canister::new(Settings { id, controllers, ..usual }).unwrap();
+        let mut canister = Canister::new(Settings { id, controllers, ..defaults }).unwrap();
         let installed = canister.install(&module, Principal::anonymous(), &[]).unwrap();
         installed.outcome.unwrap();
         self.endpoint.adopt(canister).unwrap()
     }
 
-    /// A client that trusts the root key, and no more.
+    /// Returns a client that trusts this root key only.
     pub fn agent(&self, identity: impl Identity + 'static) -> Agent {
         let agent = Agent::builder()
             .with_url(&self.url)
@@ -89,7 +91,7 @@ impl Server {
         }
     }
 
-    /// Sends a body; answers status code, content type and text.
+    /// Sends a body. Returns the status code, the content type and the answer.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> (u16, String, Vec<u8>) {
         self.post_as(path, "application/cbor", body).await
     }
@@ -136,4 +138,53 @@ pub async fn query(agent: &Agent, id: Principal, method: &str) -> Vec<u8> {
 fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
     REPLICA.get_or_init(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
+}
+
+pub fn ed25519(seed: u8) -> BasicIdentity {
+    BasicIdentity::from_raw_key(&[seed; 32])
+}
+
+/// Returns the time in some minutes, in nanoseconds since 1970.
+pub fn in_minutes(minutes: i64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    now.saturating_add_signed(minutes * 60_000_000_000)
+}
+
+/// Encodes a request without a signature.
+pub fn unsigned(content: EnvelopeContent) -> Vec<u8> {
+    let content = Cow::Owned(content);
+    Envelope { content, sender_pubkey: None, sender_sig: None, sender_delegation: None }
+        .encode_bytes()
+}
+
+/// Returns a call.
+pub fn call(
+    sender: Principal,
+    canister_id: Principal,
+    method: &str,
+    arg: Vec<u8>,
+    ingress_expiry: u64,
+) -> EnvelopeContent {
+    EnvelopeContent::Call {
+        nonce: None,
+        ingress_expiry,
+        sender,
+        canister_id,
+        method_name: method.to_owned(),
+        arg,
+        sender_info: None,
+    }
+}
+
+/// Returns an anonymous query.
+pub fn anonymous_query(canister_id: Principal, method: &str, arg: Vec<u8>) -> EnvelopeContent {
+    EnvelopeContent::Query {
+        ingress_expiry: in_minutes(4),
+        sender: Principal::anonymous(),
+        canister_id,
+        method_name: method.to_owned(),
+        arg,
+        nonce: None,
+        sender_info: None,
+    }
 }

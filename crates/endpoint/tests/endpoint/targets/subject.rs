@@ -1,5 +1,5 @@
-//! An endpoint for each input, with a canister that anybody controls, and another one that is
-//! what it was whatever is asked.
+//! The endpoint of an input, with a canister that anybody controls, and a witness that no request
+//! may change.
 
 use std::panic;
 use std::sync::OnceLock;
@@ -7,23 +7,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use candid::Principal;
-use ic_transport_types::{EnvelopeContent, QueryResponse};
+use ic_transport_types::QueryResponse;
 use tokio::runtime::Runtime;
 
-use super::envelope;
 use super::host::bounded_memory;
-use crate::server::{COUNTER, Server, number};
+use crate::server::{COUNTER, Server, anonymous_query, call, in_minutes, number, unsigned};
 
-/// The longest that an answer may take: a synchronous call waits for ten seconds.
-const LONGEST: Duration = Duration::from_secs(15);
-/// More than the largest answer here, which has a canister's metadata.
-const LARGEST: usize = 1 << 20;
+/// The time limit of an answer. A synchronous call waits for ten seconds.
+const TIME_LIMIT: Duration = Duration::from_secs(15);
+/// The size limit of an answer, more than the largest, which contains a canister's metadata.
+const SIZE_LIMIT: usize = 1 << 20;
 
 pub struct Subject {
     server: Server,
-    /// The canister that the anonymous principal controls, and what is asked is about.
+    /// The tested canister, which the anonymous principal controls.
     pub id: Principal,
-    /// A canister that nobody here controls.
+    /// A canister that no sender controls.
     pub witness: Principal,
 }
 
@@ -33,8 +32,8 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Asks an endpoint, which goes on as before.
-pub fn ask(asks: impl AsyncFnOnce(&Subject)) {
+/// Sends requests to an endpoint, and checks that it still works.
+pub fn test(requests: impl AsyncFnOnce(&Subject)) {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         count_panics();
@@ -43,16 +42,16 @@ pub fn ask(asks: impl AsyncFnOnce(&Subject)) {
     });
     runtime.block_on(async {
         let subject = Subject::new().await;
-        asks(&subject).await;
-        subject.goes_on().await;
+        requests(&subject).await;
+        subject.check().await;
     });
-    assert_eq!(PANICS.load(Ordering::SeqCst), 0, "something panicked");
+    assert_eq!(PANICS.load(Ordering::SeqCst), 0, "a thread panicked");
     bounded_memory();
 }
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-/// Threads of the endpoint catch panics, to go on for other clients.
+/// Counts panics, which the endpoint's threads catch.
 fn count_panics() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -64,7 +63,7 @@ fn count_panics() {
 impl Subject {
     async fn new() -> Self {
         let (server, id) = Server::with(COUNTER).await;
-        let witness = server.add_of(COUNTER, vec![Principal::management_canister()]);
+        let witness = server.add_with(COUNTER, vec![Principal::management_canister()]);
         Self { server, id, witness }
     }
 
@@ -72,7 +71,7 @@ impl Subject {
         Principal::self_authenticating(&self.server.root_key)
     }
 
-    /// Sends a body, or nothing; none where the address cannot be written down.
+    /// Sends a request. Returns `None` if the address is not a valid URL.
     pub async fn send(&self, path: &str, kind: &str, body: Option<Vec<u8>>) -> Option<Answer> {
         let url = reqwest::Url::parse(&format!("{}{path}", self.server.url)).ok()?;
         let request = match body {
@@ -84,46 +83,38 @@ impl Subject {
         let answer = self.server.client.execute(request).await.expect("an answer");
         let status = answer.status().as_u16();
         let body = answer.bytes().await.expect("a whole answer").to_vec();
-        assert!(began.elapsed() < LONGEST, "{path}: {:?}", began.elapsed());
+        assert!(began.elapsed() < TIME_LIMIT, "{path}: {:?}", began.elapsed());
         let expected = [200, 202, 400, 403, 404, 405, 408, 413, 429];
-        let told = || String::from_utf8_lossy(&body);
-        assert!(expected.contains(&status), "{path}: {status} {}", told());
-        assert!(body.len() < LARGEST, "{path}: {} bytes", body.len());
+        let text = || String::from_utf8_lossy(&body);
+        assert!(expected.contains(&status), "{path}: {status} {}", text());
+        assert!(body.len() < SIZE_LIMIT, "{path}: {} bytes", body.len());
         assert!(status < 400 || status == 405 || !body.is_empty(), "{path}: {status}");
         Some(Answer { status, body })
     }
 
-    /// Sends a body of CBOR.
+    /// Sends a CBOR body.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Answer {
         let answer = self.send(path, "application/cbor", Some(body)).await;
-        answer.unwrap_or_else(|| panic!("{path} is an address"))
+        answer.unwrap_or_else(|| panic!("{path} is not a valid address"))
     }
 
-    /// What a canister's count is.
+    /// Returns a canister's count.
     pub async fn count(&self, id: Principal) -> u64 {
-        let content = EnvelopeContent::Query {
-            ingress_expiry: envelope::in_time(),
-            sender: Principal::anonymous(),
-            canister_id: id,
-            method_name: "get".to_owned(),
-            arg: Vec::new(),
-            nonce: None,
-            sender_info: None,
-        };
+        let content = anonymous_query(id, "get", Vec::new());
         let path = format!("/api/v3/canister/{id}/query");
-        let answer = self.post(&path, envelope::unsigned(content)).await;
+        let answer = self.post(&path, unsigned(content)).await;
         match serde_cbor_2::from_slice(&answer.body) {
             Ok(QueryResponse::Replied { reply, .. }) => number(&reply.arg),
             other => panic!("{other:?}"),
         }
     }
 
-    /// The other canister is what it was, and what is asked of it is done.
-    async fn goes_on(&self) {
+    /// Checks that the witness is unchanged and executes calls.
+    async fn check(&self) {
         assert_eq!(self.count(self.witness).await, 0);
-        let content = envelope::call(self.witness, "add", Vec::new());
+        let content = call(Principal::anonymous(), self.witness, "add", Vec::new(), in_minutes(4));
         let path = format!("/api/v3/canister/{}/call", self.witness);
-        let answer = self.post(&path, envelope::unsigned(content)).await;
+        let answer = self.post(&path, unsigned(content)).await;
         assert_eq!(answer.status, 200);
         assert_eq!(self.count(self.witness).await, 1);
     }

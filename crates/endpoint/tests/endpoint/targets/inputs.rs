@@ -1,0 +1,399 @@
+//! Generators of inputs: requests, CBOR values, and arguments of the management canister.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use arbitrary::{Result, Unstructured};
+use candid::{Encode, Nat, Principal};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInstallMode, CanisterSettings, ChunkHash, CreateCanisterArgs,
+    DeleteCanisterSnapshotArgs, EnvironmentVariable, FetchCanisterLogsArgs, InstallChunkedCodeArgs,
+    InstallCodeArgs, LoadCanisterSnapshotArgs, ProvisionalCreateCanisterWithCyclesArgs,
+    ProvisionalTopUpCanisterArgs, TakeCanisterSnapshotArgs, UpdateSettingsArgs, UploadChunkArgs,
+};
+use ic_transport_types::{Delegation, Envelope, EnvelopeContent, SignedDelegation};
+use serde_cbor_2::Value;
+
+use super::subject::Subject;
+use crate::server::{CLOSED, in_minutes, wasm};
+
+const TAG: &[u8] = b"\xd9\xd9\xf7";
+
+/// Generates a call, query or read of the state, sometimes with invalid signatures.
+pub fn request(of: &Subject, kind: &str, input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let content = content(of, kind, input)?;
+    let maybe = |input: &mut Unstructured<'_>| -> Result<Option<Vec<u8>>> {
+        Ok(if input.ratio(1, 8)? { Some(input.arbitrary()?) } else { None })
+    };
+    let sender_delegation = if input.ratio(1, 8)? {
+        let delegation = Delegation {
+            pubkey: input.arbitrary()?,
+            expiration: input.arbitrary()?,
+            targets: if input.arbitrary()? { Some(vec![principal(of, input)?]) } else { None },
+            permissions: None,
+        };
+        let signed = SignedDelegation { delegation, signature: input.arbitrary()? };
+        Some(vec![signed; input.int_in_range(0..=25)?])
+    } else {
+        None
+    };
+    let envelope = Envelope {
+        content: Cow::Owned(content),
+        sender_pubkey: maybe(input)?,
+        sender_sig: maybe(input)?,
+        sender_delegation,
+    };
+    Ok(envelope.encode_bytes())
+}
+
+fn content(of: &Subject, kind: &str, input: &mut Unstructured<'_>) -> Result<EnvelopeContent> {
+    let ingress_expiry = if input.ratio(1, 8)? { input.arbitrary()? } else { in_minutes(4) };
+    let anonymous = Principal::anonymous();
+    let sender = if input.ratio(1, 8)? { principal(of, input)? } else { anonymous };
+    if kind == "read_state" {
+        let paths = (0..input.int_in_range(0..=4)?).map(|_| path(of, input)).collect::<Result<_>>();
+        return Ok(EnvelopeContent::ReadState { ingress_expiry, sender, paths: paths? });
+    }
+    let canister_id = if input.ratio(1, 4)? { principal(of, input)? } else { of.id };
+    let known = ["add", "get", "now", "whoami", "echo", "no", "trap", "silent", "missing", ""];
+    let method_name = match input.int_in_range(0..=7)? {
+        0 => input.arbitrary()?,
+        1 => (*input.choose(METHODS)?).to_owned(),
+        _ => (*input.choose(&known)?).to_owned(),
+    };
+    let arg = input.arbitrary()?;
+    let nonce = match input.int_in_range(0..=7)? {
+        0 => Some(input.arbitrary()?),
+        1..=4 => Some(input.arbitrary::<[u8; 8]>()?.to_vec()),
+        _ => None,
+    };
+    Ok(if kind == "call" {
+        EnvelopeContent::Call {
+            nonce,
+            ingress_expiry,
+            sender,
+            canister_id,
+            method_name,
+            arg,
+            sender_info: None,
+        }
+    } else {
+        EnvelopeContent::Query {
+            ingress_expiry,
+            sender,
+            canister_id,
+            method_name,
+            arg,
+            nonce,
+            sender_info: None,
+        }
+    })
+}
+
+/// Generates the id of the tested canister, of a missing one, or any other id, but not that of the
+/// witness, which everybody may call.
+pub fn principal(of: &Subject, input: &mut Unstructured<'_>) -> Result<Principal> {
+    Ok(match input.int_in_range(0..=15)? {
+        0 => Principal::management_canister(),
+        1 => Principal::anonymous(),
+        2 => of.subnet(),
+        3 => {
+            let length = input.int_in_range(0..=29)?;
+            let id = Principal::from_slice(input.bytes(length)?);
+            if id == of.witness { of.id } else { id }
+        }
+        _ => of.id,
+    })
+}
+
+/// Generates a path from labels of the state tree and any others.
+pub fn path<L: From<Vec<u8>>>(of: &Subject, input: &mut Unstructured<'_>) -> Result<Vec<L>> {
+    const LABELS: &[&str] = &[
+        "time",
+        "canister",
+        "subnet",
+        "request_status",
+        "canister_ranges",
+        "api_boundary_nodes",
+        "controllers",
+        "module_hash",
+        "metadata",
+        "candid:service",
+        "plan",
+        "public_key",
+        "node",
+        "type",
+        "metrics",
+        "status",
+        "reply",
+        "reject_code",
+        "reject_message",
+        "error_code",
+        "",
+    ];
+    let subnet = of.subnet();
+    let whole: &[&[&[u8]]] = &[
+        &[b"canister", of.id.as_slice(), b"metadata", b"candid:service"],
+        &[b"canister", of.id.as_slice(), b"metadata", b"plan"],
+        &[b"canister", of.witness.as_slice(), b"metadata", b"plan"],
+        &[b"canister", of.id.as_slice(), b"module_hash"],
+        &[b"canister", of.id.as_slice(), b"controllers"],
+        &[b"request_status", &[7; 32], b"reply"],
+        &[b"subnet", subnet.as_slice(), b"node"],
+    ];
+    let mut labels: Vec<Vec<u8>> = match input.arbitrary()? {
+        true => input.choose(whole)?.iter().map(|label| label.to_vec()).collect(),
+        false => Vec::new(),
+    };
+    if !labels.is_empty() && input.arbitrary()? {
+        return Ok(labels.into_iter().map(L::from).collect());
+    }
+    for _ in 0..input.int_in_range(0..=6)? {
+        let label = match input.int_in_range(0..=5)? {
+            0 => input.arbitrary()?,
+            1 => principal(of, input)?.as_slice().to_vec(),
+            2 => vec![input.arbitrary()?; 32],
+            _ => input.choose(LABELS)?.as_bytes().to_vec(),
+        };
+        let at = input.int_in_range(0..=labels.len())?;
+        labels.insert(at, label);
+    }
+    Ok(labels.into_iter().map(L::from).collect())
+}
+
+/// Generates a CBOR value with the keys of requests and any values.
+pub fn cbor(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let value = value(input, 5)?;
+    let body = serde_cbor_2::to_vec(&value).expect("writing to memory");
+    Ok([TAG, &body].concat())
+}
+
+fn value(input: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
+    const KEYS: &[&str] = &[
+        "content",
+        "sender_pubkey",
+        "sender_sig",
+        "sender_delegation",
+        "request_type",
+        "sender",
+        "canister_id",
+        "method_name",
+        "arg",
+        "paths",
+        "ingress_expiry",
+        "nonce",
+        "delegation",
+        "signature",
+        "pubkey",
+        "expiration",
+        "targets",
+        "sender_info",
+    ];
+    const KINDS: &[&str] = &["call", "query", "read_state", "status", "add", "get", "time"];
+    let most = if depth == 0 { 7 } else { 11 };
+    Ok(match input.int_in_range(0..=most)? {
+        0 => Value::Null,
+        1 => Value::Bool(input.arbitrary()?),
+        2 => Value::Integer(i128::from(input.arbitrary::<u64>()?)),
+        3 => Value::Integer(i128::from(in_minutes(4))),
+        4 => Value::Float(input.arbitrary()?),
+        5 => Value::Bytes(input.arbitrary()?),
+        6 => Value::Text(input.arbitrary()?),
+        7 => Value::Text((*input.choose(KINDS)?).to_owned()),
+        8 => {
+            let values = (0..input.int_in_range(0..=4)?).map(|_| value(input, depth - 1));
+            Value::Array(values.collect::<Result<_>>()?)
+        }
+        _ => {
+            let mut map = BTreeMap::new();
+            for _ in 0..input.int_in_range(0..=8)? {
+                let key = Value::Text((*input.choose(KEYS)?).to_owned());
+                map.insert(key, value(input, depth - 1)?);
+            }
+            Value::Map(map)
+        }
+    })
+}
+
+/// All methods of this management canister, and some that it has on the IC only.
+pub const METHODS: &[&str] = &[
+    "install_code",
+    "install_chunked_code",
+    "upload_chunk",
+    "stored_chunks",
+    "clear_chunk_store",
+    "canister_status",
+    "update_settings",
+    "start_canister",
+    "stop_canister",
+    "delete_canister",
+    "take_canister_snapshot",
+    "load_canister_snapshot",
+    "list_canister_snapshots",
+    "delete_canister_snapshot",
+    "fetch_canister_logs",
+    "provisional_top_up_canister",
+    "create_canister",
+    "provisional_create_canister_with_cycles",
+    "uninstall_code",
+    "raw_rand",
+];
+
+/// Generates a valid argument of the method for the canister.
+pub fn argument(
+    method: &str,
+    canister_id: Principal,
+    input: &mut Unstructured<'_>,
+) -> Result<Vec<u8>> {
+    let sender_canister_version = None;
+    let snapshot_id: Vec<u8> = input.arbitrary()?;
+    let encoded = match method {
+        "install_code" => {
+            let wasm_module = match input.int_in_range(0..=2)? {
+                0 => input.arbitrary()?,
+                1 => b"\0asm\x01\0\0\0".to_vec(),
+                _ => wasm(CLOSED),
+            };
+            let modes = [CanisterInstallMode::Install, CanisterInstallMode::Reinstall];
+            let mode = *input.choose(&modes)?;
+            let arg = input.arbitrary()?;
+            Encode!(&InstallCodeArgs {
+                mode,
+                canister_id,
+                wasm_module,
+                arg,
+                sender_canister_version
+            })
+        }
+        "install_chunked_code" => {
+            let hash = ChunkHash { hash: input.arbitrary()? };
+            Encode!(&InstallChunkedCodeArgs {
+                mode: CanisterInstallMode::Reinstall,
+                target_canister: canister_id,
+                store_canister: if input.arbitrary()? { Some(canister_id) } else { None },
+                chunk_hashes_list: vec![hash; input.int_in_range(0..=200)?],
+                wasm_module_hash: input.arbitrary()?,
+                arg: input.arbitrary()?,
+                sender_canister_version,
+            })
+        }
+        "upload_chunk" => Encode!(&UploadChunkArgs { canister_id, chunk: input.arbitrary()? }),
+        "update_settings" => {
+            let settings = settings(input)?;
+            Encode!(&UpdateSettingsArgs { canister_id, settings, sender_canister_version })
+        }
+        "take_canister_snapshot" => Encode!(&TakeCanisterSnapshotArgs {
+            canister_id,
+            replace_snapshot: if input.arbitrary()? { Some(snapshot_id) } else { None },
+            uninstall_code: None,
+            sender_canister_version,
+        }),
+        "load_canister_snapshot" => {
+            Encode!(&LoadCanisterSnapshotArgs { canister_id, snapshot_id, sender_canister_version })
+        }
+        "delete_canister_snapshot" => {
+            Encode!(&DeleteCanisterSnapshotArgs { canister_id, snapshot_id })
+        }
+        "fetch_canister_logs" => Encode!(&FetchCanisterLogsArgs { canister_id, filter: None }),
+        "provisional_top_up_canister" => {
+            Encode!(&ProvisionalTopUpCanisterArgs { canister_id, amount: nat(input)? })
+        }
+        "create_canister" => {
+            let settings = Some(settings(input)?);
+            Encode!(&CreateCanisterArgs { settings, sender_canister_version })
+        }
+        "provisional_create_canister_with_cycles" => {
+            Encode!(&ProvisionalCreateCanisterWithCyclesArgs {
+                amount: Some(nat(input)?),
+                settings: None,
+                specified_id: if input.arbitrary()? { Some(canister_id) } else { None },
+                sender_canister_version,
+            })
+        }
+        _ => Encode!(&CanisterIdRecord { canister_id }),
+    };
+    Ok(encoded.expect("the argument can be encoded"))
+}
+
+fn settings(input: &mut Unstructured<'_>) -> Result<CanisterSettings> {
+    let maybe = |input: &mut Unstructured<'_>| -> Result<Option<Nat>> {
+        Ok(if input.ratio(1, 4)? { Some(nat(input)?) } else { None })
+    };
+    let controllers = vec![Principal::anonymous(); input.int_in_range(0..=12)?];
+    Ok(CanisterSettings {
+        controllers: if input.arbitrary()? { Some(controllers) } else { None },
+        compute_allocation: maybe(input)?,
+        memory_allocation: maybe(input)?,
+        freezing_threshold: maybe(input)?,
+        reserved_cycles_limit: maybe(input)?,
+        wasm_memory_limit: maybe(input)?,
+        wasm_memory_threshold: maybe(input)?,
+        environment_variables: if input.ratio(1, 4)? { Some(variables(input)?) } else { None },
+        ..CanisterSettings::default()
+    })
+}
+
+/// Generates environment variables, including too many and too long ones.
+fn variables(input: &mut Unstructured<'_>) -> Result<Vec<EnvironmentVariable>> {
+    let count = input.int_in_range(0..=40)?;
+    let variable =
+        |_| Ok(EnvironmentVariable { name: input.arbitrary()?, value: input.arbitrary()? });
+    (0..count).map(variable).collect()
+}
+
+/// Generates a number, which may exceed 128 bits.
+fn nat(input: &mut Unstructured<'_>) -> Result<Nat> {
+    let number = Nat::from(input.arbitrary::<u128>()?);
+    Ok(if input.ratio(1, 4)? { number.clone() * number } else { number })
+}
+
+/// Generates a table of types that refer to each other, followed by values of any types.
+pub fn any_candid(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let mut bytes = b"DIDL".to_vec();
+    let types = input.int_in_range(0..=5)?;
+    leb128(&mut bytes, types);
+    for _ in 0..types {
+        // opt, vec, record, variant, func, service
+        let constructor = input.int_in_range(0x69..=0x6e)?;
+        bytes.push(constructor);
+        match constructor {
+            0x6d | 0x6e => bytes.push(reference(types, input)?),
+            0x6b | 0x6c => {
+                let fields = input.int_in_range(0..=3)?;
+                leb128(&mut bytes, fields);
+                for field in 0..fields {
+                    leb128(&mut bytes, field * input.int_in_range(1..=2_000_000_000)?);
+                    bytes.push(reference(types, input)?);
+                }
+            }
+            _ => bytes.extend([0, 0, 0]),
+        }
+    }
+    let arguments = input.int_in_range(0..=2)?;
+    leb128(&mut bytes, arguments);
+    for _ in 0..arguments {
+        bytes.push(reference(types, input)?);
+    }
+    if input.ratio(1, 4)? {
+        leb128(&mut bytes, input.arbitrary()?);
+    }
+    bytes.extend(input.bytes(input.len().min(40))?);
+    Ok(bytes)
+}
+
+/// Generates a reference to a type of the table or to a primitive type.
+fn reference(types: u64, input: &mut Unstructured<'_>) -> Result<u8> {
+    if types > 0 && input.arbitrary()? {
+        return Ok(input.int_in_range(0..=types - 1)? as u8);
+    }
+    // Types from null to empty, or principal.
+    Ok(if input.ratio(1, 8)? { 0x68 } else { input.int_in_range(0x6f..=0x7f)? })
+}
+
+fn leb128(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
