@@ -6,6 +6,8 @@
 //! POCKET_IC_BIN=… cargo run --release --features pocket-ic --example pocket_ic -- target/canisters/bench.wasm.gz
 //! ```
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, decode_one, encode_args};
 // In a package of your own, the crate is `pocket_ic`.

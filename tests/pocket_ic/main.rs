@@ -13,6 +13,8 @@
 //!
 //! `docs/testing-with-pocket-ic.md` explains how to run them and where to get a server.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+
 mod pair;
 mod replica;
 mod scenarios;

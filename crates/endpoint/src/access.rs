@@ -67,7 +67,7 @@ impl Access {
         for name in [Some(host), uri.host()].into_iter().flatten() {
             if !self.is_name(address, name) {
                 return Err(Refusal::forbidden(format!(
-                    "The Host {name} is not this machine. Call http://localhost, or let it in: \
+                    "The Host {name} is not this machine. Call http://localhost, or allow it: \
                      serve --allow-origin http://{name}"
                 )));
             }
@@ -76,7 +76,7 @@ impl Access {
             Some(origin) if !self.allows(origin) => {
                 let origin = origin.to_str().unwrap_or("unreadable");
                 Err(Refusal::forbidden(format!(
-                    "Pages of the origin {origin} may not call. Let them in: \
+                    "Pages of the origin {origin} are not allowed to call. Allow them: \
                      serve --allow-origin {origin}"
                 )))
             }

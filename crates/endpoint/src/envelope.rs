@@ -160,7 +160,7 @@ fn authenticate(
             )));
         }
         verify(key, &delegation.signable(), &signed.signature)
-            .map_err(|why| refuse(&format!("a delegation is not signed as it says: {why}")))?;
+            .map_err(|why| refuse(&format!("a delegation has an invalid signature: {why}")))?;
         if let Some(these) = &delegation.targets {
             if these.len() > MAX_TARGETS {
                 return Err(refuse(&format!("a delegation has more than {MAX_TARGETS} targets")));
@@ -174,7 +174,7 @@ fn authenticate(
         if kind == Kind::Call
             && matches!(delegation.permissions, Some(DelegationPermissions::Queries))
         {
-            return Err(refuse("a delegation is for queries alone"));
+            return Err(refuse("a delegation permits queries only"));
         }
         key = &delegation.pubkey;
         if !keys.insert(key) {
@@ -188,7 +188,9 @@ fn authenticate(
     ) = (&targets, &*envelope.content)
         && !targets.contains(canister_id)
     {
-        return Err(refuse(&format!("the delegations are not for canister {canister_id}")));
+        return Err(refuse(&format!(
+            "the delegations do not permit requests to canister {canister_id}"
+        )));
     }
     Ok(targets)
 }
@@ -311,7 +313,7 @@ mod tests {
         for (chain, by, why) in [
             (long(21), 21, "more than 20 delegations"),
             // A link of the chain is missing.
-            (vec![delegation(0, 1, |_| ()), delegation(2, 3, |_| ())], 3, "not signed as it says"),
+            (vec![delegation(0, 1, |_| ()), delegation(2, 3, |_| ())], 3, "invalid signature"),
             (vec![delegation(0, 1, |_| ()), delegation(1, 0, |_| ())], 0, "twice"),
             (vec![delegation(0, 1, |_| ())], 2, "signature is wrong"),
         ] {
@@ -336,7 +338,11 @@ mod tests {
         assert_eq!(check(Kind::Call, 2, chain(&[7, 8], &[9, 7]), NOW).unwrap().targets, to(&[7]));
         for kind in [Kind::Call, Kind::Query] {
             let refused = check(kind, 2, chain(&[7], &[8]), NOW).unwrap_err();
-            assert!(refused.text.contains("are not for canister"), "{}", refused.text);
+            assert!(
+                refused.text.contains("do not permit requests to canister"),
+                "{}",
+                refused.text
+            );
         }
         // Reads are checked path by path.
         let read = check(Kind::ReadState, 2, chain(&[7], &[8]), NOW).unwrap();
@@ -354,6 +360,6 @@ mod tests {
         assert!(check(Kind::Query, 1, chain(), NOW).is_ok());
         assert!(check(Kind::ReadState, 1, chain(), NOW).is_ok());
         let refused = check(Kind::Call, 1, chain(), NOW).unwrap_err();
-        assert!(refused.text.contains("for queries alone"), "{}", refused.text);
+        assert!(refused.text.contains("permits queries only"), "{}", refused.text);
     }
 }

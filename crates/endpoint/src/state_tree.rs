@@ -148,7 +148,7 @@ pub fn check(
     effective: Effective,
 ) -> Result<(), Refusal> {
     if paths.len() > MAX_PATHS {
-        return Err(Refusal::bad_request(format!("More than {MAX_PATHS} paths are asked for.")));
+        return Err(Refusal::bad_request(format!("More than {MAX_PATHS} paths are requested.")));
     }
     let mut status_of = None;
     for path in paths {
@@ -159,7 +159,7 @@ pub fn check(
             ([b"canister", id, rest @ ..], Effective::Canister(effective)) => {
                 if *id != effective.as_slice() {
                     return Err(Refusal::bad_request(format!(
-                        "The effective canister id is {effective}, the path is of another one."
+                        "The effective canister id is {effective}, the path is about another canister."
                     )));
                 }
                 check_canister(subnet, request, &effective, rest)?;
@@ -178,7 +178,7 @@ pub fn check(
                 })?;
                 if status_of.replace(id).is_some_and(|before| before != id) {
                     return Err(Refusal::bad_request(
-                        "The statuses of two requests are asked for; one is possible.",
+                        "The statuses of two requests are requested; only one is allowed.",
                     ));
                 }
                 check_status(subnet, request, id)?;
@@ -248,14 +248,14 @@ fn check_canister(
             let private = section.is_some_and(|section| section.visibility == Visibility::Private);
             if private && !info.controllers.contains(&request.sender()) {
                 return Err(Refusal::forbidden(format!(
-                    "The custom section {name} is for the canister's controllers."
+                    "Only the canister's controllers may read the custom section {name}."
                 )));
             }
             Ok(())
         }
         _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
-            "Of a canister, its controllers, module_hash and metadata/NAME can be read.",
+            "Only controllers, module_hash and metadata/NAME of a canister can be read.",
         )),
     }
 }
@@ -268,7 +268,9 @@ fn check_status(subnet: &Subnet, request: &Request, id: &[u8; 32]) -> Result<(),
         return Err(Refusal::forbidden("The request was sent by another principal."));
     }
     if !request.permits(&known.receiver) {
-        return Err(Refusal::forbidden("The delegations are not for the request's canister."));
+        return Err(Refusal::forbidden(
+            "The delegations do not permit requests to the call's canister.",
+        ));
     }
     Ok(())
 }

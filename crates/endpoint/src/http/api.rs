@@ -157,13 +157,13 @@ fn decode_call(
     if body.len() > MAX_INGRESS {
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("The call has {} bytes, at most {MAX_INGRESS} are taken.", body.len()),
+            format!("The call has {} bytes, at most {MAX_INGRESS} are accepted.", body.len()),
         ));
     }
     let EnvelopeContent::Call { sender, canister_id, method_name, arg, ingress_expiry, .. } =
         request.content
     else {
-        return Err(Refusal::bad_request("The request is no call."));
+        return Err(Refusal::bad_request("The request is not a call."));
     };
     check_effective(subnet, effective, &canister_id, &method_name, &arg)?;
     let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
@@ -185,7 +185,7 @@ fn check_effective(
     }
     let Effective::Canister(effective) = effective else {
         return Err(Refusal::bad_request(
-            "Calls to a subnet create canisters; all others are to a canister's address.",
+            "Calls to a subnet create canisters; send all others to a canister's address.",
         ));
     };
     check_range(subnet, &effective)?;
@@ -219,7 +219,7 @@ pub async fn query(
         let id = request.id;
         let EnvelopeContent::Query { sender, canister_id, method_name, arg, .. } = request.content
         else {
-            return Err(Refusal::bad_request("The request is no query."));
+            return Err(Refusal::bad_request("The request is not a query."));
         };
         let effective = Effective::Canister(effective);
         check_effective(&queried, effective, &canister_id, &method_name, &arg)?;
@@ -281,7 +281,7 @@ fn read_state(
     let request = Request::check(&received.bytes, Kind::ReadState, now)?;
     drop(received);
     let EnvelopeContent::ReadState { paths, .. } = &request.content else {
-        return Err(Refusal::bad_request("The request is no read_state."));
+        return Err(Refusal::bad_request("The request is not a read_state."));
     };
     let paths: Vec<tree::Path> = paths
         .iter()
@@ -348,7 +348,7 @@ fn answer(status: StatusCode, value: &impl Serialize) -> Response {
 /// Parses the principal in an address.
 pub fn principal(text: &str) -> Result<Principal, Refusal> {
     Principal::from_text(text).map_err(|error| {
-        Refusal::bad_request(format!("{text} in the address is no principal: {error}."))
+        Refusal::bad_request(format!("{text} in the address is not a principal: {error}."))
     })
 }
 

@@ -104,7 +104,7 @@ fn too_large() -> Refusal {
 fn slow(time: Duration) -> Refusal {
     Refusal::new(
         StatusCode::REQUEST_TIMEOUT,
-        format!("The body did not come within {} seconds; send it again.", time.as_secs()),
+        format!("The body did not arrive within {} seconds; send it again.", time.as_secs()),
     )
 }
 

@@ -40,7 +40,7 @@ pub fn install_chunked(
         if store != args.target_canister && !handle.info().controllers.contains(&sender) {
             return Err(Reject::new(
                 ErrorCode::CanisterInvalidController,
-                format!("{sender} is no controller of {store}, which has the chunks"),
+                format!("{sender} is not a controller of {store}, which has the chunks"),
             ));
         }
         let chunks = handle.chunks().with(|chunks| {
@@ -105,8 +105,8 @@ fn code(
                 || flags.wasm_memory_persistence == Some(WasmMemoryPersistence::Keep)
             {
                 return Err(Reject::invalid(
-                    "this local endpoint upgrades without skip_pre_upgrade, and without keeping \
-                     the heap",
+                    "this local endpoint does not support upgrades with skip_pre_upgrade or \
+                     wasm_memory_persistence = keep",
                 ));
             }
             hosted.canister.upgrade(&module, sender, argument)

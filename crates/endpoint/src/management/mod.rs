@@ -176,8 +176,8 @@ fn check_controller(hosted: &Hosted, sender: &Principal, method: &str) -> Result
     Err(Reject::new(
         ErrorCode::CanisterInvalidController,
         format!(
-            "Only the controllers of the canister {id} can control it: {sender} is none, and {method} is for \
-             them"
+            "Only the controllers of the canister {id} can control it: {sender} is not one of \
+             them and cannot call {method}"
         ),
     ))
 }

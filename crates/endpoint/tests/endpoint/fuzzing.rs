@@ -13,8 +13,9 @@ use super::{bounded, targets};
 
 /// Runs `target` on bounded inputs, and checks that they cover the given cases often enough.
 fn run(target: fn(&[u8]), name: &str, inputs: u64, cases: &[(&str, usize)]) {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/endpoint/regressions").join(name);
-    bounded::run(target, &kept, inputs, 2_000);
+    let regressions =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/endpoint/regressions").join(name);
+    bounded::run(target, &regressions, inputs, 2_000);
     bounded::enough(&targets::all_met(name), cases);
 }
 
@@ -107,9 +108,9 @@ async fn mutated_bodies_are_refused() {
                 let mut body = call.clone();
                 changes.into_iter().for_each(|change| change.apply(&mut body));
                 prop_assume!(body != call);
-                let (status, _, said) = handle.block_on(server.post(&addresses[address], body));
+                let (status, _, answer) = handle.block_on(server.post(&addresses[address], body));
                 prop_assert!((400..500).contains(&status), "{status}");
-                prop_assert!(!said.is_empty());
+                prop_assert!(!answer.is_empty());
                 Ok(())
             },
         )

@@ -37,9 +37,9 @@ async fn paths_of_many_labels_are_refused() {
                 format!("/api/v2/canister/{id}/read_state"),
                 format!("/api/v3/subnet/{subnet}/read_state"),
             ] {
-                let (status, _, said) = server.post(&address, body.clone()).await;
+                let (status, _, answer) = server.post(&address, body.clone()).await;
                 assert!(matches!(status, 400 | 404), "{first}: {status}");
-                assert!(said.len() < 1_000);
+                assert!(answer.len() < 1_000);
             }
         }
     }
@@ -54,8 +54,8 @@ async fn deep_nesting_is_refused() {
         let body = [b"\xd9\xd9\xf7".as_slice(), &nested.repeat(1_000_000)].concat();
         for address in ["call", "query", "read_state"] {
             let path = format!("/api/v3/canister/{id}/{address}");
-            let (status, _, said) = server.post(&path, body.clone()).await;
-            assert_eq!(status, 400, "{said:?}");
+            let (status, _, answer) = server.post(&path, body.clone()).await;
+            assert_eq!(status, 400, "{answer:?}");
         }
     }
     // Candid options: a chain of types, and a recursive type.
@@ -207,10 +207,10 @@ async fn slow_bodies_do_not_block_other_requests() {
             );
             stream.write_all(head.as_bytes()).await.unwrap();
             stream.write_all(&[0; 100_000]).await.unwrap();
-            let mut said = String::new();
+            let mut answer = String::new();
             // The server may close the connection before it has read everything.
-            let _ = stream.read_to_string(&mut said).await;
-            said
+            let _ = stream.read_to_string(&mut answer).await;
+            answer
         });
     }
     // They occupy the memory for large bodies; small bodies need none.
@@ -219,8 +219,8 @@ async fn slow_bodies_do_not_block_other_requests() {
         update(&server.anonymous(), id, "add", &[]).await;
     }
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    let said = slow.join_all().await;
-    let late = said.iter().filter(|said| said.starts_with("HTTP/1.1 408")).count();
+    let answers = slow.join_all().await;
+    let late = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 408")).count();
     assert!(late > 50, "{late}");
     assert!(began.elapsed() < Duration::from_secs(45), "{:?}", began.elapsed());
 }

@@ -1,6 +1,8 @@
 //! The endpoint as clients see it: `ic-agent` and `ic-utils`, which verify every certificate and
 //! every node's signature, and requests that no client would send.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+
 #[path = "../../../replica/tests/fuzzing/bounded.rs"]
 mod bounded;
 mod calls;

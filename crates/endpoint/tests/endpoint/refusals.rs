@@ -9,7 +9,6 @@ use ic_agent::Identity;
 use ic_agent::agent::EnvelopeContent;
 use ic_agent::identity::BasicIdentity;
 use ic_transport_types::Envelope;
-
 use reqwest::Method;
 
 use super::server::{
@@ -126,20 +125,20 @@ async fn malformed_and_forged_calls_are_refused() {
         ),
     ];
     for (what, body, status, text) in cases {
-        let (got, said) = send(&server, &path, body).await;
-        assert_eq!(got, status, "{what}: {said}");
-        assert!(said.contains(text), "{what}: {said}");
+        let (got, message) = send(&server, &path, body).await;
+        assert_eq!(got, status, "{what}: {message}");
+        assert!(message.contains(text), "{what}: {message}");
     }
 
     let foreign = unsigned(call(anonymous, stranger, "add", Vec::new(), in_minutes(4)));
     let path = |id: &str| format!("/api/v3/canister/{id}/call");
-    let (status, said) = send(&server, &path(&stranger.to_text()), foreign.clone()).await;
+    let (status, message) = send(&server, &path(&stranger.to_text()), foreign.clone()).await;
     assert_eq!(status, 400);
-    assert!(said.contains("canister_not_found"), "{said}");
-    let (status, said) = send(&server, &path("nonsense"), foreign.clone()).await;
-    assert_eq!((status, said.contains("no principal")), (400, true), "{said}");
-    let (status, said) = send(&server, "/api/v9/canister/x/call", foreign.clone()).await;
-    assert_eq!((status, said.contains("no such address")), (404, true), "{said}");
+    assert!(message.contains("canister_not_found"), "{message}");
+    let (status, message) = send(&server, &path("nonsense"), foreign.clone()).await;
+    assert_eq!((status, message.contains("not a principal")), (400, true), "{message}");
+    let (status, message) = send(&server, "/api/v9/canister/x/call", foreign.clone()).await;
+    assert_eq!((status, message.contains("no such address")), (404, true), "{message}");
     let kind = server.post_as(&path(&id.to_text()), "application/json", foreign).await;
     assert_eq!(kind.0, 400);
     let get = server
@@ -165,12 +164,12 @@ async fn sizes_are_limited() {
     let most = 2 << 20;
     let overhead = with(1 << 20).len() - (1 << 20);
     assert_eq!(server.post(&path, with(most - overhead)).await.0, 200);
-    let (status, said) = send(&server, &path, with(most - overhead + 1)).await;
+    let (status, message) = send(&server, &path, with(most - overhead + 1)).await;
     assert_eq!(status, 413);
-    assert!(said.contains("at most 2097152 are taken"), "{said}");
-    let (status, said) = send(&server, &path, vec![0; (5 << 20) + 1]).await;
+    assert!(message.contains("at most 2097152 are accepted"), "{message}");
+    let (status, message) = send(&server, &path, vec![0; (5 << 20) + 1]).await;
     assert_eq!(status, 413);
-    assert!(said.contains("more than 5242880 bytes"), "{said}");
+    assert!(message.contains("more than 5242880 bytes"), "{message}");
 }
 
 #[tokio::test]
@@ -192,7 +191,7 @@ async fn unknown_and_malformed_paths_are_refused() {
         (vec![vec![]], 404, "no path /"),
         (vec![vec![b"canister", id.as_slice()]], 404, "controllers, module_hash and metadata"),
         (vec![vec![b"canister", id.as_slice(), b"certified_data"]], 404, "module_hash"),
-        (vec![vec![b"canister", other.as_slice(), b"module_hash"]], 400, "of another one"),
+        (vec![vec![b"canister", other.as_slice(), b"module_hash"]], 400, "about another canister"),
         (vec![vec![b"request_status", b"short"]], 400, "has 32 bytes, not 5"),
         (vec![vec![b"request_status", &one], vec![b"request_status", &two]], 400, "two requests"),
         (vec![vec![b"time"]; 1_001], 400, "More than 1000 paths"),
@@ -205,21 +204,21 @@ async fn unknown_and_malformed_paths_are_refused() {
         (vec![vec![b"request_status", &one, b"reply", b"x"]], 404, "no path"),
         (vec![vec![b"\xff".repeat(100).as_slice()]], 404, "fff…"),
     ] {
-        let (got, said) = send(&server, &path, read(paths)).await;
-        assert_eq!(got, status, "{said}");
-        assert!(said.contains(text), "{said}");
+        let (got, message) = send(&server, &path, read(paths)).await;
+        assert_eq!(got, status, "{message}");
+        assert!(message.contains(text), "{message}");
     }
     let subnet = Principal::self_authenticating(&server.root_key);
-    let (status, said) = send(
+    let (status, message) = send(
         &server,
         &format!("/api/v3/subnet/{subnet}/read_state"),
         read(vec![vec![b"canister", id.as_slice(), b"module_hash"]]),
     )
     .await;
-    assert_eq!((status, said.contains("There is no path")), (404, true), "{said}");
-    let (status, said) =
+    assert_eq!((status, message.contains("There is no path")), (404, true), "{message}");
+    let (status, message) =
         send(&server, &format!("/api/v3/subnet/{id}/read_state"), read(vec![vec![b"time"]])).await;
-    assert_eq!((status, said.contains("subnet_not_found")), (400, true), "{said}");
+    assert_eq!((status, message.contains("subnet_not_found")), (400, true), "{message}");
 }
 
 /// The time limit of a refusal, on a busy machine.
@@ -356,11 +355,11 @@ async fn unusual_requests_are_refused() {
         let request = server.client.request(method, format!("{}{path}", server.url));
         let answer = request.header("content-type", kind).body(body).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{shown}");
-        let said = answer.text().await.unwrap();
-        assert!(status == 405 || !said.trim().is_empty(), "{shown}");
-        assert!(said.len() < 20_000, "{shown}: {} bytes", said.len());
+        let message = answer.text().await.unwrap();
+        assert!(status == 405 || !message.trim().is_empty(), "{shown}");
+        assert!(message.len() < 20_000, "{shown}: {} bytes", message.len());
         let steers = |char: char| char.is_control() || char == '\u{202e}';
-        assert!(!said.trim_end().contains(steers), "{shown}: {said:?}");
+        assert!(!message.trim_end().contains(steers), "{shown}: {message:?}");
         assert!(began.elapsed() < TIME_LIMIT, "{shown}: {:?}", began.elapsed());
     }
     assert_eq!(number(&query(&server.anonymous(), id, "get").await), 0);
