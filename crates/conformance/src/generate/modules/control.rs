@@ -1,14 +1,14 @@
-//! Control flow, variables, references: operators that need a frame around them.
+//! Control flow, variables, references: operators that need context.
 
 use stablebench_workload::Rng;
 
-use super::{Group, Measurement, times};
+use super::measurement::{Group, Measurement, times};
 
-/// Operators that no measurement holds, and why.
+/// Operators that are not measured, with the reason.
 pub const UNMEASURED: &[(&str, &str)] = &[(
     "unreachable",
-    "the message ends, so that no counter is read after it; every module has a method of that \
-     name, and its cycles hold the price",
+    "the message ends, so the counter cannot be read after it; every module has a method of that \
+     name, whose cycles include the price",
 )];
 
 pub(super) fn group(rng: &mut Rng) -> Group {
@@ -95,7 +95,7 @@ fn branches(rng: &mut Rng) -> Vec<Measurement> {
             "(if (i32.const 0) (then nop) (else nop nop))",
             &["i32.const", "if", "else", "nop", "nop"],
         ),
-        // What follows a branch is another run, and never charged.
+        // The code after a branch is another run, and never charged.
         Measurement::of("br", "(block (br 0) nop nop)", &["block", "br"]),
         Measurement::of(
             "br_if_taken",
@@ -140,7 +140,7 @@ fn calls() -> Vec<Measurement> {
     ]
 }
 
-/// Rounds of a loop that counts down.
+/// Operators of one iteration of a loop that counts down.
 const COUNTED: [&str; 6] = ["local.get", "i32.const", "i32.sub", "local.tee", "br_if", "nop"];
 
 fn loops(rng: &mut Rng) -> Measurement {
@@ -154,7 +154,7 @@ fn loops(rng: &mut Rng) -> Measurement {
     Measurement::of("loop_counted", code, &operators)
 }
 
-/// A loop inside a loop, each left by a branch out of a block.
+/// A loop inside of a loop, each left by a branch out of a block.
 fn nested(rng: &mut Rng) -> Measurement {
     let (outer, inner) = (1 + rng.below(9), 1 + rng.below(9));
     let code = format!(

@@ -1,17 +1,17 @@
-//! Instructions of each kind of message.
+//! Instruction limits of each kind of message, and the depth of the stack.
 
 use stablebench_replica::{Cycles, ErrorCode, Execution, Instructions};
 
-use super::support::{CALLER, code, compile, install, query, update};
+use super::support::{CALLER, code, compile, install, numbers, query, update};
 use super::*;
 
-/// A function that, with its call, uses exactly `instructions`, in milliseconds: operators whose
-/// result is dropped are charged for and compile to nothing.
+/// A function that uses exactly `instructions` including its call, in milliseconds: operators whose
+/// result is dropped are charged but compile to nothing.
 fn burn(name: &str, instructions: u64) -> String {
     const OPERATORS: usize = 1_000;
     let round = OPERATORS as u64 * (F64_MIN + 3 * ONE) + 4 * ONE + BR_IF;
-    // The call; the function and its first constant, set and loop; after the loop
-    // the operands of the fill and the fill.
+    // The call; the function and its first constant, set and loop; after the loop the operands of
+    // the fill and the fill.
     let fixed = CALL + 3 * ONE + 3 * ONE + MEMORY_FILL;
     let rounds = (instructions - fixed) / round;
     let rest = (instructions - fixed) % round;
@@ -36,7 +36,7 @@ fn method(kind: &str, instructions: u64) -> String {
     )
 }
 
-/// As [`out_of_instructions`], of a message whose last charge was one too much.
+/// Like [`out_of_instructions`], for a message whose last charge exceeded the limit by one.
 #[track_caller]
 fn one_too_many(execution: &Execution, limit: u64) {
     out_of_instructions(execution, limit);
@@ -62,7 +62,7 @@ fn instructions_of_a_query() {
     }
 }
 
-/// In slices, as an update.
+/// Executed in slices, like an update.
 #[test]
 fn instructions_of_a_query_called_as_an_update() {
     let execution = update(&mut install(&method("canister_query", QUERY)), "go", &[]);
@@ -73,7 +73,7 @@ fn instructions_of_a_query_called_as_an_update() {
 }
 
 #[test]
-fn instructions_of_an_install_are_those_of_all_its_functions() {
+fn instructions_of_an_install_include_all_its_functions() {
     let installing = |init: u64, start: u64| {
         try_install(&format!(
             r#"(module (memory 1) {} {}
@@ -95,7 +95,7 @@ fn instructions_of_an_install_are_those_of_all_its_functions() {
 
 /// Those of the old module count too.
 #[test]
-fn instructions_of_an_upgrade_are_those_of_all_its_functions() {
+fn instructions_of_an_upgrade_include_all_its_functions() {
     let upgrading = |post: u64| {
         let third = INSTALL / 3;
         let mut canister = install(&format!(
@@ -139,11 +139,11 @@ fn instructions_of_inspecting_a_message() {
     assert_eq!(code(&refused), ErrorCode::CanisterInstructionLimitExceeded);
     let expected = format!("Canister exceeded the limit of {INSPECT} instructions");
     assert!(words(&refused.outcome.unwrap_err().message).starts_with(&expected));
-    assert_eq!(refused.cycles, Cycles(0), "what is not let in pays nothing");
+    assert_eq!(refused.cycles, Cycles(0), "a message that is not inducted is free");
 }
 
-/// A single charge may overrun its slice, by less than another slice. A query has one
-/// slice, unless it is called as an update.
+/// A single charge may overrun its slice by less than another slice. A query has one slice, unless
+/// it is called as an update.
 #[test]
 fn one_charge_and_the_slice() {
     let canister = |instructions: u64| {
@@ -159,7 +159,7 @@ fn one_charge_and_the_slice() {
     let (mut most, mut more) = (canister(2 * SLICE - 1), canister(2 * SLICE));
     for method in ["u", "q"] {
         let charged = update(&mut most, method, &[]);
-        // The heap is smaller than that.
+        // The heap is smaller than the range of the operator.
         trapped(&charged, "heap out of bounds");
         assert_eq!(charged.instructions, Instructions(2 * SLICE - 1));
         rejected(
@@ -170,4 +170,128 @@ fn one_charge_and_the_slice() {
         );
     }
     trapped(&query(&more, "q", &[]), "heap out of bounds");
+}
+
+const DEEP: &str = r#"(module
+    (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1)
+    (func $depth (param $left i32) (result i32)
+        (if (result i32) (local.get $left)
+            (then (i32.add (i32.const 1)
+                (call $depth (i32.sub (local.get $left) (i32.const 1)))))
+            (else (i32.const 0))))
+    (func $go
+        (call $argument (i32.const 0) (i32.const 0) (i32.const 4))
+        (i64.store (i32.const 0) (i64.extend_i32_u (call $depth (i32.load (i32.const 0)))))
+        (call $append (i32.const 0) (i32.const 8)) (call $reply))
+    (export "canister_update u" (func $go))
+    (export "canister_query q" (func $go)))"#;
+
+fn recur() {
+    let mut canister = install(DEEP);
+    let endless = u32::MAX.to_le_bytes();
+    for _ in 0..3 {
+        for overflow in [update(&mut canister, "u", &endless), query(&canister, "q", &endless)] {
+            trapped(&overflow, "stack overflow");
+        }
+        let deep = 10_000_u32.to_le_bytes();
+        assert_eq!(numbers(update(&mut canister, "u", &deep)), [10_000]);
+        assert_eq!(numbers(query(&canister, "q", &deep)), [10_000]);
+    }
+}
+
+#[test]
+fn recursion() {
+    recur();
+}
+
+#[test]
+fn recursion_on_a_thread_with_little_stack() {
+    for stack in [256 << 10, 2 * MIB] {
+        std::thread::Builder::new().stack_size(stack).spawn(recur).unwrap().join().unwrap();
+    }
+}
+
+/// Kinds of endless recursion; `$f` is the function to call.
+const ENDLESS: &[(&str, &str)] = &[
+    ("directly", "(func $f (call $f))"),
+    ("indirectly", "(func $f (call $g)) (func $g (call $f) (nop))"),
+    (
+        "through a table",
+        "(table 2 funcref) (elem (i32.const 1) $f) (func $f (call_indirect (i32.const 1)))",
+    ),
+    // Each frame is larger than a guard page, and than the spare stack of the host.
+    (
+        "with large frames",
+        "(func $f (result v128) LOCALS (call $f) SUM) (func $g (drop (call $f)))",
+    ),
+];
+
+fn endless(way: &str) -> String {
+    const LOCALS: usize = 4_000;
+    let locals = "(local v128)".repeat(LOCALS);
+    // The locals are loaded before the call and used after it.
+    let set: String = (0..LOCALS)
+        .map(|local| format!("(local.set {local} (v128.load offset={local} (i32.const 0)))"))
+        .collect();
+    let sum: String = (0..LOCALS).map(|local| format!("(i64x2.add (local.get {local}))")).collect();
+    way.replace("LOCALS", &format!("{locals}{set}")).replace("SUM", &sum)
+}
+
+/// Recursion in each function that the replica calls.
+#[test]
+fn endless_recursion() {
+    for (name, way) in ENDLESS {
+        let function = if way.contains("$g (drop") { "$g" } else { "$f" };
+        let module = |uses: &str| {
+            let uses = uses.replace("$f", function);
+            let reply = r#"(import "ic0" "msg_reply" (func $reply))"#;
+            format!("(module {reply} (memory 1) {} {uses})", endless(way))
+        };
+        let exporting = |what: &str| module(&format!(r#"(export "{what}" (func $f))"#));
+
+        trapped(&try_install(&module("(start $f)")), "stack overflow");
+        trapped(&try_install(&exporting("canister_init")), "stack overflow");
+        let new = compile(&exporting("canister_post_upgrade"));
+        trapped(&install("(module)").upgrade(&new, CALLER, &[]).unwrap(), "stack overflow");
+        let mut old = install(&exporting("canister_pre_upgrade"));
+        trapped(&old.upgrade(&compile("(module)"), CALLER, &[]).unwrap(), "stack overflow");
+
+        let mut canister = install(&exporting("canister_update u"));
+        trapped(&update(&mut canister, "u", &[]), "stack overflow");
+        for kind in ["query", "composite_query"] {
+            let canister = install(&exporting(&format!("canister_{kind} q")));
+            trapped(&query(&canister, "q", &[]), "stack overflow");
+        }
+        let inspecting = r#"(export "canister_inspect_message" (func $f))
+            (func (export "canister_update u") (call $reply))"#;
+        let mut canister = install(&module(inspecting));
+        let before = canister.balance();
+        trapped(&update(&mut canister, "u", &[]), "stack overflow");
+        assert_eq!(canister.balance(), before, "{name}: a message that is not inducted is free");
+    }
+}
+
+/// The compiler does not recurse either.
+#[test]
+fn deeply_nested_blocks() {
+    let nested = |depth: usize| {
+        format!(
+            r#"(module (import "ic0" "msg_reply" (func $reply))
+            (func (export "canister_query go") {} (call $reply) {}))"#,
+            "block ".repeat(depth),
+            "end ".repeat(depth),
+        )
+    };
+    std::thread::Builder::new()
+        .stack_size(256 << 10)
+        .spawn(move || {
+            // Each block costs 50, each end 1: just below the highest complexity.
+            assert_eq!(query(&install(&nested(19_000)), "go", &[]).outcome, Ok(vec![]));
+        })
+        .unwrap()
+        .join()
+        .unwrap();
 }

@@ -32,7 +32,7 @@ struct Saved {
     module: Module,
     /// With its module.
     whole: Vec<u8>,
-    /// Without.
+    /// Without its module.
     bare: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ fn saved(folder: &Path) -> Saved {
     Saved { replica, module, whole, bare: fs::read(&path).unwrap() }
 }
 
-/// Files in which something else stands than what was written: what is wrong, and the bytes.
+/// Damaged files: a description and the bytes.
 fn damaged(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     let (header, rest) = parts(whole);
     let length = serde_json::to_vec(&header).unwrap().len();
@@ -90,9 +90,9 @@ fn damaged(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
         whole.len() - 1,
     ];
     let end = module + rest.module.len();
-    // Zeros to the next page may be missing where nothing else does.
+    // Zeros up to the next page may be missing without harm.
     files.extend(ends.map(|end| (format!("cut at {end}"), whole[..end].to_vec())));
-    // A bit of the preamble, of the header, of the checksums, of the module.
+    // A bit of the preamble, the header, the checksums, and the module.
     for at in (0..48).step_by(3).chain((48..end).step_by(37)).chain(48 + length..module) {
         let mut bytes = whole.to_vec();
         bytes[at] ^= 1 << (at % 8);
@@ -106,7 +106,7 @@ fn damaged(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Whole files that say something else of the canister than it can be.
+/// Intact files with an impossible state.
 fn invented(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     let (header, rest) = parts(whole);
     let mut files = Vec::new();
@@ -178,7 +178,7 @@ fn invented(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
 fn is_refused(loaded: Result<Canister, LoadError>) -> bool {
     match loaded {
         Ok(_) => false,
-        // The file is there and can be read.
+        // The file exists and can be read.
         Err(LoadError::Io(error)) => panic!("{error}"),
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -188,7 +188,7 @@ fn is_refused(loaded: Result<Canister, LoadError>) -> bool {
 }
 
 #[test]
-fn what_was_not_saved_is_not_loaded() {
+fn invalid_files_are_not_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let Saved { replica, module, whole, bare } = saved(folder.path());
     let path = folder.path().join("tried");
@@ -203,7 +203,7 @@ fn what_was_not_saved_is_not_loaded() {
         fs::write(&path, &bytes).unwrap();
         for long in [false, true] {
             if long {
-                // As long as it may say, without being so.
+                // The file has the claimed length, but holes.
                 File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
             }
             let began = now();
@@ -218,7 +218,7 @@ fn what_was_not_saved_is_not_loaded() {
             };
             let _ = saved_note(&path);
             assert!(began.elapsed() < LONGEST, "{what}: {:?}", began.elapsed());
-            // Zeros that were cut off are back again.
+            // Truncated zeros are present again.
             let whole = long && what.starts_with("cut at");
             for loaded in loaded {
                 assert!(is_refused(loaded) || whole, "{what}");
@@ -228,9 +228,9 @@ fn what_was_not_saved_is_not_loaded() {
     }
 }
 
-/// What can be is loaded, and the canister goes on.
+/// Possible states are loaded, and the canister continues.
 #[test]
-fn what_can_be_is_loaded() {
+fn possible_states_are_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let Saved { replica, whole, .. } = saved(folder.path());
     let path = folder.path().join("tried");

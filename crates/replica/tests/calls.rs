@@ -1,15 +1,17 @@
 //! Calls to other canisters, which the embedded replica does not support.
 //!
-//! The modes that allow each call, the order of the checks and the error messages are from
-//! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, prices from
-//! `system_api_complexity.rs` beside it. No recorded case has a call that is refused for its mode.
+//! The modes that allow each call, the order of checks and the error messages are from
+//! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, the prices from
+//! `system_api_complexity.rs`. No recorded case contains a call that its mode does not allow.
 
 use stablebench_replica::{ErrorCode, Replica, Rules, Span};
 
-use crate::support::{CALLER, compile, install, query, rejected, update, words};
+mod support;
 
-/// Every call, with arguments that are good, and what that costs: the call, its operator, its
-/// arguments, and the function around it.
+use support::{CALLER, compile, install, query, rejected, update, words};
+
+/// Every call with valid arguments and its cost: the call, its operator, its arguments, and the
+/// function around it.
 const CALLS: [(&str, &str, u64); 7] = [
     // Ten bytes of an id and three of a name.
     ("call_new", CALL_NEW, 1_500 + 13 + 5 + 8 + 1),
@@ -25,7 +27,7 @@ const CALLS: [(&str, &str, u64); 7] = [
     ("call_perform", "(drop (call $call_perform))", 5_000 + 7),
 ];
 
-/// The operator that would call `msg_reply`, which is charged with what is before it.
+/// The `call` operator of `msg_reply`, which is charged with the operators before it.
 const REPLY: u64 = 5;
 
 const CALL_NEW: &str = "(call $call_new (i32.const 0) (i32.const 10) (i32.const 16) (i32.const 3)
@@ -51,7 +53,7 @@ fn module(functions: &str) -> String {
     )
 }
 
-/// A module that makes a call in this function.
+/// A module that makes a call in the given function.
 fn calling(export: &str, call: &str) -> String {
     let accept = if export == "canister_inspect_message" { "" } else { "(call $reply)" };
     module(&format!(
@@ -61,11 +63,11 @@ fn calling(export: &str, call: &str) -> String {
 }
 
 const REFUSED: ErrorCode = ErrorCode::CanisterContractViolation;
-const LACKING: &str = "Canister encountered a Wasm engine error: ic0.call_new is not supported by \
+const UNSUPPORTED: &str = "Canister encountered a Wasm engine error: ic0.call_new is not supported by \
     the embedded replica: it runs one canister, without calls to others";
 
 #[test]
-fn modules_that_never_call_are_as_others() {
+fn modules_that_import_but_never_call_run() {
     let mut canister = install(&calling("canister_update go", ""));
     let execution = update(&mut canister, "go", &[]);
     assert_eq!(execution.outcome, Ok(vec![]));
@@ -88,7 +90,7 @@ fn queries_refuse_calls_as_on_the_network() {
     }
 }
 
-/// The outcome of installing a module with the call in `canister_init` or `start`.
+/// Installs a module with the call in `canister_init` or `start`, which must fail.
 #[track_caller]
 fn refused_install(wat: &str, mode: &str, name: &str) {
     let mut canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
@@ -141,7 +143,7 @@ fn inspecting_a_message_refuses_calls_as_on_the_network() {
 }
 
 #[test]
-fn a_call_that_would_happen_fails_the_message_by_name() {
+fn a_supported_call_on_the_network_fails_here_by_name() {
     let wat = module(&format!(
         r#"(func (export "canister_update go")
             (i32.store (i32.const 100) (i32.const 7)) {CALL_NEW} (call $reply))
@@ -152,16 +154,16 @@ fn a_call_that_would_happen_fails_the_message_by_name() {
     ));
     let mut canister = install(&wat);
     let execution = update(&mut canister, "go", &[]);
-    rejected(&execution, ErrorCode::CanisterWasmEngineError, LACKING);
+    rejected(&execution, ErrorCode::CanisterWasmEngineError, UNSUPPORTED);
     assert_eq!(execution.instructions.get(), CALLS[0].2 + 3 + REPLY);
     let execution = query(&canister, "go_too", &[]);
-    rejected(&execution, ErrorCode::CanisterWasmEngineError, LACKING);
+    rejected(&execution, ErrorCode::CanisterWasmEngineError, UNSUPPORTED);
     let execution = update(&mut canister, "again", &[]);
     assert_eq!(execution.outcome, Ok(vec![]), "what the message wrote is undone");
 }
 
 #[test]
-fn what_follows_call_new_needs_it() {
+fn the_other_calls_need_call_new() {
     for (name, call, instructions) in CALLS.into_iter().skip(1) {
         let dot = if name.starts_with("call_cycles") { '_' } else { '.' };
         let expected = format!(
@@ -196,8 +198,8 @@ fn a_call_with_wrong_arguments_is_refused_as_on_the_network() {
         (reject.code, words(&reject.message).to_owned())
     };
     let violated = |words: &str| (REFUSED, format!("Canister violated contract: {words}"));
-    let lacking = (ErrorCode::CanisterWasmEngineError, LACKING.to_owned());
-    assert_eq!(going("0", 10, 0, 20_000), lacking);
+    let unsupported = (ErrorCode::CanisterWasmEngineError, UNSUPPORTED.to_owned());
+    assert_eq!(going("0", 10, 0, 20_000), unsupported);
     assert_eq!(
         going("0", 10, 0, 20_001),
         violated("Size of method_name 20001 exceeds the allowed limit of 20000")
@@ -210,13 +212,13 @@ fn a_call_with_wrong_arguments_is_refused_as_on_the_network() {
         going("65530", 10, 0, 2),
         violated("ic0.call_new callee_src: src=65530 + length=10 exceeds the slice size=65536")
     );
-    assert_eq!(going("0", 29, 0, 2), lacking);
+    assert_eq!(going("0", 29, 0, 2), unsupported);
     let invalid = (REFUSED, "Canister provided invalid principal id".to_owned());
     assert_eq!(going("0", 30, 0, 2), invalid);
 }
 
 #[test]
-fn the_cost_of_an_outcall_by_its_parameters_is_not_known() {
+fn the_cost_of_an_outcall_by_its_parameters_is_unsupported() {
     let wat = r#"(module
         (import "ic0" "cost_http_request_v2" (func $cost (param i32 i32 i32)))
         (memory 1)
@@ -237,7 +239,7 @@ fn the_cost_of_an_outcall_by_its_parameters_is_not_known() {
 }
 
 #[test]
-fn heartbeats_and_timers_are_for_queries_alone() {
+fn heartbeats_and_timers_are_only_allowed_for_queries() {
     let wat = r#"(module
         (import "ic0" "global_timer_set" (func $set (param i64) (result i64)))
         (import "ic0" "msg_reply" (func $reply))
@@ -249,9 +251,9 @@ fn heartbeats_and_timers_are_for_queries_alone() {
             (i64.store (i32.const 8) (call $set (i64.const 2))))
         (func (export "canister_heartbeat") (call $count))
         (func (export "canister_global_timer") (call $count))
-        (func $tell (call $append (i32.const 0) (i32.const 16)) (call $reply))
-        (export "canister_query tell" (func $tell))
-        (export "canister_update tell_too" (func $tell)))"#;
+        (func $report (call $append (i32.const 0) (i32.const 16)) (call $reply))
+        (export "canister_query report" (func $report))
+        (export "canister_update report_too" (func $report)))"#;
     let wasm = wat::parse_str(wat).unwrap();
     let replica = Replica::new(Rules::today(), None).unwrap();
     let refused = replica.compile(&wasm).unwrap_err();
@@ -259,34 +261,35 @@ fn heartbeats_and_timers_are_for_queries_alone() {
     let module = replica.compile_for_queries(&wasm).unwrap();
     let mut canister = replica.create_canister().unwrap();
     canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
-    // The timer was set, and neither it nor the heartbeat runs.
-    let told = [[0; 8], 1_u64.to_le_bytes()].concat();
+    // The timer was set, but neither it nor the heartbeat runs.
+    let expected = [[0; 8], 1_u64.to_le_bytes()].concat();
     for _ in 0..3 {
         canister.set_time(canister.time() + 1_000_000_000_000);
-        assert_eq!(update(&mut canister, "tell_too", &[]).outcome, Ok(told.clone()));
-        assert_eq!(query(&canister, "tell", &[]).outcome, Ok(told.clone()));
+        assert_eq!(update(&mut canister, "report_too", &[]).outcome, Ok(expected.clone()));
+        assert_eq!(query(&canister, "report", &[]).outcome, Ok(expected.clone()));
     }
     // Profiles and traps compile the module in other forms, for the same purpose.
-    let (execution, profile) = canister.profile_query(CALLER, "tell", &[], Span::Message).unwrap();
+    let (execution, profile) =
+        canister.profile_query(CALLER, "report", &[], Span::Message).unwrap();
     assert_eq!(profile.instructions, execution.instructions);
-    assert_eq!(execution.outcome, Ok(told));
+    assert_eq!(execution.outcome, Ok(expected));
     assert!(replica.compile_for_queries(b"no module").is_err());
 }
 
 /// Recorded replies of a module that imports every call and makes none, under both rule sets.
 #[test]
-fn recorded_messages_without_a_call_hold() {
+fn recorded_messages_without_a_call() {
     let echoes: [&[u8]; 2] = [
         b"\x07\x01\0\0\0\0\0\0\x5e\x05\0\0\0\0\0\0x",
         b"\x07\x01\0\0\0\0\0\0\x5e\x76\x02\0\0\0\0\0x",
     ];
-    let wasm = wat::parse_str(include_str!("recorded.wat")).unwrap();
+    let wasm = wat::parse_str(include_str!("calls.wat")).unwrap();
     for (rules, echo) in [Rules::of_2025_10(), Rules::of_2026_08()].into_iter().zip(echoes) {
         let replica = Replica::new(rules, None).unwrap();
         let module = replica.compile_for_queries(&wasm).unwrap();
         let mut canister = replica.create_canister().unwrap();
         canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
-        // The counter twice, and the argument.
+        // The counter twice, then the argument.
         assert_eq!(update(&mut canister, "echo", b"x").outcome.unwrap(), echo);
         let execution = update(&mut canister, "cforward", b"x");
         rejected(

@@ -1,12 +1,136 @@
-//! Size of stable memory, and pages of it that one message touches.
+//! Sizes of heap and stable memory, and stable pages that one message touches.
 //!
-//! Pages are held against the limit before bytes are copied, and a heap that is too small
-//! only ends the copy: what is allowed traps there, and no gigabytes are written for it.
+//! Stable pages are checked against the limit before bytes are copied, and a heap that is too small
+//! makes the copy trap. So these tests need not write gigabytes.
 
-use stablebench_replica::{ErrorCode, OsPages, WasmPages};
+use stablebench_replica::{
+    Bytes, Canister, Cycles, ErrorCode, OsPages, Principal, Settings, WasmPages,
+};
 
-use super::support::{CALLER, compile, install, numbers, query, update};
+use super::support::{CALLER, code, compile, install, numbers, query, update};
 use super::*;
+
+/// Grows its heap by the pages of its argument and replies with the result of `memory.grow`.
+const GROWING: &str = r#"(module
+    (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1)
+    (func $grow
+        (call $argument (i32.const 0) (i32.const 0) (i32.const 4))
+        (i64.store (i32.const 0) (i64.extend_i32_s (memory.grow (i32.load (i32.const 0)))))
+        (call $append (i32.const 0) (i32.const 8)) (call $reply))
+    (export "canister_update u" (func $grow))
+    (export "canister_query q" (func $grow)))"#;
+
+const PAST_3_GIB: &str = "Canister exceeded its current Wasm memory limit of 3221225472 bytes. \
+    The peak Wasm memory usage was 3221291008 bytes. If the canister reaches 4GiB, then it may \
+    stop functioning and may become unrecoverable. Please reach out to the canister owner to \
+    investigate the reason for the increased memory usage. It might be necessary to move data \
+    from the Wasm memory to the stable memory. If such high Wasm memory usage is expected and \
+    safe, then the developer can increase the Wasm memory limit in the canister settings";
+
+#[test]
+fn heap_of_an_update() {
+    let mut canister = install(GROWING);
+    let most = u32::try_from(3 * GIB / WASM_PAGE).unwrap();
+    let more = update(&mut canister, "u", &most.to_le_bytes());
+    rejected(&more, ErrorCode::CanisterWasmMemoryLimitExceeded, PAST_3_GIB);
+    assert_eq!(canister.heap_size(), WasmPages(1));
+
+    assert_eq!(numbers(update(&mut canister, "u", &(most - 1).to_le_bytes())), [1]);
+    assert_eq!(canister.heap_size(), WasmPages(u64::from(most)));
+    let more = update(&mut canister, "u", &1_u32.to_le_bytes());
+    assert_eq!(code(&more), ErrorCode::CanisterWasmMemoryLimitExceeded);
+    assert_eq!(canister.heap_size(), WasmPages(u64::from(most)));
+}
+
+#[test]
+fn heap_of_an_install() {
+    let growing = |pages: u64| {
+        try_install(&format!(
+            r#"(module (memory 1) (func (export "canister_init")
+                (drop (memory.grow (i32.const {pages})))))"#
+        ))
+    };
+    let most = 3 * GIB / WASM_PAGE;
+    let all = growing(most - 1);
+    assert_eq!(all.outcome, Ok(vec![]));
+    assert_eq!(all.memory.heap, WasmPages(most));
+    let more = growing(most);
+    rejected(&more, ErrorCode::CanisterWasmMemoryLimitExceeded, PAST_3_GIB);
+}
+
+/// Accessible up to the last byte.
+#[test]
+fn heap_of_4_gib() {
+    let canister = install(
+        r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (memory 1)
+        (func $store (param $at i32)
+            (drop (memory.grow (i32.const 65535)))
+            (i32.store8 offset=1 (local.get $at) (i32.const 1))
+            (call $reply))
+        (func (export "canister_query last") (call $store (i32.const -2)))
+        (func (export "canister_query past it") (call $store (i32.const -1))))"#,
+    );
+    assert_eq!(query(&canister, "last", &[]).outcome, Ok(vec![]));
+    trapped(&query(&canister, "past it", &[]), "heap out of bounds");
+}
+
+#[test]
+fn heap_of_a_query() {
+    let mut canister = install(GROWING);
+    let most = u32::try_from(4 * GIB / WASM_PAGE).unwrap();
+    assert_eq!(numbers(query(&canister, "q", &(most - 1).to_le_bytes())), [1]);
+    assert_eq!(numbers(query(&canister, "q", &most.to_le_bytes())), [REFUSED]);
+    assert_eq!(numbers(update(&mut canister, "q", &(most - 1).to_le_bytes())), [1]);
+    assert_eq!(canister.heap_size(), WasmPages(1));
+}
+
+#[test]
+fn heap_by_the_canisters_settings() {
+    let growing = |limit: u64, pages: u32| {
+        let mut canister = Canister::new(Settings {
+            id: Principal::management_canister(),
+            controllers: Vec::new(),
+            balance: Cycles(0),
+            heap_limit: Bytes(limit),
+        })
+        .unwrap();
+        canister.install(&compile(GROWING), CALLER, &[]).unwrap().outcome.unwrap();
+        update(&mut canister, "u", &pages.to_le_bytes())
+    };
+    assert_eq!(numbers(growing(10 * WASM_PAGE, 9)), [1]);
+    assert_eq!(code(&growing(10 * WASM_PAGE, 10)), ErrorCode::CanisterWasmMemoryLimitExceeded);
+    assert_eq!(numbers(growing(0, 65_535)), [1], "0 means no limit");
+    assert_eq!(numbers(growing(0, 65_536)), [REFUSED]);
+}
+
+/// Accessible beyond 4 GiB, up to the last byte.
+#[test]
+fn heap_with_64_bit_addresses() {
+    let canister = install(
+        r#"(module
+        (import "ic0" "msg_arg_data_copy" (func $argument (param i64 i64 i64)))
+        (import "ic0" "msg_reply_data_append" (func $append (param i64 i64)))
+        (import "ic0" "msg_reply" (func $reply))
+        (memory i64 1)
+        (func (export "canister_query q") (local $last i64)
+            (call $argument (i64.const 0) (i64.const 0) (i64.const 8))
+            (i64.store (i64.const 0) (memory.grow (i64.load (i64.const 0))))
+            (local.set $last (i64.sub (i64.mul (memory.size) (i64.const 65536)) (i64.const 8)))
+            (i64.store (local.get $last) (memory.size))
+            (call $append (i64.const 0) (i64.const 8))
+            (call $append (local.get $last) (i64.const 8))
+            (call $reply)))"#,
+    );
+    let most = 6 * GIB / WASM_PAGE;
+    let all = query(&canister, "q", &(most - 1).to_le_bytes());
+    assert_eq!(numbers(all), [1, most]);
+    assert_eq!(numbers(query(&canister, "q", &most.to_le_bytes())), [REFUSED, 1]);
+}
 
 const PAST_LIMIT: &str = "Canister exceeded memory access limits: Exceeded the limit for the \
     number of accessed pages in the stable memory in a single message execution: limit 2097152 KB \
@@ -20,8 +144,8 @@ const CALLS: &str = r#"
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
     (import "ic0" "msg_reply" (func $reply))"#;
 
-/// A canister with stable memory for more than `bytes` and a method that reads or writes
-/// that many at once.
+/// A canister with more than `bytes` of stable memory, and a method that reads or writes that many
+/// at once.
 fn touching(kind: &str, call: &str, bytes: u64) -> Canister {
     install(&format!(
         r#"(module {CALLS}
@@ -33,13 +157,13 @@ fn touching(kind: &str, call: &str, bytes: u64) -> Canister {
     ))
 }
 
-/// The counter after one call that copies `bytes`, before pages are paid for.
+/// The counter after one call that copies `bytes`, before pages are charged.
 fn called(bytes: u64) -> u64 {
     assert_eq!(STABLE_READ, STABLE_WRITE);
     ONE + 3 * ONE + CALL + STABLE_WRITE + bytes
 }
 
-/// As far as `limit` goes in messages that `send` sends.
+/// Tests the page limit of messages sent by `send`.
 fn pages(limit: u64, kind: &str, send: impl Fn(Canister) -> Execution) {
     let pages = limit / OS_PAGE;
     for (call, written) in [("read", 0), ("write", pages)] {
@@ -52,7 +176,7 @@ fn pages(limit: u64, kind: &str, send: impl Fn(Canister) -> Execution) {
         let more = send(touching(kind, call, limit + 1));
         rejected(&more, ErrorCode::CanisterMemoryAccessLimitExceeded, PAST_LIMIT);
         assert_eq!(more.memory.stable_accessed, OsPages(0));
-        assert_eq!(more.instructions.get(), called(limit + 1), "pages are not paid for");
+        assert_eq!(more.instructions.get(), called(limit + 1), "pages are not charged");
     }
 }
 
@@ -71,7 +195,7 @@ fn stable_pages_of_an_update() {
     pages(2 * GIB, "update", |mut canister| update(&mut canister, "go", &[]));
 }
 
-/// Reads a byte of each page until that is refused.
+/// Reads a byte of each page until the limit is reached.
 #[test]
 fn stable_pages_that_an_install_reads() {
     let execution = try_install(&format!(
@@ -94,9 +218,8 @@ fn stable_pages_that_an_install_reads() {
     assert_eq!(execution.instructions.get(), grown + round * (pages + 1));
 }
 
-/// Pages that were written count as accessed too: with them this upgrade reaches the limit
-/// that the install above was stopped at. One call cannot write as much: it would cost more
-/// than a slice.
+/// Written pages count as accessed too, so this upgrade reaches the limit at which the install above
+/// stopped. One call cannot write that much, because it would cost more than a slice.
 #[test]
 fn stable_pages_of_an_upgrade() {
     let (read, written) = (5 * GIB, 3 * GIB);
@@ -119,7 +242,7 @@ fn stable_pages_of_an_upgrade() {
     assert_eq!(most.memory.stable_written, OsPages(written / OS_PAGE));
 }
 
-/// Reached to the last byte, by messages after the one that grew it, and by a fork.
+/// Accessible up to the last byte, in later messages and in a fork.
 #[test]
 fn stable_memory_of_500_gib() {
     let most = 500 * GIB;
@@ -157,7 +280,7 @@ fn stable_memory_of_500_gib() {
     assert_eq!(numbers(query(&fork, "read", &[])), [0]);
 }
 
-/// The 32-bit calls handle 4 GiB, to the last byte, and no stable memory that is larger.
+/// The 32-bit calls support up to 4 GiB, and fail on a larger stable memory.
 #[test]
 fn stable_memory_of_the_32_bit_calls() {
     const TOO_LARGE: &str = "32 bit stable memory api used on a memory larger than 4GB";

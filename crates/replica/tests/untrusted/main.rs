@@ -1,5 +1,5 @@
-//! Modules and saved canisters that reviews tried, and more of their kinds: what is wrong with
-//! them is told in words and at once, and costs no memory.
+//! Invalid and unusual modules and saved canisters. They are refused with a message, quickly and
+//! without much memory, or they run.
 
 mod modules;
 #[path = "../fuzzing/targets/sealed.rs"]
@@ -10,19 +10,19 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-/// The longest that any of them may take, on a machine that does other things too.
+/// Longest time for one of them, on a machine that is busy otherwise.
 const LONGEST: Duration = Duration::from_secs(20);
 
-#[expect(clippy::disallowed_methods, reason = "what is bounded here is wall time")]
+#[expect(clippy::disallowed_methods, reason = "this test limits wall time")]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// Fails where this process has had more resident at any time than anything here needs.
+/// Checks the peak resident memory of this process.
 #[track_caller]
 fn bounded_memory(what: &str) {
     const MOST: u64 = 1 << 20;
-    // Linux alone tells.
+    // Only Linux reports it.
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return };
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();

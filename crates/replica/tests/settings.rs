@@ -1,22 +1,133 @@
-//! Environment variables: what code reads of them, and what keeps them.
+//! Changes of a canister by the management canister.
 //!
-//! The values, the order of the checks and the error messages are from
-//! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, limits and their words
+//! Environment variables: how code reads them, and how they are set and kept.
+//!
+//! The values, the order of checks and the error messages are from
+//! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, the limits and their messages
 //! from `rs/execution_environment/src/canister_manager.rs`.
 
 use std::collections::BTreeMap;
 
 use stablebench_replica::{
-    Bytes, Canister, EnvironmentError, ErrorCode, Execution, Principal, Replica, Rules,
+    Bytes, Canister, Cycles, EnvironmentError, ErrorCode, Execution, Principal, Replica, Rules,
 };
 
-use crate::support::{CALLER, install, query, rejected, update};
+mod support;
+
+use support::{CALLER, code, install, numbers, query, rejected, update};
+
+/// Replies with its time, version and counter, and whether the caller is a controller.
+const REPORTER: &str = r#"(module
+    (import "ic0" "time" (func $time (result i64)))
+    (import "ic0" "canister_version" (func $version (result i64)))
+    (import "ic0" "is_controller" (func $is_controller (param i32 i32) (result i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1)
+    (data (i32.const 0) "\04")
+    (global $count (mut i64) (i64.const 0))
+    (func $report
+        (i64.store (i32.const 64) (call $time))
+        (i64.store (i32.const 72) (call $version))
+        (i64.store (i32.const 80) (global.get $count))
+        (i64.store (i32.const 88) (i64.extend_i32_u (call $is_controller (i32.const 0) (i32.const 1))))
+        (call $append (i32.const 64) (i32.const 32))
+        (call $reply))
+    (func (export "canister_update count")
+        (global.set $count (i64.add (global.get $count) (i64.const 1)))
+        (call $report))
+    (export "canister_query report" (func $report)))"#;
+
+/// Another module, with its own heap.
+const OTHER: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 3)
+    (func (export "canister_update other") (call $reply)))"#;
+
+const LATER: u64 = 1_800_000_000_000_000_000;
+
+fn report(canister: &Canister) -> [u64; 4] {
+    numbers(query(canister, "report", &[])).try_into().unwrap()
+}
+
+#[test]
+fn time_is_set_and_always_advances() {
+    let mut canister = install(REPORTER);
+    let [beginning, ..] = report(&canister);
+    canister.set_time(LATER);
+    assert_eq!(report(&canister)[0], LATER);
+    // Messages at the same time get different times.
+    let mut last = 0;
+    for _ in 0..3 {
+        canister.set_time(LATER);
+        let [time, ..] = numbers(update(&mut canister, "count", &[]))[..] else { panic!() };
+        assert!(time > last && time < LATER + 10, "{time}");
+        last = time;
+    }
+    // Setting an earlier time has no effect.
+    canister.set_time(beginning);
+    assert_eq!(report(&canister)[0], last + 1);
+}
+
+#[test]
+fn settings_can_change() {
+    let mut canister = install(REPORTER);
+    let [_, version, _, controls] = report(&canister);
+    assert_eq!(controls, 1);
+    let somebody = Principal::from_slice(&[7]);
+    canister.configure(vec![somebody], Bytes(1 << 30));
+    assert_eq!(canister.settings().controllers, [somebody]);
+    assert_eq!(canister.settings().heap_limit, Bytes(1 << 30));
+    let [_, now, _, controls] = report(&canister);
+    assert_eq!((now, controls), (version + 1, 0));
+    canister.count_change();
+    assert_eq!((report(&canister)[1], canister.version()), (version + 2, version + 2));
+    let before = canister.balance();
+    canister.add_cycles(Cycles(5));
+    assert_eq!(canister.balance().get(), before.get() + 5);
+}
+
+#[test]
+fn a_snapshot_restores_module_and_memories() {
+    let mut canister = install(REPORTER);
+    update(&mut canister, "count", &[]);
+    let snapshot = canister.fork();
+    update(&mut canister, "count", &[]);
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
+    let other = replica.compile(&wat::parse_str(OTHER).unwrap()).unwrap();
+    canister.install(&other, CALLER, &[]).unwrap().outcome.unwrap();
+    assert_eq!(code(&query(&canister, "report", &[])), ErrorCode::CanisterMethodNotFound);
+    let (version, balance) = (canister.version(), canister.balance());
+    canister.restore(&snapshot);
+    let [_, now, count, _] = report(&canister);
+    assert_eq!((now, count), (version + 1, 1));
+    assert_eq!(canister.balance(), balance, "cycles are not restored");
+    assert_eq!(numbers(update(&mut canister, "count", &[]))[2], 2);
+    assert_eq!(numbers(query(&snapshot, "report", &[]))[2], 1);
+}
+
+#[test]
+fn messages_that_are_not_inducted_are_free() {
+    let mut empty = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
+    let refused = update(&mut empty, "count", &[]);
+    assert_eq!((refused.admitted, refused.cycles), (false, Cycles(0)));
+    let mut canister = install(REPORTER);
+    // A message to a missing method is inducted and charged.
+    let missing = update(&mut canister, "missing", &[]);
+    assert_eq!(code(&missing), ErrorCode::CanisterMethodNotFound);
+    assert!(missing.admitted && missing.cycles > Cycles(0));
+    assert!(update(&mut canister, "count", &[]).admitted);
+    let mut closed = install(
+        r#"(module (func (export "canister_inspect_message")) (func (export "canister_update m")))"#,
+    );
+    assert!(!update(&mut closed, "m", &[]).admitted);
+}
 
 const REFUSED: ErrorCode = ErrorCode::CanisterContractViolation;
 
-/// Each call, with arguments from the message: numbers of four or eight bytes at 1000. What a
-/// call copies goes to where it says, what it answers to 200. The reply is the 100 bytes from
-/// 200. Names to ask for stand from 0 on.
+/// A method for each call, with arguments from the message: numbers of four or eight bytes at 1000.
+/// Copies go to the given address, results to 200. The reply is the 100 bytes at 200. Names for
+/// lookups start at 0.
 fn reader(width: u32, names: &str) -> String {
     let ty = format!("i{width}");
     let bytes = width / 8;
@@ -73,7 +184,7 @@ fn variables(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 const THREE: [(&str, &str); 3] = [("A", ""), ("Zoë", "naïve"), ("b", "second")];
-/// Names to ask for: at 0, 1, 5, 8, and one that is no UTF-8 at 12.
+/// Names for lookups: at 0, 1, 5, 8, and an invalid UTF-8 string at 12.
 const NAMES: &str = "AZo\\c3\\abb...none\\ff\\fe";
 
 fn with_variables() -> Canister {
@@ -87,7 +198,7 @@ fn ask(canister: &Canister, method: &str, arguments: &[u32]) -> Execution {
     query(canister, method, &argument)
 }
 
-/// The bytes from 200 on.
+/// The reply: the bytes from 200 on.
 #[track_caller]
 fn reply(execution: Execution) -> Vec<u8> {
     execution.outcome.unwrap()
@@ -104,16 +215,16 @@ fn refused(execution: &Execution, words: &str) {
 }
 
 #[test]
-fn code_reads_names_in_their_order_and_values_by_name() {
+fn code_reads_names_in_order_and_values_by_name() {
     let canister = with_variables();
     assert_eq!(number(ask(&canister, "env_var_count", &[])), 3);
-    // By bytes, so capitals come first.
+    // By bytes, so capital letters come first.
     let sizes = [0, 1, 2].map(|at| number(ask(&canister, "env_var_name_size", &[at])));
     assert_eq!(sizes, [1, 4, 1]);
     let copied = reply(ask(&canister, "env_var_name_copy", &[1, 200, 0, 4]));
     assert_eq!(&copied[..5], b"Zo\xc3\xab\0");
     let copied = reply(ask(&canister, "env_var_name_copy", &[1, 200, 1, 2]));
-    assert_eq!(&copied[..3], b"o\xc3\0", "a part of it");
+    assert_eq!(&copied[..3], b"o\xc3\0", "a part of the name");
     let names = [(0, 1), (1, 4), (5, 1), (9, 4), (0, 0), (1, 1)];
     let known = names.map(|(at, size)| number(ask(&canister, "env_var_name_exists", &[at, size])));
     assert_eq!(known, [1, 1, 1, 0, 0, 0]);
@@ -128,7 +239,7 @@ fn code_reads_names_in_their_order_and_values_by_name() {
 }
 
 #[test]
-fn an_index_or_name_that_is_not_there_is_refused() {
+fn unknown_indices_and_names_are_refused() {
     let canister = with_variables();
     let out_of_bounds = |index: u32, count: u32| {
         format!(
@@ -138,7 +249,7 @@ fn an_index_or_name_that_is_not_there_is_refused() {
     };
     for index in [3, u32::MAX] {
         refused(&ask(&canister, "env_var_name_size", &[index]), &out_of_bounds(index, 3));
-        // Before the place to copy to is looked at.
+        // The index is checked before the target address.
         let copied = ask(&canister, "env_var_name_copy", &[index, u32::MAX, 0, 9]);
         refused(&copied, &out_of_bounds(index, 3));
     }
@@ -151,7 +262,7 @@ fn an_index_or_name_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn names_that_cannot_be_are_refused() {
+fn invalid_names_are_refused() {
     let mut canister = with_variables();
     let words = |call: &str, what: &str| format!("Canister violated contract: ic0.{call}{what}");
     let three = [
@@ -167,7 +278,7 @@ fn names_that_cannot_be_are_refused() {
         let outside = format!(" {part}: src=65535 + length=2 exceeds the slice size=65536");
         refused(&asked(65_535, 2), &words(call, &outside));
     }
-    // A longer name can be set and found by its index alone.
+    // A longer name can be set, and is found only by its index.
     let long = "n".repeat(101);
     canister.set_environment(variables(&[(&long, "v")])).unwrap();
     assert_eq!(number(ask(&canister, "env_var_name_size", &[0])), 101);
@@ -206,9 +317,9 @@ fn copies_outside_the_heap_or_the_text_are_refused() {
     }
 }
 
-/// Sizes are charged by what is asked for, not by what there is.
+/// Charges depend on the requested size, not on the actual one.
 #[test]
-fn copies_are_paid_by_the_byte() {
+fn copies_are_charged_by_the_byte() {
     let canister = with_variables();
     let used = |call: &str, arguments: &[u32]| ask(&canister, call, arguments).instructions.get();
     let (none, four) = ([1, 200, 0, 0], [1, 200, 0, 4]);
@@ -221,9 +332,9 @@ fn copies_are_paid_by_the_byte() {
     }
 }
 
-/// Under rules that charge for touching pages, reading a name and writing a value do.
+/// Under rules that charge for touching pages, reading a name and writing a value touch pages.
 #[test]
-fn names_read_and_texts_copied_touch_their_pages() {
+fn reading_names_and_copying_texts_touches_pages() {
     let wat = r#"(module
         (import "ic0" "env_var_value_size" (func $size (param i32 i32) (result i32)))
         (import "ic0" "env_var_value_copy" (func $value (param i32 i32 i32 i32 i32)))
@@ -254,12 +365,12 @@ fn names_read_and_texts_copied_touch_their_pages() {
     assert_eq!(touched("nothing"), (0, 0));
     assert_eq!(touched("size"), (1, 0));
     assert_eq!(touched("name"), (1, 1));
-    // The page of the name, and the two over whose edge the value goes.
+    // The page of the name, and the two pages that the value spans.
     assert_eq!(touched("value"), (3, 2));
 }
 
 #[test]
-fn a_heap_with_64_bit_addresses_reads_them_too() {
+fn a_heap_with_64_bit_addresses_reads_environment_variables() {
     let mut canister = install(&reader(64, NAMES));
     canister.set_environment(variables(&THREE)).unwrap();
     let ask = |call: &str, arguments: &[u64]| {
@@ -284,7 +395,7 @@ fn a_heap_with_64_bit_addresses_reads_them_too() {
 }
 
 #[test]
-fn every_mode_but_start_reads_them() {
+fn every_mode_except_start_reads_environment_variables() {
     let wat = |exports: &str| {
         format!(
             r#"(module
@@ -323,7 +434,7 @@ fn every_mode_but_start_reads_them() {
 }
 
 #[test]
-fn they_are_settings() {
+fn environment_variables_are_settings() {
     let mut canister = install(&reader(32, NAMES));
     let version = canister.version();
     canister.set_environment(variables(&THREE)).unwrap();
@@ -335,11 +446,11 @@ fn they_are_settings() {
     assert_eq!(canister.settings().controllers, [somebody]);
     assert_eq!(canister.environment(), &variables(&[("B", "2")]));
     canister.set_environment(variables(&THREE)).unwrap();
-    assert_eq!(canister.settings().heap_limit, Bytes(5), "others stay");
+    assert_eq!(canister.settings().heap_limit, Bytes(5), "other settings stay");
     canister.set_environment(BTreeMap::new()).unwrap();
     assert_eq!(number(ask(&canister, "env_var_count", &[])), 0);
 
-    // What goes wrong changes nothing.
+    // A failed change has no effect.
     let version = canister.version();
     let long = variables(&[("a", "1"), ("b", &"v".repeat(129))]);
     canister.configure_with(vec![CALLER], Bytes(6), long).unwrap_err();
@@ -362,11 +473,11 @@ fn the_limits_are_those_of_the_management_canister() {
         let words = format!("Too many environment variables: {count} (max: {most})");
         assert_eq!(error.to_string(), words);
     }
-    // Without a module there are the newest rules.
+    // Without a module the newest rules apply.
     let mut canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
     canister.set_environment(many(32)).unwrap();
     canister.set_environment(many(33)).unwrap_err();
-    // In bytes, not in characters.
+    // The limit is in bytes, not in characters.
     let (fits, long) = ("ä".repeat(64), "ä".repeat(64) + "x");
     canister.set_environment(variables(&[(&fits, &fits)])).unwrap();
     let error = canister.set_environment(variables(&[(&long, "")])).unwrap_err();
@@ -380,7 +491,7 @@ fn the_limits_are_those_of_the_management_canister() {
 }
 
 #[test]
-fn forks_have_their_own() {
+fn forks_have_their_own_environment_variables() {
     let mut canister = with_variables();
     let mut fork = canister.fork();
     assert_eq!(fork.environment(), &variables(&THREE));
@@ -388,7 +499,7 @@ fn forks_have_their_own() {
     canister.set_environment(BTreeMap::new()).unwrap();
     assert_eq!(number(ask(&fork, "env_var_count", &[])), 1);
     assert_eq!(number(ask(&canister, "env_var_count", &[])), 0);
-    // A snapshot has no settings.
+    // A snapshot contains no settings.
     let snapshot = fork.fork();
     fork.set_environment(variables(&THREE)).unwrap();
     fork.restore(&snapshot);
@@ -396,20 +507,20 @@ fn forks_have_their_own() {
 }
 
 #[test]
-fn installing_reads_and_keeps_them() {
+fn installing_keeps_environment_variables() {
     let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let mut canister = replica.create_canister().unwrap();
     canister.set_environment(variables(&THREE)).unwrap();
     let module = replica.compile(&wat::parse_str(reader(32, NAMES)).unwrap()).unwrap();
     for _ in 0..2 {
         canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
-        let told = update(&mut canister, "init", &[]).outcome.unwrap();
-        assert_eq!(told[8..12], 3_u32.to_le_bytes(), "init found them");
+        let reply = update(&mut canister, "init", &[]).outcome.unwrap();
+        assert_eq!(reply[8..12], 3_u32.to_le_bytes(), "init sees them");
     }
 }
 
 #[test]
-fn saved_canisters_keep_them() {
+fn saved_canisters_keep_environment_variables() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("canister");
     let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
@@ -422,7 +533,7 @@ fn saved_canisters_keep_them() {
     let (loaded, _) = replica.load_stamped(&path, canister.module().unwrap()).unwrap();
     assert_eq!(loaded.environment(), &variables(&THREE));
 
-    // As many as a canister could be given before its module.
+    // The largest number that a canister without a module can have.
     let mut canister = replica.create_canister().unwrap();
     canister
         .set_environment((0..32).map(|at| (at.to_string(), "v".repeat(128))).collect())

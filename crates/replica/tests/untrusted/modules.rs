@@ -12,20 +12,20 @@ use super::{LONGEST, bounded_memory, now};
 /// The magic number and the version of a module.
 const BEGINNING: &[u8] = b"\0asm\x01\0\0\0";
 
-/// What becomes of an upload.
+/// The expected result of an upload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Expected {
     Refused,
-    /// It can be installed.
+    /// It can be compiled.
     Taken,
-    /// Refused, or not: the network's rules or the machine's decide.
+    /// Refused or not, depending on the rules of the network or on the machine.
     Either,
 }
 use Expected::{Either, Refused, Taken};
 
 type Tried = (String, Vec<u8>, Expected);
 
-/// A module in which every section stands that canisters have.
+/// A module with every section that canisters use.
 fn whole() -> Vec<u8> {
     wat::parse_str(
         r#"(module
@@ -79,7 +79,7 @@ fn sections(module: &[u8]) -> Vec<Vec<u8>> {
     sections
 }
 
-/// Uploads that are no modules.
+/// Uploads that are not modules.
 fn no_modules() -> Vec<Tried> {
     let whole = whole();
     let compressed = gzip(&whole);
@@ -118,7 +118,7 @@ fn no_modules() -> Vec<Tried> {
     tried
 }
 
-/// Sections that are empty, odd, twice, or somewhere else.
+/// Sections that are empty, unusual, duplicated, or in the wrong place.
 fn odd_sections() -> Vec<Tried> {
     let mut tried = Vec::new();
     let mut add = |what: String, sections: &[&[u8]], expected| {
@@ -168,7 +168,7 @@ fn odd_sections() -> Vec<Tried> {
     tried
 }
 
-/// Modules that ask for much, or for what there is not.
+/// Modules with large sizes, and modules that use unsupported features.
 fn odd_contents() -> Vec<Tried> {
     let repeated = |count: usize, text: &str| text.repeat(count);
     [
@@ -222,7 +222,7 @@ fn odd_contents() -> Vec<Tried> {
     .collect()
 }
 
-/// Bodies of functions that no text has.
+/// Function bodies that the text format cannot express.
 fn odd_bodies() -> Vec<Tried> {
     let module = |body: &[u8]| {
         let body = [&leb128(body.len())[..], body].concat();
@@ -259,7 +259,7 @@ fn odd_bodies() -> Vec<Tried> {
 }
 
 #[test]
-fn odd_modules_are_refused_or_run() {
+fn unusual_modules_are_refused_or_run() {
     let mut tried = no_modules();
     tried.extend(odd_sections());
     tried.extend(odd_contents());

@@ -1,6 +1,5 @@
-//! What holds of every message, whatever the module: nothing but a message that ends well
-//! changes anything, a fork does the same at the same price, and what is charged is
-//! charged within limits.
+//! Properties of every message of any module: only successful messages change the state, a fork does
+//! the same at the same price, and charges are within limits.
 
 use stablebench_replica::{Canister, ErrorCode, Execution, MethodKind, Module};
 
@@ -11,8 +10,7 @@ const UPDATE: u64 = 40_000_000_000;
 const QUERY: u64 = 5_000_000_000;
 const INSTALL: u64 = 300_000_000_000;
 
-/// Everything about an execution but how long it took, and how many pages were written
-/// to no effect.
+/// Compares executions except for their duration and the number of pages written without a change.
 #[track_caller]
 pub fn same(one: &Execution, other: &Execution) {
     assert_eq!(one.outcome, other.outcome);
@@ -39,12 +37,12 @@ fn within(execution: &Execution, limit: u64) {
     match &execution.outcome {
         Ok(reply) => {
             assert!(reply.len() <= 3 << 20);
-            // The last run of a function is not checked.
+            // The counter is not checked at the end of a function.
             assert!(execution.instructions.get() <= limit + 1_000_000);
         }
         Err(reject) => assert!(reject.message.len() <= 3 << 20),
     }
-    // Those of the three functions of an upgrade together.
+    // The total of the three functions of an upgrade.
     assert!(execution.printed.len() <= 3_000);
     assert!(execution.printed.iter().map(String::len).sum::<usize>() <= 3 << 20);
 }
@@ -91,13 +89,13 @@ fn update(target: &'static str, canister: &mut Canister, method: &str, argument:
     let after = Content::of(canister);
     assert_eq!(after, Content::of(&fork));
     assert_eq!(before.balance - after.balance, execution.cycles.get());
-    // What is not let in is neither paid for nor takes time.
-    let let_in = after.time > before.time;
-    assert_eq!(let_in, execution.cycles.get() > 0);
+    // A message that is not inducted costs nothing and does not advance the time.
+    let inducted = after.time > before.time;
+    assert_eq!(inducted, execution.cycles.get() > 0);
     let kept = match &execution.outcome {
         Ok(_) => true,
         Err(reject) => {
-            let_in
+            inducted
                 && matches!(
                     reject.code,
                     ErrorCode::CanisterDidNotReply | ErrorCode::CanisterRejectedMessage
