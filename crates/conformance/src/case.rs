@@ -14,8 +14,7 @@
 //!
 //! `install` and `expect` are missing in a case that has not been recorded.
 //!
-//! Files of cases: a JSON list, indented by one space, gzipped if the name ends in `.gz`.
-//!
+//! A file of cases is a JSON list, indented by one space, and gzipped if its name ends in `.gz`.
 //! Reading a file of the recorded cases and writing it again reproduces the text.
 
 use std::fmt;

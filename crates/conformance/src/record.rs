@@ -95,7 +95,7 @@ mod tests {
     use crate::error::Failure;
     use crate::target::{Canister, Installed, Reject};
 
-    /// A replica that echoes the arguments of so many messages and then fails.
+    /// A replica that echoes the arguments of a number of messages and then fails.
     struct Echo(usize);
 
     struct Echoing(usize);

@@ -1,5 +1,7 @@
 //! Compares the embedded replica with recordings of a PocketIC server.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};

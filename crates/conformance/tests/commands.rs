@@ -1,5 +1,7 @@
 //! The program: its output and its exit codes.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

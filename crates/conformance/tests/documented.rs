@@ -1,5 +1,7 @@
 //! The tests and recorded cases that `docs/metering.md` names for each rule exist.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

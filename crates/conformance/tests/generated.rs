@@ -1,5 +1,7 @@
 //! Generated cases: they are reproducible and have the expected properties.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -203,7 +203,7 @@ const FORMAT: u32 = 3;
 const MAGIC: [u8; 8] = *b"compiled";
 const PREAMBLE: usize = 48;
 
-/// What an entry was made from.
+/// The source of an entry.
 struct Key<'a> {
     /// SHA-256 of the module as it was uploaded.
     uploaded: [u8; 32],

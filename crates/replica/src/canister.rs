@@ -206,7 +206,7 @@ impl Canister {
     ///
     /// # Errors
     ///
-    /// Those of [`Canister::query`].
+    /// The errors of [`Canister::query`].
     ///
     /// [`MemoryUse::heap_written`]: crate::MemoryUse::heap_written
     pub fn query_all(
@@ -249,7 +249,7 @@ impl Canister {
     ///
     /// # Errors
     ///
-    /// Those of [`Canister::profile_update`].
+    /// The errors of [`Canister::profile_update`].
     pub fn profile_query(
         &self,
         caller: Principal,
@@ -399,7 +399,7 @@ impl Canister {
     ///
     /// # Errors
     ///
-    /// Those of [`Canister::set_environment`].
+    /// The errors of [`Canister::set_environment`].
     pub fn configure_with(
         &mut self,
         controllers: Vec<Principal>,

@@ -1,7 +1,7 @@
 //! Differences between a fork and its base, as hashes.
 //!
 //! The answer to a query depends only on the module, the state and the message. Two forks of one
-//! canister that differ from it in the same way therefore answer all queries alike.
+//! canister that differ from it in the same way therefore give the same answers to all queries.
 
 use std::io;
 

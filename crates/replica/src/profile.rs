@@ -216,10 +216,10 @@ pub struct Recorder {
     to: Option<Vec<NodeCounts>>,
 }
 
-/// A call tree without names.
+/// A call tree without names of functions.
 #[derive(Clone, Debug, Default)]
 pub struct CallTree {
-    /// Nodes, whose frames are those of the instrumented module.
+    /// Nodes with the frame numbers of the instrumented module.
     nodes: Vec<(Node, u32)>,
     instructions: Instructions,
     folded: u64,
@@ -370,23 +370,22 @@ impl CallTree {
     }
 }
 
-/// Longest name that is told; what is longer ends in an ellipsis.
-const LONGEST: usize = 1_000;
+/// Longest name of a frame; longer names are truncated with an ellipsis.
+const MAX_NAME: usize = 1_000;
 
-/// Names of a module's functions, as the module has them.
+/// Names of a module's functions.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Functions that are imported, by index.
+    /// Imported functions, by index.
     imports: Vec<String>,
-    /// By index, from the section `name`.
+    /// Names from the section `name`, by index.
     named: BTreeMap<u32, String>,
-    /// By index, where a function is exported.
+    /// Names of exported functions, by index.
     exports: BTreeMap<u32, String>,
 }
 
 impl Names {
-    /// Those of a module that was validated. A `name` section that cannot be read names
-    /// nothing.
+    /// Reads the names of a valid module. A `name` section that cannot be read is ignored.
     pub fn of(wasm: &[u8]) -> Self {
         let mut names = Self::default();
         for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
@@ -427,7 +426,7 @@ impl Names {
         }
     }
 
-    /// What the profiled form calls `frame`.
+    /// The frame with the number that the profiled form uses.
     pub fn frame(&self, frame: u32) -> Frame {
         let pages = match frame {
             OS_PAGES_FRAME => Some((FrameKind::StablePages, "[stable pages written]")),
@@ -448,23 +447,23 @@ impl Names {
     }
 }
 
-/// A name as people write it: demangled, without the hash, in one line.
+/// A demangled name without the hash, in one line.
 fn readable(name: &str) -> String {
     let mut short = Short(String::new());
-    // Nothing but a name that is too long fails.
+    // Only a name that is too long fails.
     if write!(short, "{:#}", rustc_demangle::demangle(name)).is_err() {
         short.0.push('…');
     }
     short.0
 }
 
-/// Text up to a length, without what is no part of a line.
+/// A writer that limits the length and replaces control characters.
 struct Short(String);
 
 impl Write for Short {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
-            if self.0.len() >= LONGEST {
+            if self.0.len() >= MAX_NAME {
                 return Err(fmt::Error);
             }
             self.0.push(if letter.is_control() { '?' } else { letter });

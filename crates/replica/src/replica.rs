@@ -61,7 +61,7 @@ impl Replica {
     ///
     /// If the engine does not support this machine.
     pub fn new(rules: Rules, cache: Option<PathBuf>) -> Result<Self, EngineError> {
-        Self::telling(rules, cache, |_| {})
+        Self::with_notes(rules, cache, |_| {})
     }
 
     /// Starts a replica and passes notes about the cache to `tell`.
@@ -69,7 +69,7 @@ impl Replica {
     /// # Errors
     ///
     /// If the engine does not support this machine.
-    pub fn telling(
+    pub fn with_notes(
         rules: Rules,
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
@@ -198,7 +198,7 @@ impl Replica {
     ///
     /// # Errors
     ///
-    /// Those of [`Replica::load_stamped`].
+    /// The errors of [`Replica::load_stamped`].
     pub fn load_checked(
         &self,
         path: &Path,

@@ -192,7 +192,7 @@ fn run_here(
 ///
 /// # Errors
 ///
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn run_profiled(
     target: Target<'_>,
     message: Message,

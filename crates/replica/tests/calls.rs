@@ -4,6 +4,8 @@
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, the prices from
 //! `system_api_complexity.rs`. No recorded case contains a call that its mode does not allow.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use stablebench_replica::{ErrorCode, Replica, Rules, Span};
 
 mod support;

@@ -1,6 +1,8 @@
 //! Canisters that never return: limits bound their cost for the host, in time and in memory.
 //! Recursion is tested in `limits`.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use stablebench_replica::{Canister, ErrorCode, Execution, Replica};
 
 mod support;
@@ -211,7 +213,7 @@ fn growing_the_heap() {
 
 #[test]
 fn growing_stable_memory() {
-    // After the first five hundred and one times it answers −1.
+    // After the first 501 times it returns −1.
     let grow = "(drop (call $grow (i64.const 16384)))
         (call $write (i64.const 1000000000) (i64.const 0) (i64.const 1))";
     out_of_instructions(&querying(grow), QUERY);

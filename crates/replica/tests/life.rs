@@ -1,5 +1,7 @@
 //! The life of a canister: state after messages, forks and upgrades.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::io::Write;
 
 use stablebench_replica::{Canister, ErrorCode, Execution, Replica, Rules, WasmPages};

@@ -1,6 +1,8 @@
 //! Charges for touching pages, derived from the rules. Each page is charged once in a message, even
 //! if it is touched repeatedly.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use stablebench_replica::{
     Canister, ErrorCode, Execution, Instructions, Replica, Rules, TouchedPages, WasmPages,
 };

@@ -1,10 +1,11 @@
-//! Changes of a canister by the management canister.
+//! Settings of a canister, including environment variables, and other changes by the management
+//! canister.
 //!
-//! Environment variables: how code reads them, and how they are set and kept.
-//!
-//! The values, the order of checks and the error messages are from
+//! The values of environment variables, the order of checks and the error messages are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, the limits and their messages
 //! from `rs/execution_environment/src/canister_manager.rs`.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeMap;
 
@@ -159,7 +160,7 @@ fn reader(width: u32, names: &str) -> String {
     wat += &format!(
         r#"{memory} (data ({ty}.const 0) "{names}")
         (func $take (call $copy ({ty}.const 1000) ({ty}.const 0) (call $size)))
-        (func $tell (call $append ({ty}.const 200) ({ty}.const 100)) (call $reply))"#
+        (func $send (call $append ({ty}.const 200) ({ty}.const 100)) (call $reply))"#
     );
     for (name, params, result) in calls {
         let call = format!("(call ${name} {})", arguments(params as u32));
@@ -168,14 +169,14 @@ fn reader(width: u32, names: &str) -> String {
             None => call,
         };
         wat += &format!(
-            r#"(func (export "canister_query {name}") (call $take) {call} (call $tell))
-            (func (export "canister_composite_query c_{name}") (call $take) {call} (call $tell))"#
+            r#"(func (export "canister_query {name}") (call $take) {call} (call $send))
+            (func (export "canister_composite_query c_{name}") (call $take) {call} (call $send))"#
         );
     }
     wat + &format!(
         r#"(func (export "canister_init")
             ({ty}.store ({ty}.const 208) (call $env_var_count)))
-        (func (export "canister_update init") (call $tell)))"#
+        (func (export "canister_update init") (call $send)))"#
     )
 }
 

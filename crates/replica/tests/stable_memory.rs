@@ -1,8 +1,7 @@
-//! Calls of stable memory: they are counted per message.
-//!
-//! Stable memory that is set from outside of the canister.
-//!
-//! Sizes are those of `set_stable_memory` in `rs/state_machine_tests/src/lib.rs` of the replica.
+//! Counts of stable memory calls, and stable memory that is set from outside of the canister, whose
+//! sizes are those of `set_stable_memory` in `rs/state_machine_tests/src/lib.rs` of the replica.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use stablebench_replica::{
     Bytes, Canister, ErrorCode, Execution, HostError, Replica, Rules, StableCalls,

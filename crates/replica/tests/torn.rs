@@ -1,6 +1,8 @@
 //! A host without free file descriptors. This is the only test of its program, because the limit
 //! applies to the process and other tests would open files.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::env;
 use std::fs::File;
 use std::process::Command;
@@ -11,7 +13,7 @@ mod support;
 
 use support::{CALLER, compile, install};
 
-/// Adds one to a number on the heap and to one in stable memory; answers with both.
+/// Adds one to a number on the heap and to one in stable memory, and replies with both.
 const MODULE: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))

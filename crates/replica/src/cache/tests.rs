@@ -26,7 +26,10 @@ fn replica(folder: &TempDir) -> (Replica, Arc<Mutex<Vec<String>>>) {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let handler = Arc::clone(&notes);
     let tell = move |note: Note| lock(&handler).push(note.to_string());
-    (Replica::telling(Rules::of_2025_10(), Some(folder.path().join("below")), tell).unwrap(), notes)
+    (
+        Replica::with_notes(Rules::of_2025_10(), Some(folder.path().join("below")), tell).unwrap(),
+        notes,
+    )
 }
 
 fn entries(folder: &TempDir) -> Vec<PathBuf> {

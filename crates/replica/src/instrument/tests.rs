@@ -1,12 +1,10 @@
-//! Snapshots of small instrumented modules as text. A changed price, check or index changes a
-//! snapshot.
+//! Snapshots of small instrumented modules as text, which show any changed price, check or index, and
+//! comparisons of generated modules with and without instrumentation.
 //!
-//! Generated modules behave the same with and without instrumentation.
-//!
-//! Without instrumentation, the generated module runs in a plain engine with the same features,
-//! newly instantiated for each message on the heap and globals that the canister had before. The
-//! outcome, the heap and every mutable global must be equal afterwards. Generated modules
-//! terminate because they have their own fuel.
+//! Without instrumentation, a generated module runs in a plain engine with the same features, newly
+//! instantiated for each message on the heap and globals that the canister had before. The outcome,
+//! the heap and every mutable global must be equal afterwards. Generated modules terminate because
+//! they have their own fuel.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -396,7 +396,7 @@ pub(crate) fn load(
     open(&file, header, &offsets, module)
 }
 
-/// Whether a valid stamp replaces the check of the memories.
+/// Handling of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StampPolicy {
     Trust,

@@ -56,10 +56,10 @@ impl<'a> Call<'a> {
             // Ingress messages have no caller info; calls that have it are not supported.
             C::MsgCallerInfoDataSize | C::MsgCallerInfoSignerSize => {
                 let call = format!("ic0_{}", call.name());
-                self.refuse_if(&call, !mode.answers() && mode != Mode::InspectMessage).map(|()| 0)
+                self.refuse_if(&call, !mode.may_reply() && mode != Mode::InspectMessage).map(|()| 0)
             }
             C::MsgCallerInfoDataCopy | C::MsgCallerInfoSignerCopy => {
-                let refused = !mode.answers() && mode != Mode::InspectMessage;
+                let refused = !mode.may_reply() && mode != Mode::InspectMessage;
                 self.refuse_if(&format!("ic0_{}", call.name()), refused)?;
                 let part = if call == C::MsgCallerInfoDataCopy { "info" } else { "signer" };
                 self.copy_out(args, &format!("ic0.{}", call.name()), part, &[])
@@ -82,14 +82,14 @@ impl<'a> Call<'a> {
                 Ok(0)
             }
             C::MsgDeadline => {
-                self.refuse_if("ic0_msg_deadline", !mode.answers())?;
+                self.refuse_if("ic0_msg_deadline", !mode.may_reply())?;
                 Ok(0)
             }
             C::InReplicatedExecution => Ok(u64::from(mode.is_replicated())),
 
             C::MsgReplyDataAppend => self.append(arg(0), arg(1)),
             C::MsgReply => {
-                self.refuse_if("ic0_msg_reply", !mode.answers())?;
+                self.refuse_if("ic0_msg_reply", !mode.may_reply())?;
                 match &mut self.effects.answer {
                     Answer::Pending(data) => {
                         self.effects.answer = Answer::Reply(std::mem::take(data));
@@ -377,7 +377,7 @@ impl<'a> Call<'a> {
 
     fn append(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
         let mode = self.message.mode;
-        self.refuse_if("ic0_msg_reply_data_append", !mode.answers())?;
+        self.refuse_if("ic0_msg_reply_data_append", !mode.may_reply())?;
         let Answer::Pending(reply) = &mut self.effects.answer else {
             return Err(contract("ic0.msg_reply_data_append: the call is already replied."));
         };
@@ -400,7 +400,7 @@ impl<'a> Call<'a> {
 
     fn reject(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
         let mode = self.message.mode;
-        self.refuse_if("ic0_msg_reject", !mode.answers())?;
+        self.refuse_if("ic0_msg_reject", !mode.may_reply())?;
         if !matches!(self.effects.answer, Answer::Pending(_)) {
             return Err(contract("ic0.msg_reject: the call is already replied"));
         }

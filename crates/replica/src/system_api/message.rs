@@ -60,7 +60,7 @@ impl Mode {
     }
 
     /// Returns true if the message may reply or reject.
-    pub fn answers(self) -> bool {
+    pub fn may_reply(self) -> bool {
         matches!(self, Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery)
     }
 

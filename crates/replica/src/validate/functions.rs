@@ -1,15 +1,11 @@
-//! Forbidden operators and the complexity of functions.
+//! Checks of function bodies: forbidden operators, complexity, and locals.
 //!
 //! The complexity of a function is the sum of its operators' weights, an estimate of the time to
 //! compile it. Since no weight is less than 1, it also limits the number of operators: the
 //! replica's limit of 1 000 000 operators per function is never reached.
 //!
-//! # Locals
-//!
-//! Cost of compiling functions with many locals: a limit of this replica only.
-//!
-//! For each local, the compiler keeps a table of its values by block, so the time and memory to
-//! compile a function grow with the product of both:
+//! The limit of locals exists in this replica only. For each local, the compiler keeps a table of its
+//! values by block, so the time and memory to compile a function grow with the product of both:
 //!
 //! ```text
 //! cost of a function = (parameters + locals) × (1 + operators that begin blocks)

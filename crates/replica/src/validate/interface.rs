@@ -2,7 +2,7 @@
 //!
 //! A canister may only import functions of the System API.
 //!
-//! Exports are methods, entry points, and others:
+//! Exports are classified by name:
 //!
 //! ```text
 //! canister_update NAME, canister_query NAME, canister_composite_query NAME   methods
@@ -14,9 +14,9 @@
 //! The prefix `canister_` is reserved for functions only, the replica's own names for exports of
 //! any kind.
 //!
-//! Custom sections are exposed to everyone or to the canister's controllers.
-//! Sections `icp:public NAME` and `icp:private NAME` are kept. NAME may be empty and is unique
-//! over both scopes. Other names that start with `icp:` are refused, all others ignored.
+//! Custom sections `icp:public NAME` and `icp:private NAME` are exposed to everyone or to the
+//! canister's controllers. NAME may be empty and is unique over both scopes. Other names that start
+//! with `icp:` are refused, all others ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -309,7 +309,7 @@ pub enum Visibility {
 /// A custom section that the replica keeps.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CustomSection {
-    /// Who may read it.
+    /// Visibility of the section.
     pub visibility: Visibility,
     /// The content of the section.
     pub content: Vec<u8>,

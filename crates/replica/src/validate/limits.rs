@@ -1,8 +1,9 @@
-//! Limits of globals, functions, the initial heap size and data segments.
+//! Limits of globals, functions, the initial heap size and data segments, and limits of the replica's
+//! engine.
 //!
-//! The last checks are those of the replica's engine. It compiles the module that the replica made of the canister's, links its imports, and
-//! creates its tables, in this order. Its limits are in `rs/embedders/src/wasmtime_embedder.rs`;
-//! the error texts are those of wasmtime 37.
+//! The engine compiles the module that the replica made of the canister's, links its imports, and
+//! creates its tables, in this order. Its limits are in `rs/embedders/src/wasmtime_embedder.rs`; the
+//! error texts are those of wasmtime 37.
 
 use std::collections::BTreeSet;
 

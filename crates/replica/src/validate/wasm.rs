@@ -1,4 +1,4 @@
-//! Decodes an upload into a plain module.
+//! Decodes an upload into a plain module, and validates the WebAssembly.
 //!
 //! The first bytes determine the format: `\0asm` is a plain module, `1f 8b 08` is gzip with
 //! deflate. The last four bytes of a gzip upload claim the uncompressed size:
@@ -10,9 +10,9 @@
 //! The claim is checked against the limit before anything is inflated, and at most one byte more
 //! than claimed is inflated. Only the first gzip member counts.
 //!
-//! The plain module must be valid as the replica's engine defines it: WebAssembly 2.0 with tail calls and 64-bit memories and tables; without several
-//! memories, relaxed SIMD, extended constant expressions, garbage collection, typed
-//! function references, exceptions and threads.
+//! The plain module must be valid for the replica's engine: WebAssembly 2.0 with tail calls and 64-bit
+//! memories and tables; without several memories, relaxed SIMD, extended constant expressions,
+//! garbage collection, typed function references, exceptions and threads.
 
 use std::borrow::Cow;
 use std::io::{self, Read};

@@ -3,6 +3,8 @@
 //!
 //! `fuzz/` runs the targets with `cargo fuzz` without a time limit.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 mod bounded;
 mod targets;
 

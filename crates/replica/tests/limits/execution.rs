@@ -93,7 +93,7 @@ fn instructions_of_an_install_include_all_its_functions() {
     assert_eq!(execution.charge, Instructions(INSTALL));
 }
 
-/// Those of the old module count too.
+/// The functions of the old module count too.
 #[test]
 fn instructions_of_an_upgrade_include_all_its_functions() {
     let upgrading = |post: u64| {

@@ -3,6 +3,8 @@
 //! The expected costs are computed here from the operators with the prices below. Codes and messages
 //! are compared completely, as those of recorded cases are.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use stablebench_replica::{Canister, Execution, Replica};
 
 mod execution;

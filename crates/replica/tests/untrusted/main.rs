@@ -1,6 +1,8 @@
 //! Invalid and unusual modules and saved canisters. They are refused with a message, quickly and
 //! without much memory, or they run.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 mod modules;
 #[path = "../fuzzing/targets/sealed.rs"]
 mod sealed;

@@ -80,7 +80,7 @@ fn sections(module: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Uploads that are not modules.
-fn no_modules() -> Vec<Tried> {
+fn not_modules() -> Vec<Tried> {
     let whole = whole();
     let compressed = gzip(&whole);
     let mut claims = gzip(&whole);
@@ -99,14 +99,14 @@ fn no_modules() -> Vec<Tried> {
         ("version 2", b"\0asm\x02\0\0\0".to_vec()),
         ("a component", b"\0asm\x0d\0\x01\0".to_vec()),
         ("two modules", [&whole[..], &whole].concat()),
-        ("a byte behind it", [&whole[..], b"\0"].concat()),
+        ("a byte after it", [&whole[..], b"\0"].concat()),
         ("a module in gzip in gzip", gzip(&compressed)),
         ("gzip of nothing", gzip(b"")),
         ("gzip of text", gzip(b"hello")),
         ("gzip of 200 MiB", gzip(&vec![0; 200 << 20])),
         ("gzip that claims 4 GiB", claims),
         ("the header of gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec()),
-        ("gzip with a byte behind it", [&compressed[..], b"\0"].concat()),
+        ("gzip with a byte after it", [&compressed[..], b"\0"].concat()),
         ("gzip without its end", compressed[..compressed.len() - 5].to_vec()),
     ]
     .map(|(what, bytes)| (what.to_owned(), bytes, Refused))
@@ -119,7 +119,7 @@ fn no_modules() -> Vec<Tried> {
 }
 
 /// Sections that are empty, unusual, duplicated, or in the wrong place.
-fn odd_sections() -> Vec<Tried> {
+fn unusual_sections() -> Vec<Tried> {
     let mut tried = Vec::new();
     let mut add = |what: String, sections: &[&[u8]], expected| {
         tried.push((what, [BEGINNING, &sections.concat()].concat(), expected));
@@ -147,7 +147,7 @@ fn odd_sections() -> Vec<Tried> {
         let moved = last.remove(at);
         add(format!("without section {}", again[0]), &last, Either);
         last.push(moved);
-        // Data, and behind it names.
+        // Data, followed by names.
         let expected = if at + 2 >= whole.len() { Taken } else { Refused };
         add(format!("section {} at the end", again[0]), &last, expected);
     }
@@ -169,7 +169,7 @@ fn odd_sections() -> Vec<Tried> {
 }
 
 /// Modules with large sizes, and modules that use unsupported features.
-fn odd_contents() -> Vec<Tried> {
+fn unusual_contents() -> Vec<Tried> {
     let repeated = |count: usize, text: &str| text.repeat(count);
     [
         ("two memories", "(module (memory 1) (memory 1))".to_owned(), Refused),
@@ -180,15 +180,15 @@ fn odd_contents() -> Vec<Tried> {
         ("a table of 2^32 - 1 elements", "(module (table 0xffffffff funcref))".to_owned(), Refused),
         ("two tables", "(module (table 1 funcref) (table 1 funcref))".to_owned(), Either),
         ("a table of host references", "(module (table 1 externref))".to_owned(), Either),
-        ("data behind the memory", r#"(module (memory 1) (data (i32.const 65536) "a"))"#.to_owned(), Refused),
+        ("data after the memory", r#"(module (memory 1) (data (i32.const 65536) "a"))"#.to_owned(), Refused),
         ("data at -1", r#"(module (memory 1) (data (i32.const -1) "a"))"#.to_owned(), Refused),
         ("data without a memory", r#"(module (data (i32.const 0) "a"))"#.to_owned(), Refused),
-        ("elements behind the table", "(module (table 1 funcref) (func $f) (elem (i32.const 1) func $f))".to_owned(), Either),
-        ("a memory of somebody else", r#"(module (import "a" "b" (memory 1)))"#.to_owned(), Refused),
-        ("a function of somebody else", r#"(module (import "env" "f" (func)))"#.to_owned(), Refused),
+        ("elements after the table", "(module (table 1 funcref) (func $f) (elem (i32.const 1) func $f))".to_owned(), Either),
+        ("an imported memory", r#"(module (import "a" "b" (memory 1)))"#.to_owned(), Refused),
+        ("a function of another module", r#"(module (import "env" "f" (func)))"#.to_owned(), Refused),
         ("a function that there is not", r#"(module (import "ic0" "f" (func)))"#.to_owned(), Refused),
         ("a function of other types", r#"(module (import "ic0" "msg_reply" (func (param i32))))"#.to_owned(), Refused),
-        ("a global of somebody else", r#"(module (import "ic0" "g" (global i32)))"#.to_owned(), Refused),
+        ("an imported global", r#"(module (import "ic0" "g" (global i32)))"#.to_owned(), Refused),
         ("a tag", "(module (tag))".to_owned(), Refused),
         ("a struct", "(module (type (struct)))".to_owned(), Refused),
         ("atomics", "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))".to_owned(), Refused),
@@ -201,7 +201,7 @@ fn odd_contents() -> Vec<Tried> {
         ("a method named by control characters", r#"(module (func $f) (export "canister_update \1b[2J\00" (func $f)))"#.to_owned(), Either),
         ("types that do not match", "(module (func (result i32) (i64.const 1)))".to_owned(), Refused),
         ("a value too few", "(module (func i32.add drop))".to_owned(), Refused),
-        ("a call of nobody", "(module (func (call 7)))".to_owned(), Refused),
+        ("a call of an unknown function", "(module (func (call 7)))".to_owned(), Refused),
         ("a branch to nowhere", "(module (func (br 7)))".to_owned(), Refused),
         ("a local that there is not", "(module (func (drop (local.get 7))))".to_owned(), Refused),
         ("1 001 parameters", format!("(module (func (param {})))", repeated(1_001, "i32 ")), Refused),
@@ -223,7 +223,7 @@ fn odd_contents() -> Vec<Tried> {
 }
 
 /// Function bodies that the text format cannot express.
-fn odd_bodies() -> Vec<Tried> {
+fn unusual_bodies() -> Vec<Tried> {
     let module = |body: &[u8]| {
         let body = [&leb128(body.len())[..], body].concat();
         let code = section(10, &[b"\x01", &body[..]].concat());
@@ -232,7 +232,7 @@ fn odd_bodies() -> Vec<Tried> {
     let nested = |depth| [&b"\0"[..], &b"\x02\x40".repeat(depth), &vec![0x0b; depth + 1]].concat();
     [
         ("a body without an end", b"\0\x01".to_vec(), Refused),
-        ("a body that goes on behind its end", b"\0\x0b\x01".to_vec(), Refused),
+        ("a body with operators after its end", b"\0\x0b\x01".to_vec(), Refused),
         ("an else without an if", b"\0\x05\x0b".to_vec(), Refused),
         ("an unknown operator", b"\0\xff\x0b".to_vec(), Refused),
         ("an unknown operator of SIMD", b"\0\xfd\xff\xff\x03\x0b".to_vec(), Refused),
@@ -260,10 +260,10 @@ fn odd_bodies() -> Vec<Tried> {
 
 #[test]
 fn unusual_modules_are_refused_or_run() {
-    let mut tried = no_modules();
-    tried.extend(odd_sections());
-    tried.extend(odd_contents());
-    tried.extend(odd_bodies());
+    let mut tried = not_modules();
+    tried.extend(unusual_sections());
+    tried.extend(unusual_contents());
+    tried.extend(unusual_bodies());
     assert!(tried.len() >= 95, "{}", tried.len());
     println!("{} modules", tried.len());
     let replica = Replica::new(Rules::today(), None).unwrap();

@@ -59,9 +59,9 @@ fn damaged(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
         ("nothing".to_owned(), Vec::new()),
         ("text".to_owned(), b"this is no saved canister\n".repeat(9_000)),
         ("zeros".to_owned(), vec![0; whole.len()]),
-        ("the other end first".to_owned(), whole.iter().rev().copied().collect()),
-        ("from the second byte on".to_owned(), whole[1..].to_vec()),
-        ("a byte in front".to_owned(), [b"\0", whole].concat()),
+        ("reversed".to_owned(), whole.iter().rev().copied().collect()),
+        ("without the first byte".to_owned(), whole[1..].to_vec()),
+        ("a byte before it".to_owned(), [b"\0", whole].concat()),
     ];
     // Cut off, in each of its parts.
     let ends = [

@@ -71,7 +71,7 @@ fn variables(rng: &mut Rng) -> Vec<Measurement> {
         Measurement::of("ref.null", "(drop (ref.null func))", &["ref.null", "drop"]),
         Measurement::of("ref.func", "(drop (ref.func $empty))", &["ref.func", "drop"]),
         Measurement::of("ref.is_null", "(drop (ref.is_null (ref.null func)))", &["ref.is_null"])
-            .beside("(drop (ref.null func))", &[]),
+            .compared_with("(drop (ref.null func))", &[]),
     ]
 }
 
@@ -126,16 +126,17 @@ fn calls() -> Vec<Measurement> {
             &["i32.const", "call_indirect"],
         )
         .entering(1),
-        Measurement::of("return", "(call $returns)", &["return"]).beside("(call $empty)", &[]),
+        Measurement::of("return", "(call $returns)", &["return"])
+            .compared_with("(call $empty)", &[]),
         Measurement::of("return_call", "(call $tail)", &["return_call"])
-            .beside("(call $empty)", &[])
+            .compared_with("(call $empty)", &[])
             .entering(1),
         Measurement::of(
             "return_call_indirect",
             "(call $tail_indirect)",
             &["i32.const", "return_call_indirect"],
         )
-        .beside("(call $empty)", &[])
+        .compared_with("(call $empty)", &[])
         .entering(1),
     ]
 }

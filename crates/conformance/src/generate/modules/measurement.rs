@@ -59,7 +59,7 @@ impl Measurement {
 
     /// Sets the code for comparison, which executes the operators `less`.
     #[must_use]
-    pub fn beside(mut self, without: impl Into<String>, less: &[&str]) -> Self {
+    pub fn compared_with(mut self, without: impl Into<String>, less: &[&str]) -> Self {
         self.without = without.into();
         self.work.less = owned(less);
         self

@@ -182,7 +182,7 @@ fn measurement(operator: &str, (operands, result, _): &Shape, rng: &mut Rng) -> 
     let mut more = vec![operator];
     more.extend(result.then_some("drop"));
     let less = vec!["drop"; operands.len()];
-    Measurement::of(operator, with, &more).beside(without, &less).repeated(times(rng))
+    Measurement::of(operator, with, &more).compared_with(without, &less).repeated(times(rng))
 }
 
 /// The text between an operator's name and its operands.

@@ -63,7 +63,7 @@ fn replica(folder: &Path) -> (Replica, Arc<Mutex<Vec<Note>>>) {
     let told = Arc::<Mutex<Vec<Note>>>::default();
     let notes = Arc::clone(&told);
     let tell = move |note| notes.lock().unwrap().push(note);
-    let replica = Replica::telling(Rules::of_2025_10(), Some(folder.to_owned()), tell).unwrap();
+    let replica = Replica::with_notes(Rules::of_2025_10(), Some(folder.to_owned()), tell).unwrap();
     (replica, told)
 }
 
