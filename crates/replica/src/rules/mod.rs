@@ -185,7 +185,7 @@ impl fmt::Display for SubnetKind {
 pub struct RuleSet {
     /// Name: year and month in which the rules took effect.
     pub name: &'static str,
-    /// The server whose answers the cases recorded.
+    /// The server on which the cases were recorded.
     pub server: &'static str,
     /// Instruction limits on an application subnet.
     pub application: InstructionLimits,
