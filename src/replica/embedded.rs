@@ -28,7 +28,7 @@ impl Embedded {
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self> {
-        Ok(Self(stablebench_replica::Replica::telling(rules, cache, tell)?))
+        Ok(Self(stablebench_replica::Replica::with_notes(rules, cache, tell)?))
     }
 
     /// The versions of what this program keeps in a cache.

@@ -114,7 +114,7 @@ fn a_damaged_entry_is_made_anew_with_a_note() {
     for bytes in [&bytes[..], b""] {
         fs::write(&module, bytes).unwrap();
         let (found, told) = run(SMALL, &[&cache], directory.path());
-        assert_eq!(told.matches("made anew").count(), 1, "{told}");
+        assert_eq!(told.matches("is rebuilt").count(), 1, "{told}");
         assert_eq!((earlier(&told), found == expected), (2, true), "{told}");
     }
 }

@@ -1,50 +1,59 @@
-//! A case: a module, calls of it in order, and what was answered to them.
+//! A case: a module, calls to it in order, and the recorded answers.
 //!
 //! ```text
 //! name, group
-//! wat | wasm        the module, as text or as a file beside the file of cases
-//! install           present where installing is answered with a reject
+//! wat | wasm        the module, as text or as a file next to the file of cases
+//! install           only if the install was rejected
 //! calls[]           in order, on one canister:
 //!   method, kind    kind: update, query, upgrade, reinstall (with the same module)
 //!   arg             hex
-//!   expect          what was answered, one of
+//!   expect          the answer, one of
 //!     reply         hex; counts: the reply read as little-endian u64s; cycles_charged
 //!     reject        code: the replica's error code; message: its first line; cycles_charged
 //! ```
 //!
-//! `install` and `expect` are missing in a case that was not recorded yet.
+//! `install` and `expect` are missing in a case that has not been recorded.
+//!
+//! A file of cases is a JSON list, indented by one space, and gzipped if its name ends in `.gz`.
+//! Reading a file of the recorded cases and writing it again reproduces the text.
 
 use std::fmt;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use serde_json::ser::{PrettyFormatter, Serializer};
 use stablebench_replica::files;
 
-use crate::file::MOST;
-use crate::{Error, hex};
+use crate::error::Error;
+use crate::hex;
 
-/// A canister of its own and what is asked of it.
+/// A canister and the calls to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Case {
-    /// By which differences are listed.
+    /// The name in lists of differences.
     pub name: String,
-    /// What the case is about.
+    /// The subject of the case.
     pub group: String,
     /// The canister's module.
     pub module: Source,
-    /// The reject with which installing was answered; `None` if it was installed.
+    /// The reject of the install; `None` if it succeeded.
     pub install: Option<Expect>,
     /// The calls, in order.
     pub calls: Vec<Call>,
 }
 
-/// Where a case's module is.
+/// The module of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The module as WebAssembly text.
     Wat(String),
-    /// A file, plain or gzipped, by its path from the file of cases.
+    /// A file, plain or gzipped, by its path relative to the file of cases.
     Wasm(PathBuf),
 }
 
@@ -52,33 +61,33 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// The method. Not used by upgrades and reinstalls.
+    /// The method. Ignored by upgrades and reinstalls.
     pub method: String,
-    /// Which kind of message.
+    /// The kind of message.
     pub kind: Kind,
     /// The argument.
     #[serde(with = "hex")]
     pub arg: Vec<u8>,
-    /// What was answered; `None` before it was recorded.
+    /// The answer; `None` if it has not been recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
 }
 
-/// The kinds of messages.
+/// Kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Changes stay.
+    /// Changes are committed.
     Update,
     /// Changes are dropped.
     Query,
-    /// The module is installed again; stable memory stays.
+    /// The module is installed again; stable memory is kept.
     Upgrade,
-    /// The module is installed again; nothing stays.
+    /// The module is installed again; nothing is kept.
     Reinstall,
 }
 
-/// What was answered to a message.
+/// The answer to a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Expect {
@@ -87,29 +96,29 @@ pub enum Expect {
         /// The reply.
         #[serde(with = "hex")]
         hex: Vec<u8>,
-        /// The reply as little-endian u64s, for readers of the file.
+        /// The reply as little-endian u64s, for human readers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         counts: Option<Vec<u64>>,
-        /// What the canister's balance fell by.
+        /// The decrease of the canister's balance.
         cycles_charged: u128,
     },
     /// A reject.
     Reject {
-        /// The replica's error code by name, as `CanisterTrapped`.
+        /// The name of the replica's error code, such as `CanisterTrapped`.
         code: String,
-        /// The message's first line.
+        /// The first line of the message.
         message: String,
-        /// What the canister's balance fell by.
+        /// The decrease of the canister's balance.
         cycles_charged: u128,
     },
 }
 
 impl Case {
-    /// The module, as it is to be uploaded. `directory` is that of the file of cases.
+    /// Returns the module to be uploaded. `directory` is that of the file of cases.
     ///
     /// # Errors
     ///
-    /// If the text is no module or the file cannot be read.
+    /// If the text is not a module, or the file cannot be read.
     pub fn wasm(&self, directory: &Path) -> Result<Vec<u8>, Error> {
         match &self.module {
             Source::Wat(text) => {
@@ -117,23 +126,23 @@ impl Case {
             }
             Source::Wasm(path) => {
                 let path = directory.join(path);
-                files::read(&path, MOST).map_err(|cause| Error::Read { path, cause })
+                files::read(&path, MAX_FILE).map_err(|cause| Error::Read { path, cause })
             }
         }
     }
 }
 
 impl Call {
-    /// A call that was not recorded yet.
+    /// Creates a call without a recorded answer.
     pub fn new(kind: Kind, method: impl Into<String>, arg: impl Into<Vec<u8>>) -> Self {
         Self { method: method.into(), kind, arg: arg.into(), expect: None }
     }
 
-    /// A call whose argument is written in hex.
+    /// Creates a call from an argument in hex.
     ///
     /// # Errors
     ///
-    /// What is wrong with the argument.
+    /// A description of what is wrong with the argument.
     pub fn from_hex(kind: Kind, method: &str, arg: &str) -> Result<Self, String> {
         hex::decode(arg).map(|arg| Self::new(kind, method, arg))
     }
@@ -157,7 +166,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A case as it is written.
+/// The serialized form of a case.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -180,7 +189,7 @@ impl TryFrom<Written> for Case {
         let module = match (wat, wasm) {
             (Some(text), None) => Source::Wat(text),
             (None, Some(file)) => Source::Wasm(file),
-            _ => return Err(format!("case {name} needs a wat or a wasm, and not both")),
+            _ => return Err(format!("case {name} needs either wat or wasm, not both")),
         };
         Ok(Self { name, group, module, install, calls })
     }
@@ -195,4 +204,71 @@ impl From<Case> for Written {
         };
         Self { name, group, wat, wasm, install, calls }
     }
+}
+
+/// Largest file and largest uncompressed content that is read.
+pub const MAX_FILE: u64 = 1 << 30;
+
+/// Reads the cases of a file.
+///
+/// # Errors
+///
+/// If the file cannot be read, or does not contain cases.
+pub fn read(path: &Path) -> Result<Vec<Case>, Error> {
+    let unread = |cause| Error::Read { path: path.to_owned(), cause };
+    let mut bytes = files::read(path, MAX_FILE).map_err(unread)?;
+    if is_gzipped(path) {
+        bytes = files::read_at_most(GzDecoder::new(bytes.as_slice()), MAX_FILE).map_err(unread)?;
+    }
+    serde_json::from_slice(&bytes).map_err(|cause| Error::Json { path: path.to_owned(), cause })
+}
+
+/// Writes a file of cases atomically.
+///
+/// # Errors
+///
+/// If it cannot be written; an existing file is unchanged then.
+pub fn write(path: &Path, cases: &[Case]) -> Result<(), Error> {
+    persist(path, cases).map_err(|cause| Error::Write { path: path.to_owned(), cause })
+}
+
+fn persist(path: &Path, cases: &[Case]) -> io::Result<()> {
+    // In the same folder, so that it can be renamed atomically.
+    let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
+    let text = text(cases)?;
+    if is_gzipped(path) {
+        let mut encoder = GzEncoder::new(&mut file, Compression::best());
+        encoder.write_all(&text)?;
+        encoder.finish()?;
+    } else {
+        file.write_all(&text)?;
+    }
+    // Temporary files are private to their owner; this one gets the usual permissions.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path).map_or(0o644, |there| there.permissions().mode());
+        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn text(cases: &[Case]) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    cases.serialize(&mut Serializer::with_formatter(
+        &mut text,
+        PrettyFormatter::with_indent(b" "),
+    ))?;
+    Ok(text)
+}
+
+/// The folder of a file, to which the paths in it are relative.
+pub(crate) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_gzipped(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
 }

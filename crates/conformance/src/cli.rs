@@ -1,4 +1,4 @@
-//! What is typed.
+//! Command-line definitions.
 
 use std::path::PathBuf;
 
@@ -15,9 +15,9 @@ Examples:
   POCKET_IC_BIN=./pocket-ic conformance record my.wasm --call update:set:00 -o my.json
   POCKET_IC_BIN=./newer/pocket-ic conformance verify recorded.json.gz my.json
 
-Exit codes: 0 nothing differs, 1 something does, 2 it could not be found out.";
+Exit codes: 0 no differences, 1 differences, 2 failure.";
 
-/// Holds the embedded replica, and PocketIC servers, to recorded cases
+/// Compares the embedded replica and PocketIC servers with recorded cases
 #[derive(Debug, Parser)]
 #[command(name = "conformance", version, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -27,19 +27,19 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs recorded cases on the embedded replica and lists what differs
+    /// Runs recorded cases on the embedded replica and lists differences
     Check(Check),
-    /// Runs cases on a PocketIC server and writes down what it answered
+    /// Runs cases on a PocketIC server and records the answers
     Record(Record),
-    /// Runs recorded cases on a PocketIC server and lists what differs
+    /// Runs recorded cases on a PocketIC server and lists differences
     Verify(Verify),
-    /// Makes cases to record
+    /// Generates cases to record
     Generate(Generate),
 }
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The rules by which the replica charges: those under which the cases were recorded
+    /// The rules of the replica: those under which the cases were recorded
     #[arg(long, value_name = "RULES", default_value_t)]
     pub rules: Rules,
     /// Files of recorded cases, plain or gzipped
@@ -48,12 +48,12 @@ pub struct Check {
 }
 
 #[derive(Debug, Args)]
-#[command(long_about = "Runs cases on a PocketIC server and writes down what it answered.\n\n\
-        The server is the one that POCKET_IC_BIN names. Each case runs on a fresh instance with \
-        one canister. Inputs are files of cases, recorded before or not, and modules (.wat, \
-        .wasm, .wasm.gz): each exported update and query of a module is called once with an \
-        empty argument, unless --call says otherwise. OUT is written when everything is \
-        recorded; if the server fails, what was recorded before is kept in a file beside it.")]
+#[command(long_about = "Runs cases on a PocketIC server and records the answers.\n\n\
+        The server is the one that POCKET_IC_BIN names. Each case runs on a new instance with one \
+        canister. Inputs are files of cases, recorded or not, and modules (.wat, .wasm, .wasm.gz): \
+        each exported update and query of a module is called once with an empty argument, unless \
+        --call is given. OUT is written when everything is recorded; if the server fails, the \
+        cases recorded so far are kept in a file next to it.")]
 pub struct Record {
     /// Files of cases, and modules
     #[arg(required = true, value_name = "IN")]
@@ -61,7 +61,7 @@ pub struct Record {
     /// The file to write, gzipped if its name ends in .gz
     #[arg(short, long)]
     pub out: PathBuf,
-    /// A call of the modules, instead of all their methods; may be repeated
+    /// A call to the modules, instead of calls to all their methods; may be repeated
     #[arg(long = "call", value_name = "KIND:METHOD:HEX", value_parser = call)]
     pub calls: Vec<Call>,
     #[command(flatten)]
@@ -69,12 +69,12 @@ pub struct Record {
 }
 
 #[derive(Debug, Args)]
-#[command(long_about = "Runs recorded cases on a PocketIC server and lists what differs.\n\n\
-        The server is the one that POCKET_IC_BIN names. First a canister finds out which rules it \
-        charges by, and says so. Without files, all cases of this project that were recorded \
-        under those rules are run: this qualifies a new version of the server.")]
+#[command(long_about = "Runs recorded cases on a PocketIC server and lists differences.\n\n\
+        The server is the one that POCKET_IC_BIN names. First a canister detects the rules by which \
+        the server charges. Without files, all cases of this project that were recorded under \
+        those rules are run: this qualifies a new version of the server.")]
 pub struct Verify {
-    /// Files of recorded cases, plain or gzipped; without any, those of this project that were
+    /// Files of recorded cases, plain or gzipped; by default those of this project that were
     /// recorded under the server's rules
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -84,7 +84,7 @@ pub struct Verify {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Server {
-    /// The subnet of each instance; recorded cases are of an application subnet
+    /// The subnet of each instance; the cases were recorded on an application subnet
     #[arg(long, value_enum, default_value_t = Subnet::Application)]
     pub subnet: Subnet,
 }
@@ -93,7 +93,7 @@ pub struct Server {
 pub enum Subnet {
     /// 13 nodes, production limits
     Application,
-    /// Production limits; nothing is paid for
+    /// Production limits; nothing is charged
     System,
     /// An application subnet with very high instruction limits
     Benchmarking,
@@ -101,21 +101,21 @@ pub enum Subnet {
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Makes cases to record.\n\nThe same seed makes the same file. The cases have no \
-        expectations: record them on a PocketIC server, then check them."
+    long_about = "Generates cases to record.\n\nThe same seed generates the same file. The cases \
+        have no expected answers: record them on a PocketIC server, then check them."
 )]
 pub struct Generate {
-    /// What the cases are about
+    /// The kind of cases
     #[arg(value_enum)]
     pub what: What,
-    /// Where the random numbers begin
+    /// The seed of the random numbers
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// modules: how often everything is measured; random: programs; canister: sequences
-    /// of calls [default: 1, 100, 10]
+    /// modules: number of measurements of everything; random: programs; canister: sequences of
+    /// calls [default: 1, 100, 10]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub count: Option<u16>,
-    /// canister: the module of the bench canister (`stablebench build bench` prints where it is)
+    /// canister: the module of the bench canister (`stablebench build bench` prints its path)
     #[arg(long, value_name = "FILE", required_if_eq("what", "canister"))]
     pub wasm: Option<PathBuf>,
     /// The file to write, gzipped if its name ends in .gz
@@ -125,22 +125,22 @@ pub struct Generate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum What {
-    /// Each operator and each call of the System API between two readings of the counter
+    /// Each operator and each System API call between two readings of the counter
     Modules,
     /// Random programs
     Random,
-    /// Random calls of the bench canister
+    /// Random calls to the bench canister
     Canister,
 }
 
-/// Reads `update:METHOD:HEX`.
+/// Parses `update:METHOD:HEX`.
 fn call(text: &str) -> Result<Call, String> {
     let mut parts = text.splitn(3, ':');
     let (kind, method) = (parts.next().unwrap_or_default(), parts.next());
     let kind = [Kind::Update, Kind::Query, Kind::Upgrade, Kind::Reinstall]
         .into_iter()
         .find(|one| one.name() == kind)
-        .ok_or("begins with update:, query:, upgrade: or reinstall:")?;
+        .ok_or("must start with update:, query:, upgrade: or reinstall:")?;
     let method = method.ok_or("needs a method, as in update:METHOD:HEX")?;
     Call::from_hex(kind, method, parts.next().unwrap_or_default())
 }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_read() {
+    fn calls_are_parsed() {
         assert_eq!(call("update:set:00ff"), Ok(Call::new(Kind::Update, "set", [0, 255])));
         assert_eq!(call("query:get"), Ok(Call::new(Kind::Query, "get", [])));
         assert_eq!(call("upgrade::"), Ok(Call::new(Kind::Upgrade, "", [])));

@@ -1,32 +1,36 @@
-//! What must hold between a recorded case and what a target answers.
+//! Compares recorded cases with the answers of a target.
 //!
-//! * Replies bit for bit, reject codes by name.
-//! * Of a reject's message the part that servers agree on: the first line, without the
-//!   canister's id in front and full stops behind.
-//! * `cycles_charged` of updates, but for a stack overflow, whose depth depends on the
-//!   compiler. Installs, upgrades and reinstalls also pay for compiling, queries nothing.
+//! * Replies must be equal, and reject codes by name.
+//! * Messages of rejects must be equal in the part on which servers agree: the first line, without
+//!   the canister's id at the start and full stops at the end.
+//! * `cycles_charged` of updates must be equal, except for a stack overflow, whose depth depends on
+//!   the compiler. Installs, upgrades and reinstalls also pay for compiling; queries are free.
 //!
-//! A call that has an `expect` counts as one, a refused install as one. If a module that
-//! should be installed is refused, or the other way round, each call of the case fails.
+//! Each call with an `expect` counts as one, and so does a refused install. If an install is refused
+//! that should succeed, or the other way round, each call of the case fails.
 
 use std::fmt;
+use std::path::Path;
 
-use crate::target::{Answer, Answers};
-use crate::{Call, Case, Expect, Kind, hex};
+use crate::case::{Call, Case, Expect, Kind, directory, read};
+use crate::error::Error;
+use crate::hex;
+use crate::record::answers;
+use crate::target::{Answer, Answers, Target};
 
-/// Bytes of a reply that a difference shows.
+/// Number of bytes of a reply that a difference shows.
 const SHOWN: usize = 64;
 
-/// A call that was not answered as recorded.
+/// A call whose answer differs from the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The case's name.
     pub case: String,
     /// The call's number and method.
     pub call: String,
-    /// What was recorded.
+    /// The recorded answer.
     pub expected: String,
-    /// What was answered.
+    /// The actual answer.
     pub got: String,
 }
 
@@ -37,27 +41,35 @@ impl fmt::Display for Difference {
     }
 }
 
-/// How many calls were answered as recorded, and which were not.
+/// The number of calls answered as recorded, and the differences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Calls answered as recorded.
     pub passed: usize,
-    /// The others.
+    /// The other calls.
     pub differences: Vec<Difference>,
 }
 
 impl Outcome {
-    /// Adds what became of a case.
+    /// Compares the answers to a case.
     pub fn compare(&mut self, case: &Case, answers: &Answers) {
         match (answers, &case.install) {
             (Answers::Refused(answer), Some(expected)) => {
                 self.check(&case.name, "install".to_owned(), expected, answer, false);
             }
             (Answers::Refused(answer), None) => {
-                self.lose(case, INSTALLED.to_owned(), Seen::answered(answer, false).to_string());
+                self.fail_all(
+                    case,
+                    INSTALLED.to_owned(),
+                    Seen::answered(answer, false).to_string(),
+                );
             }
             (Answers::Calls(_), Some(expected)) => {
-                self.lose(case, Seen::expected(expected, false).to_string(), INSTALLED.to_owned());
+                self.fail_all(
+                    case,
+                    Seen::expected(expected, false).to_string(),
+                    INSTALLED.to_owned(),
+                );
             }
             (Answers::Calls(answers), None) => {
                 for (number, (call, answer)) in case.calls.iter().zip(answers).enumerate() {
@@ -94,14 +106,14 @@ impl Outcome {
         });
     }
 
-    /// Every call of the case is lost with its canister.
-    fn lose(&mut self, case: &Case, expected: String, got: String) {
-        let mut lost: Vec<String> =
+    /// Without its canister, every call of the case fails.
+    fn fail_all(&mut self, case: &Case, expected: String, got: String) {
+        let mut calls: Vec<String> =
             case.calls.iter().map(|call| format!("install (for {})", named(call))).collect();
-        if lost.is_empty() {
-            lost.push("install".to_owned());
+        if calls.is_empty() {
+            calls.push("install".to_owned());
         }
-        self.differences.extend(lost.into_iter().map(|call| Difference {
+        self.differences.extend(calls.into_iter().map(|call| Difference {
             case: case.name.clone(),
             call,
             expected: expected.clone(),
@@ -120,7 +132,7 @@ fn overflows(expected: &Expect) -> bool {
     matches!(expected, Expect::Reject { message, .. } if message.contains("stack overflow"))
 }
 
-/// What is compared of an answer.
+/// The compared parts of an answer.
 #[derive(PartialEq, Eq)]
 struct Seen<'a> {
     result: Result<&'a [u8], (&'a str, &'a str)>,
@@ -146,7 +158,7 @@ impl<'a> Seen<'a> {
         Self { result, cycles: answer.cycles.filter(|_| cycles) }
     }
 
-    /// What a difference says, of long replies from the byte `from` on.
+    /// The text of a difference, for long replies starting at the byte `from`.
     fn shown(&self, from: usize) -> String {
         let mut text = match self.result {
             Ok(reply) if reply.len() <= SHOWN => format!("reply {}", hex::encode(reply)),
@@ -171,7 +183,7 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-/// Where two replies begin to differ: at the start of that number, if they are numbers.
+/// The position of the first difference between two replies, at the start of a number.
 fn first_difference(wanted: &Seen<'_>, had: &Seen<'_>) -> usize {
     match (wanted.result, had.result) {
         (Ok(wanted), Ok(had)) => {
@@ -182,13 +194,31 @@ fn first_difference(wanted: &Seen<'_>, had: &Seen<'_>) -> usize {
     }
 }
 
-/// The part of a message that servers agree on.
+/// The part of a message on which servers agree.
 fn comparable(message: &str) -> &str {
     let line = message.lines().next().unwrap_or_default();
     line.strip_prefix("Error from Canister ")
         .and_then(|rest| rest.split_once(": "))
         .map_or(line, |(_, rest)| rest)
         .trim_end_matches('.')
+}
+
+/// Runs the cases of a file and adds the results to `outcome`. `begin` is called before each case.
+///
+/// # Errors
+///
+/// If the file cannot be used, or the target failed. `outcome` has the results of earlier cases.
+pub fn check_file(
+    target: &mut dyn Target,
+    path: &Path,
+    outcome: &mut Outcome,
+    mut begin: impl FnMut(&Case),
+) -> Result<(), Error> {
+    for case in read(path)? {
+        begin(&case);
+        outcome.compare(&case, &answers(target, &case, directory(path))?);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -210,7 +240,7 @@ mod tests {
         Some(crate::record::expectation(answer))
     }
 
-    /// A case of one call, recorded and run.
+    /// The outcome of a case with one call.
     fn compared(kind: Kind, before: &Answer, now: Answer) -> Outcome {
         let call = Call { expect: recorded(before), ..Call::new(kind, "go", []) };
         let case = Case {
@@ -226,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_hold_for_updates_alone() {
+    fn cycles_are_only_compared_for_updates() {
         for (kind, passed) in
             [(Kind::Update, 0), (Kind::Query, 1), (Kind::Upgrade, 1), (Kind::Reinstall, 1)]
         {
@@ -235,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_overflow_may_cost_what_it_likes() {
+    fn the_cost_of_a_stack_overflow_is_not_compared() {
         let overflow = "Error from Canister aaaaa-aa: Canister trapped: stack overflow";
         let other = Answer { cycles: Some(8), ..reject(overflow) };
         assert_eq!(compared(Kind::Update, &reject(overflow), other).passed, 1);
     }
 
     #[test]
-    fn servers_may_name_canisters_and_end_sentences_as_they_like() {
+    fn canister_ids_and_full_stops_are_not_compared() {
         let before = reject("Error from Canister aaaaa-aa: Canister trapped: unreachable.");
         let now = reject("Error from Canister x: Canister trapped: unreachable\nand more");
         assert_eq!(compared(Kind::Update, &before, now).passed, 1);
@@ -251,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_reply_is_shown_from_the_number_that_differs() {
+    fn a_long_reply_is_shown_from_the_first_difference() {
         let (before, mut after) = (vec![0; 200], vec![0; 200]);
         after[99] = 1;
         let outcome = compared(Kind::Query, &reply(&before, 0), reply(&after, 0));
@@ -260,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_whose_install_differs_has_failed_even_without_calls() {
+    fn a_different_install_fails_even_without_calls() {
         let mut case = Case {
             name: "none".to_owned(),
             group: "tests".to_owned(),
@@ -273,7 +303,7 @@ mod tests {
         case.install = recorded(&reject("no"));
         outcome.compare(&case, &Answers::Calls(Vec::new()));
         assert_eq!((outcome.passed, outcome.differences.len()), (0, 2));
-        // Refused both times, for whatever cycles.
+        // Refused both times; cycles are not compared.
         outcome.compare(&case, &Answers::Refused(Answer { cycles: None, ..reject("no") }));
         assert_eq!((outcome.passed, outcome.differences.len()), (1, 2));
     }

@@ -1,15 +1,16 @@
 //! Detection of the rules by which a replica charges.
 //!
-//! A canister measures what it pays for single accesses to memory and for one operator
-//! (`probe.wat`). A replica has the rules under which the embedded replica answers the same.
+//! A canister measures the charges for single memory accesses and for one operator (`probe.wat`).
+//! The rules are those under which the embedded replica returns the same measurements.
 
 use std::fmt;
 
 use stablebench_replica::Rules;
 
+use crate::case::{Call, Case, Kind, Source};
 use crate::embedded::Embedded;
-use crate::target::{Answers, Failure, Target, run};
-use crate::{Call, Case, Kind, Source};
+use crate::error::Failure;
+use crate::target::{Answers, Target, run};
 
 const PROBE: &str = include_str!("probe.wat");
 
@@ -25,12 +26,12 @@ const MEASURED: [&str; 8] = [
     "return_call_indirect",
 ];
 
-/// Charges of a replica for each.
+/// The charge of each measurement.
 type Charges = [u64; MEASURED.len()];
 
-/// No known rule set charges as the replica does.
+/// No known rule set matches the charges of the replica.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it charges by rules that are not known here: {}", self.listed())]
+#[error("the replica charges by rules that are not known here: {}", self.listed())]
 pub struct UnknownRules {
     found: Charges,
     nearest: &'static str,
@@ -38,7 +39,7 @@ pub struct UnknownRules {
 }
 
 impl UnknownRules {
-    /// Lists what differs from the nearest set.
+    /// Lists the differences to the nearest set.
     fn listed(&self) -> String {
         let Self { found, nearest, expected } = self;
         let differing: Vec<String> = MEASURED
@@ -53,10 +54,10 @@ impl UnknownRules {
     }
 }
 
-/// Why the rules of a replica are not known.
+/// The rules of a replica could not be detected.
 #[derive(Debug)]
 pub enum Undetected {
-    /// No known set charges so.
+    /// No known set matches.
     Unknown(Box<UnknownRules>),
     /// The probe could not be run.
     Failed(Failure),
@@ -79,11 +80,11 @@ impl From<Failure> for Undetected {
     }
 }
 
-/// Finds the rules by which a replica charges, on an application subnet.
+/// Detects the rules by which a replica charges, on an application subnet.
 ///
 /// # Errors
 ///
-/// If no known set charges so, or the probe could not be run.
+/// If no known set matches, or the probe could not be run.
 pub fn detect(target: &mut dyn Target) -> Result<Rules, Undetected> {
     let found = charges(target)?;
     let mut nearest: Option<(usize, UnknownRules)> = None;
@@ -114,15 +115,15 @@ fn charges(target: &mut dyn Target) -> Result<Charges, Failure> {
     };
     let wasm = wat::parse_str(PROBE)?;
     let Answers::Calls(answers) = run(target, &case, &wasm)? else {
-        return Err("it refused the canister that finds out its rules".into());
+        return Err("it refused the canister that detects its rules".into());
     };
     let reply = answers.into_iter().next().and_then(|answer| answer.outcome.ok());
-    let reply = reply.ok_or("the canister that finds out its rules did not reply")?;
+    let reply = reply.ok_or("the canister that detects its rules did not reply")?;
     let (numbers, rest) = reply.as_chunks::<8>();
     let charges: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
     match Charges::try_from(charges) {
         Ok(charges) if rest.is_empty() => Ok(charges),
-        _ => Err("the canister that finds out its rules replied something else".into()),
+        _ => Err("the canister that detects its rules sent an unexpected reply".into()),
     }
 }
 
@@ -132,19 +133,19 @@ mod tests {
     use crate::target::{Answer, Canister, Installed};
 
     #[test]
-    fn each_set_and_variant_is_found() {
+    fn each_set_and_variant_is_detected() {
         for name in Rules::SETS.iter().chain(Rules::VARIANTS) {
             let mut replica = Embedded::new(name.parse().unwrap()).unwrap();
             assert_eq!(detect(&mut replica).unwrap().name(), *name);
         }
     }
 
-    /// A replica that charges one instruction more for the first read of a heap page.
-    struct Dearer(Embedded);
+    /// A replica that charges one more instruction for the first read of a heap page.
+    struct MoreExpensive(Embedded);
 
     struct Charged(Box<dyn Canister>);
 
-    impl Target for Dearer {
+    impl Target for MoreExpensive {
         fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
             Ok(match self.0.install(wasm)? {
                 Installed::Canister(canister) => Installed::Canister(Box::new(Charged(canister))),
@@ -162,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn other_charges_are_told_beside_the_nearest_set() {
-        let mut replica = Dearer(Embedded::new(Rules::of_2026_08()).unwrap());
+    fn other_charges_are_compared_with_the_nearest_set() {
+        let mut replica = MoreExpensive(Embedded::new(Rules::of_2026_08()).unwrap());
         let error = detect(&mut replica).unwrap_err().to_string();
-        let told =
-            "it charges by rules that are not known here: the first read of a heap page costs";
-        assert!(error.starts_with(told) && error.ends_with("by 2026-08"), "{error}");
+        let expected = "the replica charges by rules that are not known here: the first read of a \
+                        heap page costs";
+        assert!(error.starts_with(expected) && error.ends_with("by 2026-08"), "{error}");
         assert!(!error.contains(';'), "nothing else differs: {error}");
     }
 }

@@ -1,28 +1,29 @@
-//! Cases on the embedded replica.
+//! The embedded replica as a target of cases.
 
 use stablebench_replica::{
     self as replica, ErrorCode, Execution, Module, Principal, Replica, Rules,
 };
 use tempfile::TempDir;
 
-use crate::Kind;
-use crate::target::{Answer, Canister, Failure, Installed, Reject, Target};
+use crate::case::Kind;
+use crate::error::Failure;
+use crate::target::{Answer, Canister, Installed, Reject, Target};
 
 const CALLER: Principal = Principal::anonymous();
 
 /// The embedded replica. Cases that share a module compile it once.
 pub struct Embedded {
     replica: Replica,
-    /// Where compiled modules are; `None` where no folder could be made.
+    /// The folder of compiled modules; `None` if no folder could be created.
     _cache: Option<TempDir>,
 }
 
 impl Embedded {
-    /// Starts a replica with these rules.
+    /// Starts a replica with the given rules.
     ///
     /// # Errors
     ///
-    /// If this machine is not one that the engine compiles for.
+    /// If the engine does not support this machine.
     pub fn new(rules: Rules) -> Result<Self, Failure> {
         let cache = tempfile::tempdir().ok();
         let folder = cache.as_ref().map(|cache| cache.path().to_owned());
@@ -38,7 +39,7 @@ impl Target for Embedded {
             Err(reject) => return Ok(refused(reject)),
         };
         let mut canister = self.replica.create_canister()?;
-        // An image too large for this machine is refused as the IC refuses it.
+        // An image that is too large for this machine is refused like on the network.
         let outcome = match canister.install(&module, CALLER, &[]) {
             Ok(execution) => execution.outcome,
             Err(error) => Err(replica::Reject {

@@ -1,9 +1,10 @@
-//! What is wrong with a file, or with what cases run on.
+//! Errors of reading, writing and running cases.
 
-use std::io;
 use std::path::PathBuf;
+use std::{error, io};
 
-use crate::target::Failure;
+/// A failure of a target, which ends the run; not a reject.
+pub type Failure = Box<dyn error::Error + Send + Sync>;
 
 /// Cases could not be read, written or run.
 #[derive(Debug, thiserror::Error)]
@@ -13,47 +14,47 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// A file could not be written; one that was there is as it was.
+    /// A file could not be written; the existing file is unchanged.
     #[error("{path} could not be written: {cause}")]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// A file is no file of cases.
-    #[error("{path} is no file of cases: {cause}")]
+    /// A file does not contain cases.
+    #[error("{path} is not a file of cases: {cause}")]
     Json {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parse error.
         cause: serde_json::Error,
     },
-    /// A case's text is no module.
+    /// The text of a case is not a module.
     #[error("case {case}: {cause}")]
     Wat {
         /// The case.
         case: String,
-        /// What is wrong with the text.
+        /// The parse error.
         cause: wat::Error,
     },
-    /// What a case runs on failed.
+    /// The target of a case failed.
     #[error("case {case}: {cause}")]
     Target {
         /// The case.
         case: String,
-        /// What failed.
+        /// The failure.
         cause: Failure,
     },
-    /// A file that should be a module is none.
-    #[error("{path} is no module: {reason}")]
+    /// A file is not a module.
+    #[error("{path} is not a module: {reason}")]
     NoModule {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

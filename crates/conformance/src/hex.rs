@@ -1,20 +1,22 @@
-//! Bytes as two lower-case digits each, as files have them.
+//! Bytes as hexadecimal text, as in files of cases.
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 
-/// The digits.
+/// Encodes bytes.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes, or what is wrong with the text.
+/// Decodes bytes, or returns what is wrong with the text.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
-        return Err(format!("hex needs two digits a byte, these are {}", digits.len()));
+        return Err(format!("hex needs two digits per byte, but there are {}", digits.len()));
     }
     let digit = |at: usize| {
-        char::from(digits[at]).to_digit(16).ok_or_else(|| format!("no hex digit at position {at}"))
+        char::from(digits[at])
+            .to_digit(16)
+            .ok_or_else(|| format!("position {at} is not a hex digit"))
     };
     let byte = |at: usize| Ok((digit(at)? * 16 + digit(at + 1)?) as u8);
     (0..digits.len()).step_by(2).map(byte).collect()
@@ -35,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back() {
+    fn decoding_reverses_encoding() {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(decode(&encode(&bytes)), Ok(bytes));
         assert_eq!(decode("0Aff"), Ok(vec![10, 255]));
@@ -43,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hex_is_refused() {
+    fn invalid_hex_is_refused() {
         for text in ["0", "0g", "é0", "+1", " 1"] {
             assert!(decode(text).is_err(), "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Cases to record: from files of cases, and from bare modules.
+//! Imports cases to record from files of cases and from bare modules.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -7,21 +7,20 @@ use flate2::read::GzDecoder;
 use stablebench_replica::files;
 use wasmparser::{ExternalKind, Parser, Payload};
 
-use crate::file::{MOST, directory};
-use crate::{Call, Case, Error, Kind, Source, read};
+use crate::case::{Call, Case, Kind, MAX_FILE, Source, directory, read};
+use crate::error::Error;
 
-/// Whether a file is a module by its name: `.wat`, `.wasm` or `.wasm.gz`.
+/// Returns true for the name of a module: `.wat`, `.wasm` or `.wasm.gz`.
 pub fn is_module(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [".wat", ".wasm", ".wasm.gz"].iter().any(|extension| name.ends_with(extension))
 }
 
-/// The cases of a file, as a file at `out` has them: a module that is a file is named by
-/// its path from there.
+/// Reads the cases of a file for a file at `out`: paths of modules become relative to that.
 ///
 /// # Errors
 ///
-/// If the file cannot be used, or the module of a case is not there.
+/// If the file cannot be used, or the module of a case is missing.
 pub fn cases(path: &Path, out: &Path) -> Result<Vec<Case>, Error> {
     let mut cases = read(path)?;
     for case in &mut cases {
@@ -32,32 +31,32 @@ pub fn cases(path: &Path, out: &Path) -> Result<Vec<Case>, Error> {
     Ok(cases)
 }
 
-/// A case of a bare module with these calls; without any, each exported update and query
-/// is called once with an empty argument.
+/// Creates a case from a bare module with these calls. Without any, each exported update and query is
+/// called once with an empty argument.
 ///
 /// # Errors
 ///
-/// If the file cannot be read or is no module.
+/// If the file cannot be read, or is not a module.
 pub fn module(path: &Path, calls: &[Call], out: &Path) -> Result<Case, Error> {
-    let bytes =
-        files::read(path, MOST).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
-    let no_module = |reason: &dyn ToString| Error::NoModule {
+    let bytes = files::read(path, MAX_FILE)
+        .map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+    let not_a_module = |reason: &dyn ToString| Error::NoModule {
         path: path.to_owned(),
         reason: reason.to_string(),
     };
     let source = if path.extension() == Some(OsStr::new("wat")) {
-        Source::Wat(String::from_utf8(bytes.clone()).map_err(|cause| no_module(&cause))?)
+        Source::Wat(String::from_utf8(bytes.clone()).map_err(|cause| not_a_module(&cause))?)
     } else {
         Source::Wasm(relative(path, out)?)
     };
     let calls = if calls.is_empty() {
         let mut plain = bytes;
         if plain.starts_with(&[0x1f, 0x8b]) {
-            plain = files::read_at_most(GzDecoder::new(plain.as_slice()), MOST)
-                .map_err(|cause| no_module(&cause))?;
+            plain = files::read_at_most(GzDecoder::new(plain.as_slice()), MAX_FILE)
+                .map_err(|cause| not_a_module(&cause))?;
         }
-        let wasm = wat::parse_bytes(&plain).map_err(|cause| no_module(&cause))?;
-        methods(&wasm).map_err(|cause| no_module(&cause))?
+        let wasm = wat::parse_bytes(&plain).map_err(|cause| not_a_module(&cause))?;
+        methods(&wasm).map_err(|cause| not_a_module(&cause))?
     } else {
         calls.to_vec()
     };
@@ -86,16 +85,16 @@ fn methods(wasm: &[u8]) -> Result<Vec<Call>, wasmparser::BinaryReaderError> {
     Ok(calls)
 }
 
-/// The path to `file` from the folder of `out`.
+/// Returns the path of `file` relative to the folder of `out`.
 ///
 /// # Errors
 ///
-/// If one of them is not there.
+/// If one of them does not exist.
 pub fn relative(file: &Path, out: &Path) -> Result<PathBuf, Error> {
-    let whole = |path: &Path| {
+    let canonical = |path: &Path| {
         path.canonicalize().map_err(|cause| Error::Read { path: path.to_owned(), cause })
     };
-    let (file, from) = (whole(file)?, whole(directory(out))?);
+    let (file, from) = (canonical(file)?, canonical(directory(out))?);
     let shared =
         file.components().zip(from.components()).take_while(|(one, other)| one == other).count();
     let up = from.components().skip(shared).map(|_| Component::ParentDir);
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_known_by_their_names() {
+    fn modules_are_recognized_by_their_names() {
         for name in ["a.wat", "a/b.wasm", "b.wasm.gz"] {
             assert!(is_module(Path::new(name)), "{name}");
         }
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_goes_from_the_file_of_cases() {
+    fn paths_are_relative_to_the_file_of_cases() {
         let folder = tempfile::tempdir().unwrap();
         let (cases, modules) = (folder.path().join("cases"), folder.path().join("modules"));
         fs::create_dir(&cases).unwrap();

@@ -1,8 +1,8 @@
-//! Recorded cases: what a PocketIC server answered to calls of a canister, and what
-//! holds a replica to it.
+//! Recorded cases: the answers of a PocketIC server to calls of canisters, and tools to compare a
+//! replica with them.
 //!
 //! ```text
-//!   generate ──► cases ──► record (PocketIC server) ──► cases with expectations
+//!   generate ──► cases ──► record (PocketIC server) ──► cases with expected answers
 //!                                                            │
 //!                              check (embedded replica) ◄────┤
 //!                              verify (another server)  ◄────┘
@@ -10,21 +10,19 @@
 //!
 //! | | |
 //! |---|---|
-//! | `case` | what a case is |
+//! | `case` | cases: a module, calls, expected answers; files of cases |
 //! | `hex` | bytes in files of cases |
-//! | `file` | files of cases: read, and written whole or not at all |
 //! | `import` | cases to record, from files of cases and from bare modules |
-//! | `target` | what cases run on, and the one function that runs them |
-//! | `embedded`, `pocket_ic` | the two things that they run on |
-//! | `detect` | which rules a replica charges by |
-//! | `compare` | what must hold, and the list of what does not |
-//! | `hold` | files of cases, run and compared |
-//! | `record` | expectations from answers |
-//! | `generate` | cases of our own |
-//! | `error` | what is wrong with a file or with what cases run on |
+//! | `target` | the interface of replicas, and the function that runs cases on them |
+//! | `embedded`, `pocket_ic` | the two kinds of replicas |
+//! | `detect` | detection of the rules of a replica |
+//! | `compare` | comparison of answers with expected ones, for single cases and for files |
+//! | `record` | recording of answers |
+//! | `generate` | generated cases |
+//! | `error` | errors |
 //!
-//! The recorded cases themselves are in the folder `cases`, the program is
-//! `conformance`, and `docs/metering.md` says when one uses which command.
+//! The recorded cases are in the folder `cases`. The program is `conformance`; `docs/metering.md`
+//! describes its commands.
 
 #![forbid(unsafe_code)]
 
@@ -33,24 +31,20 @@ mod compare;
 mod detect;
 mod embedded;
 mod error;
-mod file;
 pub mod generate;
 mod hex;
-mod hold;
 pub mod import;
 #[cfg(feature = "pocket-ic")]
 mod pocket_ic;
 mod record;
 mod target;
 
-pub use case::{Call, Case, Expect, Kind, Source};
-pub use compare::{Difference, Outcome};
+pub use case::{Call, Case, Expect, Kind, Source, read, write};
+pub use compare::{Difference, Outcome, check_file};
 pub use detect::{Undetected, UnknownRules, detect};
 pub use embedded::Embedded;
-pub use error::Error;
-pub use file::{read, write};
-pub use hold::hold;
+pub use error::{Error, Failure};
 #[cfg(feature = "pocket-ic")]
 pub use pocket_ic::PocketIc;
 pub use record::{Interrupted, record};
-pub use target::{Answer, Answers, Canister, Failure, Installed, Reject, Target, run};
+pub use target::{Answer, Answers, Canister, Installed, Reject, Target, run};

@@ -1,15 +1,16 @@
-//! Cases on a PocketIC server: each on a fresh instance with one canister.
+//! A PocketIC server as a target: each case runs on a new instance with one canister.
 
 use std::sync::Arc;
 
 use stablebench_pocket_ic::{Error, Instance, Mode, Principal, Server, Subnet, Version};
 
-use crate::Kind;
-use crate::target::{Answer, Canister, Failure, Installed, Reject, Target};
+use crate::case::Kind;
+use crate::error::Failure;
+use crate::target::{Answer, Canister, Installed, Reject, Target};
 
 const CALLER: Principal = Principal::anonymous();
 
-/// A PocketIC server. It ends with this value.
+/// A PocketIC server, which ends when this value is dropped.
 pub struct PocketIc {
     server: Arc<Server>,
     subnet: Subnet,
@@ -25,7 +26,7 @@ impl PocketIc {
         Ok(Self { server: Server::start()?, subnet })
     }
 
-    /// A server that runs already.
+    /// Uses a running server.
     pub fn on(server: Arc<Server>, subnet: Subnet) -> Self {
         Self { server, subnet }
     }
@@ -63,7 +64,7 @@ impl Installation {
         Ok(done.map(|()| Vec::new()))
     }
 
-    /// The answer, and by how much the balance is lower after it than before.
+    /// Sends a message. Returns the answer with the decrease of the balance.
     fn paid(
         &self,
         message: impl FnOnce(&Self) -> Result<Outcome, Error>,

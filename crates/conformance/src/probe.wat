@@ -1,5 +1,5 @@
-;; What a server charges: instructions of single accesses and of one operator, each between two
-;; readings of the counter. The reply is as many little-endian u64s as detect.rs names.
+;; Measures the charges of a server: instructions of single accesses and of one operator, each
+;; between two readings of the counter. The reply has the little-endian u64s that detect.rs names.
 (module
   (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
   (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -14,7 +14,7 @@
   (global $at (mut i32) (i32.const 0))
   (func $nothing)
   (func $tail (return_call_indirect (type $nothing) (i32.const 0)))
-  ;; Adds the instructions since $from to the results, which are in the first page.
+  ;; Appends the instructions since $from to the results, which are in the first page.
   (func $result (param $from i64)
     (i64.store (global.get $at) (i64.sub (call $counter (i32.const 0)) (local.get $from)))
     (global.set $at (i32.add (global.get $at) (i32.const 8))))

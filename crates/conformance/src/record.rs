@@ -1,27 +1,28 @@
-//! Expectations from answers.
+//! Records answers as expected answers.
 
 use std::path::Path;
 
+use crate::case::{Case, Expect};
+use crate::error::Error;
 use crate::target::{Answer, Answers, Target, run};
-use crate::{Case, Error, Expect};
 
-/// Recording ended before its end.
+/// Recording was interrupted.
 #[derive(Debug, thiserror::Error)]
 #[error("after {} recorded cases: {cause}", .recorded.len())]
 pub struct Interrupted {
     /// The cases that were recorded.
     pub recorded: Vec<Case>,
-    /// Why it ended.
+    /// The cause.
     #[source]
     pub cause: Error,
 }
 
-/// Runs the cases, whose paths go from `directory`, and fills in what was answered, in
-/// place of what was expected before. `begin` is told each case as it begins.
+/// Runs the cases, whose paths are relative to `directory`, and replaces their expected answers by the
+/// actual ones. `begin` is called before each case.
 ///
 /// # Errors
 ///
-/// If a module cannot be had or the target failed, with what was recorded before.
+/// If a module cannot be read, or the target failed; the error has the cases recorded so far.
 pub fn record(
     target: &mut dyn Target,
     cases: Vec<Case>,
@@ -40,7 +41,7 @@ pub fn record(
     Ok(recorded)
 }
 
-/// What a case is answered with.
+/// Runs a case and returns the answers.
 pub(crate) fn answers(
     target: &mut dyn Target,
     case: &Case,
@@ -67,7 +68,7 @@ fn fill_in(case: &mut Case, answers: &Answers) {
     }
 }
 
-/// An answer as it is kept in a file.
+/// The form of an answer in a file.
 pub(crate) fn expectation(answer: &Answer) -> Expect {
     let cycles_charged = answer.cycles.unwrap_or_default();
     match &answer.outcome {
@@ -80,7 +81,7 @@ pub(crate) fn expectation(answer: &Answer) -> Expect {
     }
 }
 
-/// The reply as numbers, if it can be that and is not Candid.
+/// The reply as numbers, if its length fits and it is not Candid.
 fn counts(reply: &[u8]) -> Option<Vec<u64>> {
     let (numbers, rest) = reply.as_chunks::<8>();
     let is_numbers = rest.is_empty() && !reply.starts_with(b"DIDL");
@@ -90,10 +91,11 @@ fn counts(reply: &[u8]) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::{Canister, Failure, Installed, Reject};
-    use crate::{Call, Kind, Source};
+    use crate::case::{Call, Kind, Source};
+    use crate::error::Failure;
+    use crate::target::{Canister, Installed, Reject};
 
-    /// A replica that takes so many messages, repeats their arguments, and then is gone.
+    /// A replica that echoes the arguments of a number of messages and then fails.
     struct Echo(usize);
 
     struct Echoing(usize);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_take_the_place_of_expectations() {
+    fn answers_replace_expectations() {
         let cases = vec![case("(module (memory 1))", 2), case("(module)", 1)];
         let recorded = record(&mut Echo(2), cases, Path::new("."), |_| {}).unwrap();
         let reply = Expect::Reply {
@@ -143,7 +145,7 @@ mod tests {
         };
         assert_eq!(recorded[1].install, Some(reject));
         assert_eq!(recorded[1].calls[0].expect, None);
-        // Recorded again where it is not refused, nothing of before is left.
+        // Recorded again without a refusal, nothing of the first recording is left.
         let again = vec![Case { module: recorded[0].module.clone(), ..recorded[1].clone() }];
         let again = record(&mut Echo(2), again, Path::new("."), |_| {}).unwrap();
         assert_eq!(again[0].install, None);
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_before_the_end_is_kept() {
+    fn cases_recorded_before_a_failure_are_kept() {
         let wat = "(module (memory 1))";
         let cases = vec![case(wat, 1), case(wat, 3), case(wat, 1)];
         let mut begun = 0;

@@ -1,23 +1,19 @@
-//! What cases run on, and the one function that runs them.
+//! Targets of cases, and the function that runs cases on them.
 //!
 //! ```text
 //!   Target      a replica
-//!    └ Canister   one with the case's module; its messages in order
+//!    └ Canister   with the case's module; receives its messages in order
 //! ```
 //!
-//! Everything that is compared, recorded or verified comes from [`run`].
+//! All answers that are compared or recorded come from [`run`].
 
-use std::error;
+use crate::case::{Case, Kind};
+use crate::error::Failure;
 
-use crate::{Case, Kind};
-
-/// What a target fails with: not a reject, but the end of the run.
-pub type Failure = Box<dyn error::Error + Send + Sync>;
-
-/// A replica that gives each case a canister of its own. The caller of everything, and
-/// the only controller, is the anonymous principal.
+/// A replica that creates a canister for each case. The anonymous principal is the caller of all
+/// messages and the only controller.
 pub trait Target {
-    /// A fresh canister with the module, or the reject.
+    /// Creates a canister with the module, or returns the reject.
     ///
     /// # Errors
     ///
@@ -25,9 +21,9 @@ pub trait Target {
     fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure>;
 }
 
-/// What became of installing.
+/// The result of an install.
 pub enum Installed {
-    /// The canister takes messages.
+    /// The canister accepts messages.
     Canister(Box<dyn Canister>),
     /// The module was refused.
     Refused(Answer),
@@ -43,25 +39,25 @@ pub trait Canister {
     fn call(&mut self, kind: Kind, method: &str, arg: &[u8]) -> Result<Answer, Failure>;
 }
 
-/// What a message was answered with.
+/// The answer to a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The reply, or the reject.
     pub outcome: Result<Vec<u8>, Reject>,
-    /// What the canister's balance fell by, where that is known.
+    /// The decrease of the canister's balance, if known.
     pub cycles: Option<u128>,
 }
 
-/// A refusal.
+/// A reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// The replica's error code by name.
+    /// Name of the replica's error code.
     pub code: String,
     /// The message.
     pub message: String,
 }
 
-/// What a case's module and calls were answered with.
+/// The answers to a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
     /// The module was refused.
@@ -74,7 +70,7 @@ pub enum Answers {
 ///
 /// # Errors
 ///
-/// If the target failed. What the case does wrong is in the answers.
+/// If the target failed. Errors of the canister are in the answers.
 pub fn run(target: &mut dyn Target, case: &Case, wasm: &[u8]) -> Result<Answers, Failure> {
     let mut canister = match target.install(wasm)? {
         Installed::Canister(canister) => canister,

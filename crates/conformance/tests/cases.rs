@@ -1,19 +1,22 @@
-//! The embedded replica against recordings of a PocketIC server.
+//! Compares the embedded replica with recordings of a PocketIC server.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stablebench_conformance::{Embedded, Outcome, Target, hold, read, write};
-use stablebench_replica::Rules;
-
-mod profiled;
+use stablebench_conformance::{
+    Answer, Canister, Embedded, Failure, Installed, Kind, Outcome, Reject, Target, check_file,
+    read, write,
+};
+use stablebench_replica::{self as replica, Execution, Module, Principal, Replica, Rules, Span};
 
 fn recorded_file(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file)
 }
 
-/// Holds the embedded replica to a file, under the rules of its folder.
+/// Checks a file on the embedded replica, under the rules of its folder.
 fn check(file: &str, calls: usize) {
     let (rules, _) = file.split_once('/').unwrap();
     check_on(&mut Embedded::new(rules.parse().unwrap()).unwrap(), file, calls);
@@ -21,10 +24,10 @@ fn check(file: &str, calls: usize) {
 
 fn check_on(target: &mut dyn Target, file: &str, calls: usize) {
     let mut outcome = Outcome::default();
-    hold(target, &recorded_file(file), &mut outcome, |_| {}).unwrap();
+    check_file(target, &recorded_file(file), &mut outcome, |_| {}).unwrap();
     let listed: Vec<String> = outcome.differences.iter().map(ToString::to_string).collect();
     assert!(listed.is_empty(), "{}", listed.join("\n"));
-    assert_eq!(outcome.passed, calls, "the file holds as many calls");
+    assert_eq!(outcome.passed, calls, "the number of calls in the file");
 }
 
 #[test]
@@ -33,15 +36,15 @@ fn modules() {
     check("2026-08/modules.json", 57);
 }
 
-/// The call that uses an operator whose price the recording server had for one day. Under
-/// today's rules it costs 54 more each of nine times.
+/// The call of an operator whose price on the recording server was in force for one day. Under the
+/// current rules it costs 54 more, nine times.
 #[test]
-fn the_price_that_was_taken_back() {
+fn the_reverted_price() {
     let file = "2026-08-recorded/modules.json";
     check(file, 1);
     let mut outcome = Outcome::default();
     let mut today = Embedded::new(Rules::of_2026_08()).unwrap();
-    hold(&mut today, &recorded_file(file), &mut outcome, |_| {}).unwrap();
+    check_file(&mut today, &recorded_file(file), &mut outcome, |_| {}).unwrap();
     let [difference] = &outcome.differences[..] else { panic!("{:?}", outcome.differences) };
     let cycles = |text: &str| -> u64 {
         let (_, cycles) = text.split_once(" for ").unwrap();
@@ -67,7 +70,7 @@ fn pages() {
     check("2026-08/pages.json.gz", 243);
 }
 
-/// The one open rule the other way.
+/// The alternative of the one unconfirmed rule.
 #[test]
 fn pages_of_first_reads() {
     check("2026-08-first-reads/pages.json.gz", 243);
@@ -93,14 +96,14 @@ fn generated_random() {
     check("2025-10/generated-random.json.gz", 300);
 }
 
-/// What a replica answered, a profiled message answers too.
+/// Profiled messages have the same answers.
 #[test]
 fn profiled_messages() {
-    // `modules.json` takes its time, and is about operators.
-    let mut replica = profiled::Profiled::new(Rules::of_2025_10());
+    // Without `modules.json`, which is about operators and takes long.
+    let mut replica = Profiled::new(Rules::of_2025_10());
     check_on(&mut replica, "2025-10/random.json.gz", 80);
     check_on(&mut replica, "2025-10/calls.json.gz", 88);
-    let mut replica = profiled::Profiled::new(Rules::of_2026_08());
+    let mut replica = Profiled::new(Rules::of_2026_08());
     check_on(&mut replica, "2026-08/random.json.gz", 80);
     check_on(&mut replica, "2026-08/pages.json.gz", 243);
 }
@@ -123,7 +126,7 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
-fn a_file_that_is_read_and_written_is_the_same_text() {
+fn reading_and_writing_a_file_reproduces_the_text() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
         "2025-10/modules.json",
@@ -139,20 +142,20 @@ fn a_file_that_is_read_and_written_is_the_same_text() {
         assert!(text(&recorded_file(name)) == text(&copy), "{name} has changed");
         assert_eq!(read(&copy).unwrap(), cases);
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "nothing temporary is left");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "no temporary file is left");
 }
 
 #[test]
-fn what_is_no_case_is_refused_with_its_place() {
+fn invalid_cases_are_refused_with_the_file_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cases.json");
-    for (text, told) in [
-        (r#"[{"name": "a", "group": "b", "calls": []}]"#, "needs a wat or a wasm"),
+    for (text, expected) in [
+        (r#"[{"name": "a", "group": "b", "calls": []}]"#, "needs either wat or wasm"),
         (r#"[{"name": "a", "group": "b", "wat": "", "extra": 1, "calls": []}]"#, "extra"),
         (
             r#"[{"name": "a", "group": "b", "wat": "",
                 "calls": [{"method": "m", "kind": "update", "arg": "0x"}]}]"#,
-            "no hex digit",
+            "is not a hex digit",
         ),
         (
             r#"[{"name": "a", "group": "b", "wat": "", "calls": [{"method": "m", "kind": "query",
@@ -162,6 +165,75 @@ fn what_is_no_case_is_refused_with_its_place() {
     ] {
         fs::write(&path, text).unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains(told) && error.contains("cases.json"), "{error}");
+        assert!(error.contains(expected) && error.contains("cases.json"), "{error}");
     }
+}
+
+const CALLER: Principal = Principal::anonymous();
+
+/// The embedded replica with every message profiled and compared with the same message without a
+/// profile.
+struct Profiled(Replica);
+
+impl Profiled {
+    fn new(rules: Rules) -> Self {
+        Self(Replica::new(rules, None).unwrap())
+    }
+}
+
+impl Target for Profiled {
+    fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure> {
+        let refused =
+            |reject| Installed::Refused(Answer { outcome: Err(rejected(reject)), cycles: None });
+        let module = match self.0.compile(wasm) {
+            Ok(module) => module,
+            Err(reject) => return Ok(refused(reject)),
+        };
+        let mut canister = self.0.create_canister()?;
+        Ok(match canister.install(&module, CALLER, &[])?.outcome {
+            Ok(_) => Installed::Canister(Box::new(Installation { canister, module })),
+            Err(reject) => refused(reject),
+        })
+    }
+}
+
+struct Installation {
+    canister: replica::Canister,
+    module: Module,
+}
+
+impl Canister for Installation {
+    fn call(&mut self, kind: Kind, method: &str, arg: &[u8]) -> Result<Answer, Failure> {
+        let Self { canister, module } = self;
+        let (normal, (execution, profile)) = match kind {
+            Kind::Update => (
+                canister.fork().update(CALLER, method, arg)?,
+                canister.profile_update(CALLER, method, arg, Span::Message)?,
+            ),
+            Kind::Query => (
+                canister.query(CALLER, method, arg)?,
+                canister.profile_query(CALLER, method, arg, Span::Message)?,
+            ),
+            Kind::Upgrade => return Ok(answer(canister.upgrade(module, CALLER, arg)?)),
+            Kind::Reinstall => return Ok(answer(canister.install(module, CALLER, arg)?)),
+        };
+        let observed = |execution: &Execution| {
+            let Execution { instructions, charge, memory, stable_calls, printed, .. } = execution;
+            format!("{instructions} {charge} {memory:?} {stable_calls:?} {printed:?}")
+        };
+        assert_eq!(observed(&execution), observed(&normal), "{method}");
+        assert_eq!(execution.outcome, normal.outcome, "{method}");
+        let sum: u64 = profile.nodes.iter().map(|node| node.instructions.get()).sum();
+        assert_eq!(sum, execution.instructions.get(), "{method}");
+        Ok(answer(execution))
+    }
+}
+
+fn answer(execution: Execution) -> Answer {
+    let cycles = Some(execution.cycles.get());
+    Answer { outcome: execution.outcome.map_err(rejected), cycles }
+}
+
+fn rejected(reject: replica::Reject) -> Reject {
+    Reject { code: reject.code.name().to_owned(), message: reject.message }
 }

@@ -1,4 +1,6 @@
-//! The program: what it says, and its exit codes.
+//! The program: its output and its exit codes.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use tempfile::TempDir;
 /// Exit code, stdout and stderr.
 fn conformance(arguments: &[&str], folder: &Path) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_conformance"));
-    // No test may start a server, or download one.
+    // No test may start or download a server.
     command.env("POCKET_IC_BIN", folder.join("no-server"));
     let output = command.args(arguments).current_dir(folder).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -32,15 +34,15 @@ const ECHO: &str = r#"[{"name": "echo", "group": "tests",
     "expect": {"reply": {"hex": "HEX", "cycles_charged": 0}}}]}]"#;
 
 #[test]
-fn check_tells_what_differs() {
+fn check_lists_differences() {
     let folder = folder();
     with(&folder, "same.json", &ECHO.replace("HEX", ""));
     with(&folder, "other.json", &ECHO.replace("HEX", "01"));
     let (code, out, err) = conformance(&["check", "same.json"], folder.path());
     assert_eq!((code, out.as_str(), err.as_str()), (0, "1 passed, 0 failed\n", ""));
     let (code, out, err) = conformance(&["check", "same.json", "other.json"], folder.path());
-    let told = "echo / 0 go\n  expected reply 01\n  got      reply \n1 passed, 1 failed\n";
-    assert_eq!((code, out.as_str(), err.as_str()), (1, told, ""));
+    let expected = "echo / 0 go\n  expected reply 01\n  got      reply \n1 passed, 1 failed\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (1, expected, ""));
 }
 
 #[test]
@@ -52,40 +54,40 @@ fn files_that_cannot_be_used_are_one_message_and_code_2() {
     with(&folder, "gone.json", r#"[{"name": "a", "group": "b", "wasm": "a.wasm", "calls": []}]"#);
     let steers = r#"[{"name": "\u001b[2J", "group": "b", "wat": "(modul)", "calls": []}]"#;
     with(&folder, "steers.json", steers);
-    for (file, told) in [
+    for (file, expected) in [
         ("/dev/zero", "it is not a regular file"),
         ("steers.json", r"case \u{1b}[2J: "),
         ("missing.json", "missing.json: No such file"),
-        ("broken.json", "broken.json is no file of cases"),
-        ("hex.json", "two digits a byte"),
+        ("broken.json", "broken.json is not a file of cases"),
+        ("hex.json", "two digits per byte"),
         ("wat.json", "case a: "),
         ("gone.json", "a.wasm: No such file"),
     ] {
         let (code, out, err) = conformance(&["check", file], folder.path());
         assert_eq!((code, out.as_str()), (2, ""), "{file}");
-        assert!(err.starts_with("conformance: ") && err.contains(told), "{err}");
+        assert!(err.starts_with("conformance: ") && err.contains(expected), "{err}");
     }
 }
 
 #[test]
-fn what_is_typed_wrong_is_code_2() {
+fn invalid_arguments_exit_with_code_2() {
     let folder = folder();
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (&["check"][..], "<FILE>"),
         (&["generate", "canister", "-o", "out.json"], "--wasm"),
         (&["generate", "random", "--count", "0", "-o", "out.json"], "0"),
-        (&["record", "a.wat", "--call", "update:go:0x", "-o", "out.json"], "no hex digit"),
-        (&["record", "a.wat", "--call", "call:go:", "-o", "out.json"], "begins with"),
+        (&["record", "a.wat", "--call", "update:go:0x", "-o", "out.json"], "is not a hex digit"),
+        (&["record", "a.wat", "--call", "call:go:", "-o", "out.json"], "must start with"),
         (&["verify", "--subnet", "moon", "a.json"], "moon"),
     ] {
         let (code, out, err) = conformance(arguments, folder.path());
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
-        assert!(err.contains(told), "{arguments:?}: {err}");
+        assert!(err.contains(expected), "{arguments:?}: {err}");
     }
     let arguments = ["generate", "random", "--wasm", "a.wasm", "-o", "out.json"];
     let (code, _, err) = conformance(&arguments, folder.path());
     assert_eq!(code, 2);
-    assert!(err.contains("canister alone"), "{err}");
+    assert!(err.contains("only for canister"), "{err}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
 }
 
@@ -99,8 +101,8 @@ fn generated_files_can_be_checked() {
         }
         let [one, same] =
             ["one.json.gz", "same.json.gz"].map(|name| fs::read(folder.path().join(name)).unwrap());
-        assert!(one == same, "the same seed makes the same file");
-        // Nothing is expected yet, so nothing passes and nothing fails.
+        assert!(one == same, "the same seed generates the same file");
+        // There are no expected answers, so nothing passes or fails.
         let (code, out, _) = conformance(&["check", "one.json.gz"], folder.path());
         assert_eq!((code, out.as_str()), (0, "0 passed, 0 failed\n"));
     }
@@ -111,7 +113,7 @@ fn generated_files_can_be_checked() {
 
 #[test]
 #[cfg(not(feature = "pocket-ic"))]
-fn without_a_server_built_in_the_program_says_how_to_build_it() {
+fn without_server_support_the_error_says_how_to_build_it() {
     let folder = folder();
     let module = with(&folder, "a.wat", "(module)");
     let module = module.to_str().unwrap();
@@ -124,15 +126,15 @@ fn without_a_server_built_in_the_program_says_how_to_build_it() {
 
 #[test]
 #[cfg(feature = "pocket-ic")]
-fn inputs_are_looked_at_before_a_server_is_started() {
+fn inputs_are_checked_before_a_server_is_started() {
     let folder = folder();
     with(&folder, "a.wat", "(module)");
     with(&folder, "no.wat", "(modul)");
     with(&folder, "same.json", &ECHO.replace("HEX", ""));
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (&["record", "missing.json", "-o", "out.json"][..], "missing.json: No such file"),
         (&["record", "missing.wasm", "-o", "out.json"], "missing.wasm: No such file"),
-        (&["record", "no.wat", "-o", "out.json"], "no.wat is no module"),
+        (&["record", "no.wat", "-o", "out.json"], "no.wat is not a module"),
         (&["record", "a.wat", "-o", "no/out.json"], "no/out.json cannot be written"),
         (&["record", "same.json", "--call", "query:go", "-o", "out.json"], "--call is for modules"),
         (&["record", "a.wat", "-o", "out.json"], "no-server cannot be executed"),
@@ -140,7 +142,7 @@ fn inputs_are_looked_at_before_a_server_is_started() {
     ] {
         let (code, out, err) = conformance(arguments, folder.path());
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
-        assert!(err.starts_with("conformance: ") && err.contains(told), "{arguments:?}: {err}");
+        assert!(err.starts_with("conformance: ") && err.contains(expected), "{arguments:?}: {err}");
     }
     assert!(!folder.path().join("out.json").exists());
 }

@@ -1,5 +1,6 @@
-//! `docs/metering.md` names for each rule the tests and the recorded cases that hold it.
-//! They exist.
+//! The tests and recorded cases that `docs/metering.md` names for each rule exist.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +27,7 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names of all functions that are tests, and of all files.
+/// Names of all test functions, and all files.
 fn tests() -> (BTreeSet<String>, Vec<PathBuf>) {
     let mut files = Vec::new();
     for directory in ["crates/replica/src", "crates/replica/tests", "crates/conformance/tests"] {
@@ -43,13 +44,12 @@ fn tests() -> (BTreeSet<String>, Vec<PathBuf>) {
     (names, files)
 }
 
-/// What stands between two of `mark`.
+/// The texts between pairs of `mark`.
 fn marked(cell: &str, mark: char) -> impl Iterator<Item = &str> {
     cell.split(mark).skip(1).step_by(2)
 }
 
-/// The cells of each table that say what `title` says: of a row of that title, and of a
-/// column.
+/// The cells in rows and columns with the title `title`, in all tables.
 fn cells<'d>(document: &'d str, title: &str) -> Vec<&'d str> {
     let mut cells = Vec::new();
     let (mut column, mut row) = (None, false);
@@ -66,7 +66,7 @@ fn cells<'d>(document: &'d str, title: &str) -> Vec<&'d str> {
                 column = Some(at);
                 continue;
             }
-            // A row without a title goes on with the one above.
+            // A row without a title continues the row above.
             None => row &= all.first() == Some(&""),
         }
         if row {
@@ -78,7 +78,7 @@ fn cells<'d>(document: &'d str, title: &str) -> Vec<&'d str> {
 }
 
 #[test]
-fn the_tests_that_are_named_exist() {
+fn the_named_tests_exist() {
     let document = document();
     let (tests, files) = tests();
     let mut named: Vec<&str> =
@@ -93,7 +93,7 @@ fn the_tests_that_are_named_exist() {
 }
 
 #[test]
-fn the_cases_that_are_named_exist() {
+fn the_named_cases_exist() {
     let document = document();
     let directory = root().join("crates/conformance/cases");
     let mut names = BTreeSet::new();

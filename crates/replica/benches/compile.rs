@@ -1,6 +1,8 @@
-//! How long does a module take to be ready?
+//! Question: how long does it take until a module can be used?
 //!
-//! The module is that of a canister with SQLite in it: 1.2 M operators, 2.9 MB.
+//! The module is a canister with SQLite: 1.2 M operators, 2.9 MB.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
 
 mod support;
 
@@ -12,15 +14,15 @@ fn main() {
     on_a_large_stack(divan::main);
 }
 
-/// Validated, rewritten and compiled.
+/// Validation, rewriting and compilation.
 #[divan::bench(sample_count = 5)]
-fn anew(bencher: Bencher<'_, '_>) {
+fn uncached(bencher: Bencher<'_, '_>) {
     bencher
         .with_inputs(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
         .bench_local_refs(|replica| replica.compile(users::uploaded()).unwrap());
 }
 
-/// The same without charges: what the optimiser does with them.
+/// The same without charges, to show what the optimizer does with them.
 #[divan::bench(sample_count = 5)]
 fn unmetered(bencher: Bencher<'_, '_>) {
     bencher
@@ -28,7 +30,7 @@ fn unmetered(bencher: Bencher<'_, '_>) {
         .bench_local_refs(|replica| replica.compile_unmetered(users::uploaded()).unwrap());
 }
 
-/// Taken from the disk by a replica that has just started.
+/// Loaded from disk by a new replica.
 #[divan::bench(sample_count = 20)]
 fn from_the_cache(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
-//! What does a message cost beside what it executes?
+//! Question: what does a message cost in addition to the code that it executes?
 //!
-//! Small canisters, and one of a million rows in SQLite, whose heap holds 120 MB and whose
-//! stable memory 190 MB.
+//! The canisters are small, except one with a million rows in SQLite, whose heap has 120 MB and whose
+//! stable memory has 190 MB.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
 
 mod support;
 
@@ -16,7 +18,7 @@ fn main() {
     on_a_large_stack(divan::main);
 }
 
-/// Writes to as many heap pages as the argument has bytes, and answers nothing or traps.
+/// Writes to as many heap pages as the argument has bytes, then replies or traps.
 const CANISTER: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_arg_data_size" (func $size (result i32)))
@@ -51,7 +53,7 @@ const CANISTER: &str = r#"(module
             (br_if $next))
         (call $reply))
     (func (export "canister_update nothing") (call $reply))
-    (func (export "canister_query look") (call $reply))
+    (func (export "canister_query query") (call $reply))
     (func (export "canister_update touch") (call $touch) (call $reply))
     (func (export "canister_query see_and_touch") (call $see) (call $touch) (call $reply))
     (func (export "canister_update touch_and_trap") (call $touch) (unreachable))
@@ -73,10 +75,10 @@ fn empty_update(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn empty_query(bencher: Bencher<'_, '_>) {
     let canister = small();
-    bencher.bench_local(|| query(&canister, "look", &[]));
+    bencher.bench_local(|| query(&canister, "query", &[]));
 }
 
-/// Keeps as many changed heap pages.
+/// Commits a number of changed heap pages.
 #[divan::bench(args = [1, 100, 10_000])]
 fn commit(bencher: Bencher<'_, '_>, pages: usize) {
     let (mut canister, argument) = (small(), vec![0; pages]);
@@ -85,7 +87,7 @@ fn commit(bencher: Bencher<'_, '_>, pages: usize) {
         .bench_local(|| update(&mut canister, "touch", &argument));
 }
 
-/// Takes as many changed heap pages back.
+/// Undoes a number of changed heap pages.
 #[divan::bench(args = [1, 100, 10_000])]
 fn rollback(bencher: Bencher<'_, '_>, pages: usize) {
     let (mut canister, argument) = (small(), vec![0; pages]);
@@ -94,19 +96,19 @@ fn rollback(bencher: Bencher<'_, '_>, pages: usize) {
     });
 }
 
-/// Queries that read and then write 10 000 heap pages, as SQLite's cache does, on one thread and
-/// on two, each with a fork of its own.
+/// Queries that read and then write 10 000 heap pages, like SQLite's cache, on one thread and on two,
+/// each with its own fork.
 #[divan::bench(args = [false, true], threads = [1, 2], sample_count = 50)]
 fn query_of_all(bencher: Bencher<'_, '_>, copied_ahead: bool) {
     let (mut canister, argument) = (small(), vec![0; 10_000]);
     update(&mut canister, "touch", &argument);
-    let ask = if copied_ahead { Canister::query_all } else { Canister::query };
+    let run = if copied_ahead { Canister::query_all } else { Canister::query };
     bencher.with_inputs(|| canister.fork()).bench_refs(|fork| {
-        ask(fork, Principal::anonymous(), "see_and_touch", &argument).unwrap().outcome.unwrap()
+        run(fork, Principal::anonymous(), "see_and_touch", &argument).unwrap().outcome.unwrap()
     });
 }
 
-/// A thousand writes to stable memory and as many reads back.
+/// A thousand writes to stable memory and a thousand reads.
 #[divan::bench(args = ["copy_8", "copy_64", "copy_4096", "copy_65536"])]
 fn stable_memory(bencher: Bencher<'_, '_>, method: &str) {
     let mut canister = small();
@@ -130,7 +132,7 @@ fn native_memory(bencher: Bencher<'_, '_>, bytes: usize) {
     });
 }
 
-/// A million rows in SQLite; forks of it share what none of them has written.
+/// A canister with a million rows in SQLite. Forks share the pages that they have not written.
 fn large() -> Canister {
     static LARGE: OnceLock<Canister> = OnceLock::new();
     LARGE.get_or_init(|| users::with_rows("add_users_sqlite", 1_000_000)).fork()
@@ -142,7 +144,7 @@ fn fork_of_a_million_rows(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| canister.fork());
 }
 
-/// A fork and its first message, which must map and instantiate.
+/// A fork and its first message, which has to map and instantiate.
 #[divan::bench]
 fn fork_of_a_million_rows_and_an_insert(bencher: Bencher<'_, '_>) {
     let canister = large();

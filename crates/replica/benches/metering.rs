@@ -1,8 +1,10 @@
-//! What does counting instructions cost, and what does telling functions apart?
+//! Questions: what does counting instructions cost, and what does profiling cost?
 //!
-//! The same module is compiled by the same optimiser with its charges, without, and in the
-//! form for profiles; the loop is compiled natively too. Each sample runs the same message on a fork of the same canister,
-//! memory and files included, so that only the charges differ.
+//! The same module is compiled by the same optimizer with charges, without them, and in the form for
+//! profiles; the loop is also compiled natively. Each sample runs the same message on a fork of the
+//! same canister, so only the charges differ.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
 
 mod support;
 
@@ -14,7 +16,7 @@ fn main() {
     on_a_large_stack(divan::main);
 }
 
-/// Rounds of the loop.
+/// Iterations of the loop.
 const ROUNDS: u64 = 100_000_000;
 /// Rows that are inserted.
 const ROWS: u64 = 100_000;
@@ -83,21 +85,21 @@ fn users_module(metering: Metering) -> &'static Module {
     }
 }
 
-/// Rows into an empty table, one transaction.
+/// Inserts into an empty table in one transaction.
 #[divan::bench(args = BOTH, sample_count = 20)]
 fn sqlite_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
     let canister = users::with_table(users_module(metering));
     messages(bencher, canister, |canister| drop(users::add(canister, "add_users_sqlite", 0, ROWS)));
 }
 
-/// Rows into an empty map.
+/// Inserts into an empty map.
 #[divan::bench(args = BOTH, sample_count = 10)]
 fn map_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
     let canister = install(users_module(metering));
     messages(bencher, canister, |canister| drop(users::add(canister, "add_users_btree", 0, ROWS)));
 }
 
-/// The message is executed once before, so that compiling is no part of it.
+/// Executes the message once before the measurement, so that compilation is not included.
 fn profiles(bencher: Bencher<'_, '_>, canister: Canister, method: &str) {
     let profiled = |canister: &mut Canister| {
         let argument = users::rows(0, ROWS);
@@ -110,13 +112,13 @@ fn profiles(bencher: Bencher<'_, '_>, canister: Canister, method: &str) {
     messages(bencher, canister, profiled);
 }
 
-/// The rows of `sqlite_inserts`, profiled.
+/// The inserts of `sqlite_inserts`, profiled.
 #[divan::bench(sample_count = 20)]
 fn sqlite_inserts_profiled(bencher: Bencher<'_, '_>) {
     profiles(bencher, users::with_table(users::metered()), "add_users_sqlite");
 }
 
-/// The rows of `map_inserts`, profiled.
+/// The inserts of `map_inserts`, profiled.
 #[divan::bench(sample_count = 10)]
 fn map_inserts_profiled(bencher: Bencher<'_, '_>) {
     profiles(bencher, install(users::metered()), "add_users_btree");

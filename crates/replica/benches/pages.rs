@@ -1,8 +1,10 @@
-//! Time that charging for touched pages takes.
+//! Question: how long does it take to charge for touched pages?
 //!
-//! The same messages under the rules of 2025, which track no touches, and of 2026, which do, each
-//! on a fork of the same canister. Goals: an empty update below 50 µs, inserts at most 1.15 times
-//! as long as under the rules of 2025, at most 10 µs for each page that is touched.
+//! The same messages run under the rules of 2025, which do not track touches, and of 2026, which do,
+//! each on a fork of the same canister. Goals: an empty update below 50 µs, inserts at most 1.15 times
+//! as long as under the rules of 2025, at most 10 µs for each touched page.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
 
 mod support;
 
@@ -20,7 +22,7 @@ fn main() {
 const SETS: &[&str] = Rules::SETS;
 /// Rows that are inserted.
 const ROWS: u64 = 100_000;
-/// Wasm pages of the heap below.
+/// Number of pages that the methods below touch.
 const PAGES: u64 = 20_000;
 
 const CANISTER: &str = r#"(module
@@ -74,7 +76,7 @@ fn read_pages(bencher: Bencher<'_, '_>, rules: &str) {
     bencher.counter(ItemsCount::new(PAGES)).bench_local(|| update(&mut canister, "reads", &[]));
 }
 
-/// An update that writes to 20 000 pages, one after the other, and with gaps.
+/// An update that writes to 20 000 pages, adjacent or with gaps.
 #[divan::bench(args = SETS, consts = [1, 2], sample_count = 10)]
 fn written_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
     let mut canister = install(rules, &wat(CANISTER));
@@ -82,7 +84,7 @@ fn written_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
     bencher.counter(ItemsCount::new(PAGES)).bench_local(|| update(&mut canister, method, &[]));
 }
 
-/// Rows into an empty table, and into an empty map: what the users suite does most of the time.
+/// Inserts into an empty table. These and inserts into a map are the main work of the users suite.
 #[divan::bench(args = SETS, sample_count = 20)]
 fn sqlite_inserts(bencher: Bencher<'_, '_>, rules: &str) {
     let mut canister = install(rules, users::uploaded());

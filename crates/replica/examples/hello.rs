@@ -1,4 +1,4 @@
-//! Runs a canister, and prints what it answered and what that cost.
+//! Runs a canister and prints its reply and its cost.
 
 use stablebench_replica::{Principal, Replica};
 

@@ -1,4 +1,4 @@
-//! A canister: its module, what it keeps, and the messages that it takes.
+//! A canister: its module, its state, and the messages that it executes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,45 +8,52 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::cycles;
-use crate::execution::{Execution, all_calls};
-use crate::fault::Fault;
-use crate::live::Spare;
+use crate::difference::Difference;
+use crate::environment::{self, EnvironmentError};
+use crate::execution::Execution;
+use crate::fault::{ErrorCode, Fault, HostError, Reject};
+use crate::install::InstallRun;
+use crate::instance::IdleSlot;
+use crate::memory::Image;
 use crate::module::Module;
-use crate::profile::recorder::Recorded;
-use crate::profile::{Profile, ProfileError, Span};
-use crate::reject::{ErrorCode, Reject};
+use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::rules::Rules;
-use crate::run::{Place, Run, run, run_profiled};
+use crate::run::{Run, Target, run, run_profiled};
 use crate::state::State;
-use crate::system_api::message::{Answer, Message, Mode};
+use crate::system_api::message::{Message, Mode};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 use crate::validate::{EntryPoint, MethodKind};
 
-/// The host could not go on.
+/// Stable memory could not be set.
 #[derive(Debug, thiserror::Error)]
-pub enum HostError {
-    /// It is out of memory, of disk or of file descriptors.
-    #[error("the embedded replica has no memory left for the canister")]
-    Exhausted(#[from] io::Error),
-    /// It was, while it kept what a message had changed: the canister holds a part of that.
-    #[error(
-        "the embedded replica ran out of memory while it kept a message, so the canister is neither \
-         as before nor as after; install it again, restore a snapshot, or load it as it was saved"
-    )]
-    Torn,
+pub enum StableMemoryError {
+    /// The canister has no module.
+    #[error("the canister has no module, so it has no stable memory; install one first")]
+    NoModule,
+    /// The bytes do not fit.
+    #[error("{size} bytes are more than stable memory can have, which is {most} bytes")]
+    TooLarge {
+        /// The size that was requested.
+        size: Bytes,
+        /// The largest stable memory of the module's rules.
+        most: Bytes,
+    },
+    /// The host has no memory left.
+    #[error(transparent)]
+    Host(#[from] HostError),
 }
 
-/// What stays the same for all messages of a canister.
+/// Settings of a canister, which messages do not change.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The canister's id.
     pub id: Principal,
-    /// Who may manage the canister.
+    /// Principals that may manage the canister.
     pub controllers: Vec<Principal>,
-    /// Cycles that it has.
+    /// Initial balance.
     pub balance: Cycles,
-    /// Largest heap of an update; 0 for none.
+    /// Largest heap of an update; 0 for no limit.
     pub heap_limit: Bytes,
 }
 
@@ -57,7 +64,7 @@ pub struct Canister {
     pub(crate) environment: Arc<BTreeMap<String, String>>,
     pub(crate) module: Option<Module>,
     pub(crate) state: State,
-    pub(crate) spare: Spare,
+    pub(crate) idle: IdleSlot,
     pub(crate) reports_calls: bool,
     pub(crate) reports_readings: bool,
     pub(crate) balance: Cycles,
@@ -65,13 +72,13 @@ pub struct Canister {
     pub(crate) time: u64,
 }
 
-/// Nanoseconds since 1970 at which every canister begins, so that runs are alike.
-const BEGINNING: u64 = 1_620_328_630_000_000_000;
+/// Time of the first message, in nanoseconds since 1970. It is fixed so that runs are reproducible.
+const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
 /// Nanoseconds between two messages.
-pub(crate) const ROUND: u64 = 1_000_000_000;
+const ROUND_DURATION: u64 = 1_000_000_000;
 
 impl Canister {
-    /// A canister without a module.
+    /// Creates a canister without a module.
     ///
     /// # Errors
     ///
@@ -83,16 +90,16 @@ impl Canister {
             environment: Arc::default(),
             module: None,
             state: State::empty()?,
-            spare: Spare::default(),
+            idle: IdleSlot::default(),
             reports_calls: false,
             reports_readings: false,
             version: 0,
-            time: BEGINNING,
+            time: INITIAL_TIME,
         })
     }
 
-    /// A second canister with the same content. Neither sees what the other
-    /// does from here on; nothing is copied until it is written.
+    /// Creates a second canister with the same content. The two share pages copy-on-write and do
+    /// not affect each other.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self {
@@ -100,7 +107,7 @@ impl Canister {
             environment: Arc::clone(&self.environment),
             module: self.module.clone(),
             state: self.state.clone(),
-            spare: Spare::default(),
+            idle: IdleSlot::default(),
             reports_calls: self.reports_calls,
             reports_readings: self.reports_readings,
             balance: self.balance,
@@ -109,15 +116,14 @@ impl Canister {
         }
     }
 
-    /// Whether messages from now on report their calls of the System API by name
-    /// ([`Execution::system_calls`]). They do not unless asked; forks do as the canister that
-    /// they are of.
+    /// Sets whether later messages report their System API calls by name
+    /// ([`Execution::system_calls`]). Off by default; forks inherit the setting.
     pub fn report_calls(&mut self, report: bool) {
         self.reports_calls = report;
     }
 
-    /// Sets whether messages from now on report the canister's readings of its counter
-    /// ([`Execution::readings`]), with the cost of pages by then.
+    /// Sets whether later messages report the canister's readings of its instruction counter
+    /// ([`Execution::readings`]) with the page charges up to each.
     pub fn report_readings(&mut self, report: bool) {
         self.reports_readings = report;
     }
@@ -132,7 +138,7 @@ impl Canister {
         self.module.as_ref()
     }
 
-    /// Cycles that the canister has.
+    /// The cycles balance.
     pub fn balance(&self) -> Cycles {
         self.balance
     }
@@ -152,39 +158,308 @@ impl Canister {
         &self.state.certified_data
     }
 
-    /// Refuses to go on with a canister that holds a part of a message.
-    pub(crate) fn whole(&self) -> Result<(), HostError> {
-        if self.state.torn { Err(HostError::Torn) } else { Ok(()) }
-    }
-
-    /// Calls a method as an update. It is a message of its own: it changes all
-    /// that it changes, or nothing if it fails.
+    /// Calls a method as an update. All changes of the message are committed, or none if it fails.
     ///
     /// # Errors
     ///
-    /// If the host has no memory left. What the canister does wrong is in
-    /// [`Execution::outcome`].
+    /// If the host has no memory left. Errors of the canister are in [`Execution::outcome`].
     pub fn update(
         &mut self,
         caller: Principal,
         method: &str,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
-        self.update_by(caller, method, argument, run)
+        self.update_with(caller, method, argument, run)
     }
 
-    fn update_by(
+    /// Calls a method as a query. Its changes are dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. Errors of the canister are in [`Execution::outcome`].
+    pub fn query(
+        &self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        self.query_with(caller, method, argument, false, run)
+    }
+
+    /// Returns the cycles that a query would cost as an ingress message with the same number of
+    /// instructions. Queries themselves are free.
+    pub fn cycles_as_update(&self, method: &str, argument: &[u8], query: &Execution) -> Cycles {
+        let Some(module) = &self.module else {
+            return Cycles(0);
+        };
+        let rules = module.rules();
+        cycles::induction(rules, method, argument)
+            + cycles::execution(rules, query.charge, is_64_bit(module))
+    }
+
+    /// Calls a method as a query that touches most of the canister's heap.
+    ///
+    /// The reply is that of [`Canister::query`]. It is faster if the canister writes to most pages
+    /// of its heap, as SQLite does when it fills its cache: the pages are copied together before
+    /// the query instead of one by one. The counts are not exact: [`MemoryUse::heap_written`] may
+    /// include all pages of the heap, and charges for touching heap pages are missing.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::query`].
+    ///
+    /// [`MemoryUse::heap_written`]: crate::MemoryUse::heap_written
+    pub fn query_all(
+        &self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        self.query_with(caller, method, argument, true, run)
+    }
+
+    /// Calls a method as [`Canister::update`] does and profiles the message or a span of it. If
+    /// the message fails, the profile ends there; if it was not executed, the profile is empty.
+    ///
+    /// Outcome and cost are those of the update without profiling, except that the stack depth at
+    /// which a message overflows the stack depends on the compiled code.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left, or the canister did not read its counter at the start or
+    /// end of the span.
+    pub fn profile_update(
         &mut self,
         caller: Principal,
         method: &str,
         argument: &[u8],
-        run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
+        span: Span,
+    ) -> Result<(Execution, Profile), ProfileError> {
+        let mut tree = Ok(CallTree::default());
+        let execution =
+            self.update_with(caller, method, argument, |target, message, export, total| {
+                let (run, recorded) = run_profiled(target, message, export, total, span)?;
+                tree = recorded;
+                Ok(run)
+            })?;
+        self.profile(execution, tree?, span)
+    }
+
+    /// Calls a method as [`Canister::query`] does and profiles it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::profile_update`].
+    pub fn profile_query(
+        &self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+        span: Span,
+    ) -> Result<(Execution, Profile), ProfileError> {
+        let mut tree = Ok(CallTree::default());
+        let execution =
+            self.query_with(caller, method, argument, false, |target, message, export, total| {
+                let (run, recorded) = run_profiled(target, message, export, total, span)?;
+                tree = recorded;
+                Ok(run)
+            })?;
+        self.profile(execution, tree?, span)
+    }
+
+    /// Installs or reinstalls a module: heap and stable memory are emptied, then `start` and
+    /// `canister_init` run.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. Errors of the canister are in [`Execution::outcome`]; then
+    /// nothing has changed.
+    pub fn install(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
     ) -> Result<Execution, HostError> {
-        self.whole()?;
+        if let Some(reject) = reject_large_argument(module.rules(), argument) {
+            return Ok(Execution::refused(reject));
+        }
+        let state = State::initial(module, Image::new()?)?;
+        self.install_code(module, caller, argument, state, EntryPoint::Init, InstallRun::default())
+    }
+
+    /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap is emptied,
+    /// stable memory stays, then `start` and `canister_post_upgrade` run.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. Errors of the canister are in [`Execution::outcome`]; then
+    /// nothing has changed.
+    pub fn upgrade(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        self.check_consistent()?;
+        let mut run = InstallRun::default();
+        let Some(old) = self.module.clone() else {
+            return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
+        };
+        if let Some(reject) = reject_large_argument(module.rules(), argument) {
+            return Ok(Execution::refused(reject));
+        }
+        let mut state = self.state.clone();
+        if old.has(EntryPoint::PreUpgrade) {
+            let name = EntryPoint::PreUpgrade.name();
+            let message = self.message(old.rules(), Mode::PreUpgrade, caller, Vec::new());
+            if let Err(fault) = run.execute(&old, &mut state, message, &exported(name))? {
+                return Ok(self.install_failed(&run, &fault));
+            }
+        }
+        let initial = State::initial(module, state.stable)?;
+        let state = State { certified_data: state.certified_data, ..initial };
+        self.install_code(module, caller, argument, state, EntryPoint::PostUpgrade, run)
+    }
+
+    /// Settings, which messages do not change.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Number of changes to the canister: `ic0.canister_version`.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Sets the controllers and the largest heap of an update, 0 for no limit.
+    pub fn configure(&mut self, controllers: Vec<Principal>, heap_limit: Bytes) {
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.controllers = controllers;
+        settings.heap_limit = heap_limit;
+        self.version += 1;
+    }
+
+    /// Counts a change that is stored elsewhere: another setting, or starting and stopping the
+    /// canister.
+    pub fn count_change(&mut self) {
+        self.version += 1;
+    }
+
+    /// Adds cycles to the balance.
+    pub fn add_cycles(&mut self, cycles: Cycles) {
+        self.balance = Cycles(self.balance.get().saturating_add(cycles.get()));
+    }
+
+    /// Sets the time of the next message, in nanoseconds since 1970. Time never goes back: it is
+    /// later than the last message in any case. By default messages are one second apart.
+    pub fn set_time(&mut self, time: u64) {
+        self.time = time.max(self.time.saturating_sub(ROUND_DURATION) + 1);
+    }
+
+    /// Time of the next message, in nanoseconds since 1970.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Restores module, memories and all other state that code can see from `snapshot`, an earlier
+    /// fork. Id, settings, environment variables, cycles and time stay; the timer is off.
+    pub fn restore(&mut self, snapshot: &Self) {
+        self.module = snapshot.module.clone();
+        self.state = snapshot.state.clone();
+        self.state.timer = 0;
+        self.idle = IdleSlot::default();
+        self.version += 1;
+    }
+
+    /// The environment variables: values by name.
+    pub fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    /// Replaces all environment variables, which makes a new version of the canister.
+    ///
+    /// A name or a value has at most 128 bytes of UTF-8. Code can look up names of at most 100
+    /// bytes; longer ones are found only by index.
+    ///
+    /// # Errors
+    ///
+    /// If there are more variables than the rules of the module allow (the newest rules if there
+    /// is no module), or a name or a value is too long. Then nothing has changed.
+    pub fn set_environment(
+        &mut self,
+        variables: BTreeMap<String, String>,
+    ) -> Result<(), EnvironmentError> {
+        let settings = self.settings();
+        let (controllers, heap_limit) = (settings.controllers.clone(), settings.heap_limit);
+        self.configure_with(controllers, heap_limit, variables)
+    }
+
+    /// Changes everything that [`Canister::configure`] and [`Canister::set_environment`] change,
+    /// which makes one new version of the canister.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::set_environment`].
+    pub fn configure_with(
+        &mut self,
+        controllers: Vec<Principal>,
+        heap_limit: Bytes,
+        variables: BTreeMap<String, String>,
+    ) -> Result<(), EnvironmentError> {
+        environment::check(
+            &variables,
+            environment::max_variables(self.module().map(Module::rules)),
+        )?;
+        self.environment = Arc::new(variables);
+        self.configure(controllers, heap_limit);
+        Ok(())
+    }
+
+    /// Replaces the stable memory by these bytes, padded with zeros to whole pages of 64 KiB. Heap
+    /// and globals stay, and the version of the canister does not change.
+    ///
+    /// # Errors
+    ///
+    /// If the canister has no module, there are more bytes than the module's rules allow, or the
+    /// host has no memory left. Then nothing has changed.
+    pub fn set_stable_memory(&mut self, bytes: &[u8]) -> Result<(), StableMemoryError> {
+        self.check_consistent()?;
+        let module = self.module().ok_or(StableMemoryError::NoModule)?;
+        check_stable_size(Bytes(bytes.len() as u64), module.rules())?;
+        self.state.stable = Image::from_bytes(bytes).map_err(HostError::from)?;
+        // An idle instance shows the old memory.
+        self.idle = IdleSlot::default();
+        Ok(())
+    }
+
+    /// Returns the difference between this canister and `base`, of which it is a fork. Returns
+    /// `None` if the two no longer share a state, as after an upgrade. Only pages with different
+    /// content count, not the history that led to it.
+    ///
+    /// # Errors
+    ///
+    /// If the host cannot read the memories.
+    pub fn difference(&self, base: &Self) -> Result<Option<Difference>, HostError> {
+        let hash = |canister: &Self| canister.module().map(Module::hash);
+        if !Arc::ptr_eq(&self.settings, &base.settings) || hash(self) != hash(base) {
+            return Ok(None);
+        }
+        let Self { time, version, balance, .. } = self;
+        Ok(Difference::between(&self.state, &base.state, *time, *version, *balance)?)
+    }
+
+    fn update_with(
+        &mut self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+        run: impl FnOnce(Target<'_>, Message, &str, Instructions) -> io::Result<Run>,
+    ) -> Result<Execution, HostError> {
+        self.check_consistent()?;
         let began = now();
         let id = self.id();
         let Some(module) = self.module.clone() else {
-            // The message is not let in, which the replica words in its own way.
+            // The replica rejects the message before execution, with another text.
             return Ok(Execution::refused(Reject {
                 code: ErrorCode::CanisterWasmModuleNotFound,
                 message: "Requested canister has no wasm module".to_owned(),
@@ -192,7 +467,7 @@ impl Canister {
         };
         let rules = module.rules();
         let induction = cycles::induction(rules, method, argument);
-        if let Some(reject) = too_large(rules, argument) {
+        if let Some(reject) = reject_large_argument(rules, argument) {
             return Ok(Execution::refused(reject));
         }
         if module.has(EntryPoint::InspectMessage)
@@ -213,159 +488,61 @@ impl Canister {
                 let fault = Fault::MethodNotFound { kind: "update", name: method.to_owned() };
                 let mut execution = Execution::of(Err(fault.reject(&id)));
                 execution.cycles = induction + cycles::execution(rules, Instructions(0), false);
-                return Ok(self.paid(execution));
+                return Ok(self.charge(execution));
             }
         };
         let mut message = self.message(rules, mode, caller, argument.to_vec());
-        // What the message may cost at the most is set aside while it runs.
-        let most = mode.instructions(rules).0;
-        let set_aside = induction + cycles::execution(rules, most, is_64_bit(&module));
-        message.balance = Cycles(message.balance.get().saturating_sub(set_aside.get()));
+        // The maximum cost of the message is reserved while it runs.
+        let max = mode.instructions(rules).0;
+        let reserved = induction + cycles::execution(rules, max, is_64_bit(&module));
+        message.balance = Cycles(message.balance.get().saturating_sub(reserved.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(self.place(&module), message, &export, rules.instructions().update)?;
-        // A query's too: what it changes is dropped, that it ran is not.
+        let mut ran = run(self.target(&module), message, &export, rules.instructions().update)?;
+        // A replicated query counts too, although its changes are dropped.
         self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
-            changes.commit(&mut self.state, &self.spare)?;
+            changes.commit(&mut self.state, &self.idle)?;
         }
-        let mut execution = answered(&id, ran, "did not reply to the call");
+        let mut execution = ran.into_execution(&id, "did not reply to the call");
         execution.cycles = execution.cycles
             + induction
             + cycles::execution(rules, execution.charge, is_64_bit(&module));
         execution.wall = began.elapsed();
-        Ok(self.paid(execution))
-    }
-
-    /// Calls a method as a query. Nothing that it does stays.
-    ///
-    /// # Errors
-    ///
-    /// If the host has no memory left. What the canister does wrong is in
-    /// [`Execution::outcome`].
-    pub fn query(
-        &self,
-        caller: Principal,
-        method: &str,
-        argument: &[u8],
-    ) -> Result<Execution, HostError> {
-        self.ask(caller, method, argument, false, run)
-    }
-
-    /// Cycles that a query would cost as an ingress message that uses the same instructions, as a
-    /// query does that is called as an update. Queries themselves cost none.
-    pub fn cycles_as_update(&self, method: &str, argument: &[u8], query: &Execution) -> Cycles {
-        let Some(module) = &self.module else {
-            return Cycles(0);
-        };
-        let rules = module.rules();
-        cycles::induction(rules, method, argument)
-            + cycles::execution(rules, query.charge, is_64_bit(module))
-    }
-
-    /// Calls a method as a query that goes through most of what the canister holds.
-    ///
-    /// It does what [`Canister::query`] does, faster where the canister writes to most pages
-    /// of its heap, as SQLite does to those of its cache when it reads them: they are copied
-    /// together before it runs, not one by one. [`MemoryUse::heap_written`] may then count all
-    /// pages of the heap, and its counts lack what touching pages of the heap costs: it is for
-    /// the reply, not for measuring.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Canister::query`].
-    ///
-    /// [`MemoryUse::heap_written`]: crate::MemoryUse::heap_written
-    pub fn query_all(
-        &self,
-        caller: Principal,
-        method: &str,
-        argument: &[u8],
-    ) -> Result<Execution, HostError> {
-        self.ask(caller, method, argument, true, run)
-    }
-
-    /// Calls a method as [`Canister::update`] does, and tells where the instructions of the
-    /// message go, or of a span of it. The profile of a message that fails goes up to there;
-    /// that of one that never began is empty.
-    ///
-    /// What the message does, answers and costs is the same. One that fails for its stack is
-    /// the exception, on whose depth compiled code decides.
-    ///
-    /// # Errors
-    ///
-    /// If the host has no memory left, or the canister did not read its counter where the span
-    /// begins or ends.
-    pub fn profile_update(
-        &mut self,
-        caller: Principal,
-        method: &str,
-        argument: &[u8],
-        span: Span,
-    ) -> Result<(Execution, Profile), ProfileError> {
-        let mut recorded = Ok(Recorded::default());
-        let execution =
-            self.update_by(caller, method, argument, |place, message, export, total| {
-                let (run, tree) = run_profiled(place, message, export, total, span)?;
-                recorded = tree;
-                Ok(run)
-            })?;
-        self.profile(execution, recorded?, span)
-    }
-
-    /// Calls a method as [`Canister::query`] does, and tells where its instructions go.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Canister::profile_update`].
-    pub fn profile_query(
-        &self,
-        caller: Principal,
-        method: &str,
-        argument: &[u8],
-        span: Span,
-    ) -> Result<(Execution, Profile), ProfileError> {
-        let mut recorded = Ok(Recorded::default());
-        let execution =
-            self.ask(caller, method, argument, false, |place, message, export, total| {
-                let (run, tree) = run_profiled(place, message, export, total, span)?;
-                recorded = tree;
-                Ok(run)
-            })?;
-        self.profile(execution, recorded?, span)
+        Ok(self.charge(execution))
     }
 
     fn profile(
         &self,
         execution: Execution,
-        recorded: Recorded,
+        tree: CallTree,
         span: Span,
     ) -> Result<(Execution, Profile), ProfileError> {
         let profiled = self.module.as_ref().and_then(|module| module.profiled().ok());
-        let Some(profiled) = profiled.filter(|_| !recorded.is_empty()) else {
+        let Some(profiled) = profiled.filter(|_| !tree.is_empty()) else {
             return Ok((execution, Profile::default()));
         };
         let pages = execution.charge.get().saturating_sub(execution.instructions.get());
         let pages = if span == Span::Message { pages } else { 0 };
-        let profile = recorded.named(&profiled.names, Instructions(pages));
+        let profile = tree.named(&profiled.names, Instructions(pages));
         Ok((execution, profile))
     }
 
-    fn ask(
+    fn query_with(
         &self,
         caller: Principal,
         method: &str,
         argument: &[u8],
         copies_ahead: bool,
-        run: impl FnOnce(Place<'_>, Message, &str, Instructions) -> io::Result<Run>,
+        run: impl FnOnce(Target<'_>, Message, &str, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
-        self.whole()?;
+        self.check_consistent()?;
         let began = now();
         let id = self.id();
         let Some(module) = &self.module else {
             return Ok(Execution::refused(Fault::NoModule.reject(&id)));
         };
         let rules = module.rules();
-        if let Some(reject) = too_large(rules, argument) {
+        if let Some(reject) = reject_large_argument(rules, argument) {
             return Ok(Execution::refused(reject));
         }
         let (mode, prefix) = match module.method(method) {
@@ -379,14 +556,14 @@ impl Canister {
         let message = self.message(rules, mode, caller, argument.to_vec());
         let message = Message { copies_ahead, ..message };
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(self.place(module), message, &export, rules.instructions().query)?;
-        let mut execution = answered(&id, ran, "did not produce a response");
+        let ran = run(self.target(module), message, &export, rules.instructions().query)?;
+        let mut execution = ran.into_execution(&id, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
         Ok(execution)
     }
 
-    /// Asks `canister_inspect_message`; answers why the message is not let in.
+    /// Runs `canister_inspect_message`. Returns a reject if the message is not accepted.
     fn inspect(
         &self,
         module: &Module,
@@ -398,7 +575,7 @@ impl Canister {
         let mut message = self.message(rules, Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(self.place(module), message, &export, rules.instructions().inspect)?;
+        let ran = run(self.target(module), message, &export, rules.instructions().inspect)?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -412,17 +589,11 @@ impl Canister {
         })
     }
 
-    fn place<'a>(&'a self, module: &'a Module) -> Place<'a> {
-        Place { module, state: &self.state, spare: &self.spare }
+    fn target<'a>(&'a self, module: &'a Module) -> Target<'a> {
+        Target { module, state: &self.state, idle: &self.idle }
     }
 
-    pub(crate) fn message(
-        &self,
-        rules: Rules,
-        mode: Mode,
-        caller: Principal,
-        argument: Vec<u8>,
-    ) -> Message {
+    fn message(&self, rules: Rules, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
         Message {
             mode,
             rules,
@@ -449,30 +620,76 @@ impl Canister {
         Bytes((self.state.heap.size() + self.state.stable.size() + module) as u64)
     }
 
-    pub(crate) fn paid(&mut self, execution: Execution) -> Execution {
+    /// Deducts the cost of a message and advances the time.
+    fn charge(&mut self, execution: Execution) -> Execution {
         self.balance = Cycles(self.balance.get().saturating_sub(execution.cycles.get()));
-        self.time += ROUND;
+        self.time += ROUND_DURATION;
         execution
+    }
+
+    /// Returns an error if a message was committed only in part.
+    pub(crate) fn check_consistent(&self) -> Result<(), HostError> {
+        if self.state.torn { Err(HostError::Torn) } else { Ok(()) }
+    }
+
+    fn install_code(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+        mut state: State,
+        entry_point: EntryPoint,
+        mut run: InstallRun,
+    ) -> Result<Execution, HostError> {
+        let (peak, limit) = (Bytes(state.heap.size() as u64), self.settings.heap_limit);
+        if limit != Bytes(0) && peak > limit {
+            return Ok(self.install_failed(&run, &Fault::WasmMemoryLimit { peak, limit }));
+        }
+        let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
+        let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
+        for (export, mode) in start.into_iter().chain(entry) {
+            // The functions already see the version that the new module makes.
+            let message = Message {
+                version: self.version + 1,
+                timer: state.timer,
+                balance: self.balance - run.burned,
+                ..self.message(module.rules(), mode, caller, argument.to_vec())
+            };
+            if let Err(fault) = run.execute(module, &mut state, message, &export)? {
+                return Ok(self.install_failed(&run, &fault));
+            }
+        }
+        self.module = Some(module.clone());
+        self.state = state;
+        self.idle = IdleSlot::default();
+        self.version += 1;
+        let cycles = cycles::execution(module.rules(), run.charge, is_64_bit(module)) + run.burned;
+        Ok(self.charge(run.execution(Ok(Vec::new()), cycles)))
+    }
+
+    fn install_failed(&mut self, run: &InstallRun, fault: &Fault) -> Execution {
+        let execution = run.execution(Err(fault.reject(&self.id())), Cycles(0));
+        self.charge(execution)
     }
 }
 
-/// Wall time is told beside the counts and never part of them.
-#[expect(clippy::disallowed_methods, reason = "the one clock, for `Execution::wall`")]
+/// Wall time is reported next to the counts and never affects them.
+#[expect(clippy::disallowed_methods, reason = "the only clock, for `Execution::wall`")]
 fn now() -> Instant {
     Instant::now()
 }
 
-pub(crate) fn is_64_bit(module: &Module) -> bool {
+fn is_64_bit(module: &Module) -> bool {
     module.rewritten().address_width == AddressWidth::Bits64
 }
 
 /// The name under which the rewritten module exports a function.
-pub(crate) fn exported(name: &str) -> String {
+fn exported(name: &str) -> String {
     format!("function {name}")
 }
 
-/// The reject of an argument that is longer than a message takes.
-pub(crate) fn too_large(rules: Rules, argument: &[u8]) -> Option<Reject> {
+/// Rejects an argument that exceeds the limit of a message.
+fn reject_large_argument(rules: Rules, argument: &[u8]) -> Option<Reject> {
     let (bytes, most) = (argument.len(), rules.set().messages.argument);
     (bytes as u64 > most.get()).then(|| Reject {
         code: ErrorCode::InvalidManagementPayload,
@@ -480,32 +697,25 @@ pub(crate) fn too_large(rules: Rules, argument: &[u8]) -> Option<Reject> {
     })
 }
 
-/// What the caller gets.
-fn answered(id: &Principal, ran: Run, silence: &str) -> Execution {
-    let burned = ran.burned();
-    let outcome = match ran.result {
-        Err(fault) => Err(fault.reject(id)),
-        Ok(()) => match ran.effects.answer {
-            Answer::Reply(reply) => Ok(reply),
-            Answer::Reject(message) => {
-                Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
-            }
-            Answer::Pending(_) => Err(Reject {
-                code: ErrorCode::CanisterDidNotReply,
-                message: format!("Canister {id} {silence}"),
-            }),
-        },
-    };
-    Execution {
-        instructions: ran.instructions,
-        charge: ran.charge,
-        cycles: burned,
-        pages: ran.pages,
-        readings: ran.readings,
-        memory: ran.memory,
-        stable_calls: ran.stable_calls.stable(),
-        system_calls: all_calls(&ran.stable_calls, ran.calls),
-        printed: ran.effects.printed,
-        ..Execution::of(outcome)
+fn check_stable_size(size: Bytes, rules: Rules) -> Result<(), StableMemoryError> {
+    let most = Bytes::from(rules.set().memory.stable);
+    if size > most { Err(StableMemoryError::TooLarge { size, most }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More bytes than a test can allocate.
+    #[test]
+    fn one_byte_more_than_the_largest_stable_memory_is_refused() {
+        let most = 500_u64 << 30;
+        for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+            check_stable_size(Bytes(most), rules).unwrap();
+            let error = check_stable_size(Bytes(most + 1), rules).unwrap_err();
+            let words = "536870912001 bytes are more than stable memory can have, which is \
+                         536870912000 bytes";
+            assert_eq!(error.to_string(), words);
+        }
     }
 }

@@ -1,18 +1,17 @@
 //! Cycles that messages cost on a subnet of 13 nodes.
 //!
-//! Source: `rs/config/src/subnet_config.rs` and `rs/cycles_account_manager` of
-//! the replica; the conformance cases hold each update's charge.
+//! Source: `rs/config/src/subnet_config.rs` and `rs/cycles_account_manager` of the replica. The
+//! conformance cases check the charge of each update.
 
 use crate::rules::Rules;
 use crate::units::{Bytes, Cycles, Instructions};
 
-/// Bytes of an ingress message beside the method's name and the argument.
+/// Bytes of an ingress message other than the method's name and the argument.
 const INGRESS_ENVELOPE: usize = 121;
-/// Nodes of the subnet.
+/// Number of nodes of the subnet.
 const NODES: u128 = 13;
 
-/// Length of what precedes a CBOR string of `length` bytes, beyond its first
-/// byte.
+/// Length of the CBOR header of a string of `length` bytes, without its first byte.
 const fn header(length: usize) -> usize {
     match length {
         0..=23 => 0,
@@ -22,7 +21,7 @@ const fn header(length: usize) -> usize {
     }
 }
 
-/// Cycles for taking in an update of that method and argument.
+/// Cycles for the induction of an update with that method and argument.
 pub fn induction(rules: Rules, method: &str, argument: &[u8]) -> Cycles {
     let fees = rules.fees();
     let bytes = INGRESS_ENVELOPE
@@ -40,13 +39,13 @@ pub fn execution(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
     Cycles(fees.execution + each * u128::from(charge.get()))
 }
 
-/// Cycles for creating a canister.
+/// Cycles for the creation of a canister.
 pub fn creation(rules: Rules) -> Cycles {
     Cycles(rules.fees().creation)
 }
 
-/// Cycles set aside for a call to another canister, name and argument together
-/// of that many bytes: sending both ways and executing the longest callback.
+/// Cycles reserved for a call to another canister with `bytes` of name and argument: transmission
+/// both ways and the execution of the longest callback.
 pub fn call(rules: Rules, bytes: u64) -> Cycles {
     let fees = rules.fees();
     let sent = u128::from(bytes) + u128::from(rules.set().messages.reply.get());
@@ -62,7 +61,7 @@ pub fn http_request(rules: Rules, request: u64, response: u64) -> Cycles {
     Cycles((fees.http_request + fees.http_request_quadratic * NODES + bytes) * NODES)
 }
 
-/// Cycles below which a canister of that size freezes: storage and base fee for 30 days. A
+/// Balance below which a canister of that size freezes: storage and base fee for 30 days. A
 /// canister without memory has no base fee.
 pub fn freezing_threshold(rules: Rules, memory: Bytes) -> Cycles {
     const DAY: u128 = 86_400;
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_method_pays_the_base() {
+    fn a_missing_method_costs_the_base_fee() {
         for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
             let cycles =
                 induction(rules, "missing", &[]) + execution(rules, Instructions(0), false);
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn freezing_counts_the_base_fee_since_2026() {
+    fn freezing_includes_the_base_fee_since_2026() {
         let gib = Bytes(1 << 30);
         let month = |rules| freezing_threshold(rules, gib).get();
         assert_eq!(month(Rules::of_2025_10()), 127_000 * 86_400 * 30);

@@ -1,53 +1,43 @@
-//! How a fork differs from what it was forked from, as a hash.
+//! Differences between a fork and its base, as hashes.
 //!
-//! A query is a function of the module, of what the canister keeps, and of the message. So
-//! two forks of one canister that differ from it in the same way answer alike, and whoever
-//! has asked the one need not ask the other.
+//! The answer to a query depends only on the module, the state and the message. Two forks of one
+//! canister that differ from it in the same way therefore give the same answers to all queries.
 
 use std::io;
-use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::canister::{Canister, HostError};
 use crate::memory::Image;
+use crate::state::State;
+use crate::units::Cycles;
 
-/// How a fork differs from the canister that it was forked from: SHA-256 of all that its
-/// messages can find otherwise, which is pages of the heap and of stable memory, sizes,
-/// globals, certified data, timer, time, version and cycles.
+/// The difference between a fork and its base: SHA-256 of everything that messages can observe,
+/// which is pages of the heap and of stable memory, sizes, globals, certified data, timer, time,
+/// version and cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference(pub [u8; 32]);
 
-impl Canister {
-    /// How this canister differs from `base`, of which it is a fork; nothing where it no
-    /// longer keeps what they have in common, as after an upgrade. Only pages whose content
-    /// is another count, not how it came to be so.
-    ///
-    /// # Errors
-    ///
-    /// If the host cannot read the canisters' memories.
-    pub fn difference(&self, base: &Self) -> Result<Option<Difference>, HostError> {
-        let hash = |canister: &Self| canister.module().map(crate::Module::hash);
-        if !Arc::ptr_eq(&self.settings, &base.settings) || hash(self) != hash(base) {
-            return Ok(None);
-        }
-        let Some(heap) = of_memory(&self.state.heap, &base.state.heap)? else {
+impl Difference {
+    /// Returns the difference between a state and that of the base. The other arguments are those
+    /// of the fork. Returns `None` if the memories no longer share the pages of the base.
+    pub(crate) fn between(
+        state: &State,
+        base: &State,
+        time: u64,
+        version: u64,
+        balance: Cycles,
+    ) -> io::Result<Option<Self>> {
+        let Some(heap) = of_memory(&state.heap, &base.heap)? else {
             return Ok(None);
         };
-        let Some(stable) = of_memory(&self.state.stable, &base.state.stable)? else {
+        let Some(stable) = of_memory(&state.stable, &base.stable)? else {
             return Ok(None);
         };
-        let small = (
-            &self.state.globals,
-            &self.state.certified_data,
-            self.state.timer,
-            self.time,
-            self.version,
-            self.balance.to_string(),
-        );
+        let (globals, certified_data) = (&state.globals, &state.certified_data);
+        let small = (globals, certified_data, state.timer, time, version, balance.to_string());
         let small = serde_json::to_vec(&small).map_err(io::Error::from)?;
         let all = Sha256::new().chain_update(heap).chain_update(stable).chain_update(small);
-        Ok(Some(Difference(all.finalize().into())))
+        Ok(Some(Self(all.finalize().into())))
     }
 }
 
@@ -67,11 +57,10 @@ fn of_memory(memory: &Image, base: &Image) -> io::Result<Option<[u8; 32]>> {
 mod tests {
     use ic_principal::Principal;
 
-    use super::*;
-    use crate::{Module, Replica};
+    use crate::{Canister, Cycles, Module, Replica};
 
-    /// Each method sets something to the byte `argument[1]`, the memories at page
-    /// `argument[0]`, and leaves no other trace.
+    /// Each method stores the byte `argument[1]`, in memories on page `argument[0]`, and has no
+    /// other effect.
     const MODULE: &str = r#"(module
         (import "ic0" "msg_reply" (func $reply))
         (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
@@ -131,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_messages_make_the_same_difference() {
+    fn equal_messages_make_equal_differences() {
         let (base, _) = canister();
         let messages = [("heap", [3, 7]), ("stable", [1, 9]), ("grow", [0, 1])];
         let (one, other) = (sent(&base, &messages), sent(&base, &messages));
@@ -140,9 +129,9 @@ mod tests {
         assert_eq!(difference, other.difference(&base).unwrap());
     }
 
-    /// Of two forks that differ in nothing else: they did as many instructions.
+    /// The forks differ in nothing else: their instructions are the same.
     #[test]
-    fn each_part_of_a_state_makes_another_difference() {
+    fn each_part_of_the_state_changes_the_difference() {
         let (base, _) = canister();
         let pairs = [
             ("heap", [3, 7], [3, 8]),
@@ -164,7 +153,7 @@ mod tests {
         let changes: [Change; 3] = [
             |canister| canister.time += 1,
             |canister| canister.version += 1,
-            |canister| canister.balance = crate::Cycles(canister.balance.get() - 1),
+            |canister| canister.balance = Cycles(canister.balance.get() - 1),
         ];
         let unchanged = base.fork().difference(&base).unwrap().unwrap();
         for change in changes {
@@ -175,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_it_was_is_no_difference() {
+    fn restored_content_is_no_difference() {
         let (base, _) = canister();
-        // As many messages with as many instructions, so that as many cycles are left.
+        // The same number of messages and instructions, so that the balances are equal.
         let there_and_back = sent(&base, &[("stable", [1, 9]), ("stable", [1, 0])]);
         let nowhere = sent(&base, &[("stable", [1, 0]), ("stable", [1, 0])]);
         let difference = |fork: Canister| fork.difference(&base).unwrap().unwrap();
@@ -195,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_in_common_nothing_is_told() {
+    fn unrelated_canisters_have_no_difference() {
         let (base, module) = canister();
         let (stranger, _) = canister();
         assert_eq!(stranger.difference(&base).unwrap(), None);
         let mut upgraded = base.fork();
         upgraded.upgrade(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
         assert_eq!(upgraded.difference(&base).unwrap(), None);
-        // The base has gone on.
+        // The base has changed since.
         let fork = base.fork();
         let after = sent(&base, &[("heap", [3, 7])]);
         assert_eq!(fork.difference(&after).unwrap(), None);

@@ -1,4 +1,4 @@
-//! The engine that compiles and runs rewritten modules.
+//! The WebAssembly engine that compiles and runs rewritten modules.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use crate::limits::WASM_STACK;
 use crate::memory::Creator;
 use crate::rules::Rules;
 
-/// Address space that each memory reserves; a 32-bit heap then needs no bounds
-/// checks in compiled code.
+/// Address space reserved for each memory. With this much, a 32-bit heap needs no bounds checks in
+/// compiled code.
 pub const RESERVED: usize = 4 << 30;
-/// Unusable addresses behind a memory, into which small offsets may reach.
+/// Inaccessible addresses after a memory, which small offsets may reach.
 pub const GUARD: usize = 32 << 20;
-/// Stack that running a canister needs, with room for the host's own frames.
+/// Stack needed to run a canister, including the host's own frames.
 pub const STACK: usize = WASM_STACK + (3 << 20);
 
-/// An engine that executes as the replica's does: the same features, NaNs made
-/// canonical, the same stack. Unlike the replica's it optimises.
+/// Creates an engine that executes as the replica's does: the same features, canonical NaNs, the
+/// same stack. Unlike the replica's engine it optimizes.
 ///
 /// # Errors
 ///
-/// If the machine is not one that the engine compiles for.
-#[expect(unsafe_code, reason = "a flag of the compiler is set that no setting reaches")]
+/// If the engine does not support this machine.
+#[expect(unsafe_code, reason = "sets a compiler flag that has no safe setter")]
 pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
     let mut config = Config::new();
     if rules.charges_touches() {
-        // What is charged for pages is stored by a signal handler. The compiler would take a
-        // loop that stores nothing for one in which that stays the same.
-        // SAFETY: the flag turns an optimisation off.
+        // A signal handler stores the charges for pages. The compiler must not assume that they
+        // stay the same in a loop that stores nothing.
+        // SAFETY: the flag turns an optimization off.
         unsafe { config.cranelift_flag_set("enable_alias_analysis", "false") };
     }
     config
@@ -39,8 +39,8 @@ pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
         .max_wasm_stack(WASM_STACK)
         .memory_guard_size(GUARD as u64)
         .memory_init_cow(false)
-        // Memories do not move. To the compiler that would mean that none is larger
-        // than this, and stable memories are.
+        // Memories do not move, but declaring that would limit their size to the reservation,
+        // and stable memories are larger.
         .memory_may_move(true)
         .memory_reservation(RESERVED as u64)
         .parallel_compilation(true)

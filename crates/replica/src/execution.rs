@@ -1,57 +1,55 @@
-//! What became of a message.
+//! The results of a message.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use crate::reject::Reject;
+use crate::fault::Reject;
 use crate::system_api::names::SystemCall;
 use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 
-/// What became of a message and what it used.
+/// The outcome of a message and its costs.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// The reply, or why there is none.
+    /// The reply, or the reject.
     pub outcome: Result<Vec<u8>, Reject>,
-    /// Whether the message was let in. One that was not cost nothing and was never there:
-    /// the canister has no module, refused it in `canister_inspect_message`, or could not
-    /// have taken it.
+    /// True if the message was inducted. Otherwise it costs nothing and has no effect: the canister
+    /// has no module, `canister_inspect_message` did not accept the message, or it was invalid.
     pub admitted: bool,
-    /// What the instruction counter read in the end.
+    /// Final value of the instruction counter.
     pub instructions: Instructions,
-    /// Instructions that are paid for: the counter, and changed heap pages under rules that
-    /// charge for those, at most the message's limit.
+    /// Charged instructions: the counter, plus changed heap pages under rules that charge for
+    /// them, at most the message's limit.
     pub charge: Instructions,
-    /// Cycles that the canister paid. Exact for updates; installs and upgrades
-    /// are charged for compiling too, which is not counted here.
+    /// Cycles that the canister paid. Exact for updates; the charge of installs and upgrades for
+    /// compiling is not included.
     pub cycles: Cycles,
-    /// The part of the charge that is for pages, before the limit cuts it.
+    /// The part of the charge for pages, before it is capped at the limit.
     pub pages: PageCharges,
-    /// The canister's first readings of its counter, if
-    /// [`Canister::report_readings`] asked for that.
+    /// The canister's first readings of its counter, if [`Canister::report_readings`] was enabled.
     ///
     /// [`Canister::report_readings`]: crate::Canister::report_readings
     pub readings: Vec<Reading>,
-    /// Pages touched and memory held.
+    /// Touched pages and sizes of memories.
     pub memory: MemoryUse,
-    /// Calls that read and wrote stable memory. Of an install or upgrade, those of
-    /// all functions that ran; `canister_inspect_message` is not part of a message.
+    /// Calls that read and wrote stable memory, for an install or upgrade by all its functions.
+    /// Those of `canister_inspect_message` are not included.
     pub stable_calls: StableCalls,
-    /// All calls of the System API by name, if [`Canister::report_calls`] asked for them.
+    /// All System API calls by name, if [`Canister::report_calls`] was enabled.
     ///
     /// [`Canister::report_calls`]: crate::Canister::report_calls
     pub system_calls: Option<SystemCalls>,
-    /// Texts that the canister printed, each cut to 32 KiB: the first 1 000 of a message,
-    /// and no more than 1 MiB of them.
+    /// Texts that the canister printed, each truncated to 32 KiB: the first 1 000 of a message, at
+    /// most 1 MiB in total.
     pub printed: Vec<String>,
-    /// How long it took here.
+    /// Wall time on this machine.
     pub wall: Duration,
 }
 
-/// Pages that a message touched and memory that the canister holds after it.
+/// Pages that a message touched, and sizes of memories after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Heap pages that were written, whether or not they changed.
+    /// Heap pages that were written, including those that did not change.
     pub heap_written: OsPages,
     /// Heap pages whose content changed.
     pub heap_changed: OsPages,
@@ -65,15 +63,14 @@ pub struct MemoryUse {
     pub stable: WasmPages,
 }
 
-/// Instructions charged for pages. Those of an install or upgrade are of all functions that
-/// ran.
+/// Instructions charged for pages, for an install or upgrade in all its functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageCharges {
     /// For pages of the heap.
     pub heap: Instructions,
     /// For pages of stable memory.
     pub stable: Instructions,
-    /// The pages, under rules that charge for touching them.
+    /// Number of pages, under rules that charge for touching them.
     pub touched: Option<TouchedPages>,
 }
 
@@ -82,11 +79,11 @@ pub struct PageCharges {
 pub struct TouchedPages {
     /// Pages of the heap that were read or written.
     pub heap: WasmPages,
-    /// Of those, pages charged as written; queries are charged for none.
+    /// Of those, pages charged as written. Queries are not charged for writes.
     pub heap_written: WasmPages,
     /// Pages of stable memory that were read or written.
     pub stable: WasmPages,
-    /// Of those, pages charged as written; queries are charged for none.
+    /// Of those, pages charged as written. Queries are not charged for writes.
     pub stable_written: WasmPages,
 }
 
@@ -109,50 +106,49 @@ impl AddAssign for PageCharges {
 /// A reading of `performance_counter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The answer.
+    /// The value that it returned.
     pub used: Instructions,
-    /// Cost of pages up to then.
+    /// Charges for pages up to then.
     pub pages: PageCharges,
 }
 
-/// Calls of a message that copy from and to stable memory, those of the 32-bit and the
-/// 64-bit System API together. They are counted as the message did them: a trap, a
-/// reject or a query undoes the writes and not the counts.
+/// Calls of a message that copy from and to stable memory, of the 32-bit and the 64-bit API
+/// together. The counts include writes that a trap, a reject or a query undoes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StableCalls {
-    /// Calls of `stable_read` and `stable64_read`, also of no bytes, and also the one
-    /// that ended the message.
+    /// Calls of `stable_read` and `stable64_read`, including those of zero bytes and one that ended
+    /// the message.
     pub reads: u64,
-    /// Bytes that they copied; a call that ended the message copied none.
+    /// Bytes that they copied. A call that ended the message copied none.
     pub bytes_read: Bytes,
-    /// Calls of `stable_write` and `stable64_write`, like `reads`.
+    /// Calls of `stable_write` and `stable64_write`, counted like `reads`.
     pub writes: u64,
-    /// Bytes that they copied, like `bytes_read`.
+    /// Bytes that they copied, counted like `bytes_read`.
     pub bytes_written: Bytes,
 }
 
-/// Calls of one function of the System API.
+/// Calls of one System API function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallCount {
-    /// How often it was called, also when that ended the message.
+    /// Number of calls, including one that ended the message.
     pub calls: u64,
-    /// Bytes that it was to move: of arguments, replies, texts, principals, keys. Of stable
-    /// memory, those that were copied.
+    /// Requested bytes of arguments, replies, texts, principals and keys. For stable memory, the
+    /// copied bytes.
     pub bytes: Bytes,
 }
 
-/// Calls of the System API by function. Those of an install or upgrade are of all functions
-/// that ran; `canister_inspect_message` is not part of a message.
+/// System API calls by function, for an install or upgrade of all its functions. Those of
+/// `canister_inspect_message` are not included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemCalls(BTreeMap<SystemCall, CallCount>);
 
 impl SystemCalls {
-    /// The functions that were called, in the order of the Interface Specification.
+    /// Returns the functions that were called, in the order of the Interface Specification.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, CallCount)> + '_ {
         self.0.iter().map(|(call, count)| (call.name(), *count))
     }
 
-    /// How often a function was called, by its name without `ic0.`.
+    /// Returns the calls of a function, by its name without `ic0.`.
     pub fn of(&self, name: &str) -> CallCount {
         SystemCall::from_name(name).and_then(|call| self.0.get(&call).copied()).unwrap_or_default()
     }
@@ -166,12 +162,12 @@ impl SystemCalls {
         }
     }
 
-    /// Adds all of the others.
+    /// Adds the calls of `others`.
     pub(crate) fn add_all(&mut self, others: &Self) {
         others.0.iter().for_each(|(call, count)| self.add(*call, *count));
     }
 
-    /// Those that copy from and to stable memory.
+    /// Returns the calls that copy from and to stable memory.
     pub(crate) fn stable(&self) -> StableCalls {
         let (read, wide_read) = (self.of("stable_read"), self.of("stable64_read"));
         let (write, wide_write) = (self.of("stable_write"), self.of("stable64_write"));
@@ -185,7 +181,7 @@ impl SystemCalls {
 }
 
 impl Execution {
-    /// Neither run nor paid for.
+    /// The execution of a message that was not inducted.
     pub(crate) fn refused(reject: Reject) -> Self {
         Self { admitted: false, ..Self::of(Err(reject)) }
     }
@@ -208,7 +204,7 @@ impl Execution {
     }
 }
 
-/// Calls of stable memory and the others, if those were asked for.
+/// Stable memory calls and the others, if the others were requested.
 pub(crate) fn all_calls(stable: &SystemCalls, others: Option<SystemCalls>) -> Option<SystemCalls> {
     let mut all = others?;
     all.add_all(stable);

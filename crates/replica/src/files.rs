@@ -1,34 +1,33 @@
-//! Files that users name: what may be read, and where writing leads.
+//! Access to files that users name.
 //!
-//! Reading a pipe can wait for ever and reading a device need never end, so
-//! [`open`] takes regular files only. A file that is replaced as a whole would
-//! replace a device or a link by itself, so [`place`] tells where links lead and
-//! what is there.
+//! Reading a pipe can block forever and a device may have no end, so [`open`] only accepts regular
+//! files. Replacing a file atomically would also replace a device or a link, so [`place`] resolves
+//! links and reports the kind of the target.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-/// Links that are followed before they count as a circle, as Linux has it.
+/// Number of links that are followed before they count as a cycle, as on Linux.
 const LINKS: usize = 40;
 
-/// Where writing to a path leads.
+/// The target of writes to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A regular file, or nothing yet: a file there can be replaced as a whole.
+    /// A regular file, or a path that does not exist: it can be replaced atomically.
     File(PathBuf),
-    /// A pipe, a terminal or the like, which takes bytes but cannot be replaced.
+    /// A pipe, a terminal or similar, which accepts bytes but cannot be replaced.
     Stream(PathBuf),
 }
 
-/// Tells where writing to `path` leads; links are followed, to what is missing too.
+/// Returns the target of writes to `path`. Links are followed, even to a path that does not exist.
 ///
 /// # Errors
 ///
-/// If that cannot be found out, or a folder, a disk or a socket is there.
+/// If the path cannot be resolved, or is a folder, a disk or a socket.
 pub fn place(path: &Path) -> io::Result<Place> {
     let kind = match fs::metadata(path) {
         Ok(metadata) => metadata.file_type(),
@@ -47,7 +46,7 @@ pub fn place(path: &Path) -> io::Result<Place> {
     }
 }
 
-/// Where a path leads that does not exist: it may be a link to what is missing.
+/// Resolves a path that does not exist: it may be a link to a missing file.
 fn missing(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -56,14 +55,14 @@ fn missing(path: &Path) -> io::Result<PathBuf> {
         };
         path = path.parent().unwrap_or(Path::new("")).join(link);
     }
-    Err(io::Error::other("its links lead in a circle"))
+    Err(io::Error::other("its links form a cycle"))
 }
 
-/// Where a file can be replaced as a whole.
+/// Returns the path of a file that can be replaced atomically.
 ///
 /// # Errors
 ///
-/// If [`place`] fails, or what is there is no regular file.
+/// If [`place`] fails, or the target is not a regular file.
 pub fn replaceable(path: &Path) -> io::Result<PathBuf> {
     match place(path)? {
         Place::File(path) => Ok(path),
@@ -71,34 +70,34 @@ pub fn replaceable(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens a regular file for reading, and nothing else.
+/// Opens a regular file for reading.
 ///
 /// # Errors
 ///
 /// If it cannot be opened, or is a pipe, a device or a folder.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Without it, opening a pipe waits for who writes to it.
+    // Without these flags, opening a pipe would wait for a writer.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
 }
 
-/// Opens a regular file that is the user's own: nobody else can have written it.
+/// Opens a regular file that only the user can have written.
 ///
 /// # Errors
 ///
-/// If [`open`] fails, the file is another user's, or others can write to it.
+/// If [`open`] fails, the file belongs to another user, or others can write to it.
 pub fn open_own(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     check_own(&file.metadata()?)?;
     Ok(file)
 }
 
-/// Refuses what is another user's, or what others can write to.
+/// Checks that a file belongs to the user and that others cannot write to it.
 ///
 /// # Errors
 ///
-/// Which of both it is.
+/// The reason for which the file is not trusted.
 pub fn check_own(metadata: &Metadata) -> io::Result<()> {
     let refused = |reason| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -110,25 +109,25 @@ pub fn check_own(metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a regular file of at most `max` bytes.
 ///
 /// # Errors
 ///
 /// If [`open`] fails, or it cannot be read or is larger.
-pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    read_at_most(open(path)?, most)
+pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    read_at_most(open(path)?, max)
 }
 
-/// Reads all of something that has at most `most` bytes.
+/// Reads at most `max` bytes to the end.
 ///
 /// # Errors
 ///
 /// If it cannot be read, or is larger.
-pub fn read_at_most(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+pub fn read_at_most(from: impl Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        let text = format!("it is larger than {most} bytes");
+    from.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        let text = format!("it is larger than {max} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
     Ok(bytes)
@@ -136,6 +135,37 @@ pub fn read_at_most(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 
 fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}
+
+/// Prefix of temporary files. An old one was left by a process that ended early.
+pub const TEMPORARY: &str = ".stablebench-";
+
+/// Writes a file atomically and returns it. Its folder is created if needed.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<File> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY);
+    let temporary = match builder.tempfile_in(folder) {
+        // Only the owner may access the folder of a cache.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            builder.tempfile_in(folder)?
+        }
+        temporary => temporary?,
+    };
+    fill(temporary.as_file())?;
+    temporary.persist(path).map_err(|error| error.error)
+}
+
+/// Marks a file as used, so that it is removed last from its cache.
+pub(crate) fn touch(path: &Path) {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    // Errors are ignored: the file belongs to someone else, or was removed.
+    let _ = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
 }
 
 #[cfg(test)]
@@ -146,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_followed_and_streams_told_from_files() {
+    fn links_are_followed_and_streams_are_not_files() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
         let at = |name: &str| folder.join(name);
@@ -177,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_not_ones_own() {
+    fn files_that_others_can_write_are_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
@@ -186,7 +216,7 @@ mod tests {
             fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
             assert_eq!(open_own(&path).is_ok(), own, "{mode:o}");
         }
-        // Of root, unless these tests are root's: then whose file it is can be chosen.
+        // A file of root, or, if the tests run as root, one of another user.
         let others = if rustix::process::geteuid().is_root() {
             fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
             std::os::unix::fs::chown(&path, Some(1), None).unwrap();
@@ -199,21 +229,15 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_of_some_size_are_read() {
+    fn only_regular_files_up_to_the_limit_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, [7; 10]).unwrap();
         assert_eq!(read(&path, 10).unwrap(), [7; 10]);
         assert_eq!(read(&path, 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         let pipe = folder.path().join("pipe");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
         for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
             let error = open(path).unwrap_err();
             assert!(error.to_string().contains("not a regular file"), "{path:?}: {error}");

@@ -1,9 +1,9 @@
-//! Runs Internet Computer canisters in this process and counts what the IC counts.
+//! Runs Internet Computer canisters in this process, with the counts of the real replica.
 //!
-//! A canister's module is validated, rewritten so that it counts its own
-//! instructions, compiled and executed; its memories are files that messages map
-//! copy-on-write. The counts, replies and rejects are those of the replica: the
-//! conformance suite holds them against recordings of a PocketIC server.
+//! A canister's module is validated, rewritten so that it counts its own instructions, compiled and
+//! executed; its memories are files that messages map copy-on-write. The counts, replies and
+//! rejects are those of the replica: the conformance suite checks them against recordings of a
+//! PocketIC server.
 //!
 //! ```
 //! use stablebench_replica::{Principal, Replica, Rules};
@@ -17,33 +17,34 @@
 //! canister.install(&module, Principal::anonymous(), &[])?.outcome?;
 //! let execution = canister.update(Principal::anonymous(), "hello", &[])?;
 //! assert_eq!(execution.outcome?, b"");
-//! // The function and its call of the System API.
+//! // The function and its System API call.
 //! assert_eq!(execution.instructions.get(), 1 + 5 + 500);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The same as a program: `examples/hello.rs`. What a message may use is limited as on the
-//! IC, so that a canister that never ends does end; what it may cost this process is
-//! bounded beside that (texts that are printed, names that are told back). Modules and saved
-//! files may come from anyone, a directory of compiled modules may not: it holds machine code.
+//! `examples/hello.rs` is a similar program. Messages have the limits of the Internet Computer, so a
+//! canister that never returns is stopped. What it costs this process is bounded too (printed
+//! texts, names in errors). Modules and saved files may be untrusted. A directory of compiled
+//! modules must be trusted, because it contains machine code.
 //!
-//! Where to find what:
+//! Modules of the crate:
 //!
 //! | | |
 //! |---|---|
-//! | `validate` | which modules are refused, in which words |
-//! | `instrument` | what operators cost and how the module counts them |
-//! | `system_api` | what canisters can ask of the replica, and what that costs |
-//! | `memory` | heaps and stable memories, copied only where written |
-//! | `run`, `live` | one message; the instance that it runs on |
-//! | `canister`, `install`, `manage`, `saved` | a canister's messages; its modules; its settings; canisters in files |
-//! | `environment`, `stable` | what code finds that it did not write: variables, stable memory from outside |
-//! | `profile` | where the instructions of a message go, by function |
-//! | `difference` | how a fork differs from what it was forked from |
-//! | `cache` | compiled modules, in memory and in files |
-//! | `files` | which files are read, and where writing leads |
+//! | `validate` | rules for modules, with the error messages of the replica |
+//! | `instrument` | prices of operators, and the rewriting that counts them |
+//! | `system_api` | functions that canisters can call, and their prices |
+//! | `memory` | heaps and stable memories, copy-on-write |
+//! | `run`, `instance` | one message; the instance on which it runs |
+//! | `canister`, `install`, `saved` | canisters; installs and upgrades; canisters in files |
+//! | `environment`, `state` | environment variables; the state between messages |
+//! | `profile` | instructions of a message by function |
+//! | `difference` | differences between a fork and its base |
+//! | `cache` | compiled modules in memory and in files |
+//! | `files` | access to files that users name |
 //! | `rules` | dated sets of prices, limits and switches |
-//! | `limits`, `cycles` | limits that all sets share; what messages cost |
+//! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
+//! | `fault` | errors, with the messages of the replica |
 
 #![deny(unsafe_code)]
 
@@ -56,42 +57,39 @@ mod environment;
 mod execution;
 mod fault;
 pub mod files;
+mod hex;
 mod install;
+mod instance;
 mod instrument;
 mod limits;
-mod live;
-mod manage;
 mod memory;
 mod module;
 mod profile;
-mod reject;
 mod replica;
 pub mod rules;
 mod run;
 mod saved;
-mod stable;
 mod state;
 mod system_api;
 pub mod text;
 mod units;
 mod validate;
 
-/// Version of this crate. Which server it counts as is up to the [rules](rules::Rules).
+/// Version of this crate. The [rules](rules::Rules) determine which server it matches.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub use canister::{Canister, HostError, Settings};
+pub use canister::{Canister, Settings, StableMemoryError};
 pub use difference::Difference;
 pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Execution, MemoryUse, PageCharges, Reading, StableCalls, SystemCalls, TouchedPages,
 };
+pub use fault::{ErrorCode, HostError, Reject};
 pub use ic_principal::Principal;
 pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
-pub use reject::{ErrorCode, Reject};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
 pub use saved::{LoadError, LockError, STATE_STAMP, StateLock, saved_note};
-pub use stable::StableMemoryError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

@@ -7,10 +7,9 @@ use std::sync::{Arc, OnceLock};
 use ic_principal::Principal;
 use wasmtime::{Engine, InstancePre, Linker};
 
-use crate::fault::Fault;
+use crate::fault::{ErrorCode, Fault};
 use crate::instrument::{Instrumented, Metering, instrument};
-use crate::profile::names::Names;
-use crate::reject::ErrorCode;
+use crate::profile::Names;
 use crate::rules::Rules;
 use crate::system_api::host::Host;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode, validate};
@@ -31,16 +30,16 @@ struct Inner {
     profiled: OnceLock<Profiled>,
 }
 
-/// The form of a module that tells its functions apart.
+/// The form of a module that attributes charges to functions.
 pub(crate) struct Profiled {
     pub ready: InstancePre<Host>,
     pub names: Names,
 }
 
-/// A module before it is linked to the System API: what the cache keeps.
+/// A module before it is linked to the System API, as the cache keeps it.
 pub(crate) struct Prepared {
     pub info: ModuleInfo,
-    /// Without the rewritten module itself, which is not needed any more.
+    /// Without the rewritten module itself, which is no longer needed.
     pub rewritten: Instrumented,
     pub compiled: wasmtime::Module,
 }
@@ -74,7 +73,7 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Links what was prepared from `uploaded`, whose SHA-256 is `hash`.
+    /// Links a module that was prepared from `uploaded`, whose SHA-256 is `hash`.
     pub(crate) fn link(
         prepared: Prepared,
         linker: &Linker<Host>,
@@ -106,9 +105,9 @@ impl Module {
         &self.0.uploaded
     }
 
-    /// The module, plain.
+    /// The uncompressed module.
     pub fn wasm(&self) -> Cow<'_, [u8]> {
-        // What was installed could be decoded.
+        // The module was decoded when it was compiled, so this cannot fail.
         decode(&self.0.uploaded).unwrap_or_default()
     }
 
@@ -117,12 +116,12 @@ impl Module {
         self.0.hash
     }
 
-    /// The rules by which it counts.
+    /// The rules under which it was compiled.
     pub fn rules(&self) -> Rules {
         self.0.rules
     }
 
-    /// What validation found.
+    /// The result of validation.
     pub fn info(&self) -> &ModuleInfo {
         &self.0.info
     }
@@ -135,7 +134,7 @@ impl Module {
         &self.0.ready
     }
 
-    /// The module in the form that counts in its global; compiled when it is first asked for.
+    /// The module in the form that counts in its global, compiled at the first use.
     pub(crate) fn exact(&self) -> wasmtime::Result<&InstancePre<Host>> {
         if let Some(exact) = self.0.exact.get() {
             return Ok(exact);
@@ -145,8 +144,7 @@ impl Module {
         Ok(self.0.exact.get_or_init(|| exact))
     }
 
-    /// The module in the form that tells its functions apart; compiled when it is first
-    /// asked for.
+    /// The module in the form that attributes charges to functions, compiled at the first use.
     pub(crate) fn profiled(&self) -> wasmtime::Result<&Profiled> {
         if let Some(profiled) = self.0.profiled.get() {
             return Ok(profiled);
@@ -157,7 +155,7 @@ impl Module {
         Ok(self.0.profiled.get_or_init(|| Profiled { ready, names }))
     }
 
-    /// The module in another form. What it is for was looked at when it was compiled first.
+    /// Prepares another form of the module. Its purpose was checked when it was first compiled.
     fn prepared(&self, metering: Metering) -> Result<Prepared, Fault> {
         let engine = self.0.ready.module().engine();
         Prepared::new(engine, &self.0.uploaded, metering, self.0.rules, Purpose::Queries)
@@ -173,7 +171,7 @@ impl Module {
     }
 }
 
-/// The id that PocketIC and a fresh subnet give to the first canister.
+/// The id of the first canister on PocketIC and on a new subnet.
 pub fn first_canister() -> Principal {
     Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, 0, 1, 1])
 }

@@ -1,4 +1,4 @@
-//! The replica: compiles modules and makes canisters.
+//! The replica: compiles modules and creates canisters.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,14 +8,13 @@ use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Linker};
 
 use crate::cache::{Modules, Note};
-use crate::canister::{Canister, HostError, Settings};
+use crate::canister::{Canister, Settings};
 use crate::engine;
-use crate::fault::Fault;
+use crate::fault::{Fault, HostError, Reject};
 use crate::instrument::Metering;
 use crate::module::{Module, Prepared, first_canister};
-use crate::reject::Reject;
 use crate::rules::Rules;
-use crate::saved::{self, LoadError, Stamps};
+use crate::saved::{self, LoadError, StampPolicy};
 use crate::system_api::host::{Host, link};
 use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
@@ -55,22 +54,22 @@ impl std::fmt::Debug for Replica {
 }
 
 impl Replica {
-    /// Starts a replica that charges by `rules`. Compiled modules are kept in the folder
-    /// `cache`, if there is one, which is made when it is needed.
+    /// Starts a replica that charges by `rules`. Compiled modules are kept in the folder `cache`,
+    /// if given, which is created on demand.
     ///
     /// # Errors
     ///
-    /// If the machine is not one that the engine compiles for.
+    /// If the engine does not support this machine.
     pub fn new(rules: Rules, cache: Option<PathBuf>) -> Result<Self, EngineError> {
-        Self::telling(rules, cache, |_| {})
+        Self::with_notes(rules, cache, |_| {})
     }
 
-    /// Starts a replica likewise, and tells what the cache could not do.
+    /// Starts a replica and passes notes about the cache to `tell`.
     ///
     /// # Errors
     ///
-    /// If the machine is not one that the engine compiles for.
-    pub fn telling(
+    /// If the engine does not support this machine.
+    pub fn with_notes(
         rules: Rules,
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
@@ -85,30 +84,30 @@ impl Replica {
         Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, modules, rules })))
     }
 
-    /// The rules by which its canisters are charged.
+    /// The rules by which canisters are charged.
     pub fn rules(&self) -> Rules {
         self.0.rules
     }
 
-    /// What files with compiled modules have in their names, between the module's hash
-    /// and the end, if this version wrote them.
+    /// The version part of file names in the cache: files of this version have it between the
+    /// module's hash and the extension.
     pub fn cache_version(&self) -> &str {
         self.0.modules.version()
     }
 
-    /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from
-    /// the cache. One that calls other canisters is taken, and a message that does so fails: the
+    /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from the cache. A
+    /// module may import calls to other canisters, but a message that makes one fails: the
     /// embedded replica runs one canister.
     ///
     /// # Errors
     ///
-    /// The reject with which the replica answers installing such a module, or that the module has
+    /// The reject that the replica returns for such a module, or an error if the module has
     /// heartbeats or timers, which the embedded replica does not run.
     pub fn compile(&self, module: &[u8]) -> Result<Module, Reject> {
         self.compile_for(&first_canister(), module)
     }
 
-    /// The module likewise, to be installed in that canister, which errors name.
+    /// Compiles a module for the given canister, whose id appears in errors.
     ///
     /// # Errors
     ///
@@ -118,14 +117,14 @@ impl Replica {
             .map_err(|fault| fault.reject(canister))
     }
 
-    /// The module as [`Replica::compile`] makes it, also one with heartbeats or timers. They
-    /// never run. So what the canister answers to queries is what it answers on the network
-    /// before its first heartbeat, and before the first of its timers is due. A canister with
-    /// such a module can be saved, and loaded with [`Replica::load_stamped`] alone.
+    /// Compiles a module that may have heartbeats or timers. They never run, so queries return
+    /// what they return on the network before the first heartbeat and before the first timer is
+    /// due. A canister with such a module can be saved, but only loaded with
+    /// [`Replica::load_stamped`].
     ///
     /// # Errors
     ///
-    /// The reject with which the replica answers installing such a module.
+    /// The reject that the replica returns for such a module.
     pub fn compile_for_queries(&self, module: &[u8]) -> Result<Module, Reject> {
         self.compile_as(Sha256::digest(module).into(), module, Purpose::Queries)
             .map_err(|fault| fault.reject(&first_canister()))
@@ -142,7 +141,7 @@ impl Replica {
         inner.modules.get(&inner.engine, hash, module, purpose, link)
     }
 
-    /// The module without charges, to measure what metering costs: its counts are wrong.
+    /// Compiles a module without charges, to measure the cost of metering. Its counts are wrong.
     ///
     /// # Errors
     ///
@@ -152,7 +151,7 @@ impl Replica {
         self.compile_with(Metering::Off, module)
     }
 
-    /// The module with each charge stored where it is made.
+    /// Compiles a module that stores each charge in the global.
     #[cfg(test)]
     pub(crate) fn compile_stored(&self, module: &[u8]) -> Result<Module, Reject> {
         self.compile_with(Metering::Stored, module)
@@ -165,53 +164,51 @@ impl Replica {
             .map_err(|fault| fault.reject(&first_canister()))
     }
 
-    /// A canister from a file that [`Canister::save`] wrote. The whole file is checked, for
-    /// which its memories are read once. Then they are mapped: the file must not change while
-    /// the canister is used; it may be deleted or replaced.
+    /// Loads a canister from a file that [`Canister::save`] wrote. The whole file is read and
+    /// checked, then its memories are mapped: the file must not change while the canister is
+    /// used, but may be deleted or replaced.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is damaged, or is of another version.
+    /// If the file cannot be read, is damaged, or has another version.
     pub fn load(&self, path: &Path) -> Result<Canister, LoadError> {
         saved::load(path, self.0.rules, |module| self.compile(module))
     }
 
-    /// A canister with that module from a file that [`Canister::save_stamped`] wrote,
-    /// and the note in it. The file is mapped and must not change while the canister is
-    /// used; it may be deleted or replaced.
+    /// Loads a canister with the given module from a file that [`Canister::save_stamped`] wrote,
+    /// and the note in it. The file is mapped and must not change while the canister is used, but
+    /// may be deleted or replaced.
     ///
-    /// The memories are trusted if the stamp beside the file says that they were whole
-    /// and the file was not touched since. Otherwise they are read and checked, and the
-    /// file is stamped anew.
+    /// The memories are not read if the stamp shows that the file has not changed since they were
+    /// last checked. Otherwise they are checked, and a new stamp is written.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is damaged, is of another version, or of a canister
-    /// with another module.
+    /// If the file cannot be read, is damaged, has another version, or belongs to a canister with
+    /// another module.
     pub fn load_stamped(
         &self,
         path: &Path,
         module: &Module,
     ) -> Result<(Canister, String), LoadError> {
-        saved::load_noted(path, module, Stamps::Believed)
+        saved::load_with_note(path, module, StampPolicy::Trust)
     }
 
-    /// As [`Replica::load_stamped`], but the memories are read and checked in any case.
+    /// Loads a canister as [`Replica::load_stamped`] does, but always checks the memories.
     ///
     /// # Errors
     ///
-    /// Those of [`Replica::load_stamped`].
+    /// The errors of [`Replica::load_stamped`].
     pub fn load_checked(
         &self,
         path: &Path,
         module: &Module,
     ) -> Result<(Canister, String), LoadError> {
-        saved::load_noted(path, module, Stamps::Ignored)
+        saved::load_with_note(path, module, StampPolicy::Ignore)
     }
 
-    /// A canister without a module, with settings as PocketIC gives the first
-    /// canister of an instance: controlled by the anonymous principal, with
-    /// 1 000 T cycles.
+    /// Creates a canister without a module, with the settings of the first canister of a PocketIC
+    /// instance: controlled by the anonymous principal, with 1 000 T cycles.
     ///
     /// # Errors
     ///

@@ -1,197 +1,226 @@
-//! Runs one function of a module on a canister's state.
+//! Executes one function of a module on a canister's state.
 //!
 //! ```text
-//!   take the spare instance, or make one → call
-//!     → find touched pages → compare heap pages → keep, or undo → a spare again
+//!   take the idle instance, or create one → call
+//!     → find touched pages → compare heap pages → commit, or undo → idle again
 //! ```
 //!
-//! Modules count in locals (`instrument/body.rs`). Where an operator has trapped, what they
-//! counted last is lost: then all is undone, and the message runs once more in a form of
-//! the module that counts in its global. Messages have no other inputs than those that they
-//! are given, so it traps at the same place.
+//! Modules count in locals (`instrument/body.rs`). If an operator traps, the latest counts are
+//! lost. The message is then undone and repeated in a form of the module that counts in its
+//! global. Execution is deterministic, so it traps at the same place.
 
 use std::io;
 
+use ic_principal::Principal;
+
 use crate::engine::STACK;
-use crate::execution::{MemoryUse, PageCharges, Reading, SystemCalls};
-use crate::fault::{Fault, Trap};
-use crate::live::{Failure, Live, Spare, Touched};
+use crate::execution::{Execution, MemoryUse, PageCharges, Reading, SystemCalls, all_calls};
+use crate::fault::{ErrorCode, Fault, Reject, Trap};
+use crate::instance::{Failure, IdleSlot, LiveInstance, Touched};
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
-use crate::profile::recorder::Recorded;
-use crate::profile::{ProfileError, Span};
+use crate::profile::{CallTree, ProfileError, Span};
 use crate::rules::Rules;
 use crate::state::State;
-use crate::system_api::message::{Effects, Message};
+use crate::system_api::message::{Answer, Effects, Message};
 use crate::system_api::names::AddressWidth;
 use crate::system_api::slices::Slices;
 use crate::units::{Cycles, Instructions, OsPages, WASM_PAGE, WasmPages};
 
-/// What a run ended with.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// Whether the function returned.
+    /// Success, or the fault that ended the function.
     pub result: Result<(), Fault>,
-    /// What the message did beside changing memory.
+    /// Effects other than memory changes.
     pub effects: Effects,
-    /// What the counter read in the end.
+    /// Final value of the instruction counter.
     pub instructions: Instructions,
-    /// Instructions with changed heap pages, at most the limit.
+    /// Instructions including changed heap pages, at most the limit.
     pub charge: Instructions,
-    /// What pages cost.
+    /// Charges for pages.
     pub pages: PageCharges,
-    /// Readings of the counter, if somebody asked.
+    /// Readings of the counter, if requested.
     pub readings: Vec<Reading>,
     /// Pages touched.
     pub memory: MemoryUse,
-    /// Calls of stable memory.
+    /// Stable memory calls.
     pub stable_calls: SystemCalls,
-    /// The other calls of the System API, if somebody asked.
+    /// The other System API calls, if requested.
     pub calls: Option<SystemCalls>,
-    /// What is to be kept, if the function returned and changes are kept.
+    /// Uncommitted changes, if the function returned and its mode commits changes.
     pub changes: Option<Changes>,
 }
 
 impl Run {
-    /// Cycles that are gone: burning them is undone like everything else.
+    /// Cycles burned. A message that fails burns none.
     pub fn burned(&self) -> Cycles {
         if self.result.is_ok() { self.effects.burned } else { Cycles(0) }
     }
+
+    /// The execution that the caller sees. `silence` is the error text for a message that ended
+    /// without an answer.
+    pub fn into_execution(self, id: &Principal, silence: &str) -> Execution {
+        let burned = self.burned();
+        let outcome = match self.result {
+            Err(fault) => Err(fault.reject(id)),
+            Ok(()) => match self.effects.answer {
+                Answer::Reply(reply) => Ok(reply),
+                Answer::Reject(message) => {
+                    Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
+                }
+                Answer::Pending(_) => Err(Reject {
+                    code: ErrorCode::CanisterDidNotReply,
+                    message: format!("Canister {id} {silence}"),
+                }),
+            },
+        };
+        Execution {
+            instructions: self.instructions,
+            charge: self.charge,
+            cycles: burned,
+            pages: self.pages,
+            readings: self.readings,
+            memory: self.memory,
+            stable_calls: self.stable_calls.stable(),
+            system_calls: all_calls(&self.stable_calls, self.calls),
+            printed: self.effects.printed,
+            ..Execution::of(outcome)
+        }
+    }
 }
 
-/// What a message changed. Dropping it undoes the message.
+/// Uncommitted changes of a message. Dropping them undoes the message.
 #[derive(Debug)]
 pub struct Changes {
-    live: Box<Live>,
+    live: Box<LiveInstance>,
     touched: Touched,
     heap: Vec<Pages>,
 }
 
 impl Changes {
-    /// Makes the changes to the state on which the message ran.
+    /// Commits the changes to the state on which the message ran.
     ///
     /// # Errors
     ///
     /// If the host has no memory left. The state is then torn.
-    pub fn commit(mut self, state: &mut State, spare: &Spare) -> io::Result<()> {
-        if self.live.keep(state, &self.touched, &self.heap)? {
-            spare.put(self.live);
+    pub fn commit(mut self, state: &mut State, idle: &IdleSlot) -> io::Result<()> {
+        if self.live.commit(state, &self.touched, &self.heap)? {
+            idle.put(self.live);
         }
         Ok(())
     }
 }
 
-/// Where a message runs: a module, the state, and an instance of the one on the other, if
-/// one is left from the message before.
+/// The target of a message: a module, a state, and possibly an idle instance of that module on
+/// that state.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Target<'a> {
     /// The module.
     pub module: &'a Module,
-    /// What the message finds.
+    /// The state before the message.
     pub state: &'a State,
-    /// The instance.
-    pub spare: &'a Spare,
+    /// The slot of the idle instance.
+    pub idle: &'a IdleSlot,
 }
 
-/// Runs the exported function `export`, at most `total` instructions.
+/// Runs the exported function `export` with at most `total` instructions.
 ///
 /// # Errors
 ///
-/// If the host has no memory left. What the canister does wrong is in
-/// [`Run::result`].
+/// If the host has no memory left. Errors of the canister are in [`Run::result`].
 pub fn run(
-    place: Place<'_>,
+    target: Target<'_>,
     message: Message,
     export: &str,
     total: Instructions,
 ) -> io::Result<Run> {
-    // Compiled code runs on this thread's stack, and running out of that would
-    // end the process instead of the message.
-    stacker::maybe_grow(STACK, 2 * STACK, || run_here(place, message, export, total))
+    // Compiled code uses this thread's stack. Overflowing it would end the process instead of
+    // the message.
+    stacker::maybe_grow(STACK, 2 * STACK, || run_here(target, message, export, total))
 }
 
 fn run_here(
-    place: Place<'_>,
+    target: Target<'_>,
     message: Message,
     export: &str,
     total: Instructions,
 ) -> io::Result<Run> {
-    let Place { module, state, spare } = place;
+    let Target { module, state, idle } = target;
     let (rules, timer) = (message.rules, message.timer);
     let (limit, slice) = message.mode.instructions(rules);
     let slices = Slices::new(total.min(limit), slice);
-    let live = match spare.take() {
+    let live = match idle.take() {
         Some(mut live) => {
             live.begin(message, slices);
             Ok(live)
         }
-        None => Live::new(module, module.ready(), state, message, slices).map(Box::new),
+        None => LiveInstance::new(module, module.ready(), state, message, slices).map(Box::new),
     };
     let mut live = match live {
         Ok(live) => live,
-        Err(failure) => return not_begun(failure, rules, timer),
+        Err(failure) => return not_started(failure, rules, timer),
     };
     if live.host().message.copies_ahead {
         live.copy_ahead()?;
     }
     let result = live.call(export).map_err(Fault::from_engine);
-    let Some(trap) = uncounted(&result) else {
-        return finish(live, place, result, spare);
+    let Some(trap) = uncounted_trap(&result) else {
+        return finish(live, target, result, idle);
     };
     let message = live.host().message.clone();
     let touched = live.touched()?;
     if live.undo(state, &touched)? {
-        spare.put(live);
+        idle.put(live);
     }
     let exact = module.exact().map_err(Failure::Engine);
-    let exact = exact.and_then(|exact| Live::new(module, exact, state, message, slices));
+    let exact = exact.and_then(|exact| LiveInstance::new(module, exact, state, message, slices));
     let mut live = match exact {
         Ok(live) => Box::new(live),
-        Err(failure) => return not_begun(failure, rules, timer),
+        Err(failure) => return not_started(failure, rules, timer),
     };
     let again = live.call(export).map_err(Fault::from_engine);
     let result = match again {
         Err(Fault::Trapped(again)) if again == trap => result,
-        other => Err(Fault::Engine(format!("{trap} at first, and when repeated {other:?}"))),
+        other => Err(Fault::Engine(format!("{trap} at first, but {other:?} when repeated"))),
     };
-    finish(live, place, result, &Spare::default())
+    finish(live, target, result, &IdleSlot::default())
 }
 
-/// Runs the function likewise, in the profiled form, and tells what was recorded. That form
-/// counts exactly whatever happens, and is not kept for the next message.
+/// Runs the function in the profiled form and returns the call tree. This form always counts
+/// exactly, and its instance is not reused.
 ///
 /// # Errors
 ///
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn run_profiled(
-    place: Place<'_>,
+    target: Target<'_>,
     message: Message,
     export: &str,
     total: Instructions,
     span: Span,
-) -> io::Result<(Run, Result<Recorded, ProfileError>)> {
+) -> io::Result<(Run, Result<CallTree, ProfileError>)> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
         let (rules, timer) = (message.rules, message.timer);
         let (limit, slice) = message.mode.instructions(rules);
         let slices = Slices::new(total.min(limit), slice);
-        // It would be of the state before.
-        drop(place.spare.take());
-        let live = Live::profiled(place.module, place.state, message, slices, span);
+        // The idle instance shows the state before this message.
+        drop(target.idle.take());
+        let live = LiveInstance::profiled(target.module, target.state, message, slices, span);
         let mut live = match live {
             Ok(live) => Box::new(live),
             Err(failure) => {
-                return Ok((not_begun(failure, rules, timer)?, Ok(Recorded::default())));
+                return Ok((not_started(failure, rules, timer)?, Ok(CallTree::default())));
             }
         };
         let result = live.call(export).map_err(Fault::from_engine);
-        let recorded = live.recorded(result.is_err()).unwrap_or(Ok(Recorded::default()));
-        Ok((finish(live, place, result, &Spare::default())?, recorded))
+        let tree = live.recorded(result.is_err()).unwrap_or(Ok(CallTree::default()));
+        Ok((finish(live, target, result, &IdleSlot::default())?, tree))
     })
 }
 
-/// The trap that leaves an older value in the counter, if it was one: that of an operator
-/// which traps by itself.
-fn uncounted(result: &Result<(), Fault>) -> Option<Trap> {
+/// Returns the trap if it left an outdated counter: it was raised by an operator, not by a check.
+fn uncounted_trap(result: &Result<(), Fault>) -> Option<Trap> {
     let Err(Fault::Trapped(trap)) = result else {
         return None;
     };
@@ -207,7 +236,7 @@ fn uncounted(result: &Result<(), Fault>) -> Option<Trap> {
     }
 }
 
-fn not_begun(failure: Failure, rules: Rules, timer: u64) -> io::Result<Run> {
+fn not_started(failure: Failure, rules: Rules, timer: u64) -> io::Result<Run> {
     let error = match failure {
         Failure::Host(error) => return Err(error),
         Failure::Engine(error) => error,
@@ -227,12 +256,12 @@ fn not_begun(failure: Failure, rules: Rules, timer: u64) -> io::Result<Run> {
 }
 
 fn finish(
-    mut live: Box<Live>,
-    place: Place<'_>,
+    mut live: Box<LiveInstance>,
+    target: Target<'_>,
     result: Result<(), Fault>,
-    spare: &Spare,
+    idle: &IdleSlot,
 ) -> io::Result<Run> {
-    let state = place.state;
+    let state = target.state;
     let counter = live.counter();
     let stable_calls = live.stable_calls();
     let touched = live.touched()?;
@@ -241,7 +270,7 @@ fn finish(
     let host = live.host();
     let (mode, slices, effects) = (host.message.mode, host.slices, host.effects.clone());
     let calls = host.calls.clone();
-    // What is not kept is not compared and not charged.
+    // Changes that are dropped are neither compared nor charged.
     let changed = match mode.keeps_changes() {
         true => state.heap.changed(live.heap(), &touched.heap)?,
         false => Vec::new(),
@@ -255,8 +284,8 @@ fn finish(
         heap: WasmPages(live.heap().len() as u64 / WASM_PAGE),
         stable: WasmPages(live.stable_size() as u64 / WASM_PAGE),
     };
-    let prices = place.module.rules().pages();
-    let factor = match place.module.rewritten().address_width {
+    let prices = target.module.rules().pages();
+    let factor = match target.module.rewritten().address_width {
         AddressWidth::Bits32 => 1,
         AddressWidth::Bits64 => prices.heap64_factor,
     };
@@ -266,7 +295,7 @@ fn finish(
         Some(Changes { live, touched, heap: changed })
     } else {
         if live.undo(state, &touched)? {
-            spare.put(live);
+            idle.put(live);
         }
         None
     };

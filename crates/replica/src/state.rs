@@ -1,32 +1,36 @@
-//! What a canister keeps between messages.
+//! State of a canister between messages.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use wasmparser::ValType;
 use wasmtime::Val;
 
-use crate::memory::Image;
+use crate::memory::pages::push;
+use crate::memory::{Image, PAGE, Rights};
+use crate::module::Module;
+use crate::units::WASM_PAGE;
 
-/// What a canister keeps between messages.
+/// State of a canister between messages.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The heap.
     pub heap: Image,
     /// Stable memory.
     pub stable: Image,
-    /// Mutable globals, in the order of the module; empty before the first run,
-    /// when they have the values that the module gives them.
+    /// Mutable globals, in the order of the module; empty before the first message, when they
+    /// have their initial values.
     pub globals: Vec<GlobalValue>,
     /// Certified data.
     pub certified_data: Vec<u8>,
     /// The global timer, 0 when not set.
     pub timer: u64,
-    /// Whether a message was kept in part: the memories are of two moments.
+    /// True if a message was committed only in part, so that the memories are inconsistent.
     pub torn: bool,
 }
 
 impl State {
-    /// What a canister without a module keeps.
+    /// The state of a canister without a module.
     ///
     /// # Errors
     ///
@@ -40,6 +44,28 @@ impl State {
             timer: 0,
             torn: false,
         })
+    }
+
+    /// The state of a canister before the first function of `module` runs.
+    pub fn initial(module: &Module, stable: Image) -> io::Result<Self> {
+        let rewritten = module.rewritten();
+        let mut heap = Image::new()?;
+        let size = usize::try_from(rewritten.heap_pages * WASM_PAGE)
+            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let mut mapping = heap.map(size, 0)?;
+        mapping.grow(size)?;
+        let mut pages = BTreeSet::new();
+        for (address, bytes) in &rewritten.data {
+            let outside = || io::Error::new(io::ErrorKind::InvalidData, "data outside the heap");
+            let start = usize::try_from(*address).map_err(|_| outside())?;
+            let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
+            mapping.bytes_mut().get_mut(start..end).ok_or_else(outside)?.copy_from_slice(bytes);
+            pages.extend(start / PAGE..end.div_ceil(PAGE));
+        }
+        let mut ranges = Vec::new();
+        pages.into_iter().for_each(|page| push(&mut ranges, page));
+        let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
+        Ok(Self { heap, stable, ..Self::empty()? })
     }
 }
 
@@ -59,7 +85,7 @@ pub enum GlobalValue {
 }
 
 impl GlobalValue {
-    /// The value, unless it is a reference.
+    /// The value, or `None` for a reference.
     pub fn read(value: &Val) -> Option<Self> {
         Some(match value {
             Val::I32(value) => Self::I32(*value),
@@ -71,7 +97,7 @@ impl GlobalValue {
         })
     }
 
-    /// Its type.
+    /// Type of the value.
     pub fn ty(self) -> ValType {
         match self {
             Self::I32(_) => ValType::I32,
@@ -82,7 +108,7 @@ impl GlobalValue {
         }
     }
 
-    /// The value as the engine has it.
+    /// The value as the engine represents it.
     pub fn value(self) -> Val {
         match self {
             Self::I32(value) => Val::I32(value),

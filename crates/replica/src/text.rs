@@ -1,21 +1,21 @@
-//! Texts from elsewhere, made such that they cannot steer a terminal.
+//! Escapes control characters in untrusted text, so that it cannot control a terminal.
 
 use std::borrow::Cow;
 
-/// A text from elsewhere as it can be shown: what would steer a terminal, or change the order in
-/// which text is read, is written as its number. Lines and tabs stay.
+/// Returns the text with control characters and bidirectional overrides escaped. Line breaks and
+/// tabs stay.
 pub fn safe(text: &str) -> Cow<'_, str> {
     escaped(text, |char| steers(char) && !matches!(char, '\n' | '\t'))
 }
 
-/// That, in one line.
+/// Returns the text as [`safe`] does, with line breaks and tabs escaped too.
 pub fn safe_line(text: &str) -> Cow<'_, str> {
     escaped(text, steers)
 }
 
-/// Whether a character does something else than being seen.
+/// Returns true for control characters and bidirectional overrides.
 pub fn steers(char: char) -> bool {
-    // What is not a control character is for right-to-left text.
+    // The characters of the pattern change the text direction.
     char.is_control()
         || matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_is_shown_as_its_number() {
+    fn control_characters_are_escaped() {
         assert_eq!(safe("a\u{1b}[2J\r\u{9b}31m\u{7f}b"), r"a\u{1b}[2J\u{d}\u{9b}31m\u{7f}b");
         assert_eq!(safe("one\n\ttwo \u{202e}eno"), "one\n\ttwo \\u{202e}eno");
         assert_eq!(safe_line("one\ntwo"), r"one\u{a}two");

@@ -12,7 +12,7 @@ macro_rules! unit {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The bare number.
+            /// The number without its unit.
             pub const fn get(self) -> $inner {
                 self.0
             }
@@ -48,11 +48,11 @@ macro_rules! unit {
 }
 
 unit! {
-    /// Instructions as the IC counts them.
+    /// Instructions as the Internet Computer counts them.
     Instructions(u64)
 }
 unit! {
-    /// Cycles, what a canister pays with.
+    /// Cycles, with which canisters pay.
     Cycles(u128)
 }
 unit! {
@@ -60,7 +60,7 @@ unit! {
     WasmPages(u64)
 }
 unit! {
-    /// Pages of the operating system as the IC tracks them, 4 KiB each.
+    /// Pages of the operating system, 4 KiB each.
     OsPages(u64)
 }
 unit! {
@@ -68,9 +68,9 @@ unit! {
     Bytes(u64)
 }
 
-/// Bytes in a WebAssembly page.
+/// Bytes of a WebAssembly page.
 pub const WASM_PAGE: u64 = 65_536;
-/// Bytes in the page by which the IC tracks reads and writes.
+/// Bytes of an OS page, by which the Internet Computer tracks reads and writes.
 pub const OS_PAGE: u64 = 4_096;
 
 impl From<WasmPages> for Bytes {

@@ -1,5 +1,7 @@
-//! Canisters that never stop: what they may use bounds what they cost the host, in time
-//! and in memory. Recursion is among the limits (`limits/stack.rs`).
+//! Canisters that never return: limits bound their cost for the host, in time and in memory.
+//! Recursion is tested in `limits`.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use stablebench_replica::{Canister, ErrorCode, Execution, Replica};
 
@@ -14,14 +16,13 @@ const INSPECT: u64 = 200_000_000;
 
 const MIB: u64 = 1 << 20;
 
-/// Operators that cost 21 000 instructions and compile to nothing: with them, what comes
-/// to an end by instructions does so soon.
-fn dear() -> String {
+/// Operators that cost 21 000 instructions and compile to nothing. With them, messages reach the
+/// instruction limit soon.
+fn expensive() -> String {
     "(drop (f64.min (f64.const 0) (f64.const 0)))".repeat(1_000)
 }
 
-/// A module with a function `$go` that does `work` again and again, and the exports that
-/// `uses` names.
+/// A module with a function `$go` that repeats `work` in a loop, and the exports in `uses`.
 fn forever(work: &str, uses: &str) -> String {
     format!(
         r#"(module
@@ -37,7 +38,7 @@ fn forever(work: &str, uses: &str) -> String {
         (memory 16)
         (func $go (loop $again {work} {} (br $again)))
         {uses})"#,
-        dear()
+        expensive()
     )
 }
 
@@ -57,7 +58,7 @@ fn installing(work: &str, uses: &str) -> Execution {
     canister.install(&compile(&forever(work, uses)), CALLER, &[]).unwrap()
 }
 
-/// The most that this process ever had resident, compiling included.
+/// Checks the peak resident memory of this process, including compilation.
 #[track_caller]
 fn bounded_memory() {
     #[cfg(target_os = "linux")]
@@ -100,7 +101,7 @@ fn loops() {
     bounded_memory();
 }
 
-/// Not even a loop of nothing is free: it is checked by its branch.
+/// An empty loop is not free: its branch is checked.
 #[test]
 fn a_loop_of_nothing() {
     let canister = install(
@@ -112,7 +113,7 @@ fn a_loop_of_nothing() {
     assert_eq!(code(&not_let_in), ErrorCode::CanisterInstructionLimitExceeded);
 }
 
-/// Printed texts are kept up to a number and up to a sum of bytes.
+/// Printed texts are kept up to a number and a total size.
 #[track_caller]
 fn printed_to_the_end(execution: &Execution, texts: usize, each: usize) {
     assert_eq!(code(execution), ErrorCode::CanisterInstructionLimitExceeded);
@@ -132,7 +133,7 @@ fn printing() {
     let long = "(call $print (i32.const 0) (i32.const 40000))";
     printed_to_the_end(&querying(long), 32, 32 << 10);
     printed_to_the_end(&updating(long), 32, 32 << 10);
-    // What is no UTF-8 becomes three times as long.
+    // Invalid UTF-8 becomes three times as long.
     let noise = "(memory.fill (i32.const 0) (i32.const 255) (i32.const 40000))";
     printed_to_the_end(&querying(&format!("{noise} {long}")), 10, 96 << 10);
     let outside = "(call $print (i32.const -1) (i32.const 1000))";
@@ -147,7 +148,7 @@ fn printing_while_installing() {
     }
 }
 
-/// The texts of rejects are cut where the canister says how long they are.
+/// Texts of rejects are truncated, even if the canister passes a longer one.
 #[test]
 fn long_texts_of_rejects() {
     let noise = "(memory.fill (i32.const 0) (i32.const 255) (i32.const 1048576))";
@@ -212,7 +213,7 @@ fn growing_the_heap() {
 
 #[test]
 fn growing_stable_memory() {
-    // After the first five hundred and one times it answers −1.
+    // After the first 501 times it returns −1.
     let grow = "(drop (call $grow (i64.const 16384)))
         (call $write (i64.const 1000000000) (i64.const 0) (i64.const 1))";
     out_of_instructions(&querying(grow), QUERY);
@@ -223,7 +224,7 @@ fn growing_stable_memory() {
     bounded_memory();
 }
 
-/// A canister that keeps what it grew, message after message.
+/// A canister that keeps growing over several messages.
 #[test]
 fn growing_in_message_after_message() {
     let mut canister = install(

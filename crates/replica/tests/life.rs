@@ -1,4 +1,6 @@
-//! A canister's life: what stays after a message, a fork, an upgrade.
+//! The life of a canister: state after messages, forks and upgrades.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::io::Write;
 
@@ -10,8 +12,8 @@ mod support;
 use support::held;
 use support::{CALLER, code, compile, install, numbers, query, rejected, update};
 
-/// A canister that keeps its 64-bit argument in a global, on the heap and in stable
-/// memory, and replies with the three; each method ends in another way.
+/// Keeps its 64-bit argument in a global, on the heap and in stable memory, and replies with all
+/// three. The methods end in different ways.
 const KEEPER: &str = r#"(module
     (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -68,9 +70,9 @@ fn keep(canister: &mut Canister, method: &str, value: u64) -> Execution {
     update(canister, method, &value.to_le_bytes())
 }
 
-/// Asserts that the canister keeps `value`, and how large it is.
+/// Asserts that the canister keeps `value`, and its sizes.
 #[track_caller]
-fn holds(canister: &Canister, value: u64, heap: u64, stable: u64) {
+fn keeps(canister: &Canister, value: u64, heap: u64, stable: u64) {
     assert_eq!(numbers(query(canister, "show", &[])), [value; 3]);
     let certified: &[u8] = if value == 0 { &[] } else { &value.to_le_bytes() };
     assert_eq!(canister.certified_data(), certified);
@@ -79,13 +81,13 @@ fn holds(canister: &Canister, value: u64, heap: u64, stable: u64) {
 }
 
 #[test]
-fn an_update_keeps_what_it_did() {
+fn an_update_commits_its_changes() {
     let mut canister = install(KEEPER);
-    holds(&canister, 0, 2, 1);
+    keeps(&canister, 0, 2, 1);
     assert_eq!(numbers(keep(&mut canister, "keep", 7)), [7; 3]);
-    holds(&canister, 7, 2, 1);
+    keeps(&canister, 7, 2, 1);
     assert_eq!(numbers(keep(&mut canister, "grow", 8)), [8; 3]);
-    holds(&canister, 8, 5, 5);
+    keeps(&canister, 8, 5, 5);
 }
 
 #[test]
@@ -96,21 +98,21 @@ fn a_trap_undoes_everything() {
         let (before, fork) = (canister.balance(), canister.fork());
         let execution = keep(&mut canister, method, 9);
         assert_eq!(code(&execution), ErrorCode::CanisterTrapped, "{method}");
-        assert_eq!(canister.balance(), before - execution.cycles, "{method} is paid for");
-        holds(&canister, 7, 2, 1);
-        holds(&fork, 7, 2, 1);
+        assert_eq!(canister.balance(), before - execution.cycles, "{method} is charged");
+        keeps(&canister, 7, 2, 1);
+        keeps(&fork, 7, 2, 1);
     }
-    // What was undone is not seen when the same place is reached again.
+    // Growing again does not show the undone content.
     keep(&mut canister, "grow", 8).outcome.unwrap();
-    holds(&canister, 8, 5, 5);
+    keeps(&canister, 8, 5, 5);
 }
 
 #[test]
-fn a_message_without_an_answer_keeps_what_it_did() {
+fn a_message_without_a_reply_commits_its_changes() {
     let mut canister = install(KEEPER);
     let execution = keep(&mut canister, "keep silently", 7);
     assert_eq!(code(&execution), ErrorCode::CanisterDidNotReply);
-    holds(&canister, 7, 2, 1);
+    keeps(&canister, 7, 2, 1);
 }
 
 #[test]
@@ -121,14 +123,14 @@ fn a_query_leaves_no_trace() {
     for method in ["change", "change compositely"] {
         let reply = query(&canister, method, &9_u64.to_le_bytes());
         assert_eq!(numbers(reply), [9; 3], "{method}");
-        holds(&canister, 7, 2, 1);
+        keeps(&canister, 7, 2, 1);
     }
     assert_eq!(canister.balance(), balance);
-    // As an update a query has no effect either, but is paid for.
+    // As an update, a query has no effect either, but is charged.
     let execution = keep(&mut canister, "change", 9);
     assert_eq!(canister.balance(), balance - execution.cycles);
     assert_eq!(numbers(execution), [9; 3]);
-    holds(&canister, 7, 2, 1);
+    keeps(&canister, 7, 2, 1);
 }
 
 #[test]
@@ -141,9 +143,9 @@ fn a_query_of_all_is_a_query() {
         let all = canister.query_all(CALLER, "change", &argument).unwrap();
         assert!(one.memory.heap_written < all.memory.heap_written);
         let pages = canister.heap_size().get() * 16;
-        assert_eq!(all.memory.heap_written.get(), pages, "each, whether or not it was written");
+        assert_eq!(all.memory.heap_written.get(), pages, "all pages count as written");
         assert_eq!((one.instructions, one.outcome), (all.instructions, all.outcome));
-        holds(canister, 7, 2, 1);
+        keeps(canister, 7, 2, 1);
     }
 }
 
@@ -153,22 +155,22 @@ fn forks_do_not_see_each_other() {
     keep(&mut one, "keep", 1).outcome.unwrap();
     let mut two = one.fork();
     keep(&mut one, "keep", 10).outcome.unwrap();
-    holds(&two, 1, 2, 1);
+    keeps(&two, 1, 2, 1);
     keep(&mut two, "grow", 20).outcome.unwrap();
-    holds(&one, 10, 2, 1);
-    holds(&two, 20, 5, 5);
+    keeps(&one, 10, 2, 1);
+    keeps(&two, 20, 5, 5);
 
     let mut three = two.fork();
     drop(two);
     assert_eq!(code(&keep(&mut three, "grow and trap", 30)), ErrorCode::CanisterTrapped);
-    holds(&three, 20, 5, 5);
+    keeps(&three, 20, 5, 5);
     keep(&mut three, "keep", 30).outcome.unwrap();
-    holds(&three, 30, 5, 5);
-    holds(&one, 10, 2, 1);
+    keeps(&three, 30, 5, 5);
+    keeps(&one, 10, 2, 1);
 }
 
 #[test]
-fn a_long_line_of_forks() {
+fn a_long_chain_of_forks() {
     const GENERATIONS: u64 = 30;
     let mut line = vec![install(KEEPER)];
     for generation in 1..=GENERATIONS {
@@ -176,17 +178,17 @@ fn a_long_line_of_forks() {
         keep(&mut child, "keep", generation).outcome.unwrap();
         line.push(child);
     }
-    // Ancestors go on as well, and nobody below them sees it.
+    // Ancestors change too, without effect on their descendants.
     for (generation, canister) in (0..).zip(&mut line) {
-        holds(canister, generation, 2, 1);
+        keeps(canister, generation, 2, 1);
         keep(canister, "grow", 1_000 + generation).outcome.unwrap();
     }
     for (generation, canister) in (0..).zip(&line) {
-        holds(canister, 1_000 + generation, 5, 5);
+        keeps(canister, 1_000 + generation, 5, 5);
     }
 }
 
-/// An instance that waits for a message has reserved half a terabyte of addresses.
+/// An idle instance reserves half a terabyte of addresses.
 #[test]
 fn many_canisters_at_once() {
     let canister = install(KEEPER);
@@ -197,12 +199,12 @@ fn many_canisters_at_once() {
         }
     }
     for (number, fork) in (1..).zip(&forks) {
-        holds(fork, number, 2, 1);
+        keeps(fork, number, 2, 1);
     }
 }
 
 #[test]
-fn forks_pay_and_age_by_themselves() {
+fn forks_are_charged_separately() {
     let mut one = install(KEEPER);
     let mut two = one.fork();
     let first = keep(&mut one, "keep", 7);
@@ -214,7 +216,7 @@ fn forks_pay_and_age_by_themselves() {
 
 /// The predicted cost of a query as an update equals the cost of that update.
 #[test]
-fn queries_cost_as_updates_what_is_said() {
+fn the_cost_of_a_query_as_an_update_is_predicted() {
     for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
         let replica = Replica::new(rules, None).unwrap();
         let module = replica.compile(&wat::parse_str(KEEPER).unwrap()).unwrap();
@@ -224,16 +226,16 @@ fn queries_cost_as_updates_what_is_said() {
             [("show", &[][..]), ("change", &[7; 8]), ("change", &[]), ("third page", &[1; 300])]
         {
             let query = query(&canister, method, argument);
-            let said = canister.cycles_as_update(method, argument, &query);
+            let predicted = canister.cycles_as_update(method, argument, &query);
             let update = update(&mut canister.fork(), method, argument);
-            assert_eq!((said, query.cycles.get()), (update.cycles, 0), "{method}, {rules}");
+            assert_eq!((predicted, query.cycles.get()), (update.cycles, 0), "{method}, {rules}");
         }
     }
 }
 
-/// In the file stable memory follows the heap, and is not what a grown heap finds.
+/// In the file stable memory follows the heap, but a grown heap does not show it.
 #[test]
-fn a_heap_that_grows_after_loading_is_empty_there() {
+fn a_heap_that_grows_after_loading_has_zeros() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
     let mut canister = install(KEEPER);
@@ -246,8 +248,8 @@ fn a_heap_that_grows_after_loading_is_empty_there() {
     }
 }
 
-/// Eight gigabytes of stable memory of which little is written cost little, also
-/// through many forks.
+/// Eight gigabytes of stable memory that are mostly not written take little memory, even with many
+/// forks.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sparse_stable_memory_is_cheap() {
@@ -288,8 +290,8 @@ fn a_sparse_stable_memory_is_cheap() {
     assert!(grown < 256 << 20, "{} MiB more than before", grown >> 20);
 }
 
-/// A canister that appends a letter to a list in stable memory in each function that
-/// runs by itself, and does there what `start`, `init`, `pre` and `post` say.
+/// A canister that appends a letter to a list in stable memory in each function that the replica
+/// calls, and then executes `start`, `init`, `pre` and `post`.
 fn diary(version: char, start: &str, init: &str, pre: &str, post: &str) -> String {
     let note = |letter: char| format!("(call $note (i32.const {}))", u32::from(letter));
     format!(
@@ -405,12 +407,12 @@ fn a_trap_before_an_upgrade_leaves_the_old_module() {
     reads(&canister, "2si");
     update(&mut canister, "note", &[]).outcome.unwrap();
     reads(&canister, "3siA");
-    // Reinstalling does not ask the old module.
+    // Reinstalling does not run the old module.
     canister.install(&compile(&diary('b', "", "", "", "")), CALLER, &[]).unwrap().outcome.unwrap();
     reads(&canister, "2si");
 }
 
-/// What a canister cannot be installed from, with the words of the real replica.
+/// Modules that cannot be installed, with the messages of the real replica.
 #[test]
 fn refused_modules() {
     let refused = [
@@ -464,7 +466,7 @@ fn refused_modules() {
 }
 
 #[test]
-fn traps_at_install() {
+fn a_trap_at_install_leaves_no_module() {
     for wat in [
         "(module (func unreachable) (start 0))",
         r#"(module (func (export "canister_init") unreachable))"#,
@@ -489,7 +491,7 @@ fn replying_at_install_is_a_violation() {
 }
 
 #[test]
-fn a_canister_without_a_module_answers_nothing() {
+fn a_canister_without_a_module_rejects_messages() {
     let mut canister = Replica::new(Rules::of_2025_10(), None).unwrap().create_canister().unwrap();
     let expected = ErrorCode::CanisterWasmModuleNotFound;
     assert_eq!(code(&update(&mut canister, "any", &[])), expected);
@@ -499,7 +501,7 @@ fn a_canister_without_a_module_answers_nothing() {
 }
 
 #[test]
-fn methods_are_called_as_what_they_are() {
+fn methods_are_called_by_their_kind() {
     let mut canister = install(KEEPER);
     let expected = ErrorCode::CanisterMethodNotFound;
     assert_eq!(code(&query(&canister, "keep", &[])), expected);
@@ -517,18 +519,17 @@ fn a_gzipped_module_installs() {
     let gzipped = gzip.finish().unwrap();
     let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let (plain, gzipped) = (replica.compile(&plain).unwrap(), replica.compile(&gzipped).unwrap());
-    assert_ne!(plain.hash(), gzipped.hash(), "the hash is that of what was uploaded");
+    assert_ne!(plain.hash(), gzipped.hash(), "the hash is that of the upload");
     assert_eq!(plain.info(), gzipped.info());
     let mut canister = replica.create_canister().unwrap();
     canister.install(&gzipped, CALLER, &[]).unwrap().outcome.unwrap();
     keep(&mut canister, "keep", 7).outcome.unwrap();
-    holds(&canister, 7, 2, 1);
+    keeps(&canister, 7, 2, 1);
 }
 
-/// `start`, `canister_init` and each message begin with a fresh counter; start
-/// comes first.
+/// `start`, `canister_init` and each message start with a new counter; `start` runs first.
 #[test]
-fn counters_begin_anew() {
+fn each_function_starts_with_a_new_counter() {
     let mut canister = install(
         r#"(module
         (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
@@ -546,19 +547,19 @@ fn counters_begin_anew() {
             (call $keep (call $counter (i32.const 1)))
             (call $append (i32.const 0) (global.get $at)) (call $reply)))"#,
     );
-    // The function, a constant, two calls, and the counter's own price.
+    // The function, a constant, two calls, and the price of the counter.
     let read = 1 + 1 + 5 + 5 + 200;
     let (start, init) = (read + 1, read);
-    // The message's run also holds a constant, `global.get` and two calls.
+    // The message's run also contains a constant, `global.get` and two calls.
     let message = read + 1 + 2 + 5 + 5;
     assert_eq!(numbers(update(&mut canister, "go", &[])), [start, init, message]);
     assert_eq!(numbers(update(&mut canister, "go", &[])), [start, init, message, message]);
 }
 
-/// Calls of the System API that the network has since 2026: no caller information comes with an
-/// ingress message.
+/// System API calls that the network has had since 2026. Ingress messages carry no caller
+/// information.
 #[test]
-fn calls_that_came_later() {
+fn system_calls_of_2026() {
     let wat = r#"(module
         (import "ic0" "msg_caller_info_data_size" (func $data (result i32)))
         (import "ic0" "msg_caller_info_signer_size" (func $signer (result i32)))
@@ -585,7 +586,7 @@ fn calls_that_came_later() {
     assert!(refusal.contains("'msg_caller_info_data_size' from 'ic0' that is not exported"));
     let outcall = r#"(module (import "ic0" "cost_http_request_v2" (func (param i32 i32 i32))))"#;
     let outcall = wat::parse_str(outcall).unwrap();
-    // It is there, and fails the message that calls it.
+    // The import exists, but a message that calls it fails.
     replica.compile(&outcall).unwrap();
     let refusal = older.compile(&outcall).unwrap_err().message;
     assert!(

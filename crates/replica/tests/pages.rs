@@ -1,5 +1,7 @@
-//! Charges for touching pages, derived from the rules. A message that touches many
-//! pages, or the same ones again, pays for each of them once.
+//! Charges for touching pages, derived from the rules. Each page is charged once in a message, even
+//! if it is touched repeatedly.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use stablebench_replica::{
     Canister, ErrorCode, Execution, Instructions, Replica, Rules, TouchedPages, WasmPages,
@@ -13,8 +15,8 @@ const PAGE: u64 = 80_000;
 /// Heap pages of the canister below.
 const HEAP: u32 = 40_000;
 
-/// Methods that touch pages by an argument: its length is how many. The reply is what the counter
-/// read before and after. Results are in page 0, which is touched and written before.
+/// Methods that touch as many pages as the argument is long. The reply is the counter before and
+/// after. Results are in page 0, which is touched and written before.
 const CANISTER: &str = r#"(module
     (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
     (import "ic0" "msg_arg_data_size" (func $size (result i32)))
@@ -95,9 +97,9 @@ fn touched(execution: &Execution) -> [u64; 4] {
     [heap, heap_written, stable, stable_written].map(WasmPages::get)
 }
 
-/// Instructions between the two readings, without what no page takes.
+/// Instructions between the two readings, without those of the operators.
 fn for_pages(canister: &mut Canister, method: &str, pages: usize) -> u64 {
-    // Under the older rules the same operators cost the same, and pages nothing there and then.
+    // Under the older rules the operators cost the same, and touching pages is free.
     let mut older = install(Rules::of_2025_10());
     let between = |execution: Execution| {
         let read = numbers(execution);
@@ -119,11 +121,11 @@ fn a_first_touch_and_a_first_write_are_charged() {
     let execution = update(&mut canister, "read, then write", 5);
     assert_eq!(touched(&execution), [6, 6, 0, 0]);
     assert_eq!(execution.pages.heap, Instructions(12 * PAGE));
-    assert_eq!(execution.charge, execution.instructions, "nothing is left to charge in the end");
+    assert_eq!(execution.charge, execution.instructions, "no charge is left for the end");
 }
 
 #[test]
-fn pages_are_charged_where_they_are_touched() {
+fn pages_are_charged_when_they_are_touched() {
     let mut canister = canister();
     canister.report_readings(true);
     let execution = update(&mut canister, "write", 3);
@@ -134,7 +136,7 @@ fn pages_are_charged_where_they_are_touched() {
 }
 
 #[test]
-fn who_pays_for_writes() {
+fn queries_do_not_pay_for_writes() {
     let canister = canister();
     let pages = [0; 4];
     let query = canister.query(CALLER, "query", &pages).unwrap();
@@ -151,12 +153,12 @@ fn who_pays_for_writes() {
 fn stable_pages_are_charged_by_wasm_page() {
     let mut canister = canister();
     let execution = update(&mut canister, "stable", 0);
-    // The first read is free; the write touches the pages 1 and 2, the first read's not.
+    // The first read is free. The write touches pages 1 and 2, but not the page of the read.
     assert_eq!(touched(&execution), [1, 1, 2, 2]);
     assert_eq!(execution.pages.stable, Instructions(4 * PAGE));
     let mut other = install("2026-08-first-reads".parse().unwrap());
     assert_eq!(touched(&update(&mut other, "stable", 0)), [1, 1, 3, 2]);
-    // Nothing is known from the message before.
+    // Each message starts without touched pages.
     assert_eq!(touched(&update(&mut canister, "stable", 0)), [1, 1, 2, 2]);
 }
 
@@ -166,12 +168,12 @@ fn a_copy_past_the_end_touches_nothing() {
     let execution = update(&mut canister, "copy past the end", 0);
     assert_eq!(code(&execution), ErrorCode::CanisterTrapped);
     assert_eq!(touched(&execution), [1, 1, 0, 0]);
-    // The charge of a message that is executed twice to find its count is that of one.
+    // The charge of a message that is repeated to find its count is that of one execution.
     assert_eq!(execution.pages.heap, Instructions(2 * PAGE));
 }
 
 #[test]
-fn changed_pages_are_charged_by_the_older_rules_alone() {
+fn changed_pages_are_only_charged_by_the_older_rules() {
     let mut older = install(Rules::of_2025_10());
     let execution = update(&mut older, "write", 3);
     assert_eq!(execution.pages.touched, None);
@@ -182,7 +184,7 @@ fn changed_pages_are_charged_by_the_older_rules_alone() {
     assert_eq!(execution.charge, execution.instructions);
 }
 
-/// Each function of an upgrade touches the same page, and pays for it.
+/// Each function of an upgrade touches the same page and pays for it.
 #[test]
 fn each_function_of_an_install_begins_untouched() {
     let mut canister = canister();
@@ -192,8 +194,8 @@ fn each_function_of_an_install_begins_untouched() {
     assert_eq!(execution.pages.heap, Instructions(4 * PAGE));
 }
 
-/// More than the handler keeps accessible, and twice in turn: each is charged once, and what was
-/// written is there afterwards.
+/// More pages than the handler keeps accessible, twice: each is charged once, and its content is
+/// committed.
 #[test]
 fn more_pages_than_can_be_open() {
     let mut canister = canister();
@@ -201,16 +203,16 @@ fn more_pages_than_can_be_open() {
     let execution = update(&mut canister, "write every other page", pages);
     assert_eq!(touched(&execution), [pages as u64 + 1, pages as u64 + 1, 0, 0]);
     assert_eq!(execution.memory.heap_changed.get(), pages as u64 + 1);
-    // The same content: nothing changes any more but the results.
+    // The same content: only the results change.
     let again = update(&mut canister, "write every other page", pages);
     assert_eq!((again.instructions, again.memory.heap_changed.get()), (execution.instructions, 0));
 }
 
-/// Straight code is checked where it begins: what it touches counts at the next check, and a
-/// message that ends before one ends well.
+/// Straight-line code is checked at its start: pages that it touches count at the next check, and a
+/// message that ends before that succeeds.
 #[test]
 fn the_limit_is_checked_later() {
-    // Of 200 M instructions, 2 500 pages take all.
+    // 2 500 pages use up the 200 M instructions.
     let loads: String =
         (1..=2_600).map(|page| format!("(drop (i64.load (i32.const {})))\n", page << 16)).collect();
     let inspecting = |code: &str| {
@@ -234,7 +236,7 @@ fn the_limit_is_checked_later() {
     assert_eq!(code(&refused), ErrorCode::CanisterInstructionLimitExceeded);
 }
 
-/// Forks, traps and queries leave the pages of the next message untouched.
+/// Forks, traps and queries leave all pages untouched for the next message.
 #[test]
 fn every_message_begins_untouched() {
     let mut canister = canister();

@@ -1,5 +1,7 @@
-//! A host without file descriptors left. It is the only test of its program: the limit is one
-//! of the process, and so is what the other tests would open.
+//! A host without free file descriptors. This is the only test of its program, because the limit
+//! applies to the process and other tests would open files.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::env;
 use std::fs::File;
@@ -11,7 +13,7 @@ mod support;
 
 use support::{CALLER, compile, install};
 
-/// Adds one to a number on the heap and to one in stable memory; answers with both.
+/// Adds one to a number on the heap and to one in stable memory, and replies with both.
 const MODULE: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -33,7 +35,7 @@ const MODULE: &str = r#"(module
 const CHILD: &str = "STABLEBENCH_FEW_FILES";
 
 #[test]
-fn a_message_that_was_kept_in_part_leaves_no_canister() {
+fn a_partly_committed_message_makes_the_canister_unusable() {
     if env::var_os(CHILD).is_some() {
         return with_few_files();
     }
@@ -51,7 +53,7 @@ fn with_few_files() {
     let saved = tempfile::tempdir().unwrap();
     let base = install(MODULE);
     let mut torn = 0;
-    // From none left, so that nothing can be kept, to enough for all.
+    // From no descriptors, so that nothing can be committed, to enough for everything.
     for left in 0..6 {
         let mut canister = base.fork();
         let mut held = Vec::new();
@@ -82,11 +84,11 @@ fn with_few_files() {
             }
         }
     }
-    assert!((1..6).contains(&torn), "{torn} were torn");
+    assert!((1..6).contains(&torn), "{torn} were inconsistent");
     assert_eq!(both(&base), [0, 0]);
 }
 
-/// Whatever is asked of it, the answer is that it is torn.
+/// All operations report the inconsistent state.
 fn is_refused(canister: &mut Canister) {
     let module = canister.module().unwrap().clone();
     let refusals = [

@@ -1,16 +1,13 @@
-//! Random calls of the bench canister, whose interface is `canisters/bench/bench.did`.
+//! Random calls to the bench canister, whose interface is `canisters/bench/bench.did`.
 //!
-//! A case is one canister and a sequence of calls: rows are added, read, changed and
-//! removed, settings change, code is upgraded, and now and then something is asked that
-//! must be refused. Which engine a case is about goes round: the engines above the floor
-//! together twice, then each floor engine.
+//! A case is one canister and a sequence of calls: rows are added, read, changed and removed,
+//! settings change, code is upgraded, and some calls are invalid. The engines alternate between
+//! cases: two cases with the engines above the floor, then one for each floor engine.
 //!
-//! `vacuum` is left out: SQLite names its temporary database by random numbers, which
-//! follow from the time, and the name decides a few instructions. Time is another on every
-//! replica.
+//! `vacuum` is excluded: the name of SQLite's temporary database depends on random numbers that
+//! follow from the time, and affects a few instructions. The time differs between replicas.
 //!
-//! The ids are a guess at what is there. A wrong guess is answered with an error, which is
-//! as good a call.
+//! Ids are guesses of existing rows. A wrong guess is answered with an error, which is tested too.
 
 use std::path::Path;
 
@@ -21,16 +18,16 @@ use stablebench_protocol::{
 };
 use stablebench_workload::{Rng, ids::STEP};
 
-use crate::{Call, Case, Kind, Source};
+use crate::case::{Call, Case, Kind, Source};
 
-/// Calls of a case after the first few.
+/// Calls of a case after the initial ones.
 const CALLS: u64 = 30;
-/// Most rows that one call adds.
+/// Largest number of rows that one call adds.
 const ADDED: u64 = 400;
-/// Most rows that one call reads, changes or removes.
+/// Largest number of rows that one call reads, changes or removes.
 const TOUCHED: u64 = 200;
 
-/// So many sequences of calls on the module `wasm`, a path from the file of cases.
+/// Generates `count` sequences of calls. `wasm` is the path of the module from the file of cases.
 ///
 /// # Errors
 ///
@@ -55,11 +52,11 @@ pub fn cases(seed: u64, count: u16, wasm: &Path) -> Result<Vec<Case>, candid::Er
         .collect()
 }
 
-/// The calls of a case as they are made up.
+/// The calls of a case under construction.
 struct Sequence<'a> {
     rng: &'a mut Rng,
     engines: &'a [Engine],
-    /// Past the last id that was added, by engine.
+    /// One past the last added id, by engine.
     ends: Vec<u64>,
     calls: Vec<Call>,
 }
@@ -86,7 +83,7 @@ impl<'a> Sequence<'a> {
         Ok(self.calls)
     }
 
-    /// One more call.
+    /// Adds one more call.
     fn next(&mut self, place: usize) -> Result<(), candid::Error> {
         let (engine, end) = (self.engines[place], self.ends[place]);
         let few = 1 + self.rng.below(20);
@@ -131,7 +128,7 @@ impl<'a> Sequence<'a> {
                 self.update("work", (work,))
             }
             23 | 24 => {
-                // What writes is refused.
+                // Writing work is refused.
                 let work = self.work(engine, end);
                 self.query("look", (work,))
             }
@@ -145,7 +142,7 @@ impl<'a> Sequence<'a> {
         self.update("add_users", (self.engines[place], first, STEP, rows))
     }
 
-    /// Something with rows that are there, if none of them was removed.
+    /// Calls a method with rows that exist, if none of them was removed.
     fn touch(&mut self, method: &str, engine: Engine, end: u64) -> Result<(), candid::Error> {
         let there = end / STEP;
         let first = self.rng.below(there);
@@ -153,7 +150,7 @@ impl<'a> Sequence<'a> {
         self.update(method, (engine, first * STEP, STEP, rows))
     }
 
-    /// Any work on any rows, some of which may be there.
+    /// Random work on random rows, some of which may exist.
     fn work(&mut self, engine: Engine, end: u64) -> Work {
         let rows = 1 + self.rng.below(40);
         let list = |rng: &mut Rng, apart: u64| {
@@ -176,7 +173,7 @@ impl<'a> Sequence<'a> {
         Work { engine, operation, transaction, each: self.rng.below(2) == 0 }
     }
 
-    /// Something with the connection to SQLite.
+    /// Adds a call that concerns the connection to SQLite.
     fn sqlite(&mut self) -> Result<(), candid::Error> {
         match self.rng.below(3) {
             0 => self.configure(),
@@ -202,7 +199,7 @@ impl<'a> Sequence<'a> {
         self.update("configure_sqlite", (config,))
     }
 
-    /// Something that must be refused.
+    /// Adds an invalid call.
     fn refused(&mut self, engine: Engine) -> Result<(), candid::Error> {
         match self.rng.below(9) {
             0 => self.update("add_users", (engine, 0_u64, STEP, 0_u64)),
@@ -220,7 +217,7 @@ impl<'a> Sequence<'a> {
             }
             7 => self.update("no_such_method", ()),
             _ => {
-                // No Candid at all.
+                // Not Candid.
                 self.calls.push(Call::new(Kind::Update, "insert_end", *b"DIDX"));
                 Ok(())
             }
@@ -238,7 +235,7 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// One of the choices, or half the time none.
+/// One of the choices, or `None` in half of the cases.
 fn some<T: Copy>(rng: &mut Rng, choices: &[T]) -> Option<T> {
     choices.get(rng.below(2 * choices.len() as u64) as usize).copied()
 }

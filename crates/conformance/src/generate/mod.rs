@@ -1,12 +1,12 @@
-//! Cases of our own, to be recorded.
+//! Generated cases, to be recorded.
 //!
-//! They have no expectations. The same seed makes the same cases, on every machine.
+//! They have no expected answers. The same seed generates the same cases on every machine.
 //!
 //! | | |
 //! |---|---|
-//! | `modules` | each operator and each call of the System API, measured by itself |
-//! | `random` | random programs: what operators and control flow cost together |
-//! | `canister` | random calls of the bench canister: real code |
+//! | `modules` | measurements of each operator and each System API call |
+//! | `random` | random programs: the cost of operators and control flow together |
+//! | `canister` | random calls to the bench canister: real code |
 
 pub mod canister;
 pub mod modules;

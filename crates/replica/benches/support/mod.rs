@@ -1,16 +1,16 @@
-//! Canisters that benchmarks run.
+//! Canisters for benchmarks.
 
-#![allow(dead_code, reason = "each benchmark uses some of it")]
+#![allow(dead_code, reason = "each benchmark uses a part of this module")]
 
 use std::sync::OnceLock;
 
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 
-/// A canister with StableBTreeMap and SQLite (`ic-rusqlite`), compiled from Rust; the
-/// recorded cases are from the same module.
+/// A canister with StableBTreeMap and SQLite (`ic-rusqlite`), compiled from Rust. The recorded cases
+/// use the same module.
 const USERS: &[u8] = include_bytes!("../../../conformance/cases/users.wasm.gz");
 
-/// Runs the benchmarks on a stack that WebAssembly fits in, as those who run many messages do.
+/// Runs the benchmarks on a stack that is large enough for WebAssembly code.
 pub fn on_a_large_stack(run: fn()) {
     std::thread::Builder::new().stack_size(32 << 20).spawn(run).unwrap().join().unwrap();
 }
@@ -26,7 +26,7 @@ pub fn wat(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// A canister with that module installed.
+/// Installs a module in a new canister.
 pub fn install(module: &Module) -> Canister {
     let mut canister = replica().create_canister().unwrap();
     let none = [0x44, 0x49, 0x44, 0x4c, 0, 0];
@@ -34,7 +34,7 @@ pub fn install(module: &Module) -> Canister {
     canister
 }
 
-/// Sends an update that must be answered.
+/// Sends an update that must succeed.
 pub fn update(canister: &mut Canister, method: &str, argument: &[u8]) -> Execution {
     let execution = canister.update(Principal::anonymous(), method, argument).unwrap();
     if let Err(reject) = &execution.outcome {
@@ -43,7 +43,7 @@ pub fn update(canister: &mut Canister, method: &str, argument: &[u8]) -> Executi
     execution
 }
 
-/// Sends a query that must be answered.
+/// Sends a query that must succeed.
 pub fn query(canister: &Canister, method: &str, argument: &[u8]) -> Execution {
     let execution = canister.query(Principal::anonymous(), method, argument).unwrap();
     if let Err(reject) = &execution.outcome {
@@ -56,13 +56,13 @@ pub fn query(canister: &Canister, method: &str, argument: &[u8]) -> Execution {
 pub mod users {
     use super::*;
 
-    /// Its module, metered.
+    /// Its module with charges.
     pub fn metered() -> &'static Module {
         static MODULE: OnceLock<Module> = OnceLock::new();
         MODULE.get_or_init(|| replica().compile(USERS).unwrap())
     }
 
-    /// Its module, not metered.
+    /// Its module without charges.
     pub fn unmetered() -> &'static Module {
         static MODULE: OnceLock<Module> = OnceLock::new();
         MODULE.get_or_init(|| replica().compile_unmetered(USERS).unwrap())
@@ -73,7 +73,7 @@ pub mod users {
         USERS
     }
 
-    /// With an empty table in SQLite.
+    /// Creates a canister with an empty SQLite table.
     pub fn with_table(module: &Module) -> Canister {
         let mut canister = install(module);
         // One text in Candid: the journal mode.
@@ -86,7 +86,7 @@ pub mod users {
         update(canister, method, &self::rows(first, rows))
     }
 
-    /// The argument that asks for that.
+    /// The argument of [`add`].
     pub fn rows(first: u64, rows: u64) -> Vec<u8> {
         // Three numbers of 64 bits in Candid.
         let mut argument = b"DIDL\0\x03\x78\x78\x78".to_vec();
@@ -96,7 +96,7 @@ pub mod users {
         argument
     }
 
-    /// A canister with so many rows in SQLite or in the map, made once.
+    /// Creates a canister with `rows` rows in SQLite or in the map.
     pub fn with_rows(method: &'static str, rows: u64) -> Canister {
         let mut canister = with_table(metered());
         for first in (0..rows).step_by(100_000) {

@@ -1,4 +1,4 @@
-//! Bytes as an upload: refused in words, or installed and called.
+//! Bytes as an upload: it is refused with a message, or installed and called.
 
 #![no_main]
 

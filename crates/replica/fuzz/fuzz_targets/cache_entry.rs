@@ -1,4 +1,4 @@
-//! The file of a compiled module: taken as it was written, or made anew.
+//! Bytes as the file of a compiled module: it is used unchanged, or rebuilt.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Calls, forks, files, installs and upgrades of one canister, beside a model.
+//! Calls, forks, files, installs and upgrades of one canister, compared with a model.
 
 #![no_main]
 

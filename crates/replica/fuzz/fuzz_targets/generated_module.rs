@@ -1,4 +1,4 @@
-//! Valid modules that call the System API: what holds of every message.
+//! Valid modules that call the System API: properties of every message.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The file of a saved canister: refused, or the canister goes on.
+//! Bytes as the file of a saved canister: it is refused, or the canister continues.
 
 #![no_main]
 

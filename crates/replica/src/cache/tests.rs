@@ -21,12 +21,15 @@ const MODULE: &str = r#"(module
         (call $reply))
     (@custom "icp:public what" "ever"))"#;
 
-/// A replica with a cache, and what it told.
+/// A replica with a cache, and the notes about it.
 fn replica(folder: &TempDir) -> (Replica, Arc<Mutex<Vec<String>>>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&told);
-    let tell = move |note: Note| lock(&notes).push(note.to_string());
-    (Replica::telling(Rules::of_2025_10(), Some(folder.path().join("below")), tell).unwrap(), told)
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let handler = Arc::clone(&notes);
+    let tell = move |note: Note| lock(&handler).push(note.to_string());
+    (
+        Replica::with_notes(Rules::of_2025_10(), Some(folder.path().join("below")), tell).unwrap(),
+        notes,
+    )
 }
 
 fn entries(folder: &TempDir) -> Vec<PathBuf> {
@@ -38,7 +41,7 @@ fn entries(folder: &TempDir) -> Vec<PathBuf> {
     entries
 }
 
-/// All that a module does and tells.
+/// The observable behaviour and properties of a module.
 fn seen(replica: &Replica) -> String {
     let module = replica.compile(&wat::parse_str(MODULE).unwrap()).unwrap();
     let mut canister = replica.create_canister().unwrap();
@@ -65,18 +68,18 @@ fn a_module_from_the_cache_is_the_same() {
     let expected = seen(&fresh);
     let entries = entries(&folder);
     assert_eq!(entries.len(), 1, "{entries:?}");
-    let (again, told) = replica(&folder);
-    // An upload that no rule would let pass shows that nothing is validated again.
+    let (again, notes) = replica(&folder);
+    // An invalid upload shows that nothing is validated again.
     let key = Sha256::digest(wat::parse_str(MODULE).unwrap()).into();
     let slot = again.compile_as(key, b"nothing", Purpose::Everything).ok().unwrap();
     assert_eq!(slot.info().methods.len(), 1);
     let (again, _) = replica(&folder);
     assert_eq!(seen(&again), expected);
-    assert_eq!(lock(&told).len(), 0);
+    assert_eq!(lock(&notes).len(), 0);
 }
 
 #[test]
-fn a_damaged_entry_is_made_anew_with_a_note() {
+fn a_damaged_entry_is_rebuilt_with_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let expected = seen(&replica(&folder).0);
     let path = entries(&folder).remove(0);
@@ -101,17 +104,17 @@ fn a_damaged_entry_is_made_anew_with_a_note() {
     ];
     for bytes in damaged {
         fs::write(&path, &bytes).unwrap();
-        let (replica, told) = replica(&folder);
+        let (replica, notes) = replica(&folder);
         assert_eq!(seen(&replica), expected);
-        let told = lock(&told);
-        assert!(matches!(&told[..], [note] if note.contains("made anew")), "{told:?}");
+        let notes = lock(&notes);
+        assert!(matches!(&notes[..], [note] if note.contains("is rebuilt")), "{notes:?}");
         assert_eq!(entries(&folder).len(), 1, "no temporary is left");
         assert_eq!(fs::read(&path).unwrap().len(), whole.len(), "it is written again");
     }
 }
 
 #[test]
-fn an_entry_under_another_name_is_not_taken() {
+fn an_entry_of_another_module_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let (first, _) = replica(&folder);
     let expected = seen(&first);
@@ -119,9 +122,9 @@ fn an_entry_under_another_name_is_not_taken() {
     first.compile(&wat::parse_str("(module (memory 3))").unwrap()).unwrap();
     let other = entries(&folder).into_iter().find(|path| *path != ours).unwrap();
     fs::copy(&other, &ours).unwrap();
-    let (again, told) = replica(&folder);
+    let (again, notes) = replica(&folder);
     assert_eq!(seen(&again), expected);
-    assert!(lock(&told)[0].contains("another module"), "{told:?}");
+    assert!(lock(&notes)[0].contains("another module"), "{notes:?}");
 }
 
 #[test]
@@ -134,19 +137,19 @@ fn refused_modules_are_not_kept() {
     assert!(!folder.path().join("below").exists());
 }
 
-/// A file stands where the folder should be.
+/// A file is in the place of the folder.
 #[test]
-fn a_cache_that_cannot_be_written_costs_time_only() {
+fn a_cache_that_cannot_be_written_only_costs_time() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("below"), "in the way").unwrap();
-    let (replica, told) = replica(&folder);
+    let (replica, notes) = replica(&folder);
     seen(&replica);
-    assert!(lock(&told).iter().any(|note| note.contains("cannot be kept")), "{told:?}");
+    assert!(lock(&notes).iter().any(|note| note.contains("could not be written")), "{notes:?}");
     assert_eq!(fs::read(folder.path().join("below")).unwrap(), b"in the way");
 }
 
 #[test]
-fn threads_that_want_the_same_module_make_it_once() {
+fn threads_that_need_the_same_module_compile_it_once() {
     let engine = crate::engine::new(Rules::of_2025_10()).unwrap();
     let modules = Modules::new(&engine, Rules::of_2025_10(), None, Box::new(|_| {}));
     let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
@@ -172,18 +175,9 @@ fn threads_that_want_the_same_module_make_it_once() {
     assert_eq!(lock(&modules.recent).len(), RECENT, "memory is not filled with modules");
 }
 
+/// A module that is kept for queries is still refused for other purposes.
 #[test]
-fn digits_are_bytes() {
-    let bytes: [u8; 32] = Sha256::digest("x").into();
-    assert_eq!(hex_of(&hex(&bytes)), Some(bytes));
-    for text in ["", "ab", &"é".repeat(32), &"g0".repeat(32), &"+1".repeat(32)] {
-        assert_eq!(hex_of(text), None, "{text}");
-    }
-}
-
-/// A module that is kept for queries is no less refused for all else, wherever it is kept.
-#[test]
-fn what_a_module_is_for_is_checked_in_the_cache_too() {
+fn the_purpose_is_checked_for_cached_modules_too() {
     let wasm = wat::parse_str(
         r#"(module (func (export "canister_heartbeat"))
             (func (export "canister_query q")))"#,
@@ -195,14 +189,14 @@ fn what_a_module_is_for_is_checked_in_the_cache_too() {
     assert!(refused.message.contains("'canister_heartbeat', which the embedded"), "{refused}");
     fresh.compile_for_queries(&wasm).unwrap();
     assert_eq!(entries(&folder).len(), 1);
-    // In memory, in the folder, and where there is no folder.
+    // In memory, in the folder, and without a folder.
     assert_eq!(fresh.compile(&wasm).unwrap_err(), refused);
     fresh.compile_for_queries(&wasm).unwrap();
-    let (again, told) = replica(&folder);
+    let (again, notes) = replica(&folder);
     assert_eq!(again.compile(&wasm).unwrap_err(), refused);
     again.compile_for_queries(&wasm).unwrap();
     assert_eq!(again.compile(&wasm).unwrap_err(), refused);
-    assert_eq!(lock(&told).len(), 0, "{told:?}");
+    assert_eq!(lock(&notes).len(), 0, "{notes:?}");
     let without = Replica::new(Rules::of_2025_10(), None).unwrap();
     without.compile_for_queries(&wasm).unwrap();
     assert_eq!(without.compile(&wasm).unwrap_err(), refused);

@@ -1,7 +1,7 @@
-//! Cuts a function body into straight runs and says what each costs.
+//! Splits a function body into straight-line runs and computes the cost of each.
 //!
-//! A run ends after an operator that branches or at which branches meet. Its
-//! whole cost is charged where it begins:
+//! A run ends after an operator that branches or at which branches meet. Its whole cost is charged
+//! at its start:
 //!
 //! ```text
 //!   operators   local.get  i32.const  if      i32.add  end     …
@@ -9,9 +9,9 @@
 //!              ^ charged here, with a check          ^
 //! ```
 //!
-//! The first run of a function costs one more. Only the first run of a
-//! function and of a loop body check the counter; they are charged even if
-//! they cost nothing, others only if they cost something.
+//! The first run of a function costs one more. Only the first runs of a function and of a loop body
+//! check the counter; they are charged even if they cost nothing. Other runs are charged only if
+//! they cost something.
 
 use wasmparser::Operator;
 
@@ -19,23 +19,23 @@ use super::operator_cost::operator_cost;
 use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
-/// Something to charge before the operator at `position`.
+/// A charge before the operator at `position`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Index of the operator before which the charge stands.
+    /// Index of the operator that the charge precedes.
     pub position: usize,
-    /// What is charged.
+    /// Kind of the charge.
     pub kind: ChargeKind,
 }
 
-/// How much is charged, and whether the counter is checked.
+/// Amount of a charge, and whether the counter is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChargeKind {
-    /// The cost of the run that begins here.
+    /// The cost of the run that starts here.
     Run {
         /// Instructions.
         cost: u64,
-        /// Whether the counter is checked: at a function's and a loop's start.
+        /// True at the start of a function or loop, where the counter is checked.
         check: bool,
     },
     /// The size operand on top of the stack, with a check.
@@ -57,7 +57,7 @@ pub fn charges(
     rules: Rules,
 ) -> Result<Vec<Charge>, Unpriced> {
     let mut charges = Vec::new();
-    // The size operators of the run at hand.
+    // The size operators of the current run.
     let mut sizes: Vec<Charge> = Vec::new();
     let (mut start, mut cost, mut check) = (0, 1, true);
     for (position, operator) in body.iter().enumerate() {
@@ -69,7 +69,7 @@ pub fn charges(
                 sizes.push(Charge { position, kind: ChargeKind::Size });
             }
             _ if ends_run(operator) => {
-                // A size operator that begins a run is charged before the run.
+                // A size operator at the start of a run is charged before the run.
                 let leading = sizes.iter().take_while(|size| size.position == start).count();
                 charges.extend(sizes.drain(..leading));
                 if cost > 0 || check {
@@ -84,7 +84,7 @@ pub fn charges(
     Ok(charges)
 }
 
-/// Whether a run ends after the operator.
+/// Returns true if a run ends after the operator.
 pub fn ends_run(operator: &Operator<'_>) -> bool {
     matches!(
         operator,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_checked_even_if_free() {
+    fn a_loop_is_checked_even_if_it_costs_nothing() {
         let body = [
             Operator::Loop { blockty: BlockType::Empty },
             Operator::Loop { blockty: BlockType::Empty },

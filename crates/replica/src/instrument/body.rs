@@ -1,8 +1,8 @@
-//! Encodes a function body again with its charges.
+//! Encodes a function body with its charges.
 //!
-//! The counter is a global, but a charge of each run to a global would cost more than
-//! many runs do. So a function keeps what is left in a local, and stores it where
-//! somebody can see the global: before calls, and where the function is left.
+//! The counter is a global, but charging each run to a global would cost more than many runs do.
+//! A function therefore keeps the remaining instructions in a local, and stores them where the
+//! global is visible: before calls, and where the function returns.
 //!
 //! ```text
 //!   entry               left ← counter
@@ -13,66 +13,76 @@
 //!   exits               counter ← left
 //! ```
 //!
-//! Charges for touched pages of the heap are collected beside the counter while code runs
+//! Charges for touched heap pages are collected outside of the counter while code runs
 //! (`page_map`), so under rules that have them a check is `left < charges`.
 //!
-//! An operator that traps by itself, as a load out of bounds does, leaves an older value
-//! in the global. Whoever must know the exact one takes [`Metering::Stored`], where each
-//! charge goes to the global: the same counts, more slowly.
+//! An operator that traps, such as a load out of bounds, leaves an outdated value in the global.
+//! [`Metering::Stored`] gives the exact value: it stores each charge in the global. The counts are
+//! the same, but it is slower.
 
-use wasm_encoder::reencode::Reencode;
+use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{BlockType, BranchHint, Function, InstructionSink, ValType};
 use wasmparser::{FunctionBody, Operator};
 
 use super::Error;
 use super::blocks::{ChargeKind, Unpriced, charges, ends_run};
-use super::rewrite::FunctionMap;
 use super::stable::Added;
 use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
-/// Where charges are kept.
+/// Location of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metering {
-    /// In a local, stored where the counter can be seen.
+    /// In a local, stored to the global where the counter is visible.
     Local,
-    /// In the global, at each charge: exact after any trap.
+    /// In the global at each charge: exact after any trap.
     Stored,
-    /// Likewise, and by function: see [`super::profiled`].
+    /// In the global, and attributed to functions: see [`super::profiled`].
     Profiled,
-    /// Nowhere: for benchmarks of what metering costs.
+    /// Not counted: for benchmarks of the cost of metering.
     Off,
 }
 
-/// A function and where its checks branch, which is hardly ever.
+/// An encoded function body.
 pub struct Body {
     /// The function.
     pub function: Function,
-    /// The checks.
+    /// Hints that the checks rarely branch.
     pub hints: Vec<BranchHint>,
-    /// Whether it drops a segment.
+    /// True if it drops a segment.
     pub drops_segments: bool,
 }
 
-/// What all bodies of a module share.
+/// Maps function indices; other indices do not change.
+pub struct FunctionMap(pub Vec<u32>);
+
+impl Reencode for FunctionMap {
+    type Error = std::convert::Infallible;
+
+    fn function_index(&mut self, function: u32) -> Result<u32, reencode::Error<Self::Error>> {
+        Ok(self.0[function as usize])
+    }
+}
+
+/// Context shared by all bodies of a module.
 pub struct Bodies<'r> {
-    /// How functions are numbered now.
+    /// Map from old to new function indices.
     pub map: &'r mut FunctionMap,
-    /// What the rewriting adds.
+    /// Indices of what the rewriting adds.
     pub added: &'r Added,
     /// Function: charges the size operand on top of the stack and leaves it there.
     pub charge_size: u32,
-    /// Width of the heap's addresses.
+    /// Width of heap addresses.
     pub address_width: AddressWidth,
-    /// Where charges are kept.
+    /// Location of the counter.
     pub metering: Metering,
-    /// Prices of operators in which rule sets differ.
+    /// Prices of operators that differ between rule sets.
     pub rules: Rules,
 }
 
 impl Bodies<'_> {
-    /// Encodes the body of function `index`, which has `params` parameters and returns
-    /// what a block of type `results` does.
+    /// Encodes the body of function `index`, which has `params` parameters and the results of a
+    /// block of type `results`.
     ///
     /// # Errors
     ///
@@ -123,7 +133,7 @@ impl Bodies<'_> {
         let mut code = Code { function, hints: Vec::new(), left, stored: false, added: self.added };
         code.load();
         if let Some(profiler) = self.added.profiler {
-            // Branches that leave the function leave this block, and so pass its end.
+            // Branches that leave the function leave this block, and so reach its end.
             profiler.enter(&mut code.sink(), index);
             code.sink().block(results);
         }
@@ -150,12 +160,12 @@ impl Bodies<'_> {
             }
             match operator {
                 Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => depth += 1,
-                // The last one ends the function.
+                // The last `end` ends the function.
                 Operator::End => depth = depth.saturating_sub(1),
                 _ => {}
             }
             if ends_run(&operator) {
-                // Others may come here, or go from here, with another value.
+                // Another branch may arrive here with a different value.
                 code.stored = false;
             }
             let calls = matches!(operator, Operator::Call { .. } | Operator::CallIndirect { .. });
@@ -190,7 +200,7 @@ impl Bodies<'_> {
                 }
             }
             (ChargeKind::Size, _) => {
-                // The size of `memory.init` is 32 bits wide in a 64-bit module too.
+                // The size of `memory.init` has 32 bits even in a 64-bit module.
                 let narrow = self.address_width == AddressWidth::Bits64
                     && matches!(operator, Operator::MemoryInit { .. });
                 if narrow {
@@ -207,8 +217,8 @@ impl Bodies<'_> {
     }
 }
 
-/// Whether somebody can see the counter while `operator` executes, or after it if it
-/// leaves the function; `depth` blocks are open around it.
+/// Returns true if the counter is visible while `operator` executes, or after it if it leaves the
+/// function. `depth` is the number of open blocks.
 fn is_seen(operator: &Operator<'_>, depth: u32) -> bool {
     match operator {
         Operator::Call { .. }
@@ -229,13 +239,13 @@ fn is_seen(operator: &Operator<'_>, depth: u32) -> bool {
     }
 }
 
-/// The body so far.
+/// The body being encoded.
 struct Code<'r> {
     function: Function,
     hints: Vec<BranchHint>,
-    /// The local that holds what is left of the counter, if one does.
+    /// The local with the remaining instructions, if there is one.
     left: Option<u32>,
-    /// Whether the counter is known to hold the same.
+    /// True if the global is known to have the same value.
     stored: bool,
     added: &'r Added,
 }
@@ -245,7 +255,7 @@ impl Code<'_> {
         self.function.instructions()
     }
 
-    /// The local takes the counter's value.
+    /// Copies the counter to the local.
     fn load(&mut self) {
         if let Some(left) = self.left {
             let counter = self.added.counter;
@@ -254,7 +264,7 @@ impl Code<'_> {
         }
     }
 
-    /// The counter takes the local's value.
+    /// Copies the local to the counter.
     fn store(&mut self) {
         if let Some(left) = self.left
             && !self.stored
@@ -274,7 +284,7 @@ impl Code<'_> {
         };
     }
 
-    /// Calls the host if less than nothing is left.
+    /// Calls the host if the counter is negative.
     fn check(&mut self) {
         let added = self.added;
         let (counter, out_of_instructions) = (added.counter, added.out_of_instructions);

@@ -1,25 +1,25 @@
-//! Rewrites a canister's module so that it counts instructions as the IC does.
+//! Rewrites a canister's module so that it counts instructions as the Internet Computer does.
 //!
 //! ```text
 //!   validate → [operator_cost → blocks → body → rewrite + stable] → compile → execute
 //! ```
 //!
-//! What the rewriting adds to a module, and under which names the host finds it:
+//! Exports that the rewriting adds:
 //!
-//! | export      | what                                              |
+//! | export      | meaning                                           |
 //! |-------------|---------------------------------------------------|
 //! | `counter`   | global: instructions left of the slice            |
 //! | `accessible`, `writable` | globals: stable pages left for the message |
-//! | `calls N`, `bytes N` | globals: those of the stable call of that number |
+//! | `calls N`, `bytes N` | globals: calls and bytes of the stable call number N |
 //! | `heap`, `stable`, `byte map` | memories                         |
 //! | `page map`  | memory, under rules that charge for touching pages: see `page_map` |
-//! | `global N`  | the canister's own mutable globals, to be kept    |
+//! | `global N`  | mutable globals of the canister, which are part of its state |
 //! | `start`     | the start function, called by the host            |
 //! | `profile …` | only in the profiled form: see `profiled`         |
 //!
-//! Functions stay exported, as `function NAME`; all other exports are dropped. Active
-//! data segments become empty passive ones: the host lays them into the heap
-//! once, at install, instead of at every instantiation.
+//! Functions stay exported as `function NAME`; all other exports are dropped. Active data segments
+//! become empty passive ones: the host writes them to the heap once, at install, instead of at
+//! every instantiation.
 
 mod blocks;
 mod body;
@@ -27,10 +27,7 @@ pub mod operator_cost;
 pub mod page_map;
 pub mod profiled;
 mod rewrite;
-mod sections;
 pub mod stable;
-#[cfg(test)]
-mod tests;
 
 pub use body::Metering;
 pub use rewrite::instrument;
@@ -39,11 +36,11 @@ use wasmparser::ValType;
 
 use crate::system_api::names::{AddressWidth, SystemCall};
 
-/// Changes with anything that changes the rewritten module, so that compiled
-/// modules of another version are not taken from a cache.
+/// Must change with any change of rewritten modules, so that cached modules of another version are
+/// not used.
 pub const VERSION: u32 = 5;
 
-/// Module name under which the rewritten module imports from the host.
+/// Module name of the imports from the host.
 pub const HOST: &str = "stablebench";
 
 /// Indices and types of globals.
@@ -51,39 +48,39 @@ pub type Globals = Vec<(u32, ValType)>;
 /// Heap addresses and the bytes there.
 pub type Data = Vec<(u64, Vec<u8>)>;
 
-/// A rewritten module and what the host must know of it.
+/// A rewritten module with the properties that the host needs.
 #[derive(Clone, Debug)]
 pub struct Instrumented {
     /// The module.
     pub wasm: Vec<u8>,
-    /// Width of the heap's addresses.
+    /// Width of heap addresses.
     pub address_width: AddressWidth,
-    /// Whether the module declares a heap.
+    /// True if the module declares a heap.
     pub has_heap: bool,
     /// Initial pages of the heap.
     pub heap_pages: u64,
     /// Indices and types of the mutable globals, exported as `global N`.
     pub globals: Globals,
-    /// Active data: heap address and bytes, in order.
+    /// Active data segments: heap address and bytes, in order.
     pub data: Data,
-    /// Whether a function may drop segments, which an instance does not forget.
+    /// True if a function may drop segments, which an instance cannot undo.
     pub drops_segments: bool,
-    /// True if it charges for touched pages, and so has a `page map`.
+    /// True if the module charges for touched pages, and so has a `page map`.
     pub tracks_pages: bool,
     /// The stable calls, by number.
     pub stable_calls: Vec<SystemCall>,
-    /// Whether `start` is exported.
+    /// True if `start` is exported.
     pub has_start: bool,
 }
 
-/// A module that passed validation could still not be rewritten.
+/// A module that passed validation could not be rewritten.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The module could not be parsed.
     #[error(transparent)]
     Parse(#[from] wasmparser::BinaryReaderError),
-    /// Parts of the module could not be encoded again.
-    #[error("cannot encode the module again: {0}")]
+    /// A part of the module could not be encoded again.
+    #[error("cannot re-encode the module: {0}")]
     Encode(String),
     /// An operator has no price.
     #[error("operator {operator} in function {function} has no price")]
@@ -93,7 +90,7 @@ pub enum Error {
         /// Name of the operator.
         operator: String,
     },
-    /// Something that validation should have refused.
+    /// The module contains something that validation should have refused.
     #[error("unsupported: {0}")]
     Unsupported(&'static str),
 }
@@ -103,3 +100,6 @@ impl From<wasm_encoder::reencode::Error> for Error {
         Self::Encode(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests;

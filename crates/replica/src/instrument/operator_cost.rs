@@ -1,8 +1,7 @@
-//! What each WebAssembly operator costs, in instructions.
+//! Prices of WebAssembly operators, in instructions.
 //!
-//! One table, [`PRICES`], names every operator that a canister may contain. An
-//! operator that is not in it has no price: a module that contains one is
-//! refused, so that nothing is ever counted by a guess.
+//! The table [`PRICES`] lists every operator that a canister may contain. Other operators have no
+//! price: a module that contains one is refused, so that nothing is ever counted by a guess.
 //!
 //! Source: `instruction_to_cost` in the replica's
 //! `rs/embedders/src/wasm_utils/instrumentation.rs`, measured on a PocketIC
@@ -15,13 +14,13 @@ use wasmparser::Operator;
 use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
-/// Price of a load or store of a 32-bit heap; twice that of a 64-bit one.
+/// Marks loads and stores, which cost twice as much in 64-bit heaps.
 const MEMORY: u16 = u16::MAX;
-/// Price that the rule set says.
+/// Marks the operator whose price is in the rule set.
 const BY_RULES: u16 = u16::MAX - 1;
 
-/// Price and the operators that have it. [`MEMORY`] marks loads and stores, [`BY_RULES`] what
-/// rule sets differ in.
+/// Prices and the operators that have them. [`MEMORY`] marks loads and stores, [`BY_RULES`] the
+/// price that differs between rule sets.
 #[rustfmt::skip]
 const PRICES: &[(u16, &str)] = &[
     (0, "Block Loop Else End"),
@@ -103,7 +102,7 @@ const PRICES: &[(u16, &str)] = &[
 
 macro_rules! define_index {
     ($( @$proposal:ident $op:ident $({ $($arg:ident: $ty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
-        /// Every operator that the parser knows, in its order.
+        /// Every operator of the parser, in its order.
         pub const OPERATORS: &[&str] = &[$(stringify!($op)),*];
 
         #[allow(clippy::upper_case_acronyms)]
@@ -112,7 +111,7 @@ macro_rules! define_index {
         fn index(operator: &Operator<'_>) -> Option<usize> {
             match operator {
                 $(Operator::$op { .. } => Some(Index::$op as usize),)*
-                // The parser's list is open; what it adds has no price here.
+                // The enum is non-exhaustive. New operators have no price.
                 _ => None,
             }
         }
@@ -128,7 +127,7 @@ static BY_INDEX: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
     OPERATORS.iter().map(|name| priced.get(name).copied()).collect()
 });
 
-/// The static cost of `operator`, or `None` for one that has no price.
+/// The static cost of `operator`, or `None` if it has no price.
 pub fn operator_cost(operator: &Operator<'_>, heap: AddressWidth, rules: Rules) -> Option<u64> {
     match BY_INDEX[index(operator)?]? {
         MEMORY => Some(match heap {
@@ -145,8 +144,8 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// Every operator that the parser knows beside its price, so that neither
-    /// a new operator nor a changed price goes unseen.
+    /// Lists every operator of the parser with its price, so that new operators and changed
+    /// prices are noticed.
     #[test]
     fn price_of_every_operator() {
         let mut printed = String::new();
@@ -173,7 +172,7 @@ mod tests {
             assert_ne!(pair[0], pair[1], "priced twice");
         }
         for name in names {
-            assert!(OPERATORS.contains(&name), "{name} is no operator");
+            assert!(OPERATORS.contains(&name), "{name} is not an operator");
         }
     }
 }

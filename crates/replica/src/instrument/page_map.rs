@@ -1,6 +1,6 @@
-//! A map of the Wasm pages that a message has touched, for rules that charge for that.
+//! A map of the Wasm pages that a message has touched, for rules that charge for touching.
 //!
-//! A memory of its own, which no operator of the canister's can reach:
+//! The map is a memory that no operator of the canister can access:
 //!
 //! ```text
 //!   0       charges: instructions for heap pages, not yet subtracted from the counter, i64
@@ -11,16 +11,16 @@
 //!   65536   a byte for each Wasm page of stable memory: bit 0 written, bit 1 touched
 //! ```
 //!
-//! Pages of the heap are tracked by the host, which adds to `charges` while compiled code
-//! runs (`memory/touch.rs`). The counter that counts is the module's less `charges`: whoever
-//! holds it against zero holds it against `charges`.
+//! The host tracks heap pages and adds to `charges` while compiled code runs
+//! (`memory/touch.rs`). The actual counter is the module's minus `charges`, so checks compare the
+//! module's counter with `charges` instead of zero.
 
 use wasm_encoder::{InstructionSink, MemArg};
 
 use crate::memory::Touches;
 use crate::units::{WASM_PAGE, WasmPages};
 
-/// Offsets of the parts.
+/// Offsets in the map.
 pub mod offset {
     /// Charges for heap pages.
     pub const CHARGES: u64 = 0;
@@ -36,7 +36,7 @@ pub mod offset {
     pub const MARKS: u64 = 65_536;
 }
 
-/// The name under which the memory is exported.
+/// Export name of the memory.
 pub const EXPORT: &str = "page map";
 
 /// Wasm pages of the memory, for a stable memory of at most `stable`.
@@ -44,28 +44,28 @@ pub const fn size(stable: WasmPages) -> u64 {
     (offset::MARKS + stable.get()).div_ceil(WASM_PAGE)
 }
 
-/// The memory, in the rewritten module.
+/// The map in the rewritten module.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMap {
-    /// Its index.
+    /// Memory index.
     pub memory: u32,
     /// True if a first `stable_read` is free.
     pub first_read_is_free: bool,
 }
 
 impl PageMap {
-    /// The part at an offset.
+    /// The memory argument for an offset.
     pub fn at(self, offset: u64) -> MemArg {
         MemArg { offset, align: 0, memory_index: self.memory }
     }
 
-    /// Puts an i64 part on the stack.
+    /// Pushes an i64 field onto the stack.
     pub fn load(self, code: &mut InstructionSink<'_>, offset: u64) {
         code.i32_const(0).i64_load(self.at(offset));
     }
 }
 
-/// Stable pages that were touched, as a map's bytes say.
+/// Stable pages that were touched, read from the bytes of a map.
 pub fn stable_touches(map: &[u8]) -> Touches {
     Touches { touched: word(map, offset::TOUCHED), written: word(map, offset::WRITTEN) }
 }

@@ -1,8 +1,8 @@
-//! Tells apart which function made which charges: the bookkeeping of a profile.
+//! Attributes charges to functions, for profiles.
 //!
-//! It is kept in a memory and in globals of its own, which no operator of the canister's
-//! can reach, and is not metered. The memory holds a tree, a node for each stack of
-//! functions that was called:
+//! The bookkeeping uses its own memory and globals, which no operator of the canister can access,
+//! and is not metered. The memory contains a tree with a node for each stack of functions that was
+//! called:
 //!
 //! ```text
 //!   0   instructions, i64: charged while the node was the current one
@@ -14,16 +14,15 @@
 //!   32  depth, i32: the root's is 0
 //! ```
 //!
-//! The root is at 0. Every function tells when it begins and when it is left:
+//! The root is at 0. Every function calls `enter` at its start and `leave` at its end:
 //!
 //! ```text
 //!   enter   current.instructions += mark − counter;  mark ← counter;  current ← its child
 //!   leave   current.instructions += mark − counter;  mark ← counter;  current ← its parent
 //! ```
 //!
-//! A child that is not there is made. Beyond so many nodes or so deep a stack none is made:
-//! what is called then is *folded*, and its charges are its caller's. A trap leaves the tree
-//! as it is.
+//! A missing child is created. Beyond a number of nodes or a depth no child is created: the call is
+//! *folded*, and its charges are attributed to its caller. A trap leaves the tree as it is.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
@@ -32,74 +31,74 @@ use crate::units::WASM_PAGE;
 
 /// Bytes of a node.
 pub const NODE: u32 = 40;
-/// Most nodes.
+/// Largest number of nodes.
 pub const NODES: u32 = 1 << 18;
-/// Deepest node.
+/// Depth of the deepest node.
 pub const DEPTH: i32 = 1_000;
 /// Wasm pages of the memory.
 pub const PAGES: u64 = (NODE as u64 * NODES as u64).div_ceil(WASM_PAGE);
-/// The frame of what stable pages of 4 KiB cost that are written for the first time.
+/// Frame of charges for stable pages of 4 KiB at their first write.
 pub const OS_PAGES_FRAME: u32 = u32::MAX;
-/// The frame of what Wasm pages of stable memory cost that are touched or written.
+/// Frame of charges for Wasm pages of stable memory at their first touch or write.
 pub const STABLE_PAGE_FRAME: u32 = u32::MAX - 1;
-/// The frame of what Wasm pages of the heap cost that are touched or written.
+/// Frame of charges for Wasm pages of the heap at their first touch or write.
 pub const HEAP_PAGE_FRAME: u32 = u32::MAX - 2;
 
-/// Where a node's parts are.
+/// Offsets in a node.
 pub mod offset {
-    /// Charged while it was the current node.
+    /// Instructions charged while it was the current node.
     pub const INSTRUCTIONS: u64 = 0;
-    /// Calls.
+    /// Number of calls.
     pub const CALLS: u64 = 8;
-    /// Its function.
+    /// Index of the function.
     pub const FRAME: u64 = 16;
-    /// Its parent's address.
+    /// Address of the parent.
     pub const PARENT: u64 = 20;
-    /// Its first child's address.
+    /// Address of the first child.
     pub const CHILD: u64 = 24;
-    /// The address of its parent's next child.
+    /// Address of the next child of the parent.
     pub const NEXT: u64 = 28;
-    /// How many nodes are above it.
+    /// Depth; the root's is 0.
     pub const DEPTH: u64 = 32;
 }
 
-/// Names under which the profiled form exports its memory and its globals.
+/// Names of the exported memory, globals and function.
 pub mod export {
     /// The memory.
     pub const TREE: &str = "profile tree";
     /// Global, i32: address of the current node.
     pub const CURRENT: &str = "profile current";
-    /// Global, i64: the counter when the current node last became that.
+    /// Global, i64: the counter when the current node became current.
     pub const MARK: &str = "profile mark";
-    /// Global, i32: address behind the last node.
+    /// Global, i32: address after the last node.
     pub const END: &str = "profile end";
-    /// Global, i64: calls under way that are folded.
+    /// Global, i64: folded calls that have not returned.
     pub const FOLDED: &str = "profile folded";
-    /// Global, i64: calls that were folded.
+    /// Global, i64: all folded calls.
     pub const ALL_FOLDED: &str = "profile all folded";
-    /// Function: charges for pages of the heap get their frame.
+    /// Function: attributes charges for heap pages to their frame.
     pub const SETTLE_PAGES: &str = "profile settle pages";
 }
 
-/// Indices of what the bookkeeping adds.
+/// Indices of what profiling adds.
 #[derive(Clone, Copy, Debug)]
 pub struct Profiler {
     /// Memory index of the tree.
     pub tree: u32,
-    /// Global index of the first of the added globals, which stand in the order of [`GLOBALS`].
+    /// Index of the first added global; they are in the order of [`GLOBALS`].
     pub globals: u32,
-    /// Function: a frame begins.
+    /// Function index: enters a frame.
     pub enter: u32,
-    /// Function: the frame is left.
+    /// Function index: leaves the frame.
     pub leave: u32,
     /// Global index of the counter.
     pub counter: u32,
-    /// The map in which charges for heap pages are collected, and the function that gives them a
-    /// frame below the current one.
+    /// The map that collects charges for heap pages, and the index of the function that moves them
+    /// to a frame below the current one.
     pub pages: Option<(PageMap, u32)>,
 }
 
-/// The added globals: name, type, first value.
+/// The added globals: name, type, initial value.
 pub const GLOBALS: [(&str, ValType, i32); 5] = [
     (export::CURRENT, ValType::I32, 0),
     (export::MARK, ValType::I64, 0),
@@ -109,27 +108,27 @@ pub const GLOBALS: [(&str, ValType, i32); 5] = [
 ];
 
 impl Profiler {
-    /// Says that `frame` begins.
+    /// Emits a call that enters `frame`.
     pub fn enter(self, code: &mut InstructionSink<'_>, frame: u32) {
         self.settle_pages(code);
         code.i32_const(frame.cast_signed()).call(self.enter);
     }
 
-    /// Says that the frame is left.
+    /// Emits a call that leaves the frame.
     pub fn leave(self, code: &mut InstructionSink<'_>) {
         self.settle_pages(code);
         code.call(self.leave);
     }
 
-    /// Gives charges for pages of the heap to the function that touched them.
+    /// Emits a call that attributes charges for heap pages to the current function.
     pub fn settle_pages(self, code: &mut InstructionSink<'_>) {
         if let Some((_, settle)) = self.pages {
             code.call(settle);
         }
     }
 
-    /// `settle_pages()`: subtracts the charges from the counter, in a frame of their own that is
-    /// called once for each price.
+    /// `settle_pages()`: subtracts the charges from the counter in a frame of their own, with one
+    /// call for each price.
     pub fn settle_pages_function(self, map: PageMap) -> Function {
         use super::page_map::offset::{CHARGES, TOUCH_PRICE};
         const CHARGED: u32 = 0;
@@ -141,7 +140,7 @@ impl Profiler {
         code.i32_const(0).i64_const(0).i64_store(map.at(CHARGES));
         code.i32_const(HEAP_PAGE_FRAME.cast_signed()).call(self.enter);
         code.global_get(self.counter).local_get(CHARGED).i64_sub().global_set(self.counter);
-        // Entering has counted one call, unless it was folded.
+        // Entering counted one call, unless it was folded.
         code.global_get(self.folded()).i64_eqz().if_(BlockType::Empty);
         code.global_get(self.current()).global_get(self.current());
         code.i64_load(self.at(offset::CALLS)).local_get(CHARGED);
@@ -176,7 +175,7 @@ impl Profiler {
         MemArg { offset, align: 0, memory_index: self.tree }
     }
 
-    /// Gives what was charged since the mark to the current node.
+    /// Adds the charges since the mark to the current node.
     fn settle(self, code: &mut InstructionSink<'_>) {
         code.global_get(self.current())
             .global_get(self.current())
@@ -190,7 +189,7 @@ impl Profiler {
             .global_set(self.mark());
     }
 
-    /// Adds to the number of folded calls under way and returns, if there are such.
+    /// Changes the number of active folded calls and returns, if there are any.
     fn return_if_folded(self, code: &mut InstructionSink<'_>, change: i64) {
         code.global_get(self.folded()).i64_const(0).i64_ne().if_(BlockType::Empty);
         code.global_get(self.folded()).i64_const(change).i64_add().global_set(self.folded());
@@ -225,7 +224,7 @@ impl Profiler {
         self.make_child(code, FRAME, CHILD);
         code.i32_const(0).local_set(BEFORE).end();
 
-        // Who was called last is likely to be called next.
+        // Move the child to the front, since it is likely to be called again.
         code.local_get(BEFORE).if_(BlockType::Empty);
         code.local_get(BEFORE).local_get(CHILD).i32_load(self.at(offset::NEXT));
         code.i32_store(self.at(offset::NEXT));
@@ -238,7 +237,7 @@ impl Profiler {
         function
     }
 
-    /// Makes the child of the current node, or folds the call and returns.
+    /// Creates a child of the current node, or folds the call and returns.
     fn make_child(self, code: &mut InstructionSink<'_>, frame: u32, child: u32) {
         code.global_get(self.end()).i32_const((NODE * NODES).cast_signed()).i32_ge_u();
         code.global_get(self.current()).i32_load(self.at(offset::DEPTH));
@@ -277,7 +276,7 @@ impl Profiler {
         function
     }
 
-    /// A function with `params` parameters that does what `target` does, in a frame.
+    /// A function with `params` parameters that calls `target` in a frame.
     pub fn framed(self, frame: u32, params: u32, target: u32) -> Function {
         let mut function = Function::new([]);
         let mut code = function.instructions();

@@ -1,15 +1,15 @@
-//! Encodes a module again with charges, stable memory and exports added.
+//! Re-encodes a module with charges, stable memory and exports added.
 //!
-//! The index spaces of the new module:
+//! Index spaces of the new module:
 //!
 //! ```text
-//!   functions  imports that stay │ host functions │ the module's │ helpers, stable calls │ …
+//!   functions  remaining imports │ host functions │ the module's │ helpers, stable calls │ …
 //!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ … │ …
-//!   memories   heap │ stable │ byte map │ page map, where touching pages is charged │ …
+//!   memories   heap │ stable │ byte map │ page map, if touching pages is charged │ …
 //! ```
 //!
-//! What the profiled form adds comes last: its two functions and one around each import,
-//! its globals, its memory.
+//! The parts of the profiled form come last: two functions and a wrapper for each import, globals,
+//! a memory.
 
 use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{
@@ -18,12 +18,11 @@ use wasm_encoder::{
     FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module,
     TableSection, TypeSection, ValType,
 };
-use wasmparser::{ExternalKind, Operator, TypeRef};
+use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
 
-use super::body::{Bodies, Metering};
+use super::body::{Bodies, FunctionMap, Metering};
 use super::page_map::{self, PageMap};
 use super::profiled::{self, Profiler};
-use super::sections::Sections;
 use super::stable::{self, Added, Api, Counted, Direction};
 use super::{Data, Error, Globals, HOST, Instrumented};
 use crate::rules::Rules;
@@ -42,32 +41,17 @@ const STABLE_CALLS: [&str; 8] = [
     "stable64_write",
 ];
 
-/// Globals that rewriting adds, and two more for each stable call; each is an i64 that
-/// begins at 0.
+/// Globals that rewriting adds, besides two for each stable call. Each is an i64, initially 0.
 const ADDED_GLOBALS: u32 = 3;
 
 /// Rewrites `wasm`, which must have passed validation.
 ///
 /// # Errors
 ///
-/// Fails on an operator without a price, and on what validation refuses.
+/// If an operator has no price, or the module contains what validation refuses.
 pub fn instrument(wasm: &[u8], metering: Metering, rules: Rules) -> Result<Instrumented, Error> {
     let sections = Sections::parse(wasm)?;
     Rewriter::new(&sections, metering, rules)?.rewrite()
-}
-
-/// Maps function indices; everything else keeps its index.
-pub struct FunctionMap(Vec<u32>);
-
-impl Reencode for FunctionMap {
-    type Error = std::convert::Infallible;
-
-    fn function_index(
-        &mut self,
-        function: u32,
-    ) -> Result<u32, wasm_encoder::reencode::Error<Self::Error>> {
-        Ok(self.0[function as usize])
-    }
 }
 
 struct Rewriter<'s, 'a> {
@@ -81,15 +65,15 @@ struct Rewriter<'s, 'a> {
     charge_size: u32,
     /// The stable calls that the module imports.
     stable_calls: Vec<&'static str>,
-    /// What each import is without the frame that the profiled form puts around it.
+    /// Functions behind the wrappers of imports in the profiled form.
     unframed: Vec<u32>,
-    /// Function types that the module does not have, to be added in order.
+    /// Index of the first added function type.
     first_added_type: u32,
-    /// Whether a function drops a segment.
+    /// True if a function drops a segment.
     drops_segments: bool,
 }
 
-/// Function types added, in order; the offsets are those of `first_added_type`.
+/// Added function types, in order, starting at `first_added_type`.
 fn added_types(size: ValType) -> Vec<(Vec<ValType>, Vec<ValType>)> {
     use ValType::{I32, I64};
     vec![
@@ -110,11 +94,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         let mut map = Vec::new();
         let mut stable_calls = Vec::new();
         let mut kept = 0;
-        // Stable calls are placed once the number of functions is known.
+        // Placeholder until the number of functions is known.
         const LATER: u32 = u32::MAX;
         for import in &sections.imports {
             let TypeRef::Func(_) = import.ty else {
-                return Err(Error::Unsupported("an import that is no function"));
+                return Err(Error::Unsupported("an import that is not a function"));
             };
             match STABLE_CALLS.iter().find(|name| **name == import.name) {
                 Some(name) => {
@@ -191,7 +175,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         })
     }
 
-    /// Globals of a stable call, by its number among them.
+    /// Globals of the stable call with this number.
     fn counted(&self, number: usize) -> Counted {
         let calls = self.added.counter + ADDED_GLOBALS + 2 * number as u32;
         Counted { calls, bytes: calls + 1 }
@@ -257,7 +241,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         for (params, results) in added_types(self.size_type()) {
             types.ty().function(params, results);
         }
-        // One more for each width of addresses that stable copies take.
+        // The types of stable calls, for each address width.
         for api in [Api::Stable32, Api::Stable64] {
             types.ty().function([api.address(); 3], []);
             types.ty().function([], [api.address()]);
@@ -277,8 +261,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         types.iter().map(|ty| Ok(self.map.val_type(*ty)?)).collect()
     }
 
-    /// The type of a block that returns what functions of type `ty` do. Several results need
-    /// a type of their own, which stand behind all others, in order.
+    /// The type of a block with the results of functions of type `ty`. Several results need their
+    /// own type; those come after all others, in order.
     fn results(&mut self, ty: u32) -> Result<BlockType, Error> {
         let sections = self.sections;
         let all = &sections.results;
@@ -352,7 +336,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             AddressWidth::Bits32 => limits.heap32,
             AddressWidth::Bits64 => limits.heap64,
         };
-        // A canister without a heap gets an empty one, so that indices are fixed.
+        // A canister without a heap gets an empty one, so that memory indices are fixed.
         let (minimum, maximum) = self.sections.memory.map_or((0, 0), |memory| {
             (memory.initial, memory.maximum.unwrap_or(u64::MAX).min(largest.get()))
         });
@@ -409,7 +393,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         for export in &self.sections.exports {
             if matches!(export.kind, ExternalKind::Func) {
                 let function = self.map.function_index(export.index)?;
-                // A prefix, so that no name of the canister's meets one of ours.
+                // The prefix prevents collisions with the added exports.
                 exports.export(&format!("function {}", export.name), ExportKind::Func, function);
             }
         }
@@ -466,7 +450,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                     let address = match reader.read()? {
                         Operator::I32Const { value } => u64::from(value.cast_unsigned()),
                         Operator::I64Const { value } => value.cast_unsigned(),
-                        _ => return Err(Error::Unsupported("a data offset that is no constant")),
+                        _ => return Err(Error::Unsupported("a data offset that is not constant")),
                     };
                     active.push((address, data.data.to_vec()));
                     section
@@ -551,5 +535,86 @@ fn stable_call(name: &str) -> (Api, &str) {
     match name.strip_prefix("stable64_") {
         Some(rest) => (Api::Stable64, rest),
         None => (Api::Stable32, name.strip_prefix("stable_").unwrap_or(name)),
+    }
+}
+
+/// The sections of a module.
+#[derive(Default)]
+struct Sections<'a> {
+    /// Function types.
+    types: Option<wasmparser::TypeSectionReader<'a>>,
+    /// Number of parameters of each function type.
+    params: Vec<u32>,
+    /// Results of each function type.
+    results: Vec<Vec<wasmparser::ValType>>,
+    /// Imports.
+    imports: Vec<wasmparser::Import<'a>>,
+    /// Type of each function of the module.
+    functions: Vec<u32>,
+    /// Tables.
+    tables: Option<wasmparser::TableSectionReader<'a>>,
+    /// The heap.
+    memory: Option<wasmparser::MemoryType>,
+    /// Globals.
+    globals: Vec<wasmparser::Global<'a>>,
+    /// Exports.
+    exports: Vec<wasmparser::Export<'a>>,
+    /// The start function.
+    start: Option<u32>,
+    /// Element segments.
+    elements: Option<wasmparser::ElementSectionReader<'a>>,
+    /// Number of data segments, from the data count section.
+    data_count: Option<u32>,
+    /// Bodies of the functions.
+    bodies: Vec<FunctionBody<'a>>,
+    /// Data segments.
+    data: Vec<wasmparser::Data<'a>>,
+}
+
+impl<'a> Sections<'a> {
+    /// Reads a valid module.
+    ///
+    /// # Errors
+    ///
+    /// If the module is not valid.
+    fn parse(wasm: &'a [u8]) -> Result<Self, Error> {
+        let mut sections = Self::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::TypeSection(reader) => {
+                    for ty in reader.clone().into_iter_err_on_gc_types() {
+                        let ty = ty?;
+                        sections.params.push(ty.params().len() as u32);
+                        sections.results.push(ty.results().to_vec());
+                    }
+                    sections.types = Some(reader);
+                }
+                Payload::ImportSection(reader) => {
+                    sections.imports = reader.into_imports().collect::<Result<_, _>>()?;
+                }
+                Payload::FunctionSection(reader) => {
+                    sections.functions = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::TableSection(reader) => sections.tables = Some(reader),
+                Payload::MemorySection(reader) => {
+                    sections.memory = reader.into_iter().next().transpose()?;
+                }
+                Payload::GlobalSection(reader) => {
+                    sections.globals = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::ExportSection(reader) => {
+                    sections.exports = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::StartSection { func, .. } => sections.start = Some(func),
+                Payload::ElementSection(reader) => sections.elements = Some(reader),
+                Payload::DataCountSection { count, .. } => sections.data_count = Some(count),
+                Payload::CodeSectionEntry(body) => sections.bodies.push(body),
+                Payload::DataSection(reader) => {
+                    sections.data = reader.into_iter().collect::<Result<_, _>>()?;
+                }
+                _ => {}
+            }
+        }
+        Ok(sections)
     }
 }

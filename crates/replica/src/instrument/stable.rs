@@ -1,7 +1,7 @@
-//! Stable memory's System API as WebAssembly functions.
+//! The System API of stable memory as WebAssembly functions.
 //!
-//! Stable memory is a second memory with 64-bit addresses. A third memory, the
-//! byte map, holds one byte a 4 KiB page of it:
+//! Stable memory is a second memory with 64-bit addresses. A third memory, the byte map, has one
+//! byte for each 4 KiB page of it:
 //!
 //! ```text
 //!   bit 0  written in this message
@@ -10,20 +10,19 @@
 //!   bit 3  its Wasm page was charged as written    charge for that
 //! ```
 //!
-//! Calls that canisters make millions of times never leave WebAssembly. What a
-//! call charges, and in which order it checks, follows the replica's
-//! `rs/embedders/src/wasm_utils/system_api_replacements.rs`:
+//! These frequent calls never leave WebAssembly. Charges and the order of checks follow the
+//! replica's `rs/embedders/src/wasm_utils/system_api_replacements.rs`:
 //!
 //! ```text
 //!   20 + bytes → bounds → pages accessed → pages written
-//!              → 1 000 a page written for the first time → mark → copy
+//!              → 1 000 per page written for the first time → mark → copy
 //! ```
 //!
-//! Under rules that charge for touched Wasm pages, the 1 000 are replaced by what those cost,
-//! charged after the copy and held against the limit at the next check.
+//! Under rules that charge for touched Wasm pages, the price of those replaces the 1 000. It is
+//! charged after the copy and checked against the limit at the next check.
 //!
-//! Beside that each function counts its calls in a global as they begin, and one that copies
-//! its bytes once they are copied. Nothing of that is metered.
+//! Each function also counts its calls in a global at its start, and copied bytes after the copy.
+//! This is not metered.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
@@ -32,7 +31,7 @@ use super::profiled::{OS_PAGES_FRAME, Profiler, STABLE_PAGE_FRAME};
 use crate::limits::{STABLE_READ_COST, STABLE_WRITE_COST};
 use crate::system_api::names::AddressWidth;
 
-/// Indices of what the rewriting adds and these functions use.
+/// Indices that these functions use.
 #[derive(Clone, Copy, Debug)]
 pub struct Added {
     /// Memory index of the heap.
@@ -49,60 +48,59 @@ pub struct Added {
     pub writable: u32,
     /// Host function: the slice is used up.
     pub out_of_instructions: u32,
-    /// Host function: a heap has grown.
+    /// Host function: the heap has grown.
     pub heap_grown: u32,
-    /// Host function: whether stable memory may grow.
+    /// Host function: returns whether stable memory may grow.
     pub may_grow_stable: u32,
-    /// Host function: ends the message with the error of this code.
+    /// Host function: ends the message with the error of a code.
     pub fail: u32,
-    /// Whether anything is charged.
+    /// True if anything is charged.
     pub metered: bool,
-    /// Instructions for a stable page of 4 KiB that is written for the first time.
+    /// Price of the first write to a stable page of 4 KiB.
     pub os_page_written: i64,
-    /// The map of touched Wasm pages, where touching is charged.
+    /// The map of touched Wasm pages, if touching is charged.
     pub page_map: Option<PageMap>,
-    /// What is told where the charges are made, in the profiled form.
+    /// The profiler, in the profiled form.
     pub profiler: Option<Profiler>,
 }
 
-/// Globals in which the calls of one function are counted.
+/// Globals that count the calls of one function.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
-    /// Global: calls.
+    /// Global: number of calls.
     pub calls: u32,
-    /// Global: bytes that they copied.
+    /// Global: number of bytes copied.
     pub bytes: u32,
 }
 
 impl Counted {
-    /// Counts a call that begins.
+    /// Counts a call at its start.
     fn count(self, code: &mut InstructionSink<'_>) {
         code.global_get(self.calls).i64_const(1).i64_add().global_set(self.calls);
     }
 }
 
-/// Errors that these functions report to the host, as codes.
+/// Error codes that these functions report to the host.
 pub mod failure {
-    /// An address outside the heap.
+    /// An address outside of the heap.
     pub const HEAP_OUT_OF_BOUNDS: i32 = 0;
-    /// An address outside stable memory.
+    /// An address outside of stable memory.
     pub const STABLE_OUT_OF_BOUNDS: i32 = 1;
     /// A 32-bit call on more than 4 GiB.
     pub const STABLE_TOO_BIG: i32 = 2;
-    /// More stable pages accessed than one message may.
+    /// The message accessed too many stable pages.
     pub const ACCESS_LIMIT: i32 = 3;
-    /// More stable pages written than one message may.
+    /// The message wrote too many stable pages.
     pub const WRITE_LIMIT: i32 = 4;
 }
 
 const PAGES_OF_4_GIB: i64 = 65_536;
 const ACCESSED: i32 = 2;
 const WRITTEN_AND_ACCESSED: i32 = 3;
-/// Set beside those where the Wasm page around has been charged as touched, and as written.
+/// Set in addition if the surrounding Wasm page was charged as touched, and as written.
 const TOUCH_CHARGED: i32 = 4;
 const WRITE_CHARGED: i32 = 8;
-/// Longest copy made by loads and stores; a longer one pays for a call of the
-/// engine's copy routine.
+/// Longest copy made with loads and stores; a longer one calls the engine's copy routine.
 const SHORT_COPY: i64 = 128;
 
 /// Charges the i64 in local `amount`, saturating, and checks the counter.
@@ -128,7 +126,7 @@ fn subtract(code: &mut InstructionSink<'_>, added: &Added, amount: u32, scratch:
         .global_set(added.counter);
 }
 
-/// Calls the host when the counter is below zero.
+/// Calls the host if the counter is negative.
 pub fn check(code: &mut InstructionSink<'_>, added: &Added) {
     if let Some(profiler) = added.profiler {
         profiler.settle_pages(code);
@@ -139,8 +137,8 @@ pub fn check(code: &mut InstructionSink<'_>, added: &Added) {
 }
 
 impl Added {
-    /// Puts on the stack what the counter must not be below: charges for heap pages that are
-    /// not subtracted from it yet.
+    /// Pushes the lower bound of the counter: charges for heap pages that are not subtracted from
+    /// it yet.
     pub fn push_charges(&self, code: &mut InstructionSink<'_>) {
         match self.page_map {
             Some(map) => map.load(code, page_map::offset::CHARGES),
@@ -155,7 +153,7 @@ fn fail_if(code: &mut InstructionSink<'_>, added: &Added, failure: i32) {
     code.if_(BlockType::Empty).i32_const(failure).call(added.fail).end();
 }
 
-/// Width of the addresses that a stable call takes.
+/// The 32-bit or 64-bit API of stable memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// `stable_*`.
@@ -173,7 +171,7 @@ impl Api {
         }
     }
 
-    /// The number by which the host knows the API.
+    /// The number of the API in calls to the host.
     pub fn number(self) -> i32 {
         match self {
             Self::Stable32 => 0,
@@ -228,7 +226,7 @@ fn fail_if_too_big(code: &mut InstructionSink<'_>, added: &Added) {
     fail_if(code, added, failure::STABLE_TOO_BIG);
 }
 
-/// Which way the bytes go.
+/// Direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `stable_read(dst, src, size)`: from stable memory to the heap.
@@ -237,7 +235,7 @@ pub enum Direction {
     Write,
 }
 
-// Parameters of the 64-bit functions; 32-bit calls widen into the same locals.
+// Parameters of the 64-bit functions; 32-bit calls widen them to the same locals.
 const FIRST: u32 = 0;
 const SECOND: u32 = 1;
 const LENGTH: u32 = 2;
@@ -285,9 +283,9 @@ struct CopyLocals {
     new_accessed: u32,
     new_written: u32,
     flags: u32,
-    /// 1 if the message had touched no page of the range before; with a page map alone.
+    /// 1 if the message had not touched any page of the range; only with a page map.
     fresh: u32,
-    /// Marks to set on the pages; with a page map alone.
+    /// Marks to set on the pages; only with a page map.
     mark: u32,
 }
 
@@ -333,9 +331,9 @@ impl CopyBody<'_> {
         self.count_bytes(code);
     }
 
-    /// Does the whole call if it is one as nearly all are: a few bytes, within a page that
-    /// is marked already, with instructions to spare. Any doubt is left to what follows,
-    /// which decides in the replica's order.
+    /// Executes a typical call completely: a few bytes within a page that is already marked, with
+    /// enough instructions left. All other cases continue with the code below, which checks in
+    /// the replica's order.
     fn short_cut(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
         let (stable, heap) = self.stable_and_heap();
@@ -349,7 +347,7 @@ impl CopyBody<'_> {
         if self.api == Api::Stable32 {
             code.memory_size(self.added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u().br_if(0);
         }
-        // The start first: below the size, adding a short length cannot overflow.
+        // The start first: if it is below the size, adding a short length cannot overflow.
         for (end, length) in [(stable, None), (l.stable_end, Some(l.length))] {
             code.local_get(stable);
             if let Some(length) = length {
@@ -388,11 +386,10 @@ impl CopyBody<'_> {
         code.return_().end();
     }
 
-    /// Copies from 1 to `SHORT_COPY` bytes in as few words as do, of which the last ones
-    /// may overlap.
+    /// Copies 1 to `SHORT_COPY` bytes in as few words as possible. The last words may overlap.
     fn copy_short(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
-        // Eight and more: words, and one that ends with the last byte.
+        // Eight and more: words, and one that ends at the last byte.
         code.local_get(l.length).i64_const(8).i64_ge_u().if_(BlockType::Empty);
         code.local_get(l.length).i64_const(8).i64_sub().local_set(l.amount);
         code.block(BlockType::Empty).loop_(BlockType::Empty);
@@ -403,7 +400,7 @@ impl CopyBody<'_> {
         }
         code.local_get(l.amount).i64_const(8).i64_sub().local_set(l.amount);
         code.br(0).end().end();
-        // Less than nothing where the last word began before.
+        // Negative if the last word starts before the previous one ends.
         self.copy_word(code, 8, Some(l.amount));
         code.else_();
         for width in [4, 2] {
@@ -417,7 +414,7 @@ impl CopyBody<'_> {
         code.end().end().end();
     }
 
-    /// Moves a word, `further` on if that is given.
+    /// Copies a word, at an offset if `further` is given.
     fn copy_word(&self, code: &mut InstructionSink<'_>, width: i64, further: Option<u32>) {
         let (stable, heap) = self.stable_and_heap();
         let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
@@ -445,7 +442,7 @@ impl CopyBody<'_> {
         };
     }
 
-    /// Counts the bytes that were copied; the parameter still has their number.
+    /// Counts the copied bytes; the parameter still has their number.
     fn count_bytes(&self, code: &mut InstructionSink<'_>) {
         code.global_get(self.counted.bytes);
         self.wide(code, LENGTH);
@@ -459,7 +456,7 @@ impl CopyBody<'_> {
         }
     }
 
-    /// Marks of a page for which nothing is left to charge.
+    /// Marks of a page for which everything is charged.
     fn settled_mark(&self) -> i32 {
         let charged = match (self.added.page_map, self.direction) {
             (None, _) => 0,
@@ -469,7 +466,7 @@ impl CopyBody<'_> {
         self.mark() | charged
     }
 
-    /// A parameter, as the 64-bit functions have it.
+    /// Pushes a parameter as the 64-bit functions take it.
     fn wide(&self, code: &mut InstructionSink<'_>, parameter: u32) {
         code.local_get(parameter);
         if self.api == Api::Stable32 {
@@ -517,8 +514,8 @@ impl CopyBody<'_> {
         MemArg { offset: 0, align: 0, memory_index: self.added.byte_map }
     }
 
-    /// Counts the pages that this message touches for the first time, holds
-    /// them against the limits, charges new written ones and marks all.
+    /// Counts the pages that this message touches for the first time, checks them against the
+    /// limits, charges newly written ones and marks all.
     fn count_pages(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
         let (stable, _) = self.stable_and_heap();
@@ -535,7 +532,7 @@ impl CopyBody<'_> {
             code.i32_const(0).local_set(l.fresh);
         }
 
-        // Nearly every call stays within one page that is marked already.
+        // Nearly every call stays within one page that is already marked.
         code.block(BlockType::Empty);
         code.local_get(l.page)
             .local_get(l.last)
@@ -576,7 +573,7 @@ impl CopyBody<'_> {
             && self.direction == Direction::Read;
         if free_first_read {
             let (stable, _) = self.stable_and_heap();
-            // As many pages are new as there are.
+            // True if all pages are new.
             code.local_get(l.last).local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64();
             code.i32_sub().i32_const(1).i32_add().local_get(l.new_accessed).i32_eq();
             code.local_set(l.fresh);
@@ -600,7 +597,7 @@ impl CopyBody<'_> {
         code.end();
     }
 
-    /// Charges for the pages of 4 KiB that the message had not written before.
+    /// Charges for the pages of 4 KiB that the message had not written.
     fn charge_os_pages(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
         code.local_get(l.new_written)
@@ -617,8 +614,8 @@ impl CopyBody<'_> {
         }
     }
 
-    /// Charges for the Wasm pages of the range that the message has not touched before, and
-    /// not written before, unless this is a first read that is free.
+    /// Charges for the Wasm pages of the range that the message had not touched or written, unless
+    /// this is a free first read.
     fn charge_wasm_pages(&self, code: &mut InstructionSink<'_>, map: PageMap) {
         let l = &self.locals;
         let (stable, _) = self.stable_and_heap();
@@ -634,7 +631,7 @@ impl CopyBody<'_> {
         code.local_set(l.last);
         let mark = self.mark();
         let marks = map.at(page_map::offset::MARKS);
-        // Nearly every call is about one page that was charged already.
+        // Nearly every call concerns one page that was already charged.
         code.local_get(l.page).local_get(l.last).i32_eq();
         code.local_get(l.page).i32_load8_u(marks).i32_const(mark).i32_and();
         code.i32_const(mark).i32_eq().i32_and().br_if(0);
@@ -674,7 +671,7 @@ impl CopyBody<'_> {
         code.end();
     }
 
-    /// Runs `body` for each page from the first to the last one.
+    /// Emits `body` for each page of the range.
     fn each_page(&self, code: &mut InstructionSink<'_>, body: impl Fn(&mut InstructionSink<'_>)) {
         let l = &self.locals;
         let (stable, _) = self.stable_and_heap();

@@ -1,5 +1,7 @@
-//! Address space of one memory.
+//! Address space of one memory, files mapped into it, and its use by the engine.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -8,48 +10,48 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use super::PAGE;
-use super::pages::{Pages, joined};
+use super::pages::{PAGE, Pages, joined};
 use super::touch::PageTracker;
 
-/// Ranges that are discarded one by one; of more, neighbours are discarded together.
-const MOST_SINGLE: usize = 64;
-/// Pages between two neighbours, at the most: two Wasm pages.
-const NEAR: usize = 32;
+/// Up to this number, ranges are discarded separately; beyond it, nearby ranges are merged.
+const MAX_SEPARATE_DISCARDS: usize = 64;
+/// Largest gap between merged ranges in pages: two Wasm pages.
+const MAX_GAP: usize = 32;
 
 /// Access rights of mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// Nothing, until a fault is handled: the pages are tracked.
+    /// No access until a fault is handled: the pages are tracked.
     None,
-    /// Everything.
+    /// Reading and writing.
     ReadWrite,
 }
 
-/// A reserved range of addresses of which the first `size` bytes may be used. What is
-/// written there stays there: files laid over it are mapped privately.
+/// A reserved range of addresses with `size` usable bytes. Files are mapped privately, so writes do
+/// not change them.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     size: usize,
     reserved: usize,
     whole: usize,
-    /// Tracks which pages are touched, if somebody does.
+    /// Tracker of touched pages, if enabled.
     tracker: Option<Arc<PageTracker>>,
 }
 
-// SAFETY: the range belongs to this value alone, wherever it is sent.
+// SAFETY: the range belongs to this value only, on any thread.
 unsafe impl Send for Mapping {}
-// SAFETY: through a shared reference it can only be read.
+// SAFETY: a shared reference only allows reading.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves addresses, none of them usable yet.
+    /// Reserves addresses, none of which are usable yet.
     ///
     /// # Errors
     ///
-    /// If the system has no such range left.
+    /// If the system has no such range.
     pub fn reserve(reserved: usize, guard: usize) -> io::Result<Self> {
         let whole = reserved
             .checked_add(guard)
@@ -69,8 +71,7 @@ impl Mapping {
         Ok(Self { base, size: 0, reserved, whole, tracker: None })
     }
 
-    /// Lays `file` from `offset` on over the start, then zeros, and makes `size`
-    /// bytes usable.
+    /// Maps `file` from `offset` at the start, followed by zeros, and makes `size` bytes usable.
     ///
     /// # Errors
     ///
@@ -81,26 +82,26 @@ impl Mapping {
         if length > self.reserved {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
-        // SAFETY: the range was reserved by this value and nobody else uses it.
-        unsafe { lay(self.base.as_ptr(), length, file, offset, Rights::ReadWrite)? };
+        // SAFETY: this value reserved the range, and nobody else uses it.
+        unsafe { map_file(self.base.as_ptr(), length, file, offset, Rights::ReadWrite)? };
         self.size = length;
         self.grow(size)
     }
 
-    /// Makes the first `size` bytes usable; new ones are zero.
+    /// Makes the first `size` bytes usable; new bytes are zero.
     ///
     /// # Errors
     ///
-    /// If `size` is more than was reserved.
+    /// If `size` exceeds the reservation.
     pub fn grow(&mut self, size: usize) -> io::Result<()> {
         if size > self.reserved {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
         if size > self.size {
             match &self.tracker {
-                // New pages are inaccessible, as untouched ones are.
+                // New pages are inaccessible, like untouched ones.
                 Some(tracker) => tracker.grown(size),
-                // SAFETY: the range was reserved by this value and was unusable so far.
+                // SAFETY: this value reserved the range, which was unusable so far.
                 None => unsafe {
                     mprotect(
                         self.base.as_ptr().add(self.size).cast(),
@@ -114,39 +115,39 @@ impl Mapping {
         Ok(())
     }
 
-    /// Tracks from now on which pages are touched: they become inaccessible. Charges are
-    /// collected in `cell`, which must stay valid as long as this mapping.
+    /// Starts tracking which pages are touched and makes them inaccessible. Charges are added to
+    /// `cell`, which must stay valid as long as this mapping.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the system returns an error.
     pub fn track(&mut self, cell: NonNull<AtomicI64>) -> io::Result<Arc<PageTracker>> {
-        // SAFETY: the range is this value's, and only the engine that owns it accesses it. The
-        // cell is valid as long, as the caller promises.
+        // SAFETY: the range belongs to this value, and only the engine that owns it accesses it. The
+        // caller guarantees that the cell is valid as long.
         let tracker = unsafe { PageTracker::new(self.base, self.size, self.reserved, cell)? };
         self.tracker = Some(Arc::clone(&tracker));
         Ok(tracker)
     }
 
-    /// The word at an offset of a mapping that is not tracked, as one that a signal handler
-    /// may change. It is valid as long as the mapping.
+    /// A pointer to the word at an offset of an untracked mapping, which a signal handler may
+    /// change. It is valid as long as the mapping.
     pub fn word(&self, offset: usize) -> Option<NonNull<AtomicI64>> {
         let inside = offset.is_multiple_of(8) && offset + 8 <= self.size;
-        // SAFETY: the word lies inside of the range.
+        // SAFETY: the word is inside of the range.
         inside.then(|| unsafe { self.base.add(offset).cast() })
     }
 
-    /// Bytes that may be used.
+    /// Number of usable bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Bytes up to which the mapping can grow.
+    /// Number of bytes to which the mapping can grow.
     pub fn reserved(&self) -> usize {
         self.reserved
     }
 
-    /// Bytes behind `reserved` that are never usable.
+    /// Number of inaccessible bytes after `reserved`.
     pub fn guard(&self) -> usize {
         self.whole - self.reserved
     }
@@ -162,27 +163,27 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.size) }
     }
 
-    /// The usable bytes, to be written.
+    /// The usable bytes, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the first `size` bytes are mapped for writing and are ours.
+        // SAFETY: the first `size` bytes are mapped for writing and belong to this value.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.size) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was reserved by this value; no reference outlives it.
+        // SAFETY: this value reserved the range; no reference outlives it.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.whole) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
 }
 
-/// Maps `length` bytes of `file` from `offset` on privately at `at`.
+/// Maps `length` bytes of `file` from `offset` privately at `at`.
 ///
 /// # Safety
 ///
-/// The range is the caller's, and nothing but bytes is read from it.
-unsafe fn lay(
+/// The range belongs to the caller and is only used as bytes.
+unsafe fn map_file(
     at: *mut u8,
     length: usize,
     file: &File,
@@ -197,25 +198,24 @@ unsafe fn lay(
         Rights::None => ProtFlags::empty(),
         Rights::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { mmap(at.cast(), length, protection, flags, file, offset)? };
     Ok(())
 }
 
 /// The bytes of `pages` of a mapping's usable bytes.
 fn bytes_of(memory: &mut [u8], pages: Range<usize>) -> &mut [u8] {
-    assert!(memory.as_ptr().addr().is_multiple_of(PAGE), "memories begin with a page");
+    assert!(memory.as_ptr().addr().is_multiple_of(PAGE), "memories start at a page boundary");
     &mut memory[pages.start * PAGE..pages.end * PAGE]
 }
 
-/// Lays `pages` of `file`, from `offset` on, over the same pages of `memory`, which are the
-/// usable bytes of a [`Mapping`]. What was written there is gone. `rights` is what may be done
-/// with the pages then.
+/// Maps `pages` of `file` from `offset` over the same pages of `memory`, the usable bytes of a
+/// [`Mapping`]. Previous writes to these pages are discarded. `rights` are the new access rights.
 ///
 /// # Errors
 ///
 /// If the system refuses the mapping.
-pub fn lay_over(
+pub fn map_over(
     memory: &mut [u8],
     pages: Range<usize>,
     file: &File,
@@ -226,13 +226,13 @@ pub fn lay_over(
     let bytes = bytes_of(memory, pages);
     // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
     // have no invalid values.
-    unsafe { lay(bytes.as_mut_ptr(), bytes.len(), file, offset, rights) }
+    unsafe { map_file(bytes.as_mut_ptr(), bytes.len(), file, offset, rights) }
 }
 
-/// Gives `memory`, the usable bytes of a [`Mapping`] of which no page was written, pages of
-/// its own at once instead of one by one as they are written: a page that was read first and
-/// is written then makes the kernel interrupt every processor that runs this process. Where
-/// the system cannot do that, nothing happens. Only on Linux.
+/// Populates `memory`, the usable bytes of a [`Mapping`] without written pages, with private pages
+/// at once instead of one by one at the first write. A write to a page that was read before makes
+/// the kernel interrupt every processor that runs this process. Does nothing if the system does not
+/// support it. Only on Linux.
 pub fn copy_ahead(memory: &mut [u8]) {
     #[cfg(target_os = "linux")]
     {
@@ -243,8 +243,8 @@ pub fn copy_ahead(memory: &mut [u8]) {
             return;
         }
         for advice in [Advice::LinuxDontNeed, Advice::LinuxPopulateWrite] {
-            // SAFETY: the exclusive reference shows that nobody else uses the range. None of
-            // its pages was written, so what is dropped is as the file below has it.
+            // SAFETY: the exclusive reference shows that nobody else uses the range. None of its
+            // pages was written, so dropped pages are as in the file.
             if unsafe { madvise(bytes.as_mut_ptr().cast(), bytes.len(), advice) }.is_err() {
                 return;
             }
@@ -254,21 +254,21 @@ pub fn copy_ahead(memory: &mut [u8]) {
     let _ = memory;
 }
 
-/// Takes back what was written to `written`, pages of `memory`, which are the usable bytes of
-/// a [`Mapping`]: they are again as the file below has them, or zero. No other page was
-/// written: some may be dropped too, and come back from the file. Only on Linux.
+/// Discards writes to the pages `written` of `memory`, the usable bytes of a [`Mapping`]: they are
+/// again as in the mapped file, or zero. No other page was written; some of them may be dropped too
+/// and reappear from the file. Only on Linux.
 ///
 /// # Errors
 ///
-/// If the system refuses that.
+/// If the system returns an error.
 pub fn discard_all(memory: &mut [u8], written: &[Pages]) -> io::Result<()> {
-    // Each call takes longer than a few pages do that are mapped again.
-    let gap = if written.len() > MOST_SINGLE { NEAR } else { 0 };
+    // A call takes longer than mapping a few pages again.
+    let gap = if written.len() > MAX_SEPARATE_DISCARDS { MAX_GAP } else { 0 };
     joined(written, gap).into_iter().try_for_each(|range| discard(memory, range))
 }
 
-/// Takes back what was written to `pages`.
-pub(super) fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
+/// Discards writes to `pages`.
+fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
     let bytes = bytes_of(memory, pages);
     if bytes.is_empty() {
         return Ok(());
@@ -281,4 +281,193 @@ pub(super) fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
         madvise(bytes.as_mut_ptr().cast(), bytes.len(), Advice::LinuxDontNeed)?;
     }
     Ok(())
+}
+
+thread_local! {
+    static PREPARED: RefCell<VecDeque<Mapping>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Sets the memories for the next instantiation on this thread, in the order in which the module
+/// defines them. The engine requests memories in that order without an index.
+pub fn prepare(mappings: impl IntoIterator<Item = Mapping>) {
+    PREPARED.with_borrow_mut(|prepared| {
+        prepared.clear();
+        prepared.extend(mappings);
+    });
+}
+
+/// The engine's source of memories, which returns those set by [`prepare`].
+#[derive(Debug)]
+pub struct Creator;
+
+// SAFETY: the engine gets a range that nobody else uses, reserved and guarded as requested; smaller
+// mappings are refused.
+unsafe impl MemoryCreator for Creator {
+    fn new_memory(
+        &self,
+        _ty: MemoryType,
+        minimum: usize,
+        _maximum: Option<usize>,
+        reserved: Option<usize>,
+        guard: usize,
+    ) -> Result<Box<dyn LinearMemory>, String> {
+        let mapping = PREPARED
+            .with_borrow_mut(VecDeque::pop_front)
+            .ok_or("a memory was created that was not prepared")?;
+        if mapping.size() < minimum
+            || mapping.reserved() < reserved.unwrap_or(0)
+            || mapping.guard() < guard
+        {
+            return Err("the prepared memory is too small".to_owned());
+        }
+        Ok(Box::new(mapping))
+    }
+}
+
+// SAFETY: the base never moves, and bytes below `byte_size` are accessible.
+unsafe impl LinearMemory for Mapping {
+    fn byte_size(&self) -> usize {
+        self.size()
+    }
+
+    fn byte_capacity(&self) -> usize {
+        self.reserved()
+    }
+
+    fn grow_to(&mut self, size: usize) -> wasmtime::Result<()> {
+        Ok(self.grow(size)?)
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        Mapping::as_ptr(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::image::anonymous;
+    use super::*;
+
+    /// A file of pages, each filled with its number, starting at 1.
+    fn numbered(pages: u8) -> File {
+        let mut file = anonymous().unwrap();
+        for page in 1..=pages {
+            file.write_all(&[page; PAGE]).unwrap();
+        }
+        file
+    }
+
+    fn firsts(mapping: &Mapping) -> Vec<u8> {
+        mapping.bytes().iter().copied().step_by(PAGE).collect()
+    }
+
+    #[test]
+    fn a_mapping_is_usable_after_it_grows() {
+        let mut mapping = Mapping::reserve(4 * PAGE, PAGE).unwrap();
+        assert_eq!(
+            (mapping.bytes().len(), mapping.reserved(), mapping.guard()),
+            (0, 4 * PAGE, PAGE)
+        );
+        mapping.grow(3 * PAGE).unwrap();
+        mapping.bytes_mut()[3 * PAGE - 1] = 7;
+        mapping.grow(2 * PAGE).unwrap();
+        assert_eq!(mapping.size(), 3 * PAGE, "it never shrinks");
+        mapping.grow(4 * PAGE).unwrap();
+        assert_eq!((mapping.bytes()[3 * PAGE - 1], mapping.bytes()[4 * PAGE - 1]), (7, 0));
+        assert!(mapping.grow(4 * PAGE + 1).is_err());
+        assert_eq!(mapping.size(), 4 * PAGE);
+        let empty = Mapping::reserve(0, 0).unwrap();
+        assert_eq!(empty.bytes(), b"");
+        assert!(Mapping::reserve(usize::MAX, 1).is_err());
+    }
+
+    #[test]
+    fn a_mapped_file_does_not_change() {
+        let (below, above) = (numbered(3), numbered(9));
+        let mut mapping = Mapping::reserve(8 * PAGE, 0).unwrap();
+        mapping.extend_with(&below, PAGE as u64, 5 * PAGE).unwrap();
+        assert_eq!(firsts(&mapping), [2, 3, 0, 0, 0], "zeros where the file ends");
+        map_over(mapping.bytes_mut(), 1..3, &above, 0, Rights::ReadWrite).unwrap();
+        mapping.bytes_mut()[0] = 70;
+        mapping.bytes_mut()[2 * PAGE] = 80;
+        assert_eq!(firsts(&mapping), [70, 2, 80, 0, 0]);
+        discard(mapping.bytes_mut(), 1..3).unwrap();
+        assert_eq!(firsts(&mapping), [70, 2, 3, 0, 0], "as the file has them");
+        discard(mapping.bytes_mut(), 0..5).unwrap();
+        assert_eq!(firsts(&mapping), [2, 2, 3, 0, 0]);
+        let mut again = Mapping::reserve(8 * PAGE, 0).unwrap();
+        again.extend_with(&above, 0, 3 * PAGE).unwrap();
+        assert_eq!(firsts(&again), [1, 2, 3], "writes are private to the first mapping");
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn mapping_outside_of_a_memory_panics() {
+        let mut mapping = Mapping::reserve(2 * PAGE, PAGE).unwrap();
+        mapping.grow(PAGE).unwrap();
+        let _ = map_over(mapping.bytes_mut(), 0..2, &numbered(2), 0, Rights::ReadWrite);
+    }
+
+    #[test]
+    #[should_panic(expected = "memories start at a page boundary")]
+    fn only_whole_pages_are_discarded() {
+        let mut mapping = Mapping::reserve(2 * PAGE, 0).unwrap();
+        mapping.grow(2 * PAGE).unwrap();
+        let _ = discard(&mut mapping.bytes_mut()[1..], 0..1);
+    }
+
+    #[test]
+    fn a_mapping_can_move_to_another_thread() {
+        let mut mapping = Mapping::reserve(PAGE, 0).unwrap();
+        mapping.grow(PAGE).unwrap();
+        let mapping = std::thread::spawn(move || {
+            mapping.bytes_mut()[5] = 5;
+            mapping
+        });
+        let mapping = mapping.join().unwrap();
+        std::thread::scope(|scope| {
+            let readers = [(); 2].map(|()| scope.spawn(|| mapping.bytes()[5]));
+            assert_eq!(readers.map(|reader| reader.join().unwrap()), [5, 5]);
+        });
+    }
+
+    fn create(
+        minimum: usize,
+        reserved: usize,
+        guard: usize,
+    ) -> Result<Box<dyn LinearMemory>, String> {
+        let ty = MemoryType::new(0, None);
+        Creator.new_memory(ty, minimum, None, Some(reserved), guard)
+    }
+
+    /// The engine gets the prepared memories in order, and none that is smaller than requested.
+    #[test]
+    fn the_engine_gets_the_prepared_memories() {
+        let mapping = |size: usize, reserved: usize, guard: usize| {
+            let mut mapping = Mapping::reserve(reserved, guard).unwrap();
+            mapping.grow(size).unwrap();
+            mapping
+        };
+        let refused = |made: Result<Box<dyn LinearMemory>, String>| made.err().expect("a refusal");
+        prepare([mapping(PAGE, 4 * PAGE, PAGE), mapping(2 * PAGE, 4 * PAGE, PAGE)]);
+        let mut first = create(PAGE, 4 * PAGE, PAGE).unwrap();
+        assert_eq!((first.byte_size(), first.byte_capacity()), (PAGE, 4 * PAGE));
+        let base = first.as_ptr();
+        first.grow_to(4 * PAGE).unwrap();
+        assert_eq!((first.byte_size(), first.as_ptr()), (4 * PAGE, base));
+        assert!(first.grow_to(5 * PAGE).is_err());
+        assert_eq!(create(PAGE, PAGE, 0).unwrap().byte_size(), 2 * PAGE);
+        assert_eq!(refused(create(0, 0, 0)), "a memory was created that was not prepared");
+
+        for (minimum, reserved, guard) in [(2, 4, 1), (1, 5, 1), (1, 4, 2)] {
+            prepare([mapping(PAGE, 4 * PAGE, PAGE)]);
+            let made = create(minimum * PAGE, reserved * PAGE, guard * PAGE);
+            assert_eq!(refused(made), "the prepared memory is too small");
+        }
+        prepare([mapping(PAGE, PAGE, 0)]);
+        prepare([]);
+        assert!(create(0, 0, 0).is_err(), "unused memories are dropped");
+    }
 }

@@ -1,16 +1,21 @@
-//! Ranges of pages: ascending, apart from each other.
+//! Ranges of pages: ascending and not adjacent.
 
 use std::ops::Range;
 
-/// A part of a memory, in pages.
+use crate::units::OS_PAGE;
+
+/// Bytes of an OS page, as a machine word.
+pub const PAGE: usize = OS_PAGE as usize;
+
+/// A range of pages of a memory.
 pub type Pages = Range<usize>;
 
-/// How many pages the ranges have.
+/// Number of pages in the ranges.
 pub fn count(ranges: &[Pages]) -> usize {
     ranges.iter().map(Range::len).sum()
 }
 
-/// Adds a page behind the others.
+/// Appends a page.
 pub fn push(ranges: &mut Vec<Pages>, page: usize) {
     match ranges.last_mut() {
         Some(last) if last.end == page => last.end += 1,
@@ -18,7 +23,7 @@ pub fn push(ranges: &mut Vec<Pages>, page: usize) {
     }
 }
 
-/// The pages of both.
+/// The pages of either.
 pub fn union(one: &[Pages], other: &[Pages]) -> Vec<Pages> {
     let mut all: Vec<Pages> = one.iter().chain(other).cloned().collect();
     all.sort_unstable_by_key(|range| range.start);
@@ -55,12 +60,12 @@ pub fn without(whole: &[Pages], taken: &[Pages]) -> Vec<Pages> {
     rest
 }
 
-/// The pages that both have.
+/// The pages of both.
 pub fn common(one: &[Pages], other: &[Pages]) -> Vec<Pages> {
     without(one, &without(one, other))
 }
 
-/// At most `most` ranges that hold those, the smallest gaps between them filled.
+/// At most `most` ranges that cover the given ones, with the smallest gaps filled.
 pub fn bridged(ranges: &[Pages], most: usize) -> Vec<Pages> {
     let excess = ranges.len().saturating_sub(most.max(1));
     if excess == 0 {
@@ -71,7 +76,7 @@ pub fn bridged(ranges: &[Pages], most: usize) -> Vec<Pages> {
     joined(ranges, *widest)
 }
 
-/// The ranges with every gap of at most `widest` pages filled.
+/// The ranges with all gaps of at most `widest` pages filled.
 pub fn joined(ranges: &[Pages], widest: usize) -> Vec<Pages> {
     let mut joined: Vec<Pages> = Vec::new();
     for range in ranges {
@@ -106,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_are_sets_of_pages(pairs in prop::collection::vec(any::<(bool, bool)>(), 0..80)) {
+        fn ranges_behave_as_sets(pairs in prop::collection::vec(any::<(bool, bool)>(), 0..80)) {
             let (one, other): (Vec<bool>, Vec<bool>) = pairs.iter().copied().unzip();
             let (a, b) = (ranges_of(&one), ranges_of(&other));
             let length = pairs.len();
@@ -121,7 +126,7 @@ mod tests {
         }
 
         #[test]
-        fn bridges_leave_out_no_page(
+        fn bridging_covers_all_pages(
             pages in prop::collection::vec(any::<bool>(), 0..200),
             most in 1_usize..20,
         ) {

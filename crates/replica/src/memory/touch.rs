@@ -1,7 +1,7 @@
-//! Finds the Wasm pages of a heap that a message touches, by faults.
+//! Finds the Wasm pages of a heap that a message touches, by page faults.
 //!
-//! Under rules that charge for touching pages, a heap begins a message inaccessible. The
-//! first access to a page faults; the handler charges for it and makes the page accessible:
+//! Under rules that charge for touching pages, the heap is inaccessible when a message starts. The
+//! first access to a page faults; the handler charges for the page and makes it accessible:
 //!
 //! ```text
 //!   untouched ── read ──→ touched, read-only ── write ──→ written
@@ -10,12 +10,12 @@
 //!
 //! If writes are not charged, as in queries, a touched page is writable at once.
 //!
-//! Charges are collected in a cell that the compiled code reads wherever it holds its counter
-//! against zero: it keeps the counter in a register, which a handler cannot change.
+//! Charges are added to a cell. Compiled code reads the cell wherever it checks its counter, because
+//! it keeps the counter in a register, which a handler cannot change.
 //!
-//! The kernel splits a mapping where access rights differ, and allows only so many parts. After
-//! [`MOST_OPEN`] faults all pages become inaccessible again. One that was charged faults
-//! once more then, and is not charged again.
+//! The kernel splits a mapping where access rights differ, and limits the number of parts. After
+//! [`MAX_OPEN`] faults all pages become inaccessible again. A page that was charged then faults once
+//! more, without another charge.
 
 use std::ffi::c_void;
 use std::io;
@@ -30,77 +30,77 @@ use crate::units::WASM_PAGE;
 
 /// Bytes of a Wasm page, as a machine word.
 const PAGE: usize = WASM_PAGE as usize;
-/// Pages that may be accessible at once: a third of the ranges that Linux allows a process
-/// by default, since each can split off one at either side.
-const MOST_OPEN: usize = 16_384;
-/// Ranges that are made inaccessible one by one after a message; if there are more, all
-/// between the first and the last are, touched or not.
-const MOST_RANGES: usize = 64;
+/// Largest number of accessible pages: a third of the ranges that Linux allows a process by
+/// default, since each can split off one on either side.
+const MAX_OPEN: usize = 16_384;
+/// Up to this number, ranges are made inaccessible separately after a message; beyond it, everything
+/// from the first to the last is, touched or not.
+const MAX_RANGES: usize = 64;
 
 const TOUCHED: u8 = 1;
 const WRITTEN: u8 = 2;
-/// Accessible: for reading if touched, for writing too if written.
+/// Accessible: for reading if touched, also for writing if written.
 const OPEN: u8 = 4;
 
 /// Kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads.
+    /// A read.
     Read,
-    /// It writes.
+    /// A write.
     Write,
 }
 
-/// Prices of pages for one message.
+/// Prices of pages in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TouchPrices {
     /// Instructions for the first touch.
     pub touched: i64,
-    /// Instructions for the first write; nothing where writes are not charged.
+    /// Instructions for the first write; `None` if writes are not charged.
     pub written: Option<i64>,
 }
 
-/// Pages that a message touched.
+/// Number of pages that a message touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Touches {
     /// Pages that were read or written.
     pub touched: u64,
-    /// Of those, pages that were charged as written.
+    /// Of those, pages charged as written.
     pub written: u64,
 }
 
-/// The pages of a heap, touched and not.
+/// Tracks which pages of a heap a message touches.
 ///
-/// It is changed by the thread on which the message runs alone, and by the signal handler
-/// on that thread: atomic for the sake of the handler, not of other threads.
+/// Only the thread that runs the message and the signal handler on that thread change it. The
+/// fields are atomic because of the handler, not because of other threads.
 pub struct PageTracker {
     base: NonNull<u8>,
-    /// Bytes that the heap has.
+    /// Size of the heap in bytes.
     size: AtomicUsize,
     pages: Box<[AtomicU8]>,
     /// The touched pages, in the order of their first touch.
     order: Box<[AtomicU32]>,
     touched: AtomicUsize,
     written: AtomicUsize,
-    /// Faults since all pages were inaccessible.
+    /// Faults since all pages were last inaccessible.
     opened: AtomicUsize,
-    /// Whether a page that was charged may be inaccessible.
+    /// Nonzero if a charged page may be inaccessible.
     closed_early: AtomicU8,
-    /// Pages at the start of the heap that are accessible and not tracked.
+    /// Number of pages at the start of the heap that are accessible and not tracked.
     suspended: AtomicUsize,
     price_touched: AtomicI64,
-    /// Negative where writes are not charged.
+    /// Negative if writes are not charged.
     price_written: AtomicI64,
     /// Instructions charged and not yet subtracted from the counter.
     cell: NonNull<AtomicI64>,
-    /// An error of the system that the handler met, 0 for none.
+    /// Error of a system call in the handler, 0 for none.
     failed: AtomicU32,
 }
 
-// SAFETY: the memory that the pointers name outlives the tracker, which the instance that owns
-// the memory owns too; all that is changed through a shared reference is atomic.
+// SAFETY: the memory behind the pointers outlives the tracker, since the instance owns both; all
+// fields changed through a shared reference are atomic.
 unsafe impl Send for PageTracker {}
-// SAFETY: likewise.
+// SAFETY: as for `Send`.
 unsafe impl Sync for PageTracker {}
 
 impl std::fmt::Debug for PageTracker {
@@ -110,17 +110,17 @@ impl std::fmt::Debug for PageTracker {
 }
 
 impl PageTracker {
-    /// Tracks the `size` bytes from `base`, which may grow to `reserved`, and makes them
-    /// inaccessible. Charges go to `cell`.
+    /// Tracks the `size` bytes at `base`, which may grow to `reserved`, and makes them inaccessible.
+    /// Charges are added to `cell`.
     ///
     /// # Safety
     ///
-    /// The range and the cell are valid for as long as the tracker is, and nobody accesses the
-    /// range but the instance whose message runs.
+    /// The range and the cell are valid as long as the tracker, and only the instance that runs the
+    /// message accesses the range.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the system returns an error.
     pub unsafe fn new(
         base: NonNull<u8>,
         size: usize,
@@ -147,19 +147,19 @@ impl PageTracker {
         Ok(Arc::new(tracker))
     }
 
-    /// Sets what the next message pays.
+    /// Sets the prices for the next message.
     pub fn begin(&self, prices: TouchPrices) {
         self.price_touched.store(prices.touched, Relaxed);
         self.price_written.store(prices.written.unwrap_or(-1), Relaxed);
     }
 
-    /// The heap has so many bytes now. New ones are inaccessible already.
+    /// Sets the size of the heap after it has grown. New bytes are already inaccessible.
     pub fn grown(&self, size: usize) {
         self.size.store(size, Relaxed);
     }
 
-    /// Charges an access of the host's to a range inside of the heap, and makes the range
-    /// accessible. An empty range touches nothing.
+    /// Charges for an access by the host to a range of the heap, and makes the range accessible. An
+    /// empty range touches nothing.
     pub fn touch(&self, range: Range<usize>, access: Access) {
         if range.is_empty() {
             return;
@@ -171,8 +171,8 @@ impl PageTracker {
         }
     }
 
-    /// Handles a fault at an address; tells whether it was one of the heap's, so that the
-    /// access can be made again.
+    /// Handles a fault at an address. Returns true if the address is in the heap, so that the access
+    /// can be retried.
     pub fn handle(&self, address: usize, access: Option<Access>) -> bool {
         let Some(offset) = address.checked_sub(self.base.as_ptr().addr()) else {
             return false;
@@ -181,7 +181,7 @@ impl PageTracker {
             return false;
         }
         let page = offset / PAGE;
-        // An access that the page allows has faulted for another reason.
+        // An access that is allowed has faulted for another reason.
         if access.is_some_and(|access| self.is_open(page, access)) {
             return false;
         }
@@ -201,15 +201,15 @@ impl PageTracker {
         state & wanted == wanted
     }
 
-    /// Charges for a page and makes it accessible. Runs in the signal handler: it takes no
-    /// lock, allocates nothing and cannot panic, since the page is one of the heap's.
+    /// Charges for a page and makes it accessible. Runs in the signal handler: it takes no lock,
+    /// allocates nothing and cannot panic, since the page is inside of the heap.
     fn fault(&self, page: usize, access: Option<Access>) {
-        if self.opened.load(Relaxed) >= MOST_OPEN {
+        if self.opened.load(Relaxed) >= MAX_OPEN {
             self.close();
         }
         let state = self.pages[page].load(Relaxed);
         let charges_writes = self.price_written.load(Relaxed) >= 0;
-        // Where the access is not known: it reads the first time, and writes if it could read.
+        // If the kind of access is unknown: it reads at first, and writes if it could already read.
         let writes = match access {
             Some(access) => access == Access::Write,
             None => state & OPEN != 0,
@@ -244,7 +244,7 @@ impl PageTracker {
         }
     }
 
-    /// The message goes on with an accessible heap, so that it ends, and is not answered.
+    /// Makes the heap accessible, so that the message can end. It is then reported as failed.
     fn fail(&self, error: &rustix::io::Errno) {
         self.failed.store(error.raw_os_error().unsigned_abs(), Relaxed);
         let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
@@ -254,7 +254,7 @@ impl PageTracker {
         }
     }
 
-    /// Makes all tracked pages inaccessible; what was charged stays charged.
+    /// Makes all tracked pages inaccessible; charges stay.
     fn close(&self) {
         for place in 0..self.touched.load(Relaxed) {
             let page = self.order[place].load(Relaxed) as usize;
@@ -272,8 +272,8 @@ impl PageTracker {
         if pages.is_empty() {
             return Ok(());
         }
-        // SAFETY: whoever made the tracker promised that the range is the heap's, which
-        // nobody else accesses.
+        // SAFETY: the creator of the tracker guarantees that the range is the heap's, which nobody
+        // else accesses.
         unsafe {
             let start = self.base.as_ptr().add(pages.start * PAGE).cast::<c_void>();
             mprotect(start, pages.len() * PAGE, flags)
@@ -281,16 +281,16 @@ impl PageTracker {
     }
 
     fn cell(&self) -> &AtomicI64 {
-        // SAFETY: whoever made the tracker promised that the cell is valid.
+        // SAFETY: the creator of the tracker guarantees that the cell is valid.
         unsafe { self.cell.as_ref() }
     }
 
-    /// Instructions charged since this was last asked: for the caller to subtract.
+    /// Returns and clears the pending charges; the caller subtracts them from the counter.
     pub fn take_charges(&self) -> i64 {
         self.cell().swap(0, Relaxed)
     }
 
-    /// Instructions charged since they were last taken.
+    /// Instructions charged since the last [`PageTracker::take_charges`].
     pub fn pending(&self) -> i64 {
         self.cell().load(Relaxed)
     }
@@ -310,13 +310,12 @@ impl PageTracker {
         }
     }
 
-    /// Ranges of Wasm pages that the message may have written, ascending.
-    ///
-    /// They are accessible when this returns.
+    /// Returns the ranges of Wasm pages that the message may have written, ascending, and makes them
+    /// accessible.
     ///
     /// # Errors
     ///
-    /// If the system refused to change access rights, now or in the handler.
+    /// If the system failed to change access rights, now or in the handler.
     pub fn written_ranges(&self) -> io::Result<Vec<Range<usize>>> {
         let failed = self.failed.load(Relaxed);
         if failed != 0 {
@@ -331,7 +330,7 @@ impl PageTracker {
         Ok(ranges)
     }
 
-    /// The touched pages that are in that state, as ranges.
+    /// The touched pages in a state, as ranges.
     fn ranges(&self, state: u8) -> Vec<Range<usize>> {
         let touched = &self.order[..self.touched.load(Relaxed)];
         let mut pages: Vec<usize> = touched
@@ -347,12 +346,12 @@ impl PageTracker {
         ranges
     }
 
-    /// Makes the whole heap accessible and charges for none of it, until
-    /// [`PageTracker::reset`]. Pages that the heap grows by are tracked all the same.
+    /// Makes the whole heap accessible without charges until [`PageTracker::reset`]. Pages by which
+    /// the heap grows are still tracked.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the system returns an error.
     pub fn suspend(&self) -> io::Result<()> {
         let all = self.size.load(Relaxed).div_ceil(PAGE);
         self.protect(0..all, MprotectFlags::READ | MprotectFlags::WRITE)?;
@@ -360,17 +359,17 @@ impl PageTracker {
         Ok(())
     }
 
-    /// Forgets the message: no page is touched, all are inaccessible.
+    /// Resets the tracker: no page is touched, all are inaccessible.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the system returns an error.
     pub fn reset(&self) -> io::Result<()> {
         let suspended = self.suspended.swap(0, Relaxed);
         self.protect(0..suspended, MprotectFlags::empty())?;
         let ranges = self.ranges(TOUCHED);
         match (ranges.first(), ranges.last()) {
-            (Some(first), Some(last)) if ranges.len() > MOST_RANGES => {
+            (Some(first), Some(last)) if ranges.len() > MAX_RANGES => {
                 self.protect(first.start..last.end, MprotectFlags::empty())?;
             }
             _ => {
@@ -391,38 +390,37 @@ impl PageTracker {
     }
 }
 
-/// Numbers that are all 0; the system hands out their memory as they are used.
+/// Zeroed atomics, whose memory the system allocates on demand.
 fn zeroed_bytes(count: usize) -> Box<[AtomicU8]> {
     let numbers = Box::into_raw(vec![0_u8; count].into_boxed_slice());
     // SAFETY: an atomic number has size, alignment and values of the plain one.
     unsafe { Box::from_raw(numbers as *mut [AtomicU8]) }
 }
 
-/// The same, wider.
+/// Zeroed atomics, whose memory the system allocates on demand.
 fn zeroed_words(count: usize) -> Box<[AtomicU32]> {
     const { assert!(align_of::<AtomicU32>() == align_of::<u32>()) };
     let numbers = Box::into_raw(vec![0_u32; count].into_boxed_slice());
-    // SAFETY: an atomic number has size, alignment and values of the plain one.
+    // SAFETY: an atomic has the size, alignment and values of the plain integer.
     unsafe { Box::from_raw(numbers as *mut [AtomicU32]) }
 }
 
-/// Returns the address of a fault, and whether it was a write, where the system
-/// says so.
+/// Returns the address of a fault, and the kind of access if the system reports it.
 ///
 /// # Safety
 ///
-/// The arguments are those that the system has given to a handler of `SIGSEGV` or `SIGBUS`.
+/// The arguments are those of a handler for `SIGSEGV` or `SIGBUS`.
 pub unsafe fn faulted(
     info: *const libc::siginfo_t,
     context: *const c_void,
 ) -> (usize, Option<Access>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let address = unsafe { (*info).si_addr() }.addr();
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {
-        // Bit 1 of the page fault's error code, as the processor gives it.
+        // Bit 1 of the processor's page fault error code.
         const WRITE: i64 = 1 << 1;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let context = unsafe { &*context.cast::<libc::ucontext_t>() };
         let code = context.uc_mcontext.gregs[libc::REG_ERR as usize];
         let access = if code & WRITE == 0 { Access::Read } else { Access::Write };

@@ -5,51 +5,51 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use super::pages::{Pages, push};
-use super::{Mapping, PAGE};
+use super::image::anonymous;
+use super::mapping::Mapping;
+use super::pages::{PAGE, Pages, push};
 
-/// The pages of a mapping that may have been written since it was made, ascending. A
-/// page that was not written may be among them, a written one is never missing.
+/// Returns the pages of a mapping that may have been written since it was created, ascending. The
+/// result may include pages that were not written, but never misses a written one.
 pub fn written_pages(memory: &[u8]) -> Vec<Pages> {
-    static PAGE_MAP: OnceLock<Option<(File, Ask)>> = OnceLock::new();
-    let ask = |file: &File, ask: &Ask| ask(file, memory).ok();
+    static PAGE_MAP: OnceLock<Option<(File, Query)>> = OnceLock::new();
+    let run = |file: &File, query: &Query| query(file, memory).ok();
     PAGE_MAP
         .get_or_init(open_page_map)
         .as_ref()
-        .and_then(|(file, how)| ask(file, how))
+        .and_then(|(file, query)| run(file, query))
         .unwrap_or_else(|| std::iter::once(0..memory.len().div_ceil(PAGE)).collect())
 }
 
-type Ask = fn(&File, &[u8]) -> io::Result<Vec<Pages>>;
+type Query = fn(&File, &[u8]) -> io::Result<Vec<Pages>>;
 
-/// Opens the page map if the kernel's pages are ours in size and the map tells
-/// a written page from an untouched one; both differ among systems.
-fn open_page_map() -> Option<(File, Ask)> {
+/// Opens the page map if the kernel's page size is ours and the map distinguishes written pages from
+/// untouched ones. Both differ among systems.
+fn open_page_map() -> Option<(File, Query)> {
     if rustix::param::page_size() != PAGE {
         return None;
     }
     let file = File::open("/proc/self/pagemap").ok()?;
-    let ways: [Ask; 2] = [scan::ask, read];
-    let way = ways.into_iter().find(|ask| probe(&file, *ask) == Some(true))?;
-    Some((file, way))
+    let queries: [Query; 2] = [scan::query, read];
+    let query = queries.into_iter().find(|query| probe(&file, *query) == Some(true))?;
+    Some((file, query))
 }
 
-/// Tries a way on four pages of a file, of which the third is written.
-fn probe(page_map: &File, ask: Ask) -> Option<bool> {
-    let file = super::file::anonymous().ok()?;
+/// Tries a query on four pages of a file, of which the third is written.
+fn probe(page_map: &File, query: Query) -> Option<bool> {
+    let file = anonymous().ok()?;
     file.set_len(4 * PAGE as u64).ok()?;
     file.write_all_at(&[1; 4 * PAGE], 0).ok()?;
     let mut mapping = Mapping::reserve(4 * PAGE, 0).ok()?;
     mapping.extend_with(&file, 0, 4 * PAGE).ok()?;
-    // Reads first, so that the file's pages are present and must be told apart.
+    // Read first, so that the file's pages are present.
     let sum: u32 = mapping.bytes().iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
     mapping.bytes_mut()[2 * PAGE] = sum as u8;
-    Some(ask(page_map, mapping.bytes()).ok()?.iter().eq(std::iter::once(&(2..3))))
+    Some(query(page_map, mapping.bytes()).ok()?.iter().eq(std::iter::once(&(2..3))))
 }
 
-/// Reads what `/proc/self/pagemap` has on each page, eight bytes: bit 63 (present) or 62
-/// (swapped) is set and bit 61 (still the file's page) is clear where the page is the
-/// mapping's own.
+/// Reads `/proc/self/pagemap`, which has eight bytes per page: a page is private to the mapping if
+/// bit 63 (present) or 62 (swapped) is set and bit 61 (page of a file) is clear.
 fn read(file: &File, memory: &[u8]) -> io::Result<Vec<Pages>> {
     const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
     const OF_FILE: u64 = 1 << 61;
@@ -72,10 +72,10 @@ fn read(file: &File, memory: &[u8]) -> io::Result<Vec<Pages>> {
     Ok(written)
 }
 
-/// Asks the kernel for ranges of such pages; Linux can since 6.7. It skips what was never
-/// touched, so the time depends on the pages in use, not on the size.
+/// Queries ranges of private pages from the kernel, which Linux supports since 6.7. Untouched pages
+/// are skipped, so the time depends on the pages in use, not on the size.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the kernel is given the address of where to answer")]
+#[expect(unsafe_code, reason = "passes the kernel the address of the result")]
 mod scan {
     use std::ffi::c_void;
     use std::fs::File;
@@ -83,15 +83,14 @@ mod scan {
 
     use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
-    use super::super::PAGE;
-    use super::super::pages::Pages;
+    use super::super::pages::{PAGE, Pages};
 
     const OF_FILE: u64 = 1 << 2;
     const PRESENT: u64 = 1 << 3;
     const SWAPPED: u64 = 1 << 4;
     const ZERO: u64 = 1 << 5;
-    /// Ranges that one call answers.
-    const MOST: usize = 512;
+    /// Largest number of ranges in one result.
+    const MAX_RANGES: usize = 512;
 
     /// `struct page_region` of `linux/fs.h`.
     #[repr(C)]
@@ -119,8 +118,8 @@ mod scan {
         return_mask: u64,
     }
 
-    // SAFETY: `PAGEMAP_SCAN` is `_IOWR('f', 16, struct pm_scan_arg)`; it answers how many
-    // regions it has written.
+    // SAFETY: `PAGEMAP_SCAN` is `_IOWR('f', 16, struct pm_scan_arg)`; it returns the number of
+    // regions that it has written.
     unsafe impl Ioctl for &mut Argument {
         type Output = usize;
 
@@ -142,10 +141,10 @@ mod scan {
         }
     }
 
-    pub fn ask(file: &File, memory: &[u8]) -> io::Result<Vec<Pages>> {
+    pub fn query(file: &File, memory: &[u8]) -> io::Result<Vec<Pages>> {
         let first = memory.as_ptr().addr();
         let end = (first + memory.len()).next_multiple_of(PAGE) as u64;
-        let mut regions = [Region { start: 0, end: 0, categories: 0 }; MOST];
+        let mut regions = [Region { start: 0, end: 0, categories: 0 }; MAX_RANGES];
         let mut written: Vec<Pages> = Vec::new();
         let mut start = first as u64;
         while start < end {
@@ -156,14 +155,14 @@ mod scan {
                 end,
                 walk_end: 0,
                 vec: regions.as_mut_ptr().addr() as u64,
-                vec_len: MOST as u64,
+                vec_len: MAX_RANGES as u64,
                 max_pages: 0,
                 category_inverted: OF_FILE | ZERO,
                 category_mask: OF_FILE | ZERO,
                 category_anyof_mask: PRESENT | SWAPPED,
                 return_mask: 0,
             };
-            // SAFETY: the kernel writes at most `vec_len` regions to `vec`, which has as many.
+            // SAFETY: the kernel writes at most `vec_len` regions to `vec`, which has that length.
             let found = unsafe { ioctl(file, &mut argument)? };
             for region in &regions[..found] {
                 let page = |address: u64| (address as usize - first) / PAGE;
@@ -174,7 +173,7 @@ mod scan {
                 }
             }
             if argument.walk_end <= start {
-                return Err(io::Error::other("the scan does not move on"));
+                return Err(io::Error::other("the scan makes no progress"));
             }
             start = argument.walk_end;
         }
@@ -189,7 +188,7 @@ mod scan {
 
     use super::super::pages::Pages;
 
-    pub fn ask(_: &File, _: &[u8]) -> io::Result<Vec<Pages>> {
+    pub fn query(_: &File, _: &[u8]) -> io::Result<Vec<Pages>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -207,8 +206,8 @@ mod tests {
         mapping.grow(size).unwrap();
         mapping.bytes_mut().fill(7);
         let all: Vec<Pages> = std::iter::once(0..64).collect();
-        let shown = image.commit(mapping.bytes_mut(), &all, &all, Rights::ReadWrite).unwrap();
-        assert_eq!(shown, super::super::Shown::Yes);
+        let state = image.commit(mapping.bytes_mut(), &all, &all, Rights::ReadWrite).unwrap();
+        assert_eq!(state, super::super::MappingState::Current);
 
         let mut mapping = image.map(2 * size, 0).unwrap();
         mapping.grow(2 * size).unwrap();
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ways_agree() {
+    fn all_queries_agree() {
         let file = File::open("/proc/self/pagemap").unwrap();
         let mut mapping = Mapping::reserve(1 << 24, 0).unwrap();
         mapping.grow(1 << 24).unwrap();
@@ -234,8 +233,8 @@ mod tests {
         }
         let by_reading = read(&file, mapping.bytes()).unwrap();
         assert_eq!(by_reading, expected);
-        if let Ok(by_asking) = scan::ask(&file, mapping.bytes()) {
-            assert_eq!(by_asking, expected);
+        if let Ok(by_scanning) = scan::query(&file, mapping.bytes()) {
+            assert_eq!(by_scanning, expected);
         }
     }
 }

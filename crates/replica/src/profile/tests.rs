@@ -1,6 +1,5 @@
-//! What profiles hold, derived from prices; and that profiled messages do what others do.
+//! Profiles derived from prices, and checks that profiled messages behave as others do.
 
-use super::names::Names;
 use super::*;
 use crate::instrument::profiled::{DEPTH, NODES};
 use crate::{Canister, ErrorCode, Execution, Principal, Replica};
@@ -21,8 +20,8 @@ fn install_under(rules: crate::Rules, wat: &str) -> Canister {
     canister
 }
 
-/// What a message can tell and change, but for how long it took.
-fn told(execution: &Execution) -> String {
+/// Everything observable about a message except its duration.
+fn observed(execution: &Execution) -> String {
     let Execution { outcome, instructions, charge, cycles, memory, stable_calls, printed, .. } =
         execution;
     format!(
@@ -31,14 +30,14 @@ fn told(execution: &Execution) -> String {
     )
 }
 
-/// Sends an update in both forms, which must do the same, and answers the profile.
+/// Executes an update in both forms, which must agree, and returns the profile.
 #[track_caller]
 fn profile(canister: &mut Canister, method: &str) -> (Execution, Profile) {
     canister.report_calls(true);
     let normal = canister.fork().update(CALLER, method, b"argument").unwrap();
     let (execution, profile) =
         canister.profile_update(CALLER, method, b"argument", Span::Message).unwrap();
-    assert_eq!(told(&execution), told(&normal));
+    assert_eq!(observed(&execution), observed(&normal));
     assert_eq!(sum(&profile), execution.instructions.get());
     assert_eq!(profile.instructions, execution.instructions);
     (execution, profile)
@@ -48,7 +47,7 @@ fn sum(profile: &Profile) -> u64 {
     profile.nodes.iter().map(|node| node.instructions.get()).sum()
 }
 
-/// A line for each stack: functions, calls, instructions.
+/// One line for each stack: functions, calls, instructions.
 fn lines(profile: &Profile) -> String {
     let name = |node: &Node| profile.frames[node.frame].name.clone();
     let mut lines: Vec<String> = Vec::new();
@@ -81,7 +80,7 @@ fn each_function_has_its_own_instructions() {
         (func $leaf nop)
         (func $twice (call $leaf) (call $leaf))
         (func (export "canister_update run") (call $twice) (call $leaf) (call $reply)))"#);
-    // A call is paid by who calls, and entering a function by the function.
+    // A call is charged to the caller, entering a function to the function.
     let expected = format!(
         "{NAME} 1 {}\n{NAME};ic0.msg_reply 1 500\n{NAME};leaf 1 2\n{NAME};twice 1 {}\n\
          {NAME};twice;leaf 2 4\n",
@@ -91,7 +90,7 @@ fn each_function_has_its_own_instructions() {
     assert_eq!(found, expected);
 }
 
-/// However a function is left, its caller goes on in its own frame.
+/// The caller's frame is current again, however a function returns.
 #[test]
 fn every_way_of_leaving_a_function() {
     let found = run(r#"(module
@@ -119,7 +118,7 @@ fn every_way_of_leaving_a_function() {
     let stacks: Vec<&str> = found.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
     let all = format!("{NAME};all");
     let expected = [
-        // In place of who called it last.
+        // A tail call replaces its caller.
         format!("{NAME} 1"),
         format!("{all} 1"),
         format!("{all};branches 1"),
@@ -173,7 +172,7 @@ fn stable_memory_has_frames() {
     assert_eq!(found, expected);
 }
 
-/// Reads its counter three times, with a store to the heap between the last two.
+/// Reads its counter three times and stores to the heap between the last two readings.
 const READER: &str = r#"(module
     (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
     (import "ic0" "msg_reply" (func $reply))
@@ -189,7 +188,7 @@ const READER: &str = r#"(module
     (func (export "canister_update trap")
         (call $read (i32.const 0)) (call $work) unreachable))"#;
 
-/// What the canister read.
+/// The values that the canister read.
 fn readings(canister: &mut Canister) -> Vec<Instructions> {
     let reply = canister.fork().update(CALLER, "run", &[]).unwrap().outcome.unwrap();
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
@@ -197,15 +196,15 @@ fn readings(canister: &mut Canister) -> Vec<Instructions> {
 }
 
 #[test]
-fn a_span_is_what_was_counted_between_two_readings() {
+fn a_span_covers_the_instructions_between_two_readings() {
     let mut canister = install(READER);
     let readings = readings(&mut canister);
     let span = Span::Between { from: readings[1], to: readings[2] };
     let (execution, profile) = canister.profile_update(CALLER, "run", &[], span).unwrap();
     assert!(execution.outcome.is_ok());
     assert_eq!(profile.instructions, readings[2] - readings[1]);
-    assert_eq!(profile.heap_pages, Instructions(0), "it is none of the span");
-    // Its caller's run was charged where that began, before the first reading.
+    assert_eq!(profile.heap_pages, Instructions(0), "not part of a span");
+    // The caller's run was charged at its start, before the first reading.
     let (read, work) = (1 + 1 + 1 + 5 + 1, 1 + 1 + 3);
     let expected = format!(
         "{NAME} 0 0\n{NAME};read 1 {read}\n{NAME};read;ic0.performance_counter 1 200\n\
@@ -226,7 +225,7 @@ fn a_span_that_was_not_read_is_an_error() {
         let error = canister.fork().profile_update(CALLER, "run", &[], span).unwrap_err();
         assert!(matches!(error, ProfileError::NotRead(number) if number == missing), "{error}");
     }
-    // What `trap` costs up to its first reading, and one that it does not come to.
+    // The cost of `trap` up to its first reading, and a reading that it does not reach.
     let first = Instructions(1 + 2 * 5 + 1 + 1 + (1 + 1 + 1 + 5 + 1) + 200);
     let span = Span::Between { from: first, to: wrong };
     let (execution, profile) = canister.profile_update(CALLER, "trap", &[], span).unwrap();
@@ -235,14 +234,14 @@ fn a_span_that_was_not_read_is_an_error() {
 }
 
 #[test]
-fn changed_heap_pages_stand_beside_the_counter() {
+fn changed_heap_pages_are_not_part_of_the_tree() {
     let (execution, profile) = profile(&mut install(READER), "run");
-    assert_eq!(profile.heap_pages, Instructions(2_000), "of readings, and of work");
+    assert_eq!(profile.heap_pages, Instructions(2_000), "the page of readings and that of work");
     assert_eq!(sum(&profile) + 2_000, execution.charge.get());
 }
 
 #[test]
-fn what_fails_has_a_profile_up_to_there() {
+fn a_failed_message_has_a_profile_up_to_the_failure() {
     let mut canister = install(
         r#"(module
         (import "ic0" "trap" (func $trap (param i32 i32)))
@@ -285,7 +284,7 @@ fn what_fails_has_a_profile_up_to_there() {
     }
 }
 
-/// Several slices, and a limit in the end.
+/// Several slices, then the instruction limit.
 #[test]
 fn slices_change_nothing() {
     let mut canister = install(
@@ -309,7 +308,7 @@ fn slices_change_nothing() {
     let (execution, found) = canister.profile_query(CALLER, "all", &[], Span::Message).unwrap();
     let code = execution.outcome.unwrap_err().code;
     assert_eq!(code, ErrorCode::CanisterInstructionLimitExceeded);
-    assert!(execution.instructions > execution.charge, "the last charge went past the limit");
+    assert!(execution.instructions > execution.charge, "the last charge exceeded the limit");
     assert_eq!((sum(&found), found.heap_pages.get()), (execution.instructions.get(), 0));
 }
 
@@ -324,7 +323,7 @@ fn a_deep_stack_is_folded() {
     let (_, profile) = profile(&mut canister, "run");
     assert_eq!(profile.nodes.len(), DEPTH as usize);
     assert_eq!(profile.folded, 3_000 - (DEPTH as u64 - 1));
-    // Those who came after had their frames.
+    // Calls after the deep ones have frames.
     let twice = profile.nodes.iter().filter(|node| node.calls == 2).count();
     assert_eq!(twice, 2);
 }
@@ -342,13 +341,13 @@ fn many_stacks_are_folded() {
         (func (export "canister_update run") (call $a (i32.const 18)) (call $b (i32.const 18))))"#,
     );
     let (_, profile) = profile(&mut canister, "run");
-    // One is the replica's.
+    // The root node is the replica's.
     assert_eq!(profile.nodes.len() as u32, NODES - 1);
     let calls: u64 = profile.nodes.iter().map(|node| node.calls).sum();
     assert_eq!(calls + profile.folded, 1 + 2 * ((1 << 19) - 1));
 }
 
-/// Counts in the heap, in a global and in stable memory, and tells all three.
+/// Counts in the heap, in a global and in stable memory, and replies with all three.
 const COUNTER: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -392,12 +391,12 @@ fn profiled_messages_and_others_share_the_canister() {
             true => mixed.profile_update(CALLER, "count", &[], Span::Message).unwrap().0,
             false => mixed.update(CALLER, "count", &[]).unwrap(),
         };
-        assert_eq!(told(&found), told(&expected), "message {number}");
+        assert_eq!(observed(&found), observed(&expected), "message {number}");
         assert!(found.outcome.is_ok());
         let query = mixed.query(CALLER, "count query", &[]).unwrap();
         let (again, profile) =
             mixed.profile_query(CALLER, "count query", &[], Span::Message).unwrap();
-        assert_eq!(told(&again), told(&query));
+        assert_eq!(observed(&again), observed(&query));
         assert_eq!(sum(&profile), query.instructions.get());
         assert_eq!((mixed.balance(), mixed.heap_size()), (normal.balance(), normal.heap_size()));
     }
@@ -406,7 +405,7 @@ fn profiled_messages_and_others_share_the_canister() {
 }
 
 #[test]
-fn what_never_began_has_no_profile() {
+fn a_message_that_is_not_executed_has_no_profile() {
     let mut canister = install(COUNTER);
     for method in ["count", "nothing"] {
         let (execution, profile) =

@@ -1,17 +1,17 @@
-//! Rule sets: what the network charges and allows, as of a date.
+//! Rule sets: the network's prices and limits as of a date.
 //!
-//! The network's rules change over time. Each set is one table of prices, limits and
-//! switches, in a file of its own:
+//! The network's rules change over time. Each set is a table of prices, limits and switches in its
+//! own file:
 //!
 //! ```text
-//!   rules_2025_10.rs   autumn 2025, as PocketIC 10 counts
+//!   rules_2025_10.rs   autumn 2025, as counted by PocketIC 10
 //!   rules_2026_08.rs   since August 2026: touching a Wasm page is charged
 //! ```
 //!
-//! [`Rules`] is a set and the kind of subnet that it is applied to. A replica has one, and
-//! everything that depends on it is told which: compiled modules, saved canisters, results.
-//! Prices of operators (`instrument/operator_cost.rs`) and of the System API
-//! (`system_api/prices.rs`) are the same in all sets so far, and stand in tables of their own.
+//! [`Rules`] is a set and the kind of subnet that it is applied to. A replica has one, and it is
+//! recorded in everything that depends on it: compiled modules, saved canisters, results. Prices
+//! of operators (`instrument/operator_cost.rs`) and of the System API (`system_api/prices.rs`)
+//! are the same in all sets so far and have their own tables.
 //!
 //! To add a set, add its file and its name to [`Rules::SETS`], and record its cases.
 
@@ -32,7 +32,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// All sets, the oldest first.
+    /// All sets, oldest first.
     pub const SETS: &[&str] = &[rules_2025_10::RULES.name, rules_2026_08::RULES.name];
 
     /// The rules of PocketIC 10, autumn 2025, on an application subnet.
@@ -40,7 +40,7 @@ impl Rules {
         Self { set: &rules_2025_10::RULES, subnet: SubnetKind::Application }
     }
 
-    /// Today's rules, in force since August 2026, on an application subnet.
+    /// The rules in force since August 2026, on an application subnet.
     pub const fn of_2026_08() -> Self {
         Self { set: &rules_2026_08::RULES, subnet: SubnetKind::Application }
     }
@@ -50,18 +50,18 @@ impl Rules {
         Self::of_2026_08()
     }
 
-    /// The same set on a subnet of that kind.
+    /// The same set on another kind of subnet.
     #[must_use]
     pub const fn on(self, subnet: SubnetKind) -> Self {
         Self { subnet, ..self }
     }
 
-    /// Variants of sets, in one rule each: what no server has confirmed, taken the other way,
-    /// and what the recording server had for a day.
+    /// Variants of sets that differ in one rule: an alternative to a rule that no server has
+    /// confirmed, and a price that the recording server had for a day.
     pub const VARIANTS: &[&str] =
         &[rules_2026_08::CHARGING_FIRST_READS.name, rules_2026_08::RECORDED.name];
 
-    /// Name of the set, as `2026-08`.
+    /// Name of the set, such as `2026-08`.
     pub const fn name(&self) -> &'static str {
         self.set.name
     }
@@ -71,12 +71,12 @@ impl Rules {
         self.subnet
     }
 
-    /// Prices, limits and switches.
+    /// Prices, limits and switches of the set.
     pub const fn set(&self) -> &'static RuleSet {
         self.set
     }
 
-    /// Instructions that messages may use.
+    /// Instruction limits of messages.
     pub const fn instructions(&self) -> &'static InstructionLimits {
         match self.subnet {
             SubnetKind::Application => &self.set.application,
@@ -85,7 +85,7 @@ impl Rules {
         }
     }
 
-    /// Cycles that messages and memory cost.
+    /// Cycles for messages and memory.
     pub const fn fees(&self) -> &'static Fees {
         match self.subnet {
             SubnetKind::Application | SubnetKind::Benchmarking => &self.set.fees,
@@ -98,7 +98,7 @@ impl Rules {
         &self.set.pages
     }
 
-    /// Whether the first touch of a Wasm page is charged.
+    /// Returns true if the first touch of a Wasm page is charged.
     pub const fn charges_touches(&self) -> bool {
         self.set.pages.wasm_page_touched.get() > 0
     }
@@ -130,7 +130,7 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// There is no rule set of that name.
+/// No rule set has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there are no rules {0}; there are {known}", known = Rules::SETS.join(", "))]
 pub struct UnknownRules(String);
@@ -151,20 +151,20 @@ impl FromStr for Rules {
     }
 }
 
-/// Kinds of subnets, as PocketIC has them.
+/// Kinds of subnets, as in PocketIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SubnetKind {
     /// 13 nodes, production limits.
     #[default]
     Application,
-    /// Larger limits; nothing is paid for.
+    /// Larger limits; nothing is charged.
     System,
     /// An application subnet whose instruction limits are out of reach.
     Benchmarking,
 }
 
 impl SubnetKind {
-    /// The name, as PocketIC and the command line have it.
+    /// The name in PocketIC and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Application => "application",
@@ -183,17 +183,17 @@ impl fmt::Display for SubnetKind {
 /// A dated set of prices, limits and switches.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleSet {
-    /// The name: year and month since when the network has these rules.
+    /// Name: year and month in which the rules took effect.
     pub name: &'static str,
-    /// The server whose answers the recorded cases are.
+    /// The server on which the cases were recorded.
     pub server: &'static str,
-    /// Instructions on an application subnet.
+    /// Instruction limits on an application subnet.
     pub application: InstructionLimits,
-    /// Instructions on a system subnet.
+    /// Instruction limits on a system subnet.
     pub system: InstructionLimits,
-    /// Instructions on a benchmarking subnet.
+    /// Instruction limits on a benchmarking subnet.
     pub benchmarking: InstructionLimits,
-    /// The operator `return_call_indirect`; prices of the others are those of all sets.
+    /// Price of `return_call_indirect`. Other operators cost the same in all sets.
     pub return_call_indirect: Instructions,
     /// Sizes of memories, and how much of them a message may touch.
     pub memory: MemoryLimits,
@@ -201,28 +201,28 @@ pub struct RuleSet {
     pub messages: MessageLimits,
     /// Sizes of modules.
     pub module: ModuleLimits,
-    /// Most environment variables of a canister.
+    /// Largest number of environment variables of a canister.
     pub environment_variables: usize,
     /// Prices of touched pages.
     pub pages: PagePrices,
-    /// Cycles, on an application subnet of 13 nodes.
+    /// Cycles on an application subnet of 13 nodes.
     pub fees: Fees,
 }
 
-/// Instructions that messages may use.
+/// Instruction limits of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct InstructionLimits {
     /// One update, start, heartbeat or timer message.
     pub update: Instructions,
-    /// One query, also one called as an update.
+    /// One query, including one called as an update.
     pub query: Instructions,
-    /// An install or upgrade, all its functions together.
+    /// An install or upgrade, for all its functions together.
     pub install: Instructions,
-    /// Deciding whether a message is accepted.
+    /// `canister_inspect_message`.
     pub inspect: Instructions,
-    /// Instructions after which a long message yields to the next round.
+    /// The slice after which a long message yields to the next round.
     pub slice: Instructions,
-    /// The same of installs and upgrades.
+    /// The slice of installs and upgrades.
     pub install_slice: Instructions,
 }
 
@@ -233,18 +233,17 @@ pub struct MemoryLimits {
     pub heap32: WasmPages,
     /// Largest heap with 64-bit addresses.
     pub heap64: WasmPages,
-    /// A heap that grows past this in an update fails the message, unless the canister's
-    /// settings say otherwise.
+    /// Default limit of heap growth in updates. Growing beyond it fails the message.
     pub default_heap_limit: Bytes,
     /// Largest stable memory.
     pub stable: WasmPages,
-    /// Largest stable memory that the 32-bit calls handle.
+    /// Largest stable memory that the 32-bit calls support.
     pub stable32: WasmPages,
-    /// Stable pages that one update may access, and as many write.
+    /// Stable pages that one update may access, and also the number that it may write.
     pub stable_update: OsPages,
-    /// The same of a query, also of one called as an update.
+    /// The same for a query, including one called as an update.
     pub stable_query: OsPages,
-    /// The same of an install or upgrade.
+    /// The same for an install or upgrade.
     pub stable_install: OsPages,
 }
 
@@ -257,7 +256,7 @@ pub struct MessageLimits {
     pub reply: Bytes,
     /// Largest reply of a query.
     pub query_reply: Bytes,
-    /// Bytes of log that one message may leave.
+    /// Log bytes that one message may write.
     pub log: Bytes,
 }
 
@@ -266,72 +265,72 @@ pub struct MessageLimits {
 pub struct ModuleLimits {
     /// Largest code section.
     pub code: Bytes,
-    /// Most functions that are defined.
+    /// Largest number of defined functions.
     pub functions: usize,
-    /// Most globals that are defined.
+    /// Largest number of defined globals.
     pub globals: usize,
     /// Highest complexity of a function.
     pub complexity: u64,
-    /// Most methods that are exported.
+    /// Largest number of exported methods.
     pub methods: usize,
-    /// Most bytes of all their names together.
+    /// Largest total size of their names.
     pub method_names: usize,
-    /// Longest name of a function in the section of names, where there is a limit.
+    /// Longest function name in the name section, if limited.
     pub function_name: Option<Bytes>,
-    /// Whether tables must hold functions.
+    /// True if tables must contain functions.
     pub only_function_tables: bool,
-    /// Calls of the System API that do not exist.
+    /// System API calls that are not available.
     pub lacks: &'static [SystemCall],
 }
 
-/// Instructions that pages cost.
+/// Instructions charged for pages.
 #[derive(Clone, Copy, Debug)]
 pub struct PagePrices {
-    /// A stable page of 4 KiB that the message writes for the first time.
+    /// A stable page of 4 KiB when the message writes it for the first time.
     pub stable_os_page_written: Instructions,
-    /// At the end of a message, a heap page of 4 KiB whose content changed.
+    /// A heap page of 4 KiB whose content changed, at the end of the message.
     pub heap_os_page_changed: Instructions,
-    /// By how much more such a page of a 64-bit heap costs.
+    /// Factor by which such a page of a 64-bit heap costs more.
     pub heap64_factor: u64,
     /// The first touch of a Wasm page of heap or stable memory in a message.
     pub wasm_page_touched: Instructions,
-    /// The first write to a Wasm page in a message that is no query.
+    /// The first write to a Wasm page in a message that is not a query.
     pub wasm_page_written: Instructions,
-    /// Whether a `stable_read` of which the message has touched no 4 KiB page before charges
-    /// nothing for the stable pages, which are charged at their next touch.
+    /// True if a `stable_read` charges nothing for stable pages when the message has not touched
+    /// any 4 KiB page of the range before. They are charged at their next touch.
     pub first_stable_read_is_free: bool,
 }
 
 /// Cycles on an application subnet of 13 nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Fees {
-    /// Executing a message, whatever it does.
+    /// Execution of a message, regardless of its instructions.
     pub execution: u128,
     /// An instruction of a 32-bit canister.
     pub instruction: u128,
     /// An instruction of a 64-bit canister.
     pub instruction64: u128,
-    /// Taking an ingress message in.
+    /// Induction of an ingress message.
     pub ingress: u128,
     /// A byte of an ingress message.
     pub ingress_byte: u128,
     /// A call to another canister.
     pub call: u128,
-    /// A byte of a call, both ways.
+    /// A byte of a call, request and response.
     pub call_byte: u128,
-    /// Creating a canister.
+    /// Creation of a canister.
     pub creation: u128,
     /// A GiB of memory for a second.
     pub storage_gib_second: u128,
     /// A canister for a second.
     pub canister_second: u128,
-    /// An HTTPS outcall, a node.
+    /// An HTTPS outcall, for each node.
     pub http_request: u128,
-    /// An HTTPS outcall, a pair of nodes.
+    /// An HTTPS outcall, for each pair of nodes.
     pub http_request_quadratic: u128,
-    /// A byte of its request, a node.
+    /// A byte of its request, for each node.
     pub http_request_byte: u128,
-    /// A byte of its response, a node.
+    /// A byte of its response, for each node.
     pub http_response_byte: u128,
 }
 

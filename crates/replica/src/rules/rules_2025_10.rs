@@ -1,6 +1,6 @@
 //! Autumn 2025. Source: `rs/config/src/{embedders,subnet_config}.rs`,
-//! `rs/embedders/src/wasm_utils` and `rs/pocket_ic_server` of the replica, October 2025;
-//! all but what `docs/metering.md` names is held by cases recorded on PocketIC 10.0.0.
+//! `rs/embedders/src/wasm_utils` and `rs/pocket_ic_server` of the replica, October 2025. Cases
+//! recorded on PocketIC 10.0.0 check everything except what `docs/metering.md` lists.
 
 use super::{
     Fees, InstructionLimits, MemoryLimits, MessageLimits, ModuleLimits, PagePrices, RuleSet,
@@ -10,7 +10,7 @@ use crate::units::{Bytes, Instructions, OsPages, WasmPages};
 
 const GIB: u64 = 1 << 30;
 const G: u64 = 1_000_000_000;
-/// Out of reach.
+/// Unreachable in practice.
 const BENCHMARKING: Instructions = Instructions(99_999_999_999_999);
 
 pub const RULES: RuleSet = RuleSet {

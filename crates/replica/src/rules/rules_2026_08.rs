@@ -1,7 +1,7 @@
-//! Since August 2026: the first touch of each Wasm page in a message is charged, and the
-//! first write, in place of 4 KiB pages. Source: `dfinity/ic` #10789 for pages, and the
-//! changes that `docs/metering.md` names beside each rule. Held by cases recorded on a server
-//! with these page charges; which rules no released server has confirmed is said there too.
+//! Since August 2026. The first touch of each Wasm page in a message and the first write to it are
+//! charged, in place of 4 KiB pages. Source: `dfinity/ic` #10789 for pages, and the changes that
+//! `docs/metering.md` lists with each rule, including the rules that no released server has
+//! confirmed. Checked by cases recorded on a server with these page charges.
 
 use super::rules_2025_10::RULES as BEFORE;
 use super::{Fees, ModuleLimits, PagePrices, RuleSet};
@@ -35,14 +35,14 @@ const PAGES: PagePrices = PagePrices {
     first_stable_read_is_free: true,
 };
 
-/// The one open rule the other way.
+/// The alternative of the one unconfirmed rule.
 pub const CHARGING_FIRST_READS: RuleSet = RuleSet {
     name: "2026-08-first-reads",
     pages: PagePrices { first_stable_read_is_free: false, ..PAGES },
     ..RULES
 };
 
-/// The server that the cases were recorded on. Its source has a price of `return_call_indirect`
-/// that `dfinity/ic` had for one day (#10086, 5 May 2026) and then took back (#10095).
+/// The server on which the cases were recorded. Its source has a price of `return_call_indirect`
+/// that `dfinity/ic` had for one day (#10086, 5 May 2026) and then reverted (#10095).
 pub const RECORDED: RuleSet =
     RuleSet { name: "2026-08-recorded", return_call_indirect: Instructions(6), ..RULES };

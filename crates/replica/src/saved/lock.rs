@@ -1,13 +1,13 @@
-//! Which process saves to a file, and what others left there when they were ended.
+//! Locks for files of saved canisters, and removal of leftover temporary files.
 //!
 //! ```text
 //!   NAME                  a saved canister
-//!   NAME.lock             locked by the process that saves there, whose number is in it
-//!   .NAME.XXXXXX.saving   a canister that is being written, locked by who writes it
+//!   NAME.lock             locked by the process that saves there; contains its process id
+//!   .NAME.XXXXXX.saving   a canister that is being written, locked by the writer
 //! ```
 //!
-//! The locks are those of `flock`: the system drops them when their process ends, however it
-//! ends. A lock file that is left behind means nothing, and is used again.
+//! The locks are those of `flock`: the system releases them when their process ends for any reason.
+//! A lock file that is left behind has no effect and is reused.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -20,31 +20,31 @@ use rustix::fs::OFlags;
 
 use crate::files;
 
-/// What a lock file begins with: other files of that name are not touched.
+/// The start of a lock file. Other files with that name are not touched.
 const MARK: &str = "stablebench process ";
-/// Bytes of a lock file that are read.
-const MOST: u64 = 64;
-/// How often a lock file may vanish while it is being locked.
+/// Number of bytes of a lock file that are read.
+const MAX_READ: u64 = 64;
+/// Number of attempts if the lock file vanishes while it is being locked.
 const ATTEMPTS: usize = 100;
-/// Characters that make the name of a file that is being written its own.
+/// Number of random characters in the names of temporary files.
 const RANDOM: usize = 6;
 const SAVING: &str = ".saving";
 
-/// A file could not be taken.
+/// A file could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process saves there.
+    /// Another process saves to the file.
     #[error("{} saves to it", holder(*process))]
     Taken {
-        /// The process's number, if it is known.
+        /// The process id, if known.
         process: Option<u32>,
     },
-    /// The lock file cannot be made.
+    /// The lock file cannot be created.
     #[error("it cannot be locked with {}: {error}", path.display())]
     Io {
         /// The lock file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
 }
@@ -53,23 +53,23 @@ fn holder(process: Option<u32>) -> String {
     process.map_or("another process".to_owned(), |number| format!("process {number}"))
 }
 
-/// The right to save canisters to one file, until it is dropped or the process ends.
+/// The exclusive right to save canisters to one file, until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct StateLock {
     path: PathBuf,
-    /// Locked.
+    /// Keeps the lock.
     _file: File,
 }
 
 impl StateLock {
-    /// Takes the file at `path`, which need not be there yet, and removes what processes that
-    /// have ended left of saving to it. Links are followed. Who only reads needs no lock: saving
-    /// replaces the file as a whole.
+    /// Locks the file at `path`, which need not exist yet, and removes temporary files of processes
+    /// that ended while they saved to it. Links are followed. Reading needs no lock, because saving
+    /// replaces the file atomically.
     ///
     /// # Errors
     ///
-    /// If another process has it, something else than a file is at `path`, or no lock file can
-    /// be made beside it.
+    /// If another process has the lock, `path` is not a regular file, or no lock file can be
+    /// created next to it.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let failed = |path: &Path, error| LockError::Io { path: path.to_owned(), error };
         let state = files::replaceable(path).map_err(|error| failed(path, error))?;
@@ -84,11 +84,11 @@ impl StateLock {
                     let process = read(&file).ok().and_then(|text| process(&text));
                     return Err(LockError::Taken { process });
                 }
-                // Not every file system has locks; there, nothing keeps two apart.
+                // Some file systems have no locks; there, processes are not kept apart.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
             }
-            // Whoever had it before may have removed it since it was opened.
+            // The previous owner may have removed the file since it was opened.
             if !is_at(&file, &path) {
                 continue;
             }
@@ -96,13 +96,13 @@ impl StateLock {
             remove_left(&state);
             return Ok(Self { path, _file: file });
         }
-        Err(failed(&path, io::Error::other("it vanishes again and again")))
+        Err(failed(&path, io::Error::other("it vanishes repeatedly")))
     }
 }
 
 impl Drop for StateLock {
     fn drop(&mut self) {
-        // While it is still locked. One that stays is used again.
+        // While it is still locked. A leftover file is reused.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -116,15 +116,15 @@ fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() && (text.is_empty() || text.starts_with(MARK)) {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else has that name"))
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "another file has that name"))
     }
 }
 
-/// How the file begins.
+/// The first bytes of the file.
 fn read(mut file: &File) -> io::Result<String> {
     let mut bytes = Vec::new();
     io::Seek::rewind(&mut file)?;
-    file.take(MOST).read_to_end(&mut bytes)?;
+    file.take(MAX_READ).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -139,38 +139,38 @@ fn is_at(file: &File, path: &Path) -> bool {
     (opened.dev(), opened.ino()) == (there.dev(), there.ino())
 }
 
-/// Says who has the lock.
+/// Writes the process id to the lock file.
 fn claim(mut file: &File) -> io::Result<()> {
     file.set_len(0)?;
     io::Seek::rewind(&mut file)?;
-    // On a full disk the lock holds all the same.
+    // The lock is valid even if the disk is full.
     let _ = writeln!(file, "{MARK}{}", std::process::id());
     Ok(())
 }
 
-/// Writes a file beside `path` and puts it there when it is complete and the disk has it.
+/// Replaces the file at `path` atomically and waits until it is on disk.
 ///
 /// # Errors
 ///
-/// If it cannot be written. What is at `path` is then as it was.
+/// If it cannot be written. The file at `path` is unchanged then.
 pub(super) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let (folder, name) = parts(path)?;
     let mut builder = tempfile::Builder::new();
     let prefix = prefix(name);
     let temporary =
         builder.prefix(&prefix).suffix(SAVING).rand_bytes(RANDOM).tempfile_in(folder)?;
-    // Tells those who clean up that it is in use. Without locks it may be taken for a left-over
-    // by a process that begins to save to the same file: then this save fails.
+    // Shows that the file is in use. On file systems without locks, a process that starts to save to
+    // the same file may remove it as a leftover; then this save fails.
     let _ = temporary.as_file().try_lock();
     fill(temporary.as_file())?;
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|error| error.error)?;
-    // The name too. Some file systems do not have folders synced.
+    // The directory entry too. Some file systems do not support syncing directories.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
 
-/// Removes files that were being written to replace the one at `path` by processes that ended.
+/// Removes temporary files for `path` that belong to processes that have ended.
 fn remove_left(path: &Path) {
     let Ok((folder, name)) = parts(path) else {
         return;
@@ -183,14 +183,14 @@ fn remove_left(path: &Path) {
         if is_file && is_temporary(&entry.file_name(), name) {
             let unused = files::open(&entry.path()).is_ok_and(|file| file.try_lock().is_ok());
             if unused {
-                // It takes room, and does nothing else.
+                // A leftover only takes space, so errors are ignored.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 }
 
-/// The folder of a file, and its name in there.
+/// The folder of a file and its name.
 fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not end with a name")
@@ -208,7 +208,7 @@ fn prefix(name: &OsStr) -> OsString {
     prefix
 }
 
-/// Whether [`replace`] gives such names to files that will replace the one of that name.
+/// Returns true if `found` is the name of a temporary file that [`replace`] creates for `name`.
 fn is_temporary(found: &OsStr, name: &OsStr) -> bool {
     let random = found
         .as_bytes()
@@ -224,20 +224,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_process_at_a_time_has_a_file() {
+    fn only_one_process_locks_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::os::unix::fs::symlink("state", at("link")).unwrap();
         let first = StateLock::take(&at("state")).unwrap();
         for path in [at("state"), at("link")] {
-            // Its own descriptor counts as another's.
+            // Another descriptor of this process counts as another owner.
             let error = StateLock::take(&path).unwrap_err();
             assert_eq!(error.to_string(), format!("process {} saves to it", std::process::id()));
         }
         let _other = StateLock::take(&at("other")).unwrap();
         drop(first);
         assert!(!at("state.lock").exists());
-        // What a process left that was ended keeps nobody away.
+        // The lock file of a process that has ended does not block others.
         fs::write(at("state.lock"), format!("{MARK}1\n")).unwrap();
         let again = StateLock::take(&at("state")).unwrap();
         let text = fs::read_to_string(at("state.lock")).unwrap();
@@ -246,12 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_locks_stay() {
+    fn other_files_are_not_locked() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("Cargo.lock"), "version = 4").unwrap();
         let error = StateLock::take(&at("Cargo")).unwrap_err().to_string();
-        assert!(error.contains("something else has that name"), "{error}");
+        assert!(error.contains("another file has that name"), "{error}");
         assert_eq!(fs::read(at("Cargo.lock")).unwrap(), b"version = 4");
         std::os::unix::fs::symlink("Cargo.lock", at("linked.lock")).unwrap();
         assert!(StateLock::take(&at("linked")).is_err());
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_writes_any_more_is_removed() {
+    fn leftover_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let stay = [".state.abcdef", ".state.abc.saving", ".state.x.abcdef.saving", "state"];
@@ -278,7 +278,7 @@ mod tests {
                 .into_iter()
                 .find(|name| is_temporary(OsStr::new(name), OsStr::new("state")))
                 .unwrap();
-            // The same file, as it is left by a process that is ended.
+            // The same file, as a killed process would leave it.
             fs::hard_link(at(&temporary), at(".state.killed.saving"))?;
             drop(StateLock::take(&at("state")).unwrap());
             assert!(at(".state.killed.saving").exists(), "it is in use");

@@ -1,15 +1,14 @@
-//! What a saved canister's file looked like when its memories were last known to be whole.
+//! Stamps: metadata of a saved canister's file when its memories were last known to be correct.
 //!
-//! Checking the memories of a large canister takes longer than all else about loading it.
-//! A stamp beside the file says what the system told of it after it was written, or
-//! checked: device, inode, length, and the times of the last change of its content and of
-//! its inode. A file that still looks like that was not written since. This is what git
-//! does with its index, and it has the same bounds: damage beneath the file system is not
-//! seen, nor a change within the same tick of the file system's clock.
+//! Checking the memories of a large canister takes most of the time of loading it. A stamp is a file
+//! next to the saved canister with the metadata after it was written or checked: device, inode,
+//! length, and the times of the last change of content and inode. A file with the same metadata has
+//! not been written since. Git uses its index in the same way, with the same limits: damage below
+//! the file system is not detected, nor is a change within one tick of the file system's clock.
 //!
-//! A machine that fails loses what the disk did not have yet, and may show the old times.
-//! So a stamp holds for one start of the system; it is known by its `boot_id`, which only
-//! Linux has. Elsewhere memories are checked whenever they are loaded.
+//! After a system crash, a file may lack data that was not on disk yet and still have the old times.
+//! A stamp is therefore valid for one boot of the system, identified by its `boot_id`, which only
+//! Linux has. On other systems memories are checked at every load.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,13 +18,12 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache;
 use crate::files;
 
-/// The extension of a stamp, which replaces that of the file that it is about.
+/// The extension of a stamp, which replaces that of the saved canister's file.
 pub const STATE_STAMP: &str = "stamp";
 
-/// How a file looks.
+/// Metadata of a file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stamp {
@@ -39,12 +37,11 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// How an open file looks now; nothing where the system does not tell one start from
-    /// the next.
+    /// The current metadata of an open file; `None` if the system has no boot id.
     ///
     /// # Errors
     ///
-    /// If the system does not tell.
+    /// If the metadata cannot be read.
     pub fn of(file: &File) -> io::Result<Option<Self>> {
         let Some(boot) = boot() else {
             return Ok(None);
@@ -60,27 +57,27 @@ impl Stamp {
         }))
     }
 
-    /// What the stamp beside a file says, if there is a whole one.
+    /// Reads the stamp next to a file, if it is valid.
     pub fn read(path: &Path) -> Option<Self> {
-        const MOST: u64 = 1 << 16;
-        let text = files::read_at_most(files::open_own(&beside(path)).ok()?, MOST).ok()?;
+        const MAX_STAMP: u64 = 1 << 16;
+        let text = files::read_at_most(files::open_own(&beside(path)).ok()?, MAX_STAMP).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// Puts a stamp beside a file.
+    /// Writes a stamp next to a file.
     ///
     /// # Errors
     ///
     /// If it cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
-        cache::write(&beside(path), |mut file| file.write_all(&text)).map(drop)
+        files::write(&beside(path), |mut file| file.write_all(&text)).map(drop)
     }
 }
 
-/// Says that the file was used.
+/// Marks the stamp of a file as used.
 pub fn touch(path: &Path) {
-    cache::touch(&beside(path));
+    files::touch(&beside(path));
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -28,7 +28,7 @@ const MODULE: &str = r#"(module
         (call $reply)))"#;
 
 #[test]
-fn a_saved_canister_goes_on_where_it_was() {
+fn a_loaded_canister_continues_from_its_saved_state() {
     let anyone = Principal::anonymous();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
@@ -52,7 +52,7 @@ fn a_saved_canister_goes_on_where_it_was() {
     assert_eq!(again(&mut loaded), again(&mut canister));
     assert_eq!(loaded.balance(), canister.balance());
     assert_eq!(show(&loaded), [9_u64.to_le_bytes(); 3].concat());
-    assert_eq!(std::fs::read(&path).unwrap(), bytes, "the file stays as it was");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "the file is unchanged");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn damaged_files_are_refused() {
     assert!(matches!(replica.load(&directory.path().join("none")), Err(LoadError::Io(_))));
 }
 
-/// A canister with something in both memories, saved with a stamp.
+/// A canister with data in both memories, saved with a stamp.
 fn stamped() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
     let anyone = Principal::anonymous();
     let directory = tempfile::tempdir().unwrap();
@@ -96,44 +96,44 @@ fn stamped() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
 }
 
 #[test]
-fn a_stamped_canister_comes_with_its_note() {
+fn a_stamped_canister_has_its_note() {
     let (_directory, path, replica, module, shown) = stamped();
     let anyone = Principal::anonymous();
     assert_eq!(saved_note(&path).unwrap(), "a note");
     let (loaded, note) = replica.load_stamped(&path, &module).unwrap();
     assert_eq!(note, "a note");
-    // What is loaded stays, whatever becomes of the file's name.
+    // A loaded canister does not need the file's name.
     std::fs::remove_file(&path).unwrap();
     assert_eq!(loaded.query(anyone, "show", &[]).unwrap().outcome.unwrap(), shown);
-    // Without a module in it, it cannot be loaded as what a user saved.
+    // Without its module, it cannot be loaded like a file that a user saved.
     loaded.save_stamped(&path, "").unwrap();
     assert!(matches!(replica.load(&path), Err(LoadError::Damaged("its module"))));
     let other = replica.compile(&wat::parse_str("(module)").unwrap()).unwrap();
     assert!(matches!(replica.load_stamped(&path, &other), Err(LoadError::Damaged(_))));
 }
 
-/// Every byte of the memories counts, and every byte before them.
+/// Every byte of the memories and before them is checked.
 #[test]
-fn a_stamped_canister_that_was_changed_is_refused() {
+fn a_damaged_stamped_canister_is_refused() {
     let (_directory, path, replica, module, _) = stamped();
     let whole = std::fs::read(&path).unwrap();
-    let (header, places, _) = header::read(&File::open(&path).unwrap()).unwrap();
-    let ends = [places.heap + header.heap, places.stable + header.stable].map(|end| end - 1);
-    let middles = [places.heap + 70_000, places.stable + 65_528];
-    let before = [0, 8, 16, 47, 48, 60, places.checksums, places.checksums + 7];
+    let (header, offsets, _) = read_header(&File::open(&path).unwrap()).unwrap();
+    let ends = [offsets.heap + header.heap, offsets.stable + header.stable].map(|end| end - 1);
+    let middles = [offsets.heap + 70_000, offsets.stable + 65_528];
+    let before = [0, 8, 16, 47, 48, 60, offsets.checksums, offsets.checksums + 7];
     for at in [&before[..], &middles, &ends].concat() {
         let mut bytes = whole.clone();
         bytes[at as usize] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         assert!(replica.load_stamped(&path, &module).is_err(), "changed at {at}");
     }
-    for end in [0, 40, 100, places.heap as usize + 5, whole.len() - 1] {
+    for end in [0, 40, 100, offsets.heap as usize + 5, whole.len() - 1] {
         std::fs::write(&path, &whole[..end]).unwrap();
         assert!(replica.load_stamped(&path, &module).is_err(), "cut at {end}");
     }
-    // The same pages elsewhere are something else.
+    // The checksum depends on the position of pages.
     let mut bytes = whole.clone();
-    let page = places.heap as usize + 70_000 / PAGE * PAGE;
+    let page = offsets.heap as usize + 70_000 / PAGE * PAGE;
     bytes.copy_within(page..page + PAGE, page + PAGE);
     bytes[page..page + PAGE].fill(0);
     std::fs::write(&path, &bytes).unwrap();
@@ -142,17 +142,17 @@ fn a_stamped_canister_that_was_changed_is_refused() {
     assert!(replica.load_stamped(&path, &module).is_ok());
 }
 
-/// A file that is only touched is checked and stamped anew; one whose stamp holds is not
-/// read, which shows in damage that the stamp does not tell of.
+/// A file that was only touched is checked and stamped again. A file with a valid stamp is not
+/// read, so damage that the stamp does not show is not detected.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_stamp_saves_reading_the_memories() {
+fn a_valid_stamp_replaces_reading_the_memories() {
     let (_directory, path, replica, module, _) = stamped();
     let stamp = path.with_extension(STATE_STAMP);
     let first = std::fs::read(&stamp).unwrap();
     std::fs::write(&path, std::fs::read(&path).unwrap()).unwrap();
     assert!(replica.load_stamped(&path, &module).is_ok());
-    assert_ne!(std::fs::read(&stamp).unwrap(), first, "stamped anew");
+    assert_ne!(std::fs::read(&stamp).unwrap(), first, "there is a new stamp");
 
     let mut bytes = std::fs::read(&path).unwrap();
     let last = bytes.len() - 1;
@@ -160,7 +160,7 @@ fn a_stamp_saves_reading_the_memories() {
     std::fs::write(&path, &bytes).unwrap();
     assert!(replica.load_stamped(&path, &module).is_err());
     Stamp::of(&File::open(&path).unwrap()).unwrap().unwrap().write(&path).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_ok(), "the stamp is believed");
+    assert!(replica.load_stamped(&path, &module).is_ok(), "the stamp is trusted");
     assert!(replica.load_checked(&path, &module).is_err(), "the stamp is ignored");
     bytes[last] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
@@ -170,15 +170,15 @@ fn a_stamp_saves_reading_the_memories() {
 
     for text in ["", "{}", "nonsense"] {
         std::fs::write(&stamp, text).unwrap();
-        assert!(replica.load_stamped(&path, &module).is_err(), "{text:?} vouches for nothing");
+        assert!(replica.load_stamped(&path, &module).is_err(), "{text:?} is not a stamp");
     }
     std::fs::remove_file(&stamp).unwrap();
     assert!(replica.load_stamped(&path, &module).is_err());
 }
 
-/// Holes and zeros are the same.
+/// Holes and zeros are equivalent.
 #[test]
-fn a_copy_without_holes_is_as_good() {
+fn a_copy_without_holes_is_loaded() {
     let (_directory, path, replica, module, shown) = stamped();
     let bytes = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -188,7 +188,7 @@ fn a_copy_without_holes_is_as_good() {
     assert_eq!(reply, shown);
 }
 
-/// Files that are whole, and say what cannot be.
+/// Intact files with impossible headers.
 #[test]
 fn sizes_and_globals_that_do_not_fit_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -208,12 +208,12 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
         header[field] = value;
         let text = serde_json::to_vec(&header).unwrap();
         let checksums = [0; 8];
-        let mut bytes = header::preamble(&text, &checksums);
+        let mut bytes = preamble(&text, &checksums);
         bytes.extend(&text);
         bytes.extend(checksums);
         bytes.extend(module.uploaded());
         std::fs::write(&path, &bytes).unwrap();
-        // As long as it may say, without being so.
+        // The file has the claimed length, but holes.
         File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
         replica.load(&path)
     };
@@ -242,9 +242,9 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
     }
 }
 
-/// Files without environment variables have the same format as before and can be loaded.
+/// Files without environment variables have the format from before they were introduced.
 #[test]
-fn environment_variables_are_in_a_file_only_if_there_are_some() {
+fn environment_variables_are_saved_only_if_there_are_some() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
     let (_directory, _, replica, module, _) = stamped();
@@ -282,11 +282,11 @@ fn environment_variables_are_in_a_file_only_if_there_are_some() {
     canister.save(&path).unwrap();
     let loaded = replica.load(&path).unwrap();
     assert_eq!(loaded.environment()["name"], "value");
-    let (header, ..) = header::read(&File::open(&path).unwrap()).unwrap();
+    let (header, ..) = read_header(&File::open(&path).unwrap()).unwrap();
     assert_eq!((header.format, header.environment.len()), (FORMAT, 1));
 }
 
-/// Every byte of the memories counts, in a file that a user saved too.
+/// Every byte of the memories is checked in files that users save, too.
 #[test]
 fn damaged_memories_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -299,8 +299,8 @@ fn damaged_memories_are_refused() {
     }
     canister.save(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
-    let (header, places, _) = header::read(&File::open(&path).unwrap()).unwrap();
-    for (memory, size) in [(places.heap, header.heap), (places.stable, header.stable)] {
+    let (header, offsets, _) = read_header(&File::open(&path).unwrap()).unwrap();
+    for (memory, size) in [(offsets.heap, header.heap), (offsets.stable, header.stable)] {
         for step in 0..16 {
             let mut bytes = whole.clone();
             bytes[(memory + step * (size - 1) / 15) as usize] ^= 1 << (step % 8);

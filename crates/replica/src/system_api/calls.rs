@@ -1,8 +1,9 @@
-//! What each call of the System API does, once it has been paid for.
+//! Implementations of the System API calls.
 //!
-//! Source: the Interface Specification, "System API"; which call is allowed in
-//! which mode, and how a refusal is worded, from
-//! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica.
+//! Calls are charged before they are executed here (`host`).
+//!
+//! Source: the Interface Specification, "System API". The modes that allow each call and the error
+//! messages are from `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica.
 
 use ic_principal::Principal;
 
@@ -10,26 +11,26 @@ use super::message::{Answer, Effects, Message, Mode};
 use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, Trap};
-use crate::limits::{MAX_CERTIFIED_DATA, MAX_TEXT};
+use crate::limits::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
 use crate::memory::{Access, PageTracker};
 use crate::units::{Cycles, Instructions};
 
-/// What a call works on.
+/// The context of a call.
 pub struct Call<'a> {
-    /// The message at hand.
+    /// The current message.
     pub message: &'a Message,
-    /// What it has done.
+    /// The effects of the message so far.
     pub effects: &'a mut Effects,
     /// The heap; `None` if the module has none.
     pub heap: Option<&'a mut [u8]>,
     /// Instructions used so far.
     pub used: Instructions,
-    /// The heap's pages, where touching them is charged.
+    /// Tracker of heap pages, if touching them is charged.
     pub pages: Option<&'a PageTracker>,
 }
 
 impl<'a> Call<'a> {
-    /// Executes `call` and answers its result, 0 where it has none.
+    /// Executes `call` and returns its result, or 0 if it has none.
     pub fn execute(&mut self, call: SystemCall, args: &[u64]) -> Result<u64, Fault> {
         use SystemCall as C;
         let arg = |index: usize| args.get(index).copied().unwrap_or(0);
@@ -44,36 +45,36 @@ impl<'a> Call<'a> {
                 self.copy_out(args, "ic0.msg_arg_data_copy", "payload", bytes)
             }
             C::MsgCallerSize => {
-                self.unless("ic0_msg_caller_size", mode == Mode::Start)?;
+                self.refuse_if("ic0_msg_caller_size", mode == Mode::Start)?;
                 Ok(self.message.caller.as_slice().len() as u64)
             }
             C::MsgCallerCopy => {
-                self.unless("ic0_msg_caller_copy", mode == Mode::Start)?;
+                self.refuse_if("ic0_msg_caller_copy", mode == Mode::Start)?;
                 let bytes = message.caller.as_slice();
                 self.copy_out(args, "ic0.msg_caller_copy", "id", bytes)
             }
-            // The caller of an ingress message sends none; calls with it are not supported.
+            // Ingress messages have no caller info; calls that have it are not supported.
             C::MsgCallerInfoDataSize | C::MsgCallerInfoSignerSize => {
                 let call = format!("ic0_{}", call.name());
-                self.unless(&call, !mode.answers() && mode != Mode::InspectMessage).map(|()| 0)
+                self.refuse_if(&call, !mode.may_reply() && mode != Mode::InspectMessage).map(|()| 0)
             }
             C::MsgCallerInfoDataCopy | C::MsgCallerInfoSignerCopy => {
-                let refused = !mode.answers() && mode != Mode::InspectMessage;
-                self.unless(&format!("ic0_{}", call.name()), refused)?;
+                let refused = !mode.may_reply() && mode != Mode::InspectMessage;
+                self.refuse_if(&format!("ic0_{}", call.name()), refused)?;
                 let part = if call == C::MsgCallerInfoDataCopy { "info" } else { "signer" };
                 self.copy_out(args, &format!("ic0.{}", call.name()), part, &[])
             }
             C::MsgMethodNameSize => {
-                self.unless("ic0_msg_method_name_size", mode != Mode::InspectMessage)?;
+                self.refuse_if("ic0_msg_method_name_size", mode != Mode::InspectMessage)?;
                 Ok(self.message.method.len() as u64)
             }
             C::MsgMethodNameCopy => {
-                self.unless("ic0_msg_method_name_copy", mode != Mode::InspectMessage)?;
+                self.refuse_if("ic0_msg_method_name_copy", mode != Mode::InspectMessage)?;
                 let bytes = message.method.as_bytes();
                 self.copy_out(args, "ic0.msg_method_name_copy", "payload", bytes)
             }
             C::AcceptMessage => {
-                self.unless("ic0_accept_message", mode != Mode::InspectMessage)?;
+                self.refuse_if("ic0_accept_message", mode != Mode::InspectMessage)?;
                 if self.effects.accepted {
                     return Err(contract("ic0.accept_message: the function was already called."));
                 }
@@ -81,14 +82,14 @@ impl<'a> Call<'a> {
                 Ok(0)
             }
             C::MsgDeadline => {
-                self.unless("ic0_msg_deadline", !mode.answers())?;
+                self.refuse_if("ic0_msg_deadline", !mode.may_reply())?;
                 Ok(0)
             }
             C::InReplicatedExecution => Ok(u64::from(mode.is_replicated())),
 
             C::MsgReplyDataAppend => self.append(arg(0), arg(1)),
             C::MsgReply => {
-                self.unless("ic0_msg_reply", !mode.answers())?;
+                self.refuse_if("ic0_msg_reply", !mode.may_reply())?;
                 match &mut self.effects.answer {
                     Answer::Pending(data) => {
                         self.effects.answer = Answer::Reply(std::mem::take(data));
@@ -98,20 +99,20 @@ impl<'a> Call<'a> {
                 }
             }
             C::MsgReject => self.reject(arg(0), arg(1)),
-            // There is never a reject to read: no calls to other canisters.
+            // There is never a reject, because there are no calls to other canisters.
             C::MsgRejectCode => Err(self.wrong_mode("ic0_msg_reject_code")),
             C::MsgRejectMsgSize => Err(self.wrong_mode("ic0_msg_reject_msg_size")),
             C::MsgRejectMsgCopy => Err(self.wrong_mode("ic0_msg_reject_msg_copy")),
 
             C::CanisterCycleBalance => {
-                self.unless("ic0_canister_cycle_balance", mode == Mode::Start)?;
+                self.refuse_if("ic0_canister_cycle_balance", mode == Mode::Start)?;
                 u64::try_from(self.balance().get()).map_err(|_| Trap::CyclesTooBig.into())
             }
             C::CanisterCycleBalance128 => {
-                self.unless("ic0_canister_cycle_balance128", mode == Mode::Start)?;
+                self.refuse_if("ic0_canister_cycle_balance128", mode == Mode::Start)?;
                 self.cycles_out(arg(0), self.balance(), "ic0_canister_cycle_balance128")
             }
-            // An ingress message carries no cycles, and nothing was called.
+            // An ingress message carries no cycles, and there are no calls to refund.
             C::MsgCyclesAvailable => self.only_in_calls("ic0_msg_cycles_available").map(|()| 0),
             C::MsgCyclesAvailable128 => {
                 self.only_in_calls("ic0_msg_cycles_available128")?;
@@ -125,14 +126,14 @@ impl<'a> Call<'a> {
                 self.cycles_out(arg(2), Cycles(0), "ic0_msg_cycles_accept128")
             }
             C::CyclesBurn128 => {
-                self.unless("ic0_cycles_burn128", mode == Mode::Start || !mode.is_replicated())?;
+                self.refuse_if("ic0_cycles_burn128", mode == Mode::Start || !mode.is_replicated())?;
                 let asked = u128::from(arg(0)) << 64 | u128::from(arg(1));
                 let burned = Cycles(asked.min(self.balance().get()));
                 self.effects.burned += burned;
                 self.cycles_out(arg(2), burned, "ic0_cycles_burn128")
             }
             C::MintCycles128 => {
-                self.unless("ic0_mint_cycles128", mode != Mode::Update)?;
+                self.refuse_if("ic0_mint_cycles128", mode != Mode::Update)?;
                 Err(contract(format!(
                     "ic0.mint_cycles128 cannot be executed on non Cycles Minting Canister: {} != \
                      rkp4c-7iaaa-aaaaa-aaaca-cai",
@@ -141,28 +142,28 @@ impl<'a> Call<'a> {
             }
 
             C::CanisterSelfSize => {
-                self.unless("ic0_canister_self_size", mode == Mode::Start)?;
+                self.refuse_if("ic0_canister_self_size", mode == Mode::Start)?;
                 Ok(self.message.canister.as_slice().len() as u64)
             }
             C::CanisterSelfCopy => {
-                self.unless("ic0_canister_self_copy", mode == Mode::Start)?;
+                self.refuse_if("ic0_canister_self_copy", mode == Mode::Start)?;
                 let bytes = message.canister.as_slice();
                 self.copy_out(args, "ic0.canister_self_copy", "id", bytes)
             }
             C::CanisterStatus => {
                 const RUNNING: u64 = 1;
-                self.unless("ic0_canister_status", mode == Mode::Start).map(|()| RUNNING)
+                self.refuse_if("ic0_canister_status", mode == Mode::Start).map(|()| RUNNING)
             }
             C::CanisterVersion => {
-                self.unless("ic0_canister_version", mode == Mode::Start)?;
+                self.refuse_if("ic0_canister_version", mode == Mode::Start)?;
                 Ok(self.message.version)
             }
             C::SubnetSelfSize => {
-                self.unless("ic0_subnet_self_size", mode == Mode::Start)?;
+                self.refuse_if("ic0_subnet_self_size", mode == Mode::Start)?;
                 Ok(SUBNET.len() as u64)
             }
             C::SubnetSelfCopy => {
-                self.unless("ic0.subnet_self_copy", mode == Mode::Start)?;
+                self.refuse_if("ic0.subnet_self_copy", mode == Mode::Start)?;
                 self.copy_out(args, "ic0.subnet_self_copy", "id", &SUBNET)
             }
             C::IsController => {
@@ -172,16 +173,16 @@ impl<'a> Call<'a> {
                 Ok(u64::from(self.message.controllers.contains(&principal)))
             }
             C::Time => {
-                self.unless("ic0_time", mode == Mode::Start)?;
+                self.refuse_if("ic0_time", mode == Mode::Start)?;
                 Ok(self.message.time)
             }
             C::GlobalTimerSet => {
                 let read_only = mode == Mode::ReplicatedQuery || !mode.is_replicated();
-                self.unless("ic0_global_timer_set", mode == Mode::Start || read_only)?;
+                self.refuse_if("ic0_global_timer_set", mode == Mode::Start || read_only)?;
                 Ok(std::mem::replace(&mut self.effects.timer, arg(0)))
             }
             C::PerformanceCounter => match arg(0) {
-                // Without calls to other canisters a call context is one message.
+                // Without calls to other canisters, a call context is one message.
                 0 | 1 => Ok(self.used.get()),
                 other => Err(contract(format!("Error getting performance counter type {other}"))),
             },
@@ -193,7 +194,7 @@ impl<'a> Call<'a> {
             | C::EnvVarValueCopy => self.environment(call, args),
 
             C::CanisterLiquidCycleBalance128 => {
-                self.unless("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
+                self.refuse_if("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
                 let frozen = cycles::freezing_threshold(message.rules, message.memory).get();
                 let liquid = Cycles(self.balance().get().saturating_sub(frozen));
                 self.cycles_out(arg(0), liquid, "ic0_canister_liquid_cycle_balance128")
@@ -214,22 +215,21 @@ impl<'a> Call<'a> {
             C::CostVetkdDeriveKey => self.cost_of_key("ic0.cost_vetkd_derive_key", args, 1),
 
             C::RootKeySize => {
-                self.unless("ic0_root_key_size", mode == Mode::Start || !mode.is_replicated())?;
+                self.refuse_if("ic0_root_key_size", mode == Mode::Start || !mode.is_replicated())?;
                 Ok(ROOT_KEY.len() as u64)
             }
             C::RootKeyCopy => {
-                self.unless("ic0.root_key_copy", mode == Mode::Start || !mode.is_replicated())?;
+                self.refuse_if("ic0.root_key_copy", mode == Mode::Start || !mode.is_replicated())?;
                 self.copy_out(args, "ic0.root_key_copy", "bytes", &ROOT_KEY)
             }
             C::CertifiedDataSet => self.certify(arg(0), arg(1)),
             C::DataCertificateSize | C::DataCertificateCopy => match mode {
-                // A certificate is signed by the subnet, which the embedded
-                // replica cannot do.
+                // The embedded replica cannot sign certificates.
                 Mode::Query | Mode::CompositeQuery => Err(unsupported(call)),
                 _ => Err(self.wrong_mode(&format!("ic0_{}", call.name()))),
             },
             C::DataCertificatePresent => {
-                self.unless("ic0_data_certificate_present", mode == Mode::Start)?;
+                self.refuse_if("ic0_data_certificate_present", mode == Mode::Start)?;
                 Ok(u64::from(matches!(mode, Mode::Query | Mode::CompositeQuery)))
             }
 
@@ -268,7 +268,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Instructions for what a call leaves in the log, beside its price.
+    /// Instructions for what a call writes to the log, in addition to its price.
     pub fn log_charge(&self, call: SystemCall, args: &[u64]) -> u64 {
         match call {
             SystemCall::DebugPrint | SystemCall::Trap => {
@@ -278,20 +278,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn wrong_mode(&self, call: &str) -> Fault {
+    fn wrong_mode(&self, call: &str) -> Fault {
         contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
     }
 
-    pub(super) fn unless(&self, call: &str, refused: bool) -> Result<(), Fault> {
+    /// Returns the error of a call that the current mode does not allow, if `refused`.
+    fn refuse_if(&self, call: &str, refused: bool) -> Result<(), Fault> {
         if refused { Err(self.wrong_mode(call)) } else { Ok(()) }
     }
 
     fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
         let mode = self.message.mode;
-        self.unless(call, !matches!(mode, Mode::Update | Mode::ReplicatedQuery))
+        self.refuse_if(call, !matches!(mode, Mode::Update | Mode::ReplicatedQuery))
     }
 
-    /// `cost_*(src, size, kind, dst)`: the subnet has no keys to sign with.
+    /// `cost_*(src, size, kind, dst)`: the subnet has no signing keys.
     fn cost_of_key(&self, call: &str, args: &[u64], kinds: u64) -> Result<u64, Fault> {
         const UNKNOWN_KIND: u64 = 1;
         const UNKNOWN_KEY: u64 = 2;
@@ -300,7 +301,7 @@ impl<'a> Call<'a> {
         };
         let name = self.heap(&format!("{call} heap"), start, size)?;
         if std::str::from_utf8(name).is_err() {
-            // The replica repeats all of it, which can be as long as the heap.
+            // The replica repeats the whole name, which can be as long as the heap.
             let shown = &name[..name.len().min(MAX_TEXT.get() as usize)];
             let shown = String::from_utf8_lossy(shown);
             return Err(contract(format!("Failed to decode key name {shown}")));
@@ -309,7 +310,7 @@ impl<'a> Call<'a> {
     }
 
     fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {
-        self.unless(call, matches!(self.message.mode, Mode::Start | Mode::PreUpgrade))?;
+        self.refuse_if(call, matches!(self.message.mode, Mode::Start | Mode::PreUpgrade))?;
         Ok(&self.message.argument)
     }
 
@@ -317,8 +318,8 @@ impl<'a> Call<'a> {
         self.message.balance - self.effects.burned
     }
 
-    /// The `size` bytes of the heap from `start`.
-    pub(super) fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
+    /// The `size` bytes of the heap at `start`.
+    fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
         let bytes = slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)?;
         self.touch(start, bytes.len(), Access::Read);
         Ok(bytes)
@@ -332,8 +333,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `*_copy(dst, offset, size)`: bytes that the replica has, into the heap.
-    pub(super) fn copy_out(
+    /// `*_copy(dst, offset, size)`: copies bytes of the replica to the heap.
+    fn copy_out(
         &mut self,
         args: &[u64],
         call: &str,
@@ -376,7 +377,7 @@ impl<'a> Call<'a> {
 
     fn append(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
         let mode = self.message.mode;
-        self.unless("ic0_msg_reply_data_append", !mode.answers())?;
+        self.refuse_if("ic0_msg_reply_data_append", !mode.may_reply())?;
         let Answer::Pending(reply) = &mut self.effects.answer else {
             return Err(contract("ic0.msg_reply_data_append: the call is already replied."));
         };
@@ -399,7 +400,7 @@ impl<'a> Call<'a> {
 
     fn reject(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
         let mode = self.message.mode;
-        self.unless("ic0_msg_reject", !mode.answers())?;
+        self.refuse_if("ic0_msg_reject", !mode.may_reply())?;
         if !matches!(self.effects.answer, Answer::Pending(_)) {
             return Err(contract("ic0.msg_reject: the call is already replied"));
         }
@@ -420,7 +421,7 @@ impl<'a> Call<'a> {
         let call = "ic0_certified_data_set";
         let mode = self.message.mode;
         let allowed = matches!(mode, Mode::Init | Mode::PreUpgrade | Mode::Update);
-        self.unless(call, !allowed)?;
+        self.refuse_if(call, !allowed)?;
         if size > MAX_CERTIFIED_DATA.get() {
             return Err(contract(format!(
                 "{call} failed because the passed data must be no larger than \
@@ -440,19 +441,125 @@ impl<'a> Call<'a> {
         Ok(0)
     }
 
-    /// A text of the canister's. One that lies outside the heap is no error.
+    /// A text of the canister. A range outside of the heap is not an error.
     fn text(&self, start: u64, size: u64, what: &str) -> String {
         match self.heap("", start, size.min(MAX_TEXT.get())) {
             Ok(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Err(_) => format!("({what} out of memory bounds)"),
         }
     }
+
+    /// Executes a call that reads environment variables. They are ordered by the bytes of their names.
+    fn environment(&mut self, call: SystemCall, args: &[u64]) -> Result<u64, Fault> {
+        use SystemCall as C;
+        let arg = |index: usize| args.get(index).copied().unwrap_or(0);
+        let variables = &*self.message.environment;
+        let name = call.name();
+        self.refuse_if(&format!("ic0_{name}"), self.message.mode == Mode::Start)?;
+        match call {
+            C::EnvVarCount => Ok(variables.len() as u64),
+            C::EnvVarNameSize => self.name_at(arg(0)).map(|name| name.len() as u64),
+            C::EnvVarNameCopy => {
+                let bytes = self.message.environment.keys().nth(index(arg(0)));
+                let bytes = bytes.ok_or_else(|| self.no_name_at(arg(0)))?.as_bytes();
+                self.copy_out(rest(args, 1), "ic0.env_var_name_copy", "name", bytes)
+            }
+            C::EnvVarNameExists => {
+                let name = self.variable(call, "heap", arg(0), arg(1))?;
+                Ok(u64::from(variables.contains_key(name)))
+            }
+            C::EnvVarValueSize => {
+                let name = self.variable(call, "heap", arg(0), arg(1))?;
+                variables.get(name).map(|value| value.len() as u64).ok_or_else(|| unknown(name))
+            }
+            C::EnvVarValueCopy => {
+                let name = self.variable(call, "name", arg(0), arg(1))?;
+                let value = variables.get(name).ok_or_else(|| unknown(name))?;
+                self.copy_out(rest(args, 2), "ic0.env_var_value_copy", "value", value.as_bytes())
+            }
+            _ => Err(Fault::Engine(format!("ic0.{name} reads no environment variable"))),
+        }
+    }
+
+    fn name_at(&self, at: u64) -> Result<&str, Fault> {
+        let name = self.message.environment.keys().nth(index(at));
+        name.map(String::as_str).ok_or_else(|| self.no_name_at(at))
+    }
+
+    fn no_name_at(&self, index: u64) -> Fault {
+        Fault::EnvironmentIndex { index, count: self.message.environment.len() }
+    }
+
+    /// The requested name of a variable, which may not exist. The length is checked before
+    /// anything is read: a canister could request its whole heap for the price of one call.
+    fn variable(&self, call: SystemCall, part: &str, start: u64, size: u64) -> Result<&str, Fault> {
+        let call = call.name();
+        if size > MAX_ENVIRONMENT_NAME.get() {
+            return Err(contract(format!("ic0.{call}: Variable name is too large.")));
+        }
+        let name = self.heap(&format!("ic0.{call} {part}"), start, size)?;
+        std::str::from_utf8(name).map_err(|_| {
+            contract(format!("ic0.{call}: Variable name is not a valid UTF-8 string."))
+        })
+    }
+
+    /// The error of a call to another canister: `call_new` and the functions that follow it.
+    ///
+    /// If the real replica refuses the call, for the mode of the message or for its arguments, the
+    /// error is the same. Otherwise the message fails, because the embedded replica runs one
+    /// canister. Source: also `system_api/request_in_prep.rs` of the replica.
+    fn call_to_another(&self, call: SystemCall, args: &[u64]) -> Fault {
+        let name = call.name();
+        let adds_cycles = matches!(call, SystemCall::CallCyclesAdd | SystemCall::CallCyclesAdd128);
+        let allowed = match self.message.mode {
+            Mode::Update => true,
+            // Queries have no cycles to send.
+            Mode::CompositeQuery => !adds_cycles,
+            Mode::Start
+            | Mode::Init
+            | Mode::PreUpgrade
+            | Mode::ReplicatedQuery
+            | Mode::Query
+            | Mode::InspectMessage => false,
+        };
+        if !allowed {
+            return self.wrong_mode(&format!("ic0_{name}"));
+        }
+        if call != SystemCall::CallNew {
+            // No message gets past `call_new`.
+            let name = format!("ic0{}{name}", if adds_cycles { '_' } else { '.' });
+            return contract(format!("{name} called when no call is under construction."));
+        }
+        self.check_callee(args).err().unwrap_or_else(|| {
+            Fault::Engine(
+                "ic0.call_new is not supported by the embedded replica: it runs one canister, \
+                 without calls to others"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Checks the arguments of `call_new`: the other canister and its method.
+    fn check_callee(&self, args: &[u64]) -> Result<(), Fault> {
+        let &[callee, callee_size, method, method_size, ..] = args else {
+            return Err(Fault::Engine("ic0.call_new takes eight arguments".to_owned()));
+        };
+        let longest = self.message.rules.set().module.method_names;
+        if method_size > longest as u64 {
+            return Err(contract(format!(
+                "Size of method_name {method_size} exceeds the allowed limit of {longest}."
+            )));
+        }
+        self.heap("ic0.call_new method_name", method, method_size)?;
+        let callee = self.heap("ic0.call_new callee_src", callee, callee_size)?;
+        Principal::try_from_slice(callee).map(drop).map_err(|_| Fault::InvalidPrincipal)
+    }
 }
 
 /// The public key of the mainnet, in DER.
 const ROOT_KEY: [u8; 133] = *include_bytes!("root_key.der");
 
-/// Id of the subnet on which canisters believe to be; any will do.
+/// Id of the subnet that canisters see; the value is arbitrary.
 const SUBNET: [u8; 29] = {
     let mut id = [0x53; 29];
     id[28] = 2;
@@ -464,7 +571,7 @@ fn unsupported(call: SystemCall) -> Fault {
     Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
 }
 
-pub(super) fn contract(text: impl Into<String>) -> Fault {
+fn contract(text: impl Into<String>) -> Fault {
     Fault::Contract(text.into())
 }
 
@@ -472,7 +579,7 @@ fn no_heap() -> Fault {
     contract("WebAssembly module must define memory")
 }
 
-/// The `size` bytes of `bytes` from `start`.
+/// The `size` bytes of `bytes` at `start`.
 fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
     let end = start.checked_add(size).ok_or_else(|| {
         contract(format!("{what}: src={start} + length={size} is an invalid address"))
@@ -486,4 +593,18 @@ fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let (start, end) = range.ok_or_else(out_of_bounds)?;
     bytes.get(start..end).ok_or_else(out_of_bounds)
+}
+
+fn unknown(name: &str) -> Fault {
+    Fault::EnvironmentName(name.to_owned())
+}
+
+/// An index as a position in the list of variables.
+fn index(index: u64) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+/// The arguments from `start` on.
+fn rest(args: &[u64], start: usize) -> &[u64] {
+    args.get(start..).unwrap_or_default()
 }

@@ -16,31 +16,31 @@ use crate::instrument::stable::failure;
 use crate::instrument::{HOST, page_map};
 use crate::limits::{self, MAX_READINGS};
 use crate::memory::PageTracker;
-use crate::profile::recorder::Recorder;
+use crate::profile::Recorder;
 use crate::rules::Rules;
 use crate::units::{Bytes, Instructions, WASM_PAGE, WasmPages};
 
-/// What the store of a running message holds.
+/// State of a running message in the engine's store.
 pub struct Host {
     /// The message.
     pub message: Message,
-    /// What it has done.
+    /// Its effects so far.
     pub effects: Effects,
-    /// The calls that it has made beside those of stable memory, if somebody asks.
+    /// System API calls other than those of stable memory, if requested.
     pub calls: Option<SystemCalls>,
-    /// Its instructions beside the counter.
+    /// Instructions that are not in the module's counter.
     pub slices: Slices,
-    /// Whether the module itself declares a heap.
+    /// True if the module itself declares a heap.
     pub has_heap: bool,
-    /// Limits that the engine itself holds.
+    /// Limits that the engine enforces.
     pub limits: StoreLimits,
-    /// The module's parts, once it is instantiated.
+    /// Exports of the module, once it is instantiated.
     pub parts: Option<Parts>,
-    /// What is recorded for a profile, in an instance of the profiled form.
+    /// Recorder of the call tree, in the profiled form.
     pub recorder: Option<Recorder>,
-    /// The heap's pages, where touching them is charged.
+    /// Tracker of heap pages, if touching them is charged.
     pub pages: Option<Arc<PageTracker>>,
-    /// The canister's readings of its counter, if they are asked for.
+    /// Readings of the counter, if requested.
     pub readings: Option<Vec<Reading>>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Host {
     }
 }
 
-/// Parts of the rewritten module that the host works with.
+/// Exports of the rewritten module that the host uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
     /// Instructions left of the slice.
@@ -59,15 +59,15 @@ pub struct Parts {
     pub heap: Memory,
     /// Stable memory.
     pub stable: Memory,
-    /// Which stable pages were accessed and written.
+    /// Byte map: stable pages that were accessed and written.
     pub byte_map: Memory,
-    /// The page map, under rules that charge for touching pages.
+    /// Page map, under rules that charge for touching pages.
     pub page_map: Option<Memory>,
-    /// Stable pages that the message may still write.
+    /// Number of stable pages that the message may still write.
     pub writable: Global,
 }
 
-/// A call from compiled code, with what the message has.
+/// The caller of a host function.
 type Context<'a> = Caller<'a, Host>;
 
 fn parts(caller: &Context<'_>) -> Result<Parts, Fault> {
@@ -79,7 +79,7 @@ fn counter(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
         .counter
         .get(&mut *caller)
         .i64()
-        .ok_or_else(|| Fault::Engine("the counter is no i64".to_owned()))
+        .ok_or_else(|| Fault::Engine("the counter is not an i64".to_owned()))
 }
 
 fn set_counter(caller: &mut Context<'_>, parts: &Parts, value: i64) -> Result<(), Fault> {
@@ -89,7 +89,7 @@ fn set_counter(caller: &mut Context<'_>, parts: &Parts, value: i64) -> Result<()
         .map_err(|error| Fault::Engine(format!("cannot set the counter: {error:#}")))
 }
 
-/// Subtracts from the counter what was charged for touched pages of the heap, and answers it.
+/// Subtracts charges for touched heap pages from the counter, and returns it.
 fn settled(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     let left = counter(caller, parts)?;
     match caller.data().pages.as_ref().map_or(0, |pages| pages.take_charges()) {
@@ -102,7 +102,7 @@ fn settled(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     }
 }
 
-/// Begins the next slice if the counter is below zero.
+/// Starts the next slice if the counter is negative.
 fn next_slice_if_used_up(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     let mut left = settled(caller, parts)?;
     if left < 0 {
@@ -124,7 +124,7 @@ fn charge(caller: &mut Context<'_>, parts: &Parts, fee: u64) -> Result<i64, Faul
     next_slice_if_used_up(caller, parts)
 }
 
-/// Defines everything that a rewritten module with a heap of that type imports.
+/// Defines everything that a rewritten module with that address width imports.
 ///
 /// # Errors
 ///
@@ -241,7 +241,7 @@ fn with_call<T>(
     work(&mut Call { message, effects, heap: has_heap.then_some(heap), used, pages })
 }
 
-/// Notes what pages have cost where the canister reads its counter.
+/// Records the page charges when the canister reads its counter.
 fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) {
     if caller.data().readings.is_none() {
         return;
@@ -254,7 +254,7 @@ fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) {
     }
 }
 
-/// Returns the cost of the message's pages so far.
+/// Returns the page charges of the message so far.
 pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) -> PageCharges {
     let mut store = store.as_context_mut();
     let rules = store.data().message.rules;
@@ -288,7 +288,7 @@ pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) ->
 fn heap_grown(caller: &Context<'_>, pages: u64) -> Result<(), Fault> {
     let message = &caller.data().message;
     let (peak, limit) = (Bytes(pages.saturating_mul(WASM_PAGE)), message.heap_limit);
-    // A limit of 0 means none.
+    // 0 means no limit.
     if message.mode.limits_heap() && limit != Bytes(0) && peak > limit {
         return Err(Fault::WasmMemoryLimit { peak, limit });
     }

@@ -1,19 +1,18 @@
-//! A message while it is executed: what it was sent with, what it has answered.
+//! A message during its execution: its input, its effects, and the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use super::log::Log;
-use crate::limits;
+use super::prices::BYTE_TRANSMITTED;
+use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
 use crate::rules::Rules;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
-/// In which role the canister's code runs. Decides which calls it may make and
-/// how far it may go.
+/// The role in which the canister's code runs. It determines the allowed calls and the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The module's start function.
@@ -50,22 +49,22 @@ impl fmt::Display for Mode {
 }
 
 impl Mode {
-    /// Whether every node executes it and the result is agreed upon.
+    /// Returns true if every node executes it and the result is agreed upon.
     pub fn is_replicated(self) -> bool {
         !matches!(self, Self::Query | Self::CompositeQuery | Self::InspectMessage)
     }
 
-    /// Whether what it changes stays, if it ends well.
+    /// Returns true if changes are committed on success.
     pub fn keeps_changes(self) -> bool {
         matches!(self, Self::Start | Self::Init | Self::PreUpgrade | Self::Update)
     }
 
-    /// Whether it may answer.
-    pub fn answers(self) -> bool {
+    /// Returns true if the message may reply or reject.
+    pub fn may_reply(self) -> bool {
         matches!(self, Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery)
     }
 
-    /// Instructions that it may use, and those of a slice.
+    /// Instructions of the message and of a slice.
     pub fn instructions(self, rules: Rules) -> (Instructions, Instructions) {
         let limits = rules.instructions();
         match self {
@@ -77,8 +76,8 @@ impl Mode {
         }
     }
 
-    /// Instructions for the first touch of a Wasm page, and for the first write to it where
-    /// that is charged: most queries pay for the touch alone.
+    /// Instructions for the first touch of a Wasm page and for the first write. Most queries do
+    /// not pay for writes.
     pub fn touch_prices(self, rules: Rules) -> TouchPrices {
         let pays_writes = match self {
             Self::Start | Self::Init | Self::PreUpgrade | Self::Update | Self::CompositeQuery => {
@@ -93,7 +92,7 @@ impl Mode {
         }
     }
 
-    /// Stable pages that it may access, and as many write.
+    /// Stable pages that the message may access, and also the number that it may write.
     pub fn stable_pages(self, rules: Rules) -> OsPages {
         let limits = &rules.set().memory;
         match self {
@@ -105,12 +104,12 @@ impl Mode {
         }
     }
 
-    /// Whether the canister's limit on its heap holds.
+    /// Returns true if the canister's heap limit applies.
     pub fn limits_heap(self) -> bool {
         matches!(self, Self::Start | Self::Init | Self::Update)
     }
 
-    /// Longest reply.
+    /// Largest reply.
     pub fn max_reply(self, rules: Rules) -> Bytes {
         let limits = &rules.set().messages;
         match self {
@@ -120,14 +119,14 @@ impl Mode {
     }
 }
 
-/// What a canister was told, and what it can find out about itself.
+/// The input of a message, and what the canister can find out about itself.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The role.
     pub mode: Mode,
     /// The rules by which it is charged and limited.
     pub rules: Rules,
-    /// Who sent it.
+    /// The sender.
     pub caller: Principal,
     /// The method, for `canister_inspect_message`.
     pub method: String,
@@ -145,53 +144,53 @@ pub struct Message {
     pub balance: Cycles,
     /// Bytes that the canister occupies.
     pub memory: Bytes,
-    /// Nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub time: u64,
     /// The canister's global timer, 0 when not set.
     pub timer: u64,
-    /// Largest heap that an update may grow to.
+    /// Heap limit of updates.
     pub heap_limit: Bytes,
-    /// Whether its calls of the System API are reported.
+    /// True if System API calls are reported.
     pub reports_calls: bool,
-    /// Whether its readings of the counter are reported.
+    /// True if readings of the counter are reported.
     pub reports_readings: bool,
-    /// Whether it writes to most pages of the heap.
+    /// True if the heap is copied before the message runs, because it writes to most pages.
     pub copies_ahead: bool,
 }
 
-/// Whether the caller has been answered.
+/// The answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Not yet; the reply so far.
+    /// No answer yet; the reply data so far.
     Pending(Vec<u8>),
-    /// With a reply.
+    /// A reply.
     Reply(Vec<u8>),
-    /// With a reject and its text.
+    /// A reject with its text.
     Reject(String),
 }
 
-/// What a message has done so far beside changing memory.
+/// Effects of a message other than memory changes.
 #[derive(Clone, Debug)]
 pub struct Effects {
     /// The answer.
     pub answer: Answer,
-    /// `accept_message` was called.
+    /// True if `accept_message` was called.
     pub accepted: bool,
-    /// Certified data, where set.
+    /// New certified data.
     pub certified_data: Option<Vec<u8>>,
     /// The global timer.
     pub timer: u64,
     /// Cycles burned.
     pub burned: Cycles,
-    /// Texts printed, the first ones.
+    /// Printed texts, up to a limit.
     pub printed: Vec<String>,
-    /// What is left of the bytes that printed texts may take, until one did not fit.
+    /// Bytes left for printed texts; `None` once a text did not fit.
     printable: Option<usize>,
     pub(super) log: Log,
 }
 
 impl Effects {
-    /// Nothing done yet.
+    /// Creates the effects of a message that has not started.
     pub fn new(rules: Rules, timer: u64) -> Self {
         Self {
             answer: Answer::Pending(Vec::new()),
@@ -205,18 +204,58 @@ impl Effects {
         }
     }
 
-    /// Whether another printed text would be kept, were it short enough.
+    /// Returns true if a short enough text would be kept.
     pub(super) fn may_print(&self) -> bool {
         self.printable.is_some() && self.printed.len() < limits::MAX_PRINTED_TEXTS
     }
 
-    /// Keeps a printed text, unless it or one before it was too much: what is kept is
-    /// the beginning of what was printed.
+    /// Keeps a printed text, unless it or an earlier one did not fit.
     pub(super) fn print(&mut self, text: String) {
         let left = self.printable.and_then(|left| left.checked_sub(text.len()));
         self.printable = left.filter(|_| self.may_print());
         if self.printable.is_some() {
             self.printed.push(text);
         }
+    }
+}
+
+/// The log of one message: sizes of its records, oldest first. The free space determines the price
+/// of a text.
+///
+/// Source: `CanisterLog` in `rs/types/management_canister_types` of the replica; the `log` cases of
+/// the conformance suite.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// Largest size of the log.
+    most: u64,
+    records: VecDeque<u64>,
+    used: u64,
+}
+
+impl Log {
+    /// Creates an empty log with at most `most` bytes.
+    pub fn new(most: Bytes) -> Self {
+        Self { most: most.get(), records: VecDeque::new(), used: 0 }
+    }
+
+    /// Instructions for a text of `bytes`, in addition to the price of the call.
+    pub fn charge(&self, bytes: u64) -> u64 {
+        let kept = bytes.min(self.most);
+        let transmitted = bytes.min(self.most.saturating_sub(self.used));
+        2 * kept + BYTE_TRANSMITTED * transmitted
+    }
+
+    /// Adds a record and removes the oldest ones to make room.
+    pub fn add(&mut self, bytes: u64) {
+        let longest = self.most - LOG_RECORD_OVERHEAD.get();
+        let record = bytes.min(longest) + LOG_RECORD_OVERHEAD.get();
+        while self.used + record > self.most {
+            match self.records.pop_front() {
+                Some(oldest) => self.used -= oldest,
+                None => break,
+            }
+        }
+        self.records.push_back(record);
+        self.used += record;
     }
 }

@@ -1,21 +1,17 @@
-//! The System API: what a canister can ask of the replica while it runs.
+//! The System API: calls from a canister to the replica.
 //!
 //! ```text
-//!   names    which functions there are, and their types
-//!   prices   what a call costs
-//!   host     connects the rewritten module to this
-//!   calls    what a call does
-//!   environment, outgoing  those on environment variables, and on other canisters
-//!   message  what a message was sent with and what it has answered so far
-//!   slices   how its instructions are cut
+//!   names     the functions and their types
+//!   prices    their prices
+//!   host      connects a rewritten module to the implementations
+//!   calls     implementations
+//!   message   input and effects of a message, and its log
+//!   slices    division of a message's instructions into slices
 //! ```
 
 mod calls;
-mod environment;
 pub mod host;
-mod log;
 pub mod message;
 pub mod names;
-mod outgoing;
 pub mod prices;
 pub mod slices;

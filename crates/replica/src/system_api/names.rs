@@ -1,21 +1,20 @@
-//! The functions of the System API: what they are called and what they take.
+//! Names and signatures of the functions of the System API.
 //!
-//! One table, from which the enum, the names and the signatures follow. A row reads
-//! `Variant "name" (parameters) -> (results);` and parameters and results are written
-//! with the [`Type`]s, where `Size` is as wide as the heap's addresses.
+//! One table defines the enum, the names and the signatures. A row reads
+//! `Variant "name" (parameters) -> (results);`. Parameters and results are [`Type`]s, where `Size`
+//! is as wide as heap addresses.
 //!
 //! Every function is imported from the module [`MODULE`].
 //!
-//! Source: the Interface Specification, "System API"; which functions a heap with
-//! 64-bit addresses lacks is from `rs/embedders/src/wasm_utils/validation.rs` of the
-//! replica.
+//! Source: the Interface Specification, "System API". The functions that are missing for heaps
+//! with 64-bit addresses are from `rs/embedders/src/wasm_utils/validation.rs` of the replica.
 
 use wasmparser::ValType;
 
 /// The module from which canisters import the System API.
 pub const MODULE: &str = "ic0";
 
-/// How wide the addresses of a canister's heap are.
+/// Width of heap addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum AddressWidth {
     /// 32 bits, as in nearly every canister.
@@ -36,7 +35,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The WebAssembly type in a module whose heap has addresses of that width.
+    /// The WebAssembly type in a module with that address width.
     pub const fn val_type(self, width: AddressWidth) -> ValType {
         match (self, width) {
             (Self::I32, _) | (Self::Size, AddressWidth::Bits32) => ValType::I32,
@@ -48,13 +47,13 @@ impl Type {
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The name by which a module imports the function.
+    /// Name in imports.
     pub name: &'static str,
-    /// What the function takes.
+    /// Types of the parameters.
     pub params: &'static [Type],
-    /// What it returns: nothing or one value.
+    /// Types of the results: none or one.
     pub results: &'static [Type],
-    /// Whether modules with 64-bit heaps lack the function.
+    /// True if modules with 64-bit heaps cannot import it.
     pub only_32_bit: bool,
 }
 
@@ -99,7 +98,7 @@ macro_rules! system_calls {
 
 system_calls! {
     every heap {
-        // What was called, by whom, with what.
+        // Method, caller and argument.
         MsgArgDataSize "msg_arg_data_size" () -> (Size);
         MsgArgDataCopy "msg_arg_data_copy" (Size, Size, Size) -> ();
         MsgCallerSize "msg_caller_size" () -> (Size);
@@ -178,7 +177,7 @@ system_calls! {
         RootKeySize "root_key_size" () -> (Size);
         RootKeyCopy "root_key_copy" (Size, Size, Size) -> ();
 
-        // Saying something, or nothing more.
+        // Output and traps.
         DebugPrint "debug_print" (Size, Size) -> ();
         Trap "trap" (Size, Size) -> ();
     }
@@ -201,12 +200,12 @@ impl SystemCall {
         &SIGNATURES[self as usize]
     }
 
-    /// The name by which a module imports the function.
+    /// The function's name in imports.
     pub const fn name(self) -> &'static str {
         self.signature().name
     }
 
-    /// The function of that name, whatever the width of the heap's addresses.
+    /// The function with that name, for any address width.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|call| call.name() == name)
     }
@@ -217,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_back_to_its_function() {
+    fn names_are_unique() {
         for &call in SystemCall::ALL {
             assert_eq!(SystemCall::from_name(call.name()), Some(call));
         }

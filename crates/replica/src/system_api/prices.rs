@@ -1,19 +1,19 @@
-//! What a call of the System API costs beside the `call` operator.
+//! Prices of System API calls, without the `call` operator.
 //!
 //! Source: `rs/embedders/src/wasmtime_embedder/{system_api_complexity,linker}.rs`
 //! of the replica.
 
 use super::names::SystemCall;
 
-/// Instructions a byte of what a call sends to another canister or a caller.
+/// Instructions per byte sent to another canister or a caller.
 pub const BYTE_TRANSMITTED: u64 = 50;
 
-/// Price of a call: a fixed part and one for each byte.
+/// Price of a call: a fixed part and a part per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
     /// Instructions of each call.
     pub fixed: u64,
-    /// Which parameters are numbers of bytes, and what a byte costs.
+    /// Indices of parameters that are numbers of bytes, and the price of a byte.
     pub bytes: Option<(&'static [usize], u64)>,
 }
 
@@ -26,7 +26,7 @@ const fn bytes(fixed: u64, params: &'static [usize], each: u64) -> Price {
 }
 
 impl Price {
-    /// Bytes that a call with these arguments is about.
+    /// Number of bytes of a call with these arguments.
     pub fn size(self, args: &[u64]) -> u64 {
         let params = self.bytes.map_or(&[][..], |(params, _)| params);
         params
@@ -35,15 +35,15 @@ impl Price {
             .fold(0, |sum, size| sum.saturating_add(*size))
     }
 
-    /// Instructions of a call with these arguments.
+    /// Price of a call with these arguments.
     pub fn of(self, args: &[u64]) -> u64 {
         let each = self.bytes.map_or(0, |(_, each)| each);
         self.fixed.saturating_add(self.size(args).saturating_mul(each))
     }
 }
 
-/// The price of `call`. Stable calls are charged where they are executed, in
-/// the rewritten module; log calls cost more, for what they leave in the log.
+/// The price of `call`. Stable calls are charged in the rewritten module; calls that write to the
+/// log cost more, depending on the space in the log.
 pub const fn price(call: SystemCall) -> Price {
     use SystemCall as C;
     match call {

@@ -1,7 +1,7 @@
-//! Instructions of a message, cut into slices as the replica cuts them.
+//! The instructions of a message, divided into slices as the replica does.
 //!
-//! The module counts down what is left of the slice. When a check finds it
-//! below zero, the next slice begins, shorter by what the last one overran:
+//! The module counts down the remaining instructions of the slice. When a check finds a negative
+//! counter, the next slice starts, shortened by what the last one overran:
 //!
 //! ```text
 //!   limit of the message  |----------------------------------------|
@@ -26,7 +26,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// A message of at most `total` instructions, in slices of at most `slice`.
+    /// Creates the slices of a message with at most `total` instructions, each at most `slice`.
     pub fn new(total: Instructions, slice: Instructions) -> Self {
         let total = i64::try_from(total.get()).unwrap_or(i64::MAX);
         let longest = i64::try_from(slice.get()).unwrap_or(i64::MAX).min(total);
@@ -40,7 +40,7 @@ impl Slices {
         }
     }
 
-    /// What the counter begins with.
+    /// Initial value of the counter.
     pub fn first(&self) -> i64 {
         self.longest
     }
@@ -50,7 +50,7 @@ impl Slices {
         Instructions((self.before + self.in_slice(counter)).max(0).cast_unsigned())
     }
 
-    /// As [`Slices::used`], at most the message's limit.
+    /// Instructions used so far as in [`Slices::used`], at most the message's limit.
     pub fn used_within_limit(&self, counter: i64) -> Instructions {
         Instructions(self.used(counter).get().min(self.total.cast_unsigned()))
     }
@@ -59,19 +59,19 @@ impl Slices {
         self.current.saturating_sub(counter).max(0).min(i64::MAX - self.before)
     }
 
-    /// Begins the next slice and answers its counter.
+    /// Starts the next slice and returns its counter.
     ///
     /// # Errors
     ///
-    /// If the message has none left, or overran more than a slice.
+    /// If no instructions are left, or the overrun exceeds a slice.
     pub fn next(&mut self, counter: i64) -> Result<i64, Fault> {
         if self.current >= self.total - self.before || self.left <= 1 {
             return Err(Fault::Instructions(Instructions(self.total.cast_unsigned())));
         }
         let used = self.current.saturating_sub(counter).max(0);
         let overrun = (used - self.current).max(0);
-        // The replica holds the carry against what was left before this slice
-        // here, and against what is left after it when the slice begins.
+        // The replica checks the carry against what was left before this slice here, and against
+        // what is left after it when the next slice starts.
         if (self.longest - overrun).clamp(0, (self.total - self.before).max(0)) == 0 {
             return Err(Fault::Slice {
                 used: Instructions(used.cast_unsigned()),

@@ -1,17 +1,25 @@
-//! Numbers and places: globals, functions, the heap's first size, data segments.
+//! Limits of globals, functions, the initial heap size and data segments, and limits of the replica's
+//! engine.
+//!
+//! The engine compiles the module that the replica made of the canister's, links its imports, and
+//! creates its tables, in this order. Its limits are in `rs/embedders/src/wasmtime_embedder.rs`; the
+//! error texts are those of wasmtime 37.
 
-use wasmparser::{RefType, ValType};
+use std::collections::BTreeSet;
 
-use super::refusal::{Instrumentation, Invalid};
+use wasmparser::{ExternalKind, RefType, TypeRef, ValType};
+
+use super::refusal::{Engine, Instrumentation, Invalid};
 use super::sections::{Constant, Sections};
+use crate::limits::MAX_TABLE_ELEMENTS;
 use crate::rules::ModuleLimits;
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, WasmPages};
 
-/// Characters of a name that is too long, of which the refusal tells no more.
+/// Characters of a name that is too long that the error message shows.
 const SHOWN: usize = 100;
 
-/// Tables hold functions, where a rule set asks for that.
+/// Some rule sets require tables to hold functions.
 pub(super) fn check_table_types(
     sections: &Sections<'_>,
     limits: &ModuleLimits,
@@ -23,10 +31,10 @@ pub(super) fn check_table_types(
     }
 }
 
-/// The offset of an active data segment is one constant, as wide as the heap's addresses.
+/// Checks that the offset of each active data segment is one constant as wide as heap addresses.
 ///
-/// The validator has refused everything else but for one case: the offset is 64 bits
-/// wide, and so is the memory, but the memory is imported.
+/// The validator refuses everything else except one case: the offset and the memory are 64 bits
+/// wide, but the memory is imported.
 pub(super) fn check_data_offsets(
     sections: &Sections<'_>,
     width: AddressWidth,
@@ -85,7 +93,7 @@ pub(super) fn check_functions(
     Ok(())
 }
 
-/// Only of a 64-bit heap: WebAssembly itself ends the other at 4 GiB.
+/// Checks the initial size of a 64-bit heap. WebAssembly itself limits 32-bit heaps to 4 GiB.
 pub(super) fn check_initial_size(
     sections: &Sections<'_>,
     allowed: WasmPages,
@@ -98,12 +106,12 @@ pub(super) fn check_initial_size(
     Ok(())
 }
 
-/// Every active data segment, empty ones too, ends inside the heap's first size.
+/// Checks that every active data segment, even an empty one, ends inside of the initial heap.
 pub(super) fn check_data_bounds(sections: &Sections<'_>) -> Result<(), Instrumentation> {
     let heap = Bytes::from(sections.initial_pages()).get();
     for segment in &sections.data {
-        // The replica sign-extends 32-bit offsets, so that those of 2 GiB and more lie
-        // outside of every heap.
+        // The replica sign-extends 32-bit offsets, so those of 2 GiB and more are outside of
+        // every heap.
         let offset = match segment.offset {
             Some(Constant::I32(offset)) => i64::from(offset).cast_unsigned(),
             Some(Constant::I64(offset)) => offset.cast_unsigned(),
@@ -113,6 +121,87 @@ pub(super) fn check_data_bounds(sections: &Sections<'_>) -> Result<(), Instrumen
         match offset.checked_add(len as u64) {
             Some(end) if end <= heap => {}
             _ => return Err(Instrumentation::DataOutOfBounds { offset, len }),
+        }
+    }
+    Ok(())
+}
+
+/// Largest number of tables of a module.
+const MAX_TABLES: usize = 1;
+
+pub(super) fn check_engine(sections: &Sections<'_>) -> Result<(), Engine> {
+    check_export_names(sections)?;
+    check_links(sections)?;
+    check_tables(sections)
+}
+
+/// The replica renames exported tables and memories to `table` and `memory`. If the module does
+/// not export them, it exports the first of each and every mutable global. Two exports of one name
+/// do not compile.
+fn check_export_names(sections: &Sections<'_>) -> Result<(), Engine> {
+    let exports = |kind| sections.exports.iter().any(|export| export.kind == kind);
+    let mut names: Vec<String> = sections
+        .exports
+        .iter()
+        .map(|export| match export.kind {
+            ExternalKind::Table => "table".into(),
+            ExternalKind::Memory => "memory".into(),
+            _ => export.name.into(),
+        })
+        .collect();
+    if !sections.tables.is_empty() && !exports(ExternalKind::Table) {
+        names.push("table".into());
+    }
+    if !sections.memories.is_empty() && !exports(ExternalKind::Memory) {
+        names.push("memory".into());
+    }
+    let exported_globals: BTreeSet<usize> = sections
+        .exports
+        .iter()
+        .filter(|export| export.kind == ExternalKind::Global)
+        .map(|export| export.index as usize)
+        .collect();
+    let mutable = sections.globals.iter().enumerate().filter(|(_, global)| global.mutable);
+    names.extend(
+        mutable
+            .filter(|(index, _)| !exported_globals.contains(index))
+            .map(|(index, _)| format!("__persistent_mutable_global_{index}")),
+    );
+
+    let mut seen = BTreeSet::new();
+    if names.into_iter().all(|name| seen.insert(name)) { Ok(()) } else { Err(Engine::Parse) }
+}
+
+/// The replica only provides functions.
+fn check_links(sections: &Sections<'_>) -> Result<(), Engine> {
+    for import in &sections.imports {
+        if !matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_)) {
+            let (module, name) = (import.module.into(), import.name.into());
+            return Err(Engine::UnknownImport { module, name });
+        }
+    }
+    Ok(())
+}
+
+fn check_tables(sections: &Sections<'_>) -> Result<(), Engine> {
+    if sections.tables.len() > MAX_TABLES {
+        return Err(Engine::TooManyTables(sections.tables.len()));
+    }
+    for table in &sections.tables {
+        if table.initial > MAX_TABLE_ELEMENTS as u64 {
+            return Err(Engine::TableTooLarge(table.initial));
+        }
+    }
+    for elements in &sections.elements {
+        let size = sections.tables.get(elements.table as usize).map_or(0, |table| table.initial);
+        let offset = match elements.offset {
+            Some(Constant::I32(offset)) => u64::from(offset.cast_unsigned()),
+            Some(Constant::I64(offset)) => offset.cast_unsigned(),
+            None => continue,
+        };
+        match offset.checked_add(u64::from(elements.len)) {
+            Some(end) if end <= size => {}
+            _ => return Err(Engine::ElementsOutOfBounds),
         }
     }
     Ok(())

@@ -1,14 +1,14 @@
-//! The words of refusals: one table for each of the three layers that refuse.
+//! Error messages: one table for each of the three layers that refuse modules.
 
-use crate::reject::ErrorCode;
+use crate::fault::{ErrorCode, Fault};
 
-/// Why a module is not installed.
+/// A module was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// What kind of refusal.
+    /// Error code.
     pub code: ErrorCode,
-    /// The first line of the replica's message, behind `Error from Canister ID: `.
+    /// The first line of the replica's message after `Error from Canister ID: `.
     pub message: String,
 }
 
@@ -91,36 +91,36 @@ pub(super) enum Invalid {
          allowed {allowed}."
     )]
     TooManyCustom { defined: usize, allowed: usize },
-    /// Not a refusal of the real replica.
+    /// Not an error of the real replica.
     #[error(
         "Module uses '{0}', which the embedded replica does not support: it runs one \
          canister, without calls to others, timers or heartbeats."
     )]
     NotEmbedded(&'static str),
-    /// Not a refusal of the real replica.
+    /// Not an error of the real replica.
     #[error(
         "Function {index} has {locals} locals in {blocks} blocks. The embedded replica compiles \
-         functions in which the product of both is at most {allowed}; give it fewer locals, or \
-         split it."
+         functions in which the product of both is at most {allowed}; reduce the locals, or \
+         split the function."
     )]
     TooManyLocals { index: usize, locals: u64, blocks: u64, allowed: u64 },
-    /// Not a refusal of the real replica.
+    /// Not an error of the real replica.
     #[error(
-        "The functions have too many locals together: locals times blocks of each function sum up \
-         to {cost}. The embedded replica compiles modules of at most {allowed}; give the functions \
-         fewer locals."
+        "The functions have too many locals: the sum of locals times blocks over all functions is \
+         {cost}. The embedded replica compiles modules of at most {allowed}; reduce the locals of \
+         the functions."
     )]
     TooManyLocalsTogether { cost: u64, allowed: u64 },
 }
 
-/// What stops the replica when it rewrites the module to count instructions.
+/// An error while the replica instruments a module.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Instrumentation {
     #[error("Wasm module has invalid data segment of {len} bytes at {offset}")]
     DataOutOfBounds { offset: u64, len: usize },
 }
 
-/// What the replica's WebAssembly engine refuses in a module that broke no rule so far.
+/// An error of the replica's WebAssembly engine on a module that breaks no rule.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Engine {
     #[error("failed to parse WebAssembly module")]
@@ -157,5 +157,11 @@ impl From<Engine> for Refusal {
     fn from(broken: Engine) -> Self {
         let place = "Canister encountered a Wasm engine error: Failed to instantiate module";
         Self { code: ErrorCode::CanisterWasmEngineError, message: format!("{place}: {broken}") }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::Module { code: refusal.code, message: refusal.message }
     }
 }

@@ -10,14 +10,13 @@ use super::refusal::Invalid;
 use crate::system_api::names::AddressWidth;
 use crate::units::WasmPages;
 
-/// A module's sections. Tables, memories and globals are those that the module defines
-/// itself, without imported ones.
+/// The sections of a module. Tables, memories and globals do not include imported ones.
 #[derive(Default)]
 pub(super) struct Sections<'a> {
-    /// By type index; none where the type is not a function's.
+    /// By type index; `None` for types other than functions.
     types: Vec<Option<FuncType>>,
     pub imports: Vec<Import<'a>>,
-    /// The type index of each function, imported functions first.
+    /// Type index of each function, imported functions first.
     functions: Vec<u32>,
     pub tables: Vec<TableType>,
     pub memories: Vec<MemoryType>,
@@ -33,14 +32,14 @@ pub(super) struct Sections<'a> {
     pub function_names: Vec<(u32, &'a str)>,
 }
 
-/// An active element segment, which fills a part of a table.
+/// An active element segment, which initializes a part of a table.
 pub(super) struct Elements {
     pub table: u32,
     pub offset: Option<Constant>,
     pub len: u32,
 }
 
-/// An active data segment, which fills a part of the heap.
+/// An active data segment, which initializes a part of the heap.
 pub(super) struct Data {
     pub offset: Option<Constant>,
     pub len: usize,
@@ -66,11 +65,11 @@ impl Constant {
 }
 
 impl<'a> Sections<'a> {
-    /// Reads a module that the validator passed.
+    /// Parses a module that passed the validator.
     ///
     /// # Errors
     ///
-    /// Names of functions that cannot be read: the validator skips custom sections.
+    /// If function names cannot be read. The validator skips custom sections.
     pub fn parse(wasm: &'a [u8]) -> Result<Self, Invalid> {
         Self::read(wasm)
             .map_err(|error| Invalid::Decoding(format!("Error from wasmparser: {error}")))
@@ -165,7 +164,7 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// The signature of a function, or none where the index or the type is not one.
+    /// The signature of a function; `None` for an invalid index or type.
     pub fn signature(&self, function: u32) -> Option<&FuncType> {
         self.type_of(*self.functions.get(function as usize)?)
     }
@@ -175,12 +174,12 @@ impl<'a> Sections<'a> {
         self.types.get(index as usize)?.as_ref()
     }
 
-    /// How many functions are imported.
+    /// Number of imported functions.
     pub fn imported_functions(&self) -> usize {
         self.functions.len().saturating_sub(self.bodies.len())
     }
 
-    /// Of an imported memory the replica does not ask the width.
+    /// Width of heap addresses. The replica ignores the width of an imported memory.
     pub fn address_width(&self) -> AddressWidth {
         match self.memories.first() {
             Some(memory) if memory.memory64 => AddressWidth::Bits64,
@@ -188,13 +187,13 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// The first size of the heap, 0 without one.
+    /// Initial size of the heap, 0 without a heap.
     pub fn initial_pages(&self) -> WasmPages {
         WasmPages(self.memories.first().map_or(0, |memory| memory.initial))
     }
 
-    /// The replica reads the names of functions for its backtraces, and refuses a module
-    /// in which they cannot be read.
+    /// Reads function names, which the replica uses for backtraces. It refuses a module in which
+    /// they cannot be read.
     fn read_function_names(
         &mut self,
         names: NameSectionReader<'a>,

@@ -1,24 +1,133 @@
-//! Valid WebAssembly, as the replica's engine understands it.
+//! Decodes an upload into a plain module, and validates the WebAssembly.
 //!
-//! WebAssembly 2.0 with tail calls and 64-bit memories and tables; without several
-//! memories, relaxed SIMD, extended constant expressions, garbage collection, typed
-//! function references, exceptions and threads.
+//! The first bytes determine the format: `\0asm` is a plain module, `1f 8b 08` is gzip with
+//! deflate. The last four bytes of a gzip upload claim the uncompressed size:
+//!
+//! ```text
+//! header | deflate stream | CRC-32 u32 | size modulo 2^32 u32     (little-endian)
+//! ```
+//!
+//! The claim is checked against the limit before anything is inflated, and at most one byte more
+//! than claimed is inflated. Only the first gzip member counts.
+//!
+//! The plain module must be valid for the replica's engine: WebAssembly 2.0 with tail calls and 64-bit
+//! memories and tables; without several memories, relaxed SIMD, extended constant expressions,
+//! garbage collection, typed function references, exceptions and threads.
 
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use flate2::Crc;
+use flate2::bufread::{DeflateDecoder, GzDecoder};
 use wasmparser::{
     BinaryReaderError, FuncValidatorAllocations, Imports, Parser, Payload, TypeRef, ValidPayload,
     Validator, WasmFeatures,
 };
 
-use super::refusal::Invalid;
+use super::refusal::{Invalid, Refusal};
 use crate::rules::ModuleLimits;
 
-/// The proposals that are on in the replica's validation.
+/// Largest module after decompression.
+pub(super) const MAX_MODULE: u64 = 100 << 20;
+
+const WASM_MAGIC: &[u8] = b"\0asm";
+const GZIP_MAGIC: &[u8] = b"\x1f\x8b\x08";
+/// A header and a trailer have 18 bytes, but the replica only requires 16.
+const SHORTEST_GZIP: usize = 16;
+
+/// Returns the plain module of an upload, which is a module or a module in gzip.
+///
+/// # Errors
+///
+/// If the upload is neither, is larger than 100 MiB, or is broken gzip. For broken gzip, the text
+/// after `failed to decode compressed Wasm module: ` is the replica's if the stream is truncated
+/// or its checksum is wrong, and that of `flate2` otherwise.
+pub fn decode(module: &[u8]) -> Result<Cow<'_, [u8]>, Refusal> {
+    if module.starts_with(WASM_MAGIC) {
+        check_size(module.len() as u64)?;
+        return Ok(Cow::Borrowed(module));
+    }
+    if !module.starts_with(GZIP_MAGIC) {
+        return Err(Invalid::Decoding("unsupported canister module format".into()).into());
+    }
+    let claimed = match module.last_chunk::<4>() {
+        Some(size) if module.len() >= SHORTEST_GZIP => u32::from_le_bytes(*size),
+        _ => {
+            let words = "invalid Wasm module: gzip stream is too short";
+            return Err(Invalid::Decoding(words.into()).into());
+        }
+    };
+    check_size(u64::from(claimed))?;
+
+    let plain = inflate(module, u64::from(claimed) + 1).map_err(|error| {
+        Invalid::Decoding(format!("failed to decode compressed Wasm module: {}", words(&error)))
+    })?;
+    if plain.len() as u64 != u64::from(claimed) {
+        let found = plain.len();
+        return Err(Invalid::Decoding(format!(
+            "specified uncompressed size {claimed} does not match extracted size {found}"
+        ))
+        .into());
+    }
+    Ok(Cow::Owned(plain))
+}
+
+fn check_size(size: u64) -> Result<(), Invalid> {
+    if size > MAX_MODULE {
+        return Err(Invalid::ModuleTooLarge { size, allowed: MAX_MODULE });
+    }
+    Ok(())
+}
+
+/// Inflates at most `limit` bytes of the first gzip member. The checksum is checked if the stream
+/// ends before the limit.
+fn inflate(gzip: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+    let mut whole = GzDecoder::new(gzip);
+    if whole.header().is_none() {
+        // The first read returns the header's error.
+        whole.read_exact(&mut [0])?;
+    }
+    // `GzDecoder` also compares the member's own size, which the replica does not, so it only
+    // skips the header here.
+    let stream = whole.into_inner();
+    let mut plain = Vec::new();
+    let mut deflate = DeflateDecoder::new(stream).take(limit);
+    deflate.read_to_end(&mut plain)?;
+    if (plain.len() as u64) < limit {
+        check_trailer(deflate.into_inner().into_inner(), &plain)?;
+    }
+    Ok(plain)
+}
+
+fn check_trailer(mut trailer: &[u8], plain: &[u8]) -> io::Result<()> {
+    let mut fields = [0; 8];
+    trailer.read_exact(&mut fields)?;
+    let [a, b, c, d, ..] = fields;
+    let expected = u32::from_le_bytes([a, b, c, d]);
+    let mut crc = Crc::new();
+    crc.update(plain);
+    if crc.sum() != expected {
+        let words = format!("CRC32 mismatched: value={}, expected={expected}", crc.sum());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+    }
+    Ok(())
+}
+
+/// The replica reports a truncated stream with the text of the standard library.
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "failed to fill whole buffer".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Proposals that are enabled in the replica's validation.
 const FEATURES: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::TAIL_CALL)
     .union(WasmFeatures::MEMORY64)
     .union(WasmFeatures::GC_TYPES);
 
-/// Words that the validator changed since the replica's version of it.
+/// Messages that the validator has changed since the replica's version of it.
 const REWORDED: &[(&str, &str)] = &[(
     "invalid memop alignment: alignment must not be larger",
     "malformed memop alignment: alignment must not be larger",
@@ -37,8 +146,8 @@ fn reworded(words: &str) -> String {
     }
 }
 
-/// Reads up to the code section: garbage before it is a decoding error, and garbage
-/// behind it is left to the validator.
+/// Reads up to the code section. Garbage before it is a decoding error; garbage after it is left to
+/// the validator.
 fn check_code_size(wasm: &[u8], limits: &ModuleLimits) -> Result<(), Invalid> {
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload
@@ -54,7 +163,7 @@ fn check_code_size(wasm: &[u8], limits: &ModuleLimits) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Function bodies come last, after all sections: an error in a later section wins.
+/// Validates function bodies after all sections, so that errors in later sections come first.
 fn check_features(wasm: &[u8]) -> wasmparser::Result<()> {
     let mut validator = Validator::new_with_features(FEATURES);
     let mut functions = Vec::new();
@@ -72,8 +181,8 @@ fn check_features(wasm: &[u8]) -> wasmparser::Result<()> {
     Ok(())
 }
 
-/// A kind of import that is newer than the replica's validator, and that this one passes
-/// although the proposal is off.
+/// Refuses a kind of import that is newer than the replica's validator. This validator accepts it
+/// although the proposal is disabled.
 fn check_no_exact_imports(wasm: &[u8]) -> Result<(), Invalid> {
     let refused = |error: BinaryReaderError| Invalid::Wasm(error.to_string());
     for payload in Parser::new(0).parse_all(wasm) {
@@ -95,7 +204,7 @@ fn check_no_exact_imports(wasm: &[u8]) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Bytes of a name together with its length, which takes seven bits a byte.
+/// Size of a name with its length prefix, which has seven bits per byte.
 fn encoded_len(name: &str) -> usize {
     let bits = usize::BITS - name.len().leading_zeros();
     name.len() + bits.div_ceil(7).max(1) as usize

@@ -1,11 +1,11 @@
-//! Bounded runs of fuzz targets: the same on every run, with a seed for each input. Tests of
-//! other crates take this file too.
+//! Bounded runs of fuzz targets. They are reproducible: each input has its own seed. Tests of other
+//! crates include this file too.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A small generator of random numbers (xorshift), so that every run is the same.
+/// A small random number generator (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -22,13 +22,13 @@ impl Random {
     }
 }
 
-/// Input number so many, which has a seed of its own, so that one can be run alone.
+/// The input with this number, at most `most` bytes long. Each has its own seed and can be run alone.
 pub fn input(number: u64, most: u64) -> Vec<u8> {
     Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number + 1)).bytes(most)
 }
 
-/// Runs `target` on what once found something, which is in the folder `kept`, and on so many
-/// inputs of at most so many bytes.
+/// Runs `target` on the inputs in the folder `kept`, which found bugs in the past, and on `inputs`
+/// generated inputs of at most `most` bytes.
 pub fn run(target: impl Fn(&[u8]), kept: &Path, inputs: u64, most: u64) {
     for entry in fs::read_dir(kept).unwrap() {
         let path = entry.unwrap().path();
@@ -41,8 +41,7 @@ pub fn run(target: impl Fn(&[u8]), kept: &Path, inputs: u64, most: u64) {
     }
 }
 
-/// Fails where a run did not meet what it is to meet as often as it is to: then nothing was
-/// held for want of anything to hold.
+/// Checks that each kind of event occurred often enough. Otherwise the run tested too little.
 pub fn enough(met: &BTreeMap<&str, usize>, meets: &[(&str, usize)]) {
     for (what, least) in meets {
         assert!(met.get(what).is_some_and(|often| often >= least), "{what}: {met:?}");

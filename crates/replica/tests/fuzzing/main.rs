@@ -1,7 +1,9 @@
-//! Bounded runs of the fuzz targets: the same on every run, with seeds of their own, and
-//! of every input that once found something (`regressions`).
+//! Bounded, reproducible runs of the fuzz targets, and of every input that found a bug in the past
+//! (`regressions`).
 //!
-//! `fuzz/` runs the targets with `cargo fuzz`, as long as one likes.
+//! `fuzz/` runs the targets with `cargo fuzz` without a time limit.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 mod bounded;
 mod targets;
@@ -10,7 +12,7 @@ use std::path::Path;
 
 use bounded::input;
 
-/// Runs `target` so. What it is to meet is named with how often.
+/// Runs `target` and checks how often each kind of event occurred.
 fn run(target: fn(&[u8]), name: &str, inputs: u64, most: u64, meets: &[(&str, usize)]) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/regressions").join(name);
     bounded::run(target, &kept, inputs, most);
@@ -55,13 +57,13 @@ fn saved_states() {
 
 #[test]
 fn cache_entries() {
-    let meets = [("made anew", 200), ("taken", 5)];
+    let meets = [("rebuilt", 200), ("taken", 5)];
     run(targets::cache_entry, "cache_entry", 400, 200, &meets);
 }
 
-/// Ten times as many inputs as above, which those above are not among.
+/// Ten times as many inputs as above, all of them different.
 #[test]
-#[ignore = "some minutes: cargo test --release --test fuzzing -- --ignored"]
+#[ignore = "takes some minutes: cargo test --release --test fuzzing -- --ignored"]
 fn many_more() {
     for number in 10_000..30_000 {
         println!("arbitrary_module, input {number}");

@@ -1,16 +1,15 @@
-//! The limits of a message and of a module: at each it succeeds, one past it does not.
+//! Limits of messages and modules: a message at the limit succeeds, and one beyond it fails.
 //!
-//! What messages cost is computed here from their operators, by the prices below. Codes
-//! and words are compared whole, as those of recorded cases are.
+//! The expected costs are computed here from the operators with the prices below. Codes and messages
+//! are compared completely, as those of recorded cases are.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use stablebench_replica::{Canister, Execution, Replica};
 
-mod heap;
-mod instructions;
-mod messages;
-mod modules;
-mod stable;
-mod stack;
+mod execution;
+mod memory;
+mod sizes;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -24,7 +23,7 @@ const BR_IF: u64 = 2;
 const CALL: u64 = 5;
 const F64_MIN: u64 = 18;
 const MEMORY_FILL: u64 = 100;
-/// A call of the System API, beside the operator.
+/// A System API call, without the operator.
 const SYSTEM_CALL: u64 = 500;
 const PERFORMANCE_COUNTER: u64 = 200;
 const DEBUG_PRINT: u64 = 100;
@@ -44,14 +43,14 @@ const MIB: usize = 1 << 20;
 const WASM_PAGE: u64 = 65_536;
 const OS_PAGE: u64 = 4_096;
 
-/// What `memory.grow` and its like answer when they do not grow.
+/// The result of `memory.grow` and similar calls that fail.
 const REFUSED: u64 = u64::MAX;
 
 fn empty() -> Canister {
     Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap().create_canister().unwrap()
 }
 
-/// What installing that module into an empty canister comes to.
+/// Installs a module into an empty canister.
 fn try_install(wat: &str) -> Execution {
     empty().install(&compile(wat), CALLER, &[]).unwrap()
 }

@@ -1,10 +1,10 @@
-//! Canisters written as text, and what they answer.
+//! Canisters in WebAssembly text, and helpers to call them.
 
-#![allow(dead_code, reason = "each of the tests takes what it needs")]
+#![allow(dead_code, reason = "each test program uses a part of this module")]
 
 use stablebench_replica::{Canister, ErrorCode, Execution, Module, Principal, Replica};
 
-/// The caller of everything, and the controller of every canister.
+/// The caller of all messages and the controller of all canisters.
 pub const CALLER: Principal = Principal::anonymous();
 
 pub fn compile(wat: &str) -> Module {
@@ -12,7 +12,7 @@ pub fn compile(wat: &str) -> Module {
     Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap().compile(&wasm).unwrap()
 }
 
-/// A canister with that module.
+/// Installs a module in a new canister.
 pub fn install(wat: &str) -> Canister {
     let mut canister = Replica::new(stablebench_replica::Rules::of_2025_10(), None)
         .unwrap()
@@ -31,21 +31,21 @@ pub fn query(canister: &Canister, method: &str, argument: &[u8]) -> Execution {
     canister.query(CALLER, method, argument).unwrap()
 }
 
-/// The code with which a message was rejected.
+/// The code of the reject.
 #[track_caller]
 pub fn code(execution: &Execution) -> ErrorCode {
     execution.outcome.as_ref().expect_err("a reject").code
 }
 
-/// A reply of 64-bit numbers.
+/// The 64-bit numbers of a reply.
 #[track_caller]
 pub fn numbers(execution: Execution) -> Vec<u64> {
     let reply = execution.outcome.expect("a reply");
     reply.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect()
 }
 
-/// The first line of a reject's message, without `Error from Canister ID: ` in front and
-/// without full stops behind: what has to be as it was recorded.
+/// The first line of a reject's message without `Error from Canister ID: ` and without full stops at
+/// the end, which must equal the recorded one.
 pub fn words(message: &str) -> &str {
     let line = message.lines().next().unwrap_or_default();
     let line = match line.strip_prefix("Error from Canister ") {
@@ -66,7 +66,7 @@ pub fn trapped(execution: &Execution, expected: &str) {
     rejected(execution, ErrorCode::CanisterTrapped, &format!("Canister trapped: {expected}"));
 }
 
-/// The message ended one instruction past its limit, which is all that it pays for.
+/// Asserts that the message ended at its limit, which is what it is charged.
 #[track_caller]
 pub fn out_of_instructions(execution: &Execution, limit: u64) {
     rejected(
@@ -79,7 +79,7 @@ pub fn out_of_instructions(execution: &Execution, limit: u64) {
     assert_eq!(execution.charge.get(), limit);
 }
 
-/// Bytes that this process holds: resident, and in its anonymous files.
+/// Memory of this process: resident, and in anonymous files.
 #[cfg(target_os = "linux")]
 pub fn held() -> u64 {
     use std::fs;

@@ -1,14 +1,14 @@
-//! Control flow, variables, references: operators that need a frame around them.
+//! Control flow, variables, references: operators that need context.
 
 use stablebench_workload::Rng;
 
-use super::{Group, Measurement, times};
+use super::measurement::{Group, Measurement, times};
 
-/// Operators that no measurement holds, and why.
+/// Operators that are not measured, with the reason.
 pub const UNMEASURED: &[(&str, &str)] = &[(
     "unreachable",
-    "the message ends, so that no counter is read after it; every module has a method of that \
-     name, and its cycles hold the price",
+    "the message ends, so the counter cannot be read after it; every module has a method of that \
+     name, whose cycles include the price",
 )];
 
 pub(super) fn group(rng: &mut Rng) -> Group {
@@ -71,7 +71,7 @@ fn variables(rng: &mut Rng) -> Vec<Measurement> {
         Measurement::of("ref.null", "(drop (ref.null func))", &["ref.null", "drop"]),
         Measurement::of("ref.func", "(drop (ref.func $empty))", &["ref.func", "drop"]),
         Measurement::of("ref.is_null", "(drop (ref.is_null (ref.null func)))", &["ref.is_null"])
-            .beside("(drop (ref.null func))", &[]),
+            .compared_with("(drop (ref.null func))", &[]),
     ]
 }
 
@@ -95,7 +95,7 @@ fn branches(rng: &mut Rng) -> Vec<Measurement> {
             "(if (i32.const 0) (then nop) (else nop nop))",
             &["i32.const", "if", "else", "nop", "nop"],
         ),
-        // What follows a branch is another run, and never charged.
+        // The code after a branch is another run, and never charged.
         Measurement::of("br", "(block (br 0) nop nop)", &["block", "br"]),
         Measurement::of(
             "br_if_taken",
@@ -126,21 +126,22 @@ fn calls() -> Vec<Measurement> {
             &["i32.const", "call_indirect"],
         )
         .entering(1),
-        Measurement::of("return", "(call $returns)", &["return"]).beside("(call $empty)", &[]),
+        Measurement::of("return", "(call $returns)", &["return"])
+            .compared_with("(call $empty)", &[]),
         Measurement::of("return_call", "(call $tail)", &["return_call"])
-            .beside("(call $empty)", &[])
+            .compared_with("(call $empty)", &[])
             .entering(1),
         Measurement::of(
             "return_call_indirect",
             "(call $tail_indirect)",
             &["i32.const", "return_call_indirect"],
         )
-        .beside("(call $empty)", &[])
+        .compared_with("(call $empty)", &[])
         .entering(1),
     ]
 }
 
-/// Rounds of a loop that counts down.
+/// Operators of one iteration of a loop that counts down.
 const COUNTED: [&str; 6] = ["local.get", "i32.const", "i32.sub", "local.tee", "br_if", "nop"];
 
 fn loops(rng: &mut Rng) -> Measurement {
@@ -154,7 +155,7 @@ fn loops(rng: &mut Rng) -> Measurement {
     Measurement::of("loop_counted", code, &operators)
 }
 
-/// A loop inside a loop, each left by a branch out of a block.
+/// A loop inside of a loop, each left by a branch out of a block.
 fn nested(rng: &mut Rng) -> Measurement {
     let (outer, inner) = (1 + rng.below(9), 1 + rng.below(9));
     let code = format!(

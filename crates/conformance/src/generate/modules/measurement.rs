@@ -1,4 +1,4 @@
-//! A measurement: code between two readings of the counter, and other code.
+//! A measurement: code between two readings of the counter, compared with other code.
 //!
 //! ```text
 //!   start ◄ counter
@@ -8,43 +8,45 @@
 //!   the same for without
 //! ```
 //!
-//! What the readings cost is in both answers; their difference is what `with` costs
-//! more. [`Work`] tells what that is, for those who know the prices.
+//! Both answers include the cost of the readings; their difference is the additional cost of `with`.
+//! [`Work`] describes it, so that it can be computed from prices.
 
 use std::fmt::Write;
 
-/// What one round of a measurement executes more with than without.
+use stablebench_workload::Rng;
+
+/// Operations that one iteration of a measurement executes more with `with` than with `without`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Operators executed with, by their names in WebAssembly text.
+    /// Operators of `with`, by their names in WebAssembly text.
     pub operators: Vec<String>,
-    /// Operators executed without.
+    /// Operators of `without`.
     pub less: Vec<String>,
     /// Functions entered.
     pub functions: u64,
-    /// Bytes that bulk operators are about.
+    /// Bytes of bulk operators.
     pub bytes: u64,
-    /// Calls of the System API and their arguments, beside the operator `call`.
+    /// System API calls and their arguments, without the operator `call`.
     pub calls: Vec<(&'static str, Vec<u64>)>,
 }
 
-/// An update method that measures, and answers two little-endian u64s.
+/// An update method that measures, and replies with two little-endian u64s.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measurement {
     /// The method's name.
     pub name: String,
-    /// What is measured, as WebAssembly text.
+    /// The measured code, as WebAssembly text.
     pub with: String,
-    /// What it is compared with.
+    /// The code with which it is compared.
     pub without: String,
-    /// How often each is written down between the readings.
+    /// Number of repetitions between the readings.
     pub times: u64,
     /// The difference.
     pub work: Work,
 }
 
 impl Measurement {
-    /// Code beside no code, once.
+    /// Creates a measurement that compares code with no code, once.
     pub fn of(name: impl Into<String>, with: impl Into<String>, operators: &[&str]) -> Self {
         Self {
             name: name.into(),
@@ -55,36 +57,36 @@ impl Measurement {
         }
     }
 
-    /// Beside this code, which executes some operators.
+    /// Sets the code for comparison, which executes the operators `less`.
     #[must_use]
-    pub fn beside(mut self, without: impl Into<String>, less: &[&str]) -> Self {
+    pub fn compared_with(mut self, without: impl Into<String>, less: &[&str]) -> Self {
         self.without = without.into();
         self.work.less = owned(less);
         self
     }
 
-    /// So often.
+    /// Sets the number of repetitions.
     #[must_use]
     pub fn repeated(mut self, times: u64) -> Self {
         self.times = times;
         self
     }
 
-    /// With functions entered.
+    /// Sets the number of functions entered.
     #[must_use]
     pub fn entering(mut self, functions: u64) -> Self {
         self.work.functions = functions;
         self
     }
 
-    /// With bytes that bulk operators are about.
+    /// Sets the bytes of bulk operators.
     #[must_use]
     pub fn about(mut self, bytes: u64) -> Self {
         self.work.bytes = bytes;
         self
     }
 
-    /// With a call of the System API.
+    /// Adds a System API call.
     #[must_use]
     pub fn calling(mut self, name: &'static str, args: &[u64]) -> Self {
         self.work.calls.push((name, args.to_vec()));
@@ -114,4 +116,25 @@ impl Measurement {
 
 fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
+}
+
+/// Measurements that share a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The subject of the group.
+    pub name: &'static str,
+    /// Imports other than those of all modules.
+    pub imports: String,
+    /// Measurements, one for each method.
+    pub measurements: Vec<Measurement>,
+    /// The argument of every call.
+    pub argument: Vec<u8>,
+}
+
+/// Operands are below this address.
+pub(super) const OPERANDS: u64 = 60_000;
+
+/// A random number of repetitions.
+pub(super) fn times(rng: &mut Rng) -> u64 {
+    1 + rng.below(4)
 }

@@ -1,64 +1,46 @@
 //! Modules that measure each operator and each call of the System API.
 //!
-//! A case is a module with many update methods; each is a [`Measurement`], so that a
-//! difference names the operator. Operands, immediates, sizes, and how often something
-//! is repeated follow from the seed.
+//! A case is a module with many update methods. Each is a [`Measurement`], so that a difference names
+//! the operator. Operands, immediates, sizes and repetitions follow from the seed.
 //!
 //! | | |
 //! |---|---|
-//! | `measurement` | what a method measures, and how |
+//! | `measurement` | measurements and their methods |
 //! | `operators` | operators that take operands and give results |
 //! | `control` | control flow, variables, references |
-//! | `memory` | the heap and tables: sizes, growth, bulk operators |
-//! | `system` | calls of the System API |
-//! | `stable` | stable memory |
+//! | `memory` | heap, tables and stable memory: sizes, growth, copies |
+//! | `system` | System API calls |
 
 mod control;
 mod measurement;
 mod memory;
 mod operators;
-mod stable;
 mod system;
 
 pub use control::UNMEASURED;
-pub use measurement::{Measurement, Work};
+pub use measurement::{Group, Measurement, Work};
 pub use system::NOT_CALLED;
 
 use stablebench_workload::Rng;
 
-use crate::{Call, Case, Kind, Source};
+use crate::case::{Call, Case, Kind, Source};
 
-/// Measurements that share a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// What they are about.
-    pub name: &'static str,
-    /// Imports that they need beside those that all have.
-    pub imports: String,
-    /// Each is a method.
-    pub measurements: Vec<Measurement>,
-    /// The argument of every call.
-    pub argument: Vec<u8>,
-}
-
-/// Address from which methods answer; nothing else is there.
+/// Address of the reply, which nothing else uses.
 const ANSWER: u32 = 3 << 16;
-/// Addresses below are for operands.
-const OPERANDS: u64 = 60_000;
 
-/// Everything, measured once.
+/// Measurements of everything, once.
 pub fn groups(rng: &mut Rng) -> Vec<Group> {
     let mut groups = operators::groups(rng);
     groups.extend([
         control::group(rng),
-        memory::group(rng),
+        memory::heap_group(rng),
         system::group(rng),
-        stable::group(rng),
+        memory::stable_group(rng),
     ]);
     groups
 }
 
-/// Cases in which everything is measured `rounds` times with other operands.
+/// Generates cases in which everything is measured `rounds` times with different operands.
 pub fn cases(seed: u64, rounds: u16) -> Vec<Case> {
     let mut rng = Rng::new(seed);
     (0..rounds)
@@ -83,7 +65,7 @@ fn case(group: &Group, round: u16) -> Case {
     }
 }
 
-/// What every module has: a heap, a table, globals, and functions to call.
+/// The text of a module: a heap, a table, globals, helper functions, and the methods.
 fn module(group: &Group) -> String {
     let methods: String = group.measurements.iter().map(Measurement::method).collect();
     let imports = &group.imports;
@@ -113,9 +95,4 @@ fn module(group: &Group) -> String {
 {methods})
 "#
     )
-}
-
-/// How often something is repeated.
-fn times(rng: &mut Rng) -> u64 {
-    1 + rng.below(4)
 }

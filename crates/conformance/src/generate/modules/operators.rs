@@ -1,12 +1,12 @@
 //! Operators that take operands from the stack and give at most one result.
 //!
-//! Operands are small positive numbers: no operator traps on them.
+//! Operands are small positive numbers, on which no operator traps.
 
 use stablebench_workload::Rng;
 
-use super::{Group, Measurement, OPERANDS, times};
+use super::measurement::{Group, Measurement, OPERANDS, times};
 
-/// What an operand is.
+/// Type of an operand.
 #[derive(Clone, Copy)]
 enum Operand {
     I32,
@@ -20,10 +20,10 @@ enum Operand {
 
 use Operand::{Address, F32, F64, I32, I64, V128};
 
-/// Operands and whether there is a result, and the operators that are so.
+/// Operands, whether there is a result, and the operators of this shape.
 type Shape = (&'static [Operand], bool, &'static str);
 
-/// Every such operator.
+/// All operators, by group.
 #[rustfmt::skip]
 const OPERATORS: &[(&str, &[Shape])] = &[
     ("i32", &[
@@ -172,7 +172,7 @@ pub(super) fn groups(rng: &mut Rng) -> Vec<Group> {
     OPERATORS.iter().map(group).collect()
 }
 
-/// The operator on its operands, beside the operands alone.
+/// Measures the operator on its operands, compared with the operands alone.
 fn measurement(operator: &str, (operands, result, _): &Shape, rng: &mut Rng) -> Measurement {
     let operands: Vec<String> = operands.iter().map(|operand| operand.constant(rng)).collect();
     let code = format!("({operator}{} {})", immediates(operator, rng), operands.join(" "));
@@ -182,10 +182,10 @@ fn measurement(operator: &str, (operands, result, _): &Shape, rng: &mut Rng) -> 
     let mut more = vec![operator];
     more.extend(result.then_some("drop"));
     let less = vec!["drop"; operands.len()];
-    Measurement::of(operator, with, &more).beside(without, &less).repeated(times(rng))
+    Measurement::of(operator, with, &more).compared_with(without, &less).repeated(times(rng))
 }
 
-/// What stands between an operator's name and its operands.
+/// The text between an operator's name and its operands.
 fn immediates(operator: &str, rng: &mut Rng) -> String {
     let (shape, name) = operator.split_once('.').unwrap_or(("", operator));
     let lanes = |bits: u64| 128 / bits;

@@ -1,19 +1,19 @@
-//! Calls of the System API, in an update.
+//! System API calls in an update.
 
 use std::fmt::Write;
 
 use stablebench_workload::Rng;
 
-use super::{Group, Measurement, times};
+use super::measurement::{Group, Measurement, times};
 
-/// A call: its name, its arguments, its result.
+/// A call: its name, arguments and result.
 ///
-/// Arguments are words: `to` an address to write to, `from` one to read from, `caller`
-/// the address of the anonymous principal, `size` a number of bytes up to 32, a number
-/// itself; with `wide` before it, of 64 bits. The result is `-`, `i32` or `i64`.
+/// Arguments are words: `to` is an address to write to, `from` one to read from, `caller` the address
+/// of the anonymous principal, `size` a number of bytes up to 32, and a number is itself; with `wide:`
+/// before it, it has 64 bits. The result is `-`, `i32` or `i64`.
 type Row = (&'static str, &'static str, &'static str);
 
-/// Every call that an update of a single canister can make and go on.
+/// Every call that an update of a single canister can make without ending.
 #[rustfmt::skip]
 const CALLS: &[Row] = &[
     ("msg_arg_data_size", "", "i32"),
@@ -51,7 +51,7 @@ const CALLS: &[Row] = &[
     ("debug_print", "from size", "-"),
 ];
 
-/// Calls that are not measured, and why.
+/// Calls that are not measured, with the reason.
 #[rustfmt::skip]
 pub const NOT_CALLED: &[(&str, &str)] = &[
     ("msg_method_name_size", "for canister_inspect_message"),
@@ -62,9 +62,9 @@ pub const NOT_CALLED: &[(&str, &str)] = &[
     ("msg_reject_msg_copy", "for callbacks"),
     ("msg_cycles_refunded", "for callbacks"),
     ("msg_cycles_refunded128", "for callbacks"),
-    ("msg_reply", "no counter can be answered after it; in the cycles of every update"),
-    ("msg_reject", "no counter can be answered after it"),
-    ("trap", "no counter can be answered after it"),
+    ("msg_reply", "no counter can be returned after it; in the cycles of every update"),
+    ("msg_reject", "no counter can be returned after it"),
+    ("trap", "no counter can be returned after it"),
     ("mint_cycles128", "for the cycles minting canister"),
     ("msg_caller_info_data_size", "not there by the rules of 2025"),
     ("msg_caller_info_data_copy", "not there by the rules of 2025"),
@@ -91,7 +91,7 @@ pub const NOT_CALLED: &[(&str, &str)] = &[
     ("call_perform", "there is no other canister"),
 ];
 
-/// Longest `size`.
+/// Largest `size`.
 const LONGEST: u64 = 32;
 
 pub(super) fn group(rng: &mut Rng) -> Group {
@@ -131,7 +131,7 @@ fn argument(word: &str, rng: &mut Rng) -> (&'static str, u64) {
     match word {
         "to" => ("i32", 1_024 + 16 * rng.below(64)),
         "from" => ("i32", 1 + rng.below(4)),
-        // Where the module keeps it.
+        // The module stores the principal there.
         "caller" => ("i32", 0),
         "size" => ("i32", rng.below(LONGEST + 1)),
         word => match word.strip_prefix("wide:") {

@@ -1,8 +1,8 @@
-//! Each limit: what is at the limit installs, and one past it does not.
+//! Each limit: a module at the limit is accepted, and one beyond it is refused.
 
 use super::*;
 
-/// A module with the given text repeated, each time with its number for `#`.
+/// A module with the text repeated; `#` is replaced by the number of the repetition.
 fn repeated(count: usize, text: &str) -> String {
     let fields: String = (0..count).map(|i| text.replace('#', &i.to_string())).collect();
     format!("(module (func $f) {fields})")
@@ -20,7 +20,7 @@ fn globals() {
 
 #[test]
 fn functions() {
-    // One function stands in the module already.
+    // The module already has one function.
     let functions = |count: usize| repeated(count - 1, "(func)");
     assert_eq!(accept(&functions(50_000)).operators, 50_000);
     refuse(
@@ -69,8 +69,8 @@ fn names_of_methods() {
 
 #[test]
 fn complexity() {
-    // A block weighs 50, its end 1, the function's end 1: 19 607 blocks weigh 999 958
-    // with it, and each `nop` 1 more.
+    // A block weighs 50, its end 1, the function's end 1: 19 607 blocks weigh 999 958 with it, and
+    // each `nop` adds 1.
     let function = |nops| {
         let blocks = "(block)".repeat(19_607);
         let nops = "(nop)".repeat(nops);
@@ -85,7 +85,7 @@ fn complexity() {
 }
 
 #[test]
-fn the_replicas_own_case_of_complexity() {
+fn the_complexity_case_of_the_replica() {
     let loops = "(loop)".repeat(20_001);
     refuse(
         &format!("(module (func) (func {loops}))"),
@@ -94,7 +94,7 @@ fn the_replicas_own_case_of_complexity() {
     );
 }
 
-/// A module whose code section takes `len` bytes behind the number of its functions.
+/// A module whose code section has `len` bytes after the number of its functions.
 fn code_section(len: usize) -> Vec<u8> {
     const FUNCTIONS: usize = 12;
     let mut types = vec![FUNCTIONS as u8];
@@ -102,8 +102,8 @@ fn code_section(len: usize) -> Vec<u8> {
     let mut code = vec![FUNCTIONS as u8];
     let mut rest = len;
     for functions in (1..=FUNCTIONS).rev() {
-        // A body is its size in four bytes, one byte for no locals, constants that are
-        // dropped (many bytes for few operators), and `end`.
+        // A body has its size in four bytes, one byte for no locals, constants that are dropped
+        // (many bytes for few operators), and `end`.
         let body = rest / functions - 4;
         let mut size = leb(body);
         assert_eq!(size.len(), 3);
@@ -131,7 +131,7 @@ fn code_section(len: usize) -> Vec<u8> {
 
 #[test]
 fn code() {
-    // The section's size is counted without the number of functions.
+    // The size of the section excludes the number of functions.
     let limit = RULES.set().module.code.get() as usize;
     let info = validate(&code_section(limit), RULES).expect("at the limit");
     assert!(info.operators > 1_000_000);
@@ -184,7 +184,7 @@ fn custom_sections() {
         let mut module = wasm("(module)");
         for i in 0..count {
             push_custom(&mut module, &format!("icp:public {i}"), b"");
-            push_custom(&mut module, "not for the replica", b"");
+            push_custom(&mut module, "ignored by the replica", b"");
         }
         module
     };
@@ -198,7 +198,7 @@ fn custom_sections() {
 
 #[test]
 fn content_of_custom_sections() {
-    // Names, without their scopes, count: three bytes and two.
+    // Names count without their scopes: three bytes and two.
     let custom = |len: usize| {
         let mut module = wasm("(module)");
         push_custom(&mut module, "icp:public one", &[0; 1_000]);
@@ -245,10 +245,10 @@ fn data_segments() {
     accept(&data("i64 1", "i64.const 65533", "abc"));
     outside(&data("i64 1", "i64.const 65534", "abc"), "3 bytes at 65534");
     outside(&data("i64 1", "i64.const -1", "abc"), "3 bytes at 18446744073709551615");
-    // The upper half of the heap cannot be reached, being sign-extended.
+    // The upper half of the heap is unreachable, because offsets are sign-extended.
     accept(&data("65536", "i32.const 0x7fffffff", "a"));
     outside(&data("65536", "i32.const 0x80000000", "a"), "1 bytes at 18446744071562067968");
-    // An imported memory is unknown to the replica at this point.
+    // The replica does not know an imported memory at this point.
     outside(
         r#"(module (import "env" "memory" (memory 1)) (data (i32.const 0) "a"))"#,
         "1 bytes at 0",
@@ -272,7 +272,7 @@ fn tables() {
     refuse_in_engine(&elements(-1), outside);
 }
 
-/// A limit of this replica alone, of a function and of all functions together.
+/// A limit of this replica only, for a function and for a module.
 #[test]
 fn locals() {
     // The parameter counts, and so does the block that every function is.
@@ -285,19 +285,19 @@ fn locals() {
     refuse(
         &module(&function(10_000, 5_001)),
         "Function 0 has 10000 locals in 5001 blocks. The embedded replica compiles functions in \
-         which the product of both is at most 50000000; give it fewer locals, or split it",
+         which the product of both is at most 50000000; reduce the locals, or split the function",
     );
     let most = function(50_000, 1_000).repeat(10);
     accept(&module(&most));
     refuse(
         &module(&(most + "(func (param i32))")),
-        "The functions have too many locals together: locals times blocks of each function sum up \
-         to 500000001. The embedded replica compiles modules of at most 500000000; give the \
-         functions fewer locals",
+        "The functions have too many locals: the sum of locals times blocks over all functions is \
+         500000001. The embedded replica compiles modules of at most 500000000; reduce the locals \
+         of the functions",
     );
 }
 
-/// Each kind of operator begins a block, or does not.
+/// Operators that start a block, and some that do not.
 #[test]
 fn blocks_that_multiply_locals() {
     let locals = " i64".repeat(49_999);

@@ -1,4 +1,4 @@
-//! Rules without a number in them, worded after the replica's source.
+//! Rules without a limit, worded after the replica's source.
 
 use super::*;
 
@@ -9,7 +9,7 @@ const WASM: &str =
     "Wasmtime failed to validate wasm module wasmtime::Module::validate() failed with";
 
 #[test]
-fn a_good_module_tells_what_it_exports_and_imports() {
+fn exports_and_imports_of_a_valid_module() {
     let info = accept(
         r#"(module
             (import "ic0" "msg_reply" (func $reply))
@@ -172,7 +172,7 @@ fn an_imported_function_is_exported_by_its_signature() {
 
 #[test]
 fn reserved_names_of_any_kind() {
-    for name in exports::RESERVED {
+    for name in interface::RESERVED {
         refuse(
             &format!(r#"(module (memory 1) (export "{name}" (memory 0)))"#),
             &format!("{EXPORT} Exporting reserved symbol {name} not allowed"),
@@ -246,13 +246,13 @@ fn proposals_that_are_on() {
 
 #[test]
 fn the_earlier_rule_wins() {
-    // A later section that is not valid hides what a function's body breaks.
+    // An invalid section later in the module hides an error in a function body.
     let mut module = wasm("(module (func (i32.add)))");
     push_section(&mut module, 11, b"\x01\x00\x41\x00\x0b\x00");
     let (_, message) = refusal(&module);
     assert!(message.contains("unknown memory 0"), "{message}");
 
-    // Imports before exports, whatever comes after.
+    // Imports are checked before exports, regardless of later errors.
     let wat = r#"(module (import "ic0" "teleport" (func)) (func (export "canister_x"))
         (table 1 funcref) (table 1 funcref) (global funcref (ref.null func))
         (func (table.set 0 (i32.const 0) (ref.null func))))"#;
@@ -268,7 +268,7 @@ fn the_earlier_rule_wins() {
 }
 
 #[test]
-fn what_only_the_embedded_replica_lacks_is_told_last() {
+fn features_the_embedded_replica_lacks_are_checked_last() {
     let wat = r#"(module (func (export "canister_heartbeat"))
         (table 1 funcref) (table 1 funcref))"#;
     assert!(refusal(&wasm(wat)).1.contains("table count too high"));
@@ -280,18 +280,18 @@ fn what_only_the_embedded_replica_lacks_is_told_last() {
 }
 
 #[test]
-fn timers_and_heartbeats_are_refused_where_they_would_run() {
+fn timers_and_heartbeats_are_refused_unless_only_queries_run() {
     const SET: &str = r#"(import "ic0" "global_timer_set" (func (param i64) (result i64)))"#;
-    let told = |words: &str| {
+    let message = |words: &str| {
         format!(
             "Module uses '{words}', which the embedded replica does not support: it runs one \
              canister, without calls to others, timers or heartbeats"
         )
     };
     let heartbeat = r#"(module (func (export "canister_heartbeat")))"#;
-    refuse(heartbeat, &told("canister_heartbeat"));
+    refuse(heartbeat, &message("canister_heartbeat"));
     let due = r#"(func (export "canister_global_timer"))"#;
-    refuse(&format!("(module {SET} {due})"), &told("global_timer_set"));
+    refuse(&format!("(module {SET} {due})"), &message("global_timer_set"));
     accept(&format!("(module {SET})"));
     accept(&format!("(module {due})"));
     for wat in [format!("(module {SET} {due})"), heartbeat.to_owned()] {
@@ -383,7 +383,7 @@ fn custom_sections_need_a_scope_and_their_own_name() {
 #[test]
 fn function_names_that_cannot_be_read() {
     let mut module = wasm("(module)");
-    // Subsection 1, functions: one byte that promises a name which does not follow.
+    // Subsection 1, functions: one byte announces a name that does not follow.
     push_custom(&mut module, "name", b"\x01\x01\x01");
     let (code, message) = refusal(&module);
     assert_eq!(code, ErrorCode::CanisterInvalidWasm);

@@ -7,11 +7,11 @@ use arbitrary::{Result, Unstructured};
 use stablebench_replica::{ErrorCode, Module};
 
 use super::damage::damaged;
-use super::{holds, met, replica};
+use super::{met, properties, replica};
 
 const NAME: &str = "arbitrary_module";
 
-/// Small modules in which every section stands, to be damaged.
+/// Small modules with every section, to be damaged.
 const WHOLE: &[&str] = &[
     r#"(module
         (import "ic0" "msg_reply" (func $reply))
@@ -63,13 +63,13 @@ fn whole() -> &'static [Vec<u8>] {
     WASM.get_or_init(|| WHOLE.iter().map(|wat| wat::parse_str(wat).expect("a module")).collect())
 }
 
-/// Bytes as they are, behind a header, gzipped, or as changes to a module.
+/// Uses the bytes as an upload, after a header, gzipped, or as changes to a module.
 pub fn arbitrary_module(bytes: &[u8]) {
-    // What is a module already, from a corpus, stays one.
+    // Modules from a corpus are used unchanged.
     if bytes.starts_with(b"\0asm") || bytes.starts_with(b"\x1f\x8b") {
         return upload(bytes);
     }
-    // Whatever is too short for an input is none.
+    // Bytes that are too short for an input are ignored.
     let _ = shaped(&mut Unstructured::new(bytes));
 }
 
@@ -101,7 +101,7 @@ fn upload(bytes: &[u8]) {
         Ok(module) => {
             assert_eq!(module.uploaded(), bytes);
             if ends_soon(&module) {
-                holds::exercise(NAME, &module, &bytes[..bytes.len().min(40)], 6);
+                properties::exercise(NAME, &module, &bytes[..bytes.len().min(40)], 6);
             }
         }
         Err(reject) => {
@@ -113,8 +113,8 @@ fn upload(bytes: &[u8]) {
     }
 }
 
-/// Whether there is neither a loop nor a call in place of a return, which may well use up
-/// what a message may use: that takes its time, and is tested where it does not.
+/// Returns true if the module has neither loops nor tail calls. Those may use up the instructions of
+/// a message, which takes long; other tests cover that.
 fn ends_soon(module: &Module) -> bool {
     use wasmparser::{Operator, Parser, Payload};
     let repeats = |operator: &Operator<'_>| {

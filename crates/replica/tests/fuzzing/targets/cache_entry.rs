@@ -1,5 +1,5 @@
-//! Bytes as damage to the file of a compiled module: it is taken as it was written, or made
-//! anew with a note. Nothing else may become of it, for it holds machine code.
+//! Bytes as damage to the file of a compiled module. The file is used only if it is unchanged, because
+//! it contains machine code; otherwise it is rebuilt with a note.
 
 use std::fs;
 use std::path::Path;
@@ -58,16 +58,16 @@ fn kept() -> &'static Kept {
     })
 }
 
-/// A replica with that cache, and what it tells.
+/// A replica with that cache, and its notes.
 fn replica(folder: &Path) -> (Replica, Arc<Mutex<Vec<Note>>>) {
     let told = Arc::<Mutex<Vec<Note>>>::default();
     let notes = Arc::clone(&told);
     let tell = move |note| notes.lock().unwrap().push(note);
-    let replica = Replica::telling(Rules::of_2025_10(), Some(folder.to_owned()), tell).unwrap();
+    let replica = Replica::with_notes(Rules::of_2025_10(), Some(folder.to_owned()), tell).unwrap();
     (replica, told)
 }
 
-/// All that a module does and tells.
+/// The observable behaviour and properties of a module.
 fn seen(replica: &Replica, wasm: &[u8]) -> String {
     let module = replica.compile(wasm).unwrap();
     let mut canister = replica.create_canister().unwrap();
@@ -83,9 +83,9 @@ fn seen(replica: &Replica, wasm: &[u8]) -> String {
     )
 }
 
-/// Compiles the module beside what the bytes make of its entry.
+/// Compiles the module with an entry that the bytes have damaged.
 pub fn cache_entry(bytes: &[u8]) {
-    // Whatever is too short for an input is none.
+    // Bytes that are too short for an input are ignored.
     let _ = shaped(&mut Unstructured::new(bytes));
     bounded_memory();
 }
@@ -95,7 +95,7 @@ fn shaped(input: &mut Unstructured<'_>) -> Result<()> {
     let entry = match input.int_in_range(0..=7)? {
         0 => input.bytes(input.len())?.to_vec(),
         1 => damaged_file(other, input)?,
-        // The beginning of one and the end of another.
+        // The start of one entry and the end of another.
         2 => {
             let at = input.choose_index(whole.len().min(other.len()))?;
             [&whole[..at], &other[at..]].concat()
@@ -122,8 +122,8 @@ fn shaped(input: &mut Unstructured<'_>) -> Result<()> {
         return Ok(());
     }
     assert!(matches!(&told[..], [Note::Damaged { .. }]), "{told:?}");
-    met(NAME, "made anew");
-    // It was written once more, and as it should be.
+    met(NAME, "rebuilt");
+    // The entry was written again.
     let (again, told) = replica(folder.path());
     assert_eq!(&seen(&again, wasm), expected);
     assert!(told.lock().unwrap().is_empty());

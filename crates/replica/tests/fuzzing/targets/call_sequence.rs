@@ -1,13 +1,13 @@
-//! Calls, forks, saved files, installs and upgrades in any order, on several canisters at
-//! once, each beside its model.
+//! Calls, forks, saved files, installs and upgrades in any order, on several canisters at once. Each
+//! is compared with its model.
 
 use arbitrary::{Result, Unstructured};
 
-use super::machine::{Action, End, Kind, POISON, Told, Version};
+use super::machine::{Action, End, Kind, POISON, Script, Version};
 use super::pair::Pair;
 
 /// Canisters that live at the same time.
-const MOST: usize = 4;
+const MAX_CANISTERS: usize = 4;
 const STEPS: usize = 40;
 
 /// Replays a sequence.
@@ -15,7 +15,7 @@ pub fn call_sequence(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let mut pairs = vec![Pair::new()];
     for _ in 0..STEPS {
-        // Whatever is too short for another step is the end.
+        // The sequence ends when the bytes are too short for another step.
         if input.is_empty() || step(&mut input, &mut pairs).is_err() {
             break;
         }
@@ -29,13 +29,13 @@ fn step(input: &mut Unstructured<'_>, pairs: &mut Vec<Pair>) -> Result<()> {
     let at = input.choose_index(pairs.len())?;
     let pair = &mut pairs[at];
     match input.int_in_range(0..=15)? {
-        0..=5 => pair.update(&told(input)?),
-        6 => pair.query(&told(input)?),
-        7 => pair.replicated_query(&told(input)?),
+        0..=5 => pair.update(&script(input)?),
+        6 => pair.query(&script(input)?),
+        7 => pair.replicated_query(&script(input)?),
         8 => pair.missing_method(),
         9 | 10 => {
             let fork = pair.fork();
-            if pairs.len() < MOST {
+            if pairs.len() < MAX_CANISTERS {
                 pairs.push(fork);
             } else {
                 let other = input.choose_index(pairs.len())?;
@@ -52,7 +52,7 @@ fn step(input: &mut Unstructured<'_>, pairs: &mut Vec<Pair>) -> Result<()> {
         _ => pair.upgrade(version(input)?, &hook(input)?),
     }
     if input.ratio(1, 4)? {
-        // What was not called is as it was.
+        // Other canisters have not changed.
         input.choose(pairs)?.check();
     }
     Ok(())
@@ -62,13 +62,13 @@ fn version(input: &mut Unstructured<'_>) -> Result<Version> {
     Ok(if input.arbitrary()? { Version::First } else { Version::Second })
 }
 
-fn told(input: &mut Unstructured<'_>) -> Result<Told> {
+fn script(input: &mut Unstructured<'_>) -> Result<Script> {
     let end = if input.ratio(2, 3)? { End::Reply } else { *input.choose(End::ALL)? };
     let mut actions = Vec::new();
     for _ in 0..input.int_in_range(0..=6)? {
         actions.push(action(input)?);
     }
-    Ok(Told { end, actions })
+    Ok(Script { end, actions })
 }
 
 fn action(input: &mut Unstructured<'_>) -> Result<Action> {
@@ -86,7 +86,7 @@ fn action(input: &mut Unstructured<'_>) -> Result<Action> {
             }
         }
         Kind::Certify => *input.choose(&[0, 1, 7, 8, 20, 32, 33, 100_000])?,
-        // Around the ends of pages of either kind, and of memories.
+        // Around the ends of OS pages, Wasm pages and memories.
         Kind::Store | Kind::Load | Kind::Fill if input.ratio(3, 4)? => {
             *input.choose(&[0, 0x1000, 0x1ffc, 0x2000, 0x3008, 0xfffc, 0x1_0000])?
         }
@@ -113,11 +113,11 @@ fn action(input: &mut Unstructured<'_>) -> Result<Action> {
     Ok(Action { kind, a, b })
 }
 
-/// What a hook is told: mostly without what would have to be replied with.
-fn hook(input: &mut Unstructured<'_>) -> Result<Told> {
-    let mut told = told(input)?;
+/// The script of a hook, usually without actions that append to the reply.
+fn hook(input: &mut Unstructured<'_>) -> Result<Script> {
+    let mut script = script(input)?;
     if input.ratio(3, 4)? {
-        told.actions.retain(|action| {
+        script.actions.retain(|action| {
             matches!(
                 action.kind,
                 Kind::Store
@@ -130,5 +130,5 @@ fn hook(input: &mut Unstructured<'_>) -> Result<Told> {
             )
         });
     }
-    Ok(told)
+    Ok(script)
 }

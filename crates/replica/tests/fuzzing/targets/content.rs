@@ -1,4 +1,4 @@
-//! What a canister keeps, page by page, from the file that it saves.
+//! The state of a canister, page by page, from the file that it saves.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 use stablebench_replica::Canister;
 
-/// Bytes before the header; its length stands in the second eight.
+/// Bytes before the header; the second eight contain its length.
 const PREAMBLE: u64 = 48;
 pub const PAGE: usize = 4_096;
 
 /// Pages that are not all zero.
 pub type Pages = BTreeMap<u64, Vec<u8>>;
 
-/// What a canister with a module keeps.
+/// The state of a canister with a module.
 #[derive(Clone, PartialEq)]
 pub struct Content {
-    /// The header without what changes with every message.
+    /// The header without the fields that change with every message.
     pub header: serde_json::Map<String, serde_json::Value>,
     pub heap: Pages,
     pub stable: Pages,
@@ -27,7 +27,7 @@ pub struct Content {
     pub balance: u128,
 }
 
-/// Asserts that two memories hold the same.
+/// Asserts that two memories have the same content.
 #[track_caller]
 pub fn same_pages(what: &str, got: &Pages, expected: &Pages) {
     let zero = vec![0; PAGE];
@@ -64,7 +64,7 @@ impl Content {
         Self::read(&File::open(&file.0).expect("just written"))
     }
 
-    /// The content without its age and its cycles.
+    /// The content without version, time and cycles.
     pub fn kept(&self) -> (&serde_json::Map<String, serde_json::Value>, &Pages, &Pages) {
         (&self.header, &self.heap, &self.stable)
     }
@@ -94,7 +94,7 @@ impl Content {
     }
 }
 
-/// A saved canister; the file is removed in the end.
+/// A saved canister; the file is removed when it is dropped.
 pub struct Saved(pub PathBuf);
 
 impl Saved {
@@ -102,7 +102,7 @@ impl Saved {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // In memory where the system offers that: each step saves.
+        // In memory if possible, because each step saves.
         let memory = PathBuf::from("/dev/shm");
         let directory = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let saved = Self(directory.join(format!("fuzzed-{}-{number}", std::process::id())));
@@ -131,7 +131,7 @@ fn pages(file: &File, bytes: Range<u64>) -> Pages {
     pages
 }
 
-/// Ranges of whole pages beside which there are only holes: a stable memory may be large.
+/// Ranges of pages outside of holes, because a stable memory may be large.
 #[cfg(target_os = "linux")]
 fn present(file: &File, bytes: Range<u64>) -> Vec<Range<u64>> {
     use rustix::fs::{SeekFrom, seek};

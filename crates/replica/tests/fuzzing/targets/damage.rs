@@ -1,9 +1,9 @@
-//! Damage to bytes that were whole.
+//! Damage to valid bytes.
 
 use arbitrary::{Result, Unstructured};
 
-/// The bytes with a few of them changed, taken out, put in, doubled or cut off, but not to
-/// less than so many.
+/// The bytes with a few of them changed, removed, inserted, repeated or truncated, but not to less
+/// than `least`.
 pub fn damaged(whole: &[u8], least: usize, input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let mut bytes = whole.to_vec();
     for _ in 0..input.int_in_range(0..=4)? {
@@ -24,8 +24,8 @@ pub fn damaged(whole: &[u8], least: usize, input: &mut Unstructured<'_>) -> Resu
     Ok(bytes)
 }
 
-/// The bytes of a file damaged likewise, at its beginning or anywhere, or with a part of them
-/// elsewhere, or followed by more.
+/// The bytes of a file with the damage of [`damaged`] at the start or anywhere, with a part copied
+/// elsewhere, or followed by more bytes.
 #[allow(dead_code, reason = "not every target has files")]
 pub fn damaged_file(whole: &[u8], input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     const BEGINNING: usize = 1_024;

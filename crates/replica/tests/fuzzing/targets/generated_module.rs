@@ -5,15 +5,15 @@ use std::sync::OnceLock;
 use arbitrary::{Result, Unstructured};
 use stablebench_replica::Reject;
 
-use super::{holds, met, replica};
+use super::{met, properties, replica};
 
 const NAME: &str = "generated_module";
 
-/// Function calls and loop rounds of one canister: after them every message traps.
+/// Function calls and loop iterations of a canister, after which every message traps.
 const FUEL: u32 = 2_000;
 const MAX_HEAP: u64 = 8 << 16;
 
-/// Of the calls that take addresses, P stands for the type of an address.
+/// Imports; `P` is replaced by the type of addresses.
 const CALLS: &str = r#"(module
     (import "ic0" "accept_message" (func))
     (import "ic0" "canister_cycle_balance" (func (result i64)))
@@ -72,9 +72,9 @@ fn shapes() -> &'static Shapes {
     })
 }
 
-/// A module that ends by itself, with imports and exports of the IC.
+/// Generates a terminating module with System API imports and exports.
 pub fn generated_module(bytes: &[u8]) {
-    // Whatever is too short for an input is none.
+    // Bytes that are too short for an input are ignored.
     let _ = generate(&mut Unstructured::new(bytes));
 }
 
@@ -111,7 +111,7 @@ fn generate(input: &mut Unstructured<'_>) -> Result<()> {
     let wasm = module.to_bytes();
     match replica().compile(&wasm) {
         Ok(module) => {
-            holds::exercise(NAME, &module, argument, 5);
+            properties::exercise(NAME, &module, argument, 5);
         }
         Err(reject) => {
             met(NAME, "refused");
@@ -121,8 +121,8 @@ fn generate(input: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What passed the rules is instrumented and compiled, unless it uses `externref`: the
-/// engine is built without garbage collection.
+/// A module that passes validation must be instrumented and compiled, unless it uses `externref`:
+/// the engine is built without garbage collection.
 fn refused_by_a_rule(reject: &Reject) {
     const RULES: &[&str] = &[
         "Wasm module is not valid: ",

@@ -1,8 +1,8 @@
-//! What targets need of the machine.
+//! Folders and memory limits.
 
 use std::path::Path;
 
-/// A folder of its own for an input, in memory where the system offers that.
+/// A temporary folder for an input, in memory if the system supports that.
 #[allow(dead_code, reason = "not every target has files")]
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
@@ -10,10 +10,10 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("fuzzed-").tempdir_in(directory).expect("a folder")
 }
 
-/// Fails where this process holds more than anything here needs.
+/// Checks the resident memory of this process.
 pub fn bounded_memory() {
     const MOST: u64 = 4 << 30;
-    // Elsewhere a fuzzer has a limit of its own.
+    // On other systems the fuzzer has its own limit.
     let Ok(statm) = std::fs::read_to_string("/proc/self/statm") else { return };
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     let bytes = pages.expect("a number of pages") * 4_096;

@@ -1,8 +1,8 @@
-//! The canister of the sequences: each message names what it shall do and how it ends.
+//! The canister of the sequences. The argument of each message is a script.
 //!
 //! ```text
 //!   argument   end: u8 │ kind: u8, a: u64, b: u64 │ kind, a, b │ …
-//!   heap       0 the action at hand │ 32 a number to reply with │ 8192 text of the module
+//!   heap       0 the current action │ 32 a number for the reply │ 8192 text of the module
 //! ```
 
 use std::sync::OnceLock;
@@ -11,17 +11,17 @@ use stablebench_replica::Module;
 
 use super::replica;
 
-/// What a module says of itself, at [`TEXT_AT`].
+/// Address of the text of the module.
 pub const TEXT_AT: u64 = 8_192;
-/// Where a number stands that is replied with.
+/// Address of a number that is appended to the reply.
 pub const NUMBER_AT: u64 = 32;
-/// Where an action's `b` stands.
+/// Address of an action's `b`.
 pub const B_AT: u64 = 9;
-/// Of the global that is kept, so that `canister_pre_upgrade` traps.
+/// The value of the global for which `canister_pre_upgrade` traps.
 pub const POISON: u64 = 0xdead;
 
-/// The modules: they differ in their text, in what a global begins with, and the second
-/// one has a start function.
+/// The modules. They differ in their text and in the initial value of a global, and the second one has
+/// a start function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     First,
@@ -43,7 +43,7 @@ impl Version {
         }
     }
 
-    /// What the start function adds to the global.
+    /// The number that the start function adds to the global.
     pub fn start(self) -> Option<u64> {
         match self {
             Self::First => None,
@@ -93,20 +93,20 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// What an action does with its `a` and `b`; in the order of the canister's branches.
+    /// Kinds of actions, in the order of the canister's branches.
     Kind {
         /// `heap[a] = b`, eight bytes.
         Store,
-        /// The globals become `b`.
+        /// Sets the globals to `b`.
         Keep,
         /// `stable[a] = b`, eight bytes.
         StableWrite,
-        /// Grows the heap by `a` pages, says what that answered.
+        /// Grows the heap by `a` pages and replies with the result.
         Grow,
         StableGrow,
-        /// Certifies the `a` bytes from where `b` stands.
+        /// Certifies `a` bytes at the address of `b`.
         Certify,
-        /// Says the eight bytes at `a`.
+        /// Replies with the eight bytes at `a`.
         Load,
         StableRead,
         SayKept,
@@ -115,22 +115,22 @@ numbered! {
         SayStableSize,
         SayVersion,
         SayTime,
-        /// Fills the heap from `a` with the low byte of `b`, as many as the next two say.
+        /// Fills the heap from `a` with the low byte of `b`; the next two bytes are the size.
         Fill,
         /// Prints the eight bytes of `b`.
         Print,
-        /// Copies from the heap's beginning to stable memory at `a` as many bytes as the
-        /// low half of `b`'s low half says.
+        /// Copies from the start of the heap to stable memory at `a`; the low 16 bits of `b` are the
+        /// size.
         StableCopy,
-        /// Sets the timer to `b`, says what it was.
+        /// Sets the timer to `b` and replies with its old value.
         Timer,
-        /// Burns as many cycles as the low three bytes of `b` say, says how many those were.
+        /// Burns cycles, given by the low three bytes of `b`, and replies with the burned amount.
         Burn,
     }
 }
 
 numbered! {
-    /// How a message ends once its actions are done; in the order of the canister's branches.
+    /// Ends of a message after its actions, in the order of the canister's branches.
     End {
         Reply,
         Silence,
@@ -151,14 +151,14 @@ pub struct Action {
     pub b: u64,
 }
 
-/// A message to the machine.
+/// The script of a message.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Script {
     pub end: End,
     pub actions: Vec<Action>,
 }
 
-impl Told {
+impl Script {
     pub fn argument(&self) -> Vec<u8> {
         let mut bytes = vec![self.end as u8];
         for action in &self.actions {
@@ -169,7 +169,7 @@ impl Told {
 }
 
 impl Action {
-    /// As they stand in the argument, and from 0 on the heap.
+    /// The encoding in the argument, and at address 0 of the heap.
     pub fn bytes(&self) -> Vec<u8> {
         [&[self.kind as u8][..], &self.a.to_le_bytes(), &self.b.to_le_bytes()].concat()
     }

@@ -1,17 +1,17 @@
-//! What targets meet, so that a run can tell whether it met enough.
+//! Counts of events, so that a run can check that each kind occurred often enough.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 static MET: Mutex<BTreeMap<(&str, &str), usize>> = Mutex::new(BTreeMap::new());
 
-/// Notes that `target` met something.
+/// Counts an event of a target.
 pub fn met(target: &'static str, what: &'static str) {
     *MET.lock().unwrap().entry((target, what)).or_default() += 1;
 }
 
-/// What a target met in this process, and how often.
-#[allow(dead_code, reason = "asked for by the bounded runs")]
+/// The events of a target in this process, and how often they occurred.
+#[allow(dead_code, reason = "used by the bounded runs")]
 pub fn all_met(target: &str) -> BTreeMap<&'static str, usize> {
     let met = MET.lock().unwrap();
     met.iter().filter(|((of, _), _)| *of == target).map(|((_, what), n)| (*what, *n)).collect()

@@ -1,24 +1,24 @@
-//! What fuzzing does with its bytes, for `cargo fuzz` and for the tests alike.
+//! Fuzz targets, for `cargo fuzz` and for the tests.
 //!
 //! ```text
 //!   arbitrary_module   bytes → a module, plain, gzipped or damaged → install, call
 //!   generated_module   bytes → a valid module with System API → install, call, fork
-//!   call_sequence      bytes → calls, forks, installs of one canister, beside a model
+//!   call_sequence      bytes → calls, forks, installs of canisters, compared with models
 //!   saved_state        bytes → damage to the file of a saved canister → load, call, save
 //!   cache_entry        bytes → damage to the file of a compiled module → compile, call
 //!
-//!   damage     what is done to bytes that were whole
-//!   content    what a canister keeps, read from the file that it saves
-//!   holds      what holds of every message, whatever the module
-//!   host       folders and memory
-//!   machine    the canister of the sequences, and what it can be told to do
-//!   met        what was met, and how often
-//!   model      the same in memory (memory)
-//!   pair       both, side by side
-//!   sealed     files of saved canisters, taken apart and put together
+//!   damage      changes to valid bytes
+//!   content     state of a canister, read from the file that it saves
+//!   host        folders and memory limits
+//!   machine     the canister of the sequences, and its scripts
+//!   met         number of events of each kind
+//!   model       a model of the machine
+//!   pair        a canister and its model
+//!   properties  properties of every message of any module
+//!   sealed      files of saved canisters, split into parts and assembled
 //! ```
 //!
-//! A target panics where something does not hold. Bytes that make no input are ignored.
+//! A target panics if a check fails. Bytes that are too short for an input are ignored.
 
 mod arbitrary_module;
 mod cache_entry;
@@ -26,13 +26,12 @@ mod call_sequence;
 mod content;
 mod damage;
 mod generated_module;
-mod holds;
 mod host;
 mod machine;
-mod memory;
 mod met;
 mod model;
 mod pair;
+mod properties;
 mod saved_state;
 mod sealed;
 
@@ -40,7 +39,7 @@ pub use arbitrary_module::arbitrary_module;
 pub use cache_entry::cache_entry;
 pub use call_sequence::call_sequence;
 pub use generated_module::generated_module;
-#[allow(unused_imports, reason = "asked for by the bounded runs")]
+#[allow(unused_imports, reason = "used by the bounded runs")]
 pub use met::all_met;
 pub use saved_state::saved_state;
 
@@ -50,10 +49,10 @@ use host::{bounded_memory, folder};
 use met::met;
 use stablebench_replica::{Principal, Replica};
 
-/// The caller of everything, and the controller of every canister.
+/// The caller of all messages and the controller of all canisters.
 const CALLER: Principal = Principal::anonymous();
 
-/// One replica for all inputs: a second one would find nothing that this one does not.
+/// The replica for all inputs.
 fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
     REPLICA.get_or_init(|| {

@@ -1,18 +1,18 @@
-//! The machine in memory: what a message does, says and costs, apart from instructions.
+//! A model of the machine: effects, reply and cost of a message, except its instructions.
 
 use std::collections::BTreeSet;
 
 use stablebench_replica::{Bytes, ErrorCode, OsPages, StableCalls};
 
-use super::content::PAGE;
-use super::machine::{Action, B_AT, End, Kind, NUMBER_AT, POISON, TEXT_AT, Told, Version};
-use super::memory::{Memory, WASM_PAGE};
+use super::content::{PAGE, Pages};
+use super::machine::{Action, B_AT, End, Kind, NUMBER_AT, POISON, Script, TEXT_AT, Version};
 
+pub const WASM_PAGE: u64 = 65_536;
 const MAX_HEAP: u64 = 65_536;
 const HEAP_LIMIT: u64 = 3 << 30;
 const MAX_STABLE: u64 = 500 << 14;
 
-/// Where a message is executed.
+/// The mode in which a message is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     Update,
@@ -22,7 +22,7 @@ pub enum Mode {
     Hook,
 }
 
-/// What the canister keeps.
+/// The state of the canister.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub heap: Memory,
@@ -34,7 +34,7 @@ pub struct State {
 }
 
 impl State {
-    /// Before the first function of a module runs.
+    /// The state before the first function of a module runs.
     fn of(version: Version, stable: Memory, certified: Vec<u8>) -> Self {
         let mut heap = Memory { size: 2, ..Memory::default() };
         heap.write(TEXT_AT, version.text());
@@ -43,7 +43,7 @@ impl State {
     }
 }
 
-/// What a message is told of the canister.
+/// The canister's data that a message can read.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     pub mode: Mode,
@@ -51,7 +51,7 @@ pub struct About {
     pub time: u64,
 }
 
-/// What a message did beside changing the state.
+/// Effects of a message other than state changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Done {
     pub reply: Vec<u8>,
@@ -72,7 +72,7 @@ impl Done {
     }
 }
 
-/// How a message ended, and whether what it did stays.
+/// The end of a message, and whether its changes are committed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     Replied,
@@ -87,17 +87,17 @@ impl Ended {
     }
 }
 
-/// Executes a message on `state`, which is another afterwards however it ends.
-pub fn execute(state: &mut State, about: About, told: &Told) -> (Ended, Done) {
+/// Executes a message on `state`, which is changed even if the message fails.
+pub fn execute(state: &mut State, about: About, script: &Script) -> (Ended, Done) {
     let mut running = Running { state, about, done: Done::default() };
-    for action in &told.actions {
+    for action in &script.actions {
         running.state.heap.write(0, &action.bytes());
         if let Err(code) = running.act(action) {
             return (Ended::Failed(code), running.done);
         }
     }
-    running.state.heap.write(0, &[told.end as u8]);
-    let ended = match (told.end, about.mode) {
+    running.state.heap.write(0, &[script.end as u8]);
+    let ended = match (script.end, about.mode) {
         (End::Trap | End::ReplyThenTrap | End::Recursion, _) => {
             Ended::Failed(ErrorCode::CanisterTrapped)
         }
@@ -201,12 +201,12 @@ impl Running<'_> {
     }
 
     fn in_heap(&self, at: u64, length: u64) -> Step {
-        trap_unless(self.state.heap.holds(at, length))
+        trap_unless(self.state.heap.contains(at, length))
     }
 
     fn stable_read(&mut self, at: u64, to: u64, length: u64) -> Step {
         self.done.stable_calls.reads += 1;
-        trap_unless(self.state.stable.holds(at, length))?;
+        trap_unless(self.state.stable.contains(at, length))?;
         self.done.accessed.extend(pages(at, length));
         self.state.heap.write(to, &self.state.stable.read(at, length));
         self.done.stable_calls.bytes_read += Bytes(length);
@@ -218,7 +218,7 @@ impl Running<'_> {
         if length == 0 {
             return Ok(());
         }
-        trap_unless(self.state.stable.holds(at, length))?;
+        trap_unless(self.state.stable.contains(at, length))?;
         self.done.accessed.extend(pages(at, length));
         self.done.written.extend(pages(at, length));
         self.state.stable.write(at, &self.state.heap.read(from, length));
@@ -239,7 +239,7 @@ fn trap_unless(condition: bool) -> Step {
     if condition { Ok(()) } else { Err(ErrorCode::CanisterTrapped) }
 }
 
-/// A canister: its module, what it keeps, how old it is.
+/// A canister: its module, state, version and time.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub module: Version,
@@ -254,13 +254,13 @@ impl Model {
         About { mode, version: self.version, time: self.time }
     }
 
-    /// The state and the deeds of installing `module`, if that ends well.
-    pub fn install(&self, module: Version, told: &Told) -> Option<(State, Done)> {
-        self.code(State::of(module, Memory::default(), Vec::new()), told)
+    /// The state and the effects of installing `module`, if it succeeds.
+    pub fn install(&self, module: Version, script: &Script) -> Option<(State, Done)> {
+        self.code(State::of(module, Memory::default(), Vec::new()), script)
     }
 
-    /// The same of upgrading to it. Deeds are those of both modules.
-    pub fn upgrade(&self, module: Version, told: &Told) -> Option<(State, Done)> {
+    /// The state and the effects of an upgrade, which are those of both modules.
+    pub fn upgrade(&self, module: Version, script: &Script) -> Option<(State, Done)> {
         if self.state.kept == POISON {
             return None;
         }
@@ -271,12 +271,61 @@ impl Model {
             old.state.heap.write(NUMBER_AT, &old.state.kept.to_le_bytes());
             old.stable_write(0, NUMBER_AT, 8).ok()?;
         }
-        self.code(State::of(module, state.stable, state.certified), told)
+        self.code(State::of(module, state.stable, state.certified), script)
     }
 
-    fn code(&self, mut state: State, told: &Told) -> Option<(State, Done)> {
+    fn code(&self, mut state: State, script: &Script) -> Option<(State, Done)> {
         let about = About { version: self.version + 1, ..self.about(Mode::Hook) };
-        let (ended, done) = execute(&mut state, about, told);
+        let (ended, done) = execute(&mut state, about, script);
         ended.well().then_some((state, done))
     }
+}
+
+/// A memory; only pages that are not zero are stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    pub pages: Pages,
+    /// In WebAssembly pages.
+    pub size: u64,
+}
+
+impl Memory {
+    pub fn contains(&self, at: u64, length: u64) -> bool {
+        at.checked_add(length).is_some_and(|end| end <= self.size * WASM_PAGE)
+    }
+
+    pub fn write(&mut self, at: u64, bytes: &[u8]) {
+        for (at, byte) in (at..).zip(bytes) {
+            let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| vec![0; PAGE]);
+            page[at as usize % PAGE] = *byte;
+        }
+        self.pages.retain(|_, page| page.iter().any(|byte| *byte != 0));
+    }
+
+    pub fn read(&self, at: u64, length: u64) -> Vec<u8> {
+        let byte = |at: u64| {
+            self.pages.get(&(at / PAGE as u64)).map_or(0, |page| page[at as usize % PAGE])
+        };
+        (at..at + length).map(byte).collect()
+    }
+
+    pub fn number(&self, at: u64) -> u64 {
+        u64::from_le_bytes(self.read(at, 8).try_into().expect("eight bytes"))
+    }
+
+    pub fn grow(&mut self, delta: u64, most: u64) -> u64 {
+        let before = self.size;
+        match before.checked_add(delta) {
+            Some(after) if after <= most => self.size = after,
+            _ => return u64::MAX,
+        }
+        before
+    }
+}
+
+/// Heap pages whose content differs.
+pub fn changed(before: &Memory, after: &Memory) -> u64 {
+    let pages: BTreeSet<u64> = before.pages.keys().chain(after.pages.keys()).copied().collect();
+    let differs = |page: &&u64| before.pages.get(page) != after.pages.get(page);
+    pages.iter().filter(differs).count() as u64
 }

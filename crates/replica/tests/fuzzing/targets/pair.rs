@@ -1,5 +1,4 @@
-//! A canister beside its model: what is done to the one is done to the other, and what
-//! both tell is compared.
+//! A canister and its model. Both execute the same operations, and the results are compared.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,15 +6,14 @@ use std::sync::Mutex;
 use stablebench_replica::{Canister, ErrorCode, Execution, Instructions, Module};
 
 use super::content::{Content, Saved, same_pages};
-use super::holds::same;
-use super::machine::{End, Told, Version};
-use super::memory::{Memory, changed};
-use super::model::{Done, Ended, Mode, Model, State, execute};
+use super::machine::{End, Script, Version};
+use super::model::{Done, Ended, Memory, Mode, Model, State, changed, execute};
+use super::properties::same;
 use super::{CALLER, met, replica};
 
 const NAME: &str = "call_sequence";
 
-/// Nanoseconds at which a canister begins, and between two messages.
+/// Time of the first message in nanoseconds, and time between messages.
 const BEGINNING: u64 = 1_620_328_630_000_000_000;
 const ROUND: u64 = 1_000_000_000;
 
@@ -28,10 +26,10 @@ pub struct Pair {
 impl Pair {
     pub fn new() -> Self {
         let mut canister = replica().create_canister().unwrap();
-        let told = Told { end: End::Reply, actions: Vec::new() };
+        let script = Script { end: End::Reply, actions: Vec::new() };
         let module = Version::First;
         let balance = canister.balance().get();
-        let installed = canister.install(module.module(), CALLER, &told.argument()).unwrap();
+        let installed = canister.install(module.module(), CALLER, &script.argument()).unwrap();
         assert_eq!(installed.outcome, Ok(vec![]));
         let empty = State {
             heap: Memory::default(),
@@ -42,7 +40,7 @@ impl Pair {
             timer: 0,
         };
         let mut model = Model { module, state: empty, version: 0, time: BEGINNING, balance };
-        let (state, _) = model.install(module, &told).expect("nothing that fails");
+        let (state, _) = model.install(module, &script).expect("nothing that fails");
         model.state = state;
         model.version += 1;
         model.time += ROUND;
@@ -56,29 +54,29 @@ impl Pair {
         Self { canister: self.canister.fork(), model: self.model.clone() }
     }
 
-    pub fn update(&mut self, told: &Told) {
-        self.replicated(told, "act", Mode::Update);
+    pub fn update(&mut self, script: &Script) {
+        self.replicated(script, "act", Mode::Update);
     }
 
-    pub fn replicated_query(&mut self, told: &Told) {
-        self.replicated(told, "look", Mode::ReplicatedQuery);
+    pub fn replicated_query(&mut self, script: &Script) {
+        self.replicated(script, "look", Mode::ReplicatedQuery);
     }
 
-    fn replicated(&mut self, told: &Told, method: &str, mode: Mode) {
-        let argument = told.argument();
+    fn replicated(&mut self, script: &Script, method: &str, mode: Mode) {
+        let argument = script.argument();
         let mut fork = self.canister.fork();
         let execution = self.canister.update(CALLER, method, &argument).unwrap();
         same(&execution, &fork.update(CALLER, method, &argument).unwrap());
 
         let mut state = self.model.state.clone();
-        let (ended, done) = execute(&mut state, self.model.about(mode), told);
-        self.held(&execution, told, mode, &ended, &done, &state);
+        let (ended, done) = execute(&mut state, self.model.about(mode), script);
+        self.held(&execution, script, mode, &ended, &done, &state);
         let keeps = mode == Mode::Update;
         let pages = if keeps { changed(&self.model.state.heap, &state.heap) } else { 0 };
         met(NAME, if ended.well() { "kept" } else { "undone" });
         if ended.well() {
-            // A message that fails is charged for changed pages too, but when it ran out of
-            // stack or of instructions nobody asks how many there were.
+            // A failed message is charged for changed pages too. Their number is not modelled if
+            // the message ran out of stack or of instructions.
             assert_eq!(execution.memory.heap_changed.get(), pages);
             assert_eq!(execution.charge.get(), execution.instructions.get() + 1_000 * pages);
             self.model.version += 1;
@@ -94,14 +92,14 @@ impl Pair {
         self.check();
     }
 
-    pub fn query(&mut self, told: &Told) {
-        let argument = told.argument();
+    pub fn query(&mut self, script: &Script) {
+        let argument = script.argument();
         let execution = self.canister.query(CALLER, "look", &argument).unwrap();
         same(&execution, &self.canister.fork().query(CALLER, "look", &argument).unwrap());
         same(&execution, &self.canister.query_all(CALLER, "look", &argument).unwrap());
         let mut state = self.model.state.clone();
-        let (ended, done) = execute(&mut state, self.model.about(Mode::Query), told);
-        self.held(&execution, told, Mode::Query, &ended, &done, &state);
+        let (ended, done) = execute(&mut state, self.model.about(Mode::Query), script);
+        self.held(&execution, script, Mode::Query, &ended, &done, &state);
         assert_eq!(execution.cycles.get(), 0);
         self.check();
     }
@@ -116,7 +114,7 @@ impl Pair {
         self.model.time += ROUND;
     }
 
-    /// What an update costs beside what it burns.
+    /// Cost of an update without burned cycles.
     fn price(&self, method: &str, argument: &[u8], charge: Instructions) -> u128 {
         let head = |length: usize| match length {
             0..=23 => 0,
@@ -127,11 +125,11 @@ impl Pair {
         5_000_000 + 1_200_000 + 2_000 * bytes as u128 + u128::from(charge.get())
     }
 
-    /// What an execution tells is what the model says.
+    /// Compares an execution with the model.
     fn held(
         &self,
         execution: &Execution,
-        told: &Told,
+        script: &Script,
         mode: Mode,
         ended: &Ended,
         done: &Done,
@@ -156,25 +154,24 @@ impl Pair {
         assert_eq!(execution.memory.stable_written, done.written());
         assert_eq!(execution.memory.stable_accessed, done.accessed());
         let sizes = (execution.memory.heap.get(), execution.memory.stable.get());
-        // A heap that grew past the canister's limit has grown all the same.
+        // A heap that exceeded the canister's limit has grown nevertheless.
         assert_eq!(sizes, (state.heap.size, state.stable.size));
-        self.priced_as_ever(execution, told, mode, ended);
+        self.priced_as_ever(execution, script, mode, ended);
     }
 
-    /// What a message costs depends on what it is told, on the sizes that it finds, and on
-    /// how it ends: neither on what else there is, nor on what this process did before.
-    fn priced_as_ever(&self, execution: &Execution, told: &Told, mode: Mode, ended: &Ended) {
+    /// Checks that the cost of a message depends only on its script, the sizes of the memories and its
+    /// end, and not on other state or earlier messages.
+    fn priced_as_ever(&self, execution: &Execution, script: &Script, mode: Mode, ended: &Ended) {
         type Key = (Vec<u8>, Mode, bool, u64, u64);
         static SEEN: Mutex<BTreeMap<Key, Instructions>> = Mutex::new(BTreeMap::new());
-        // How deep a recursion goes is not the same everywhere.
-        if told.end == End::Recursion {
+        // The depth of recursion varies.
+        if script.end == End::Recursion {
             return;
         }
         let (heap, stable) = (self.model.state.heap.size, self.model.state.stable.size);
-        let key = (told.argument(), mode, ended.well(), heap, stable);
+        let key = (script.argument(), mode, ended.well(), heap, stable);
         let mut seen = SEEN.lock().unwrap();
-        // A reply costs by its length and a text in the log by its own, which follow from
-        // the same.
+        // Replies and logged texts are charged by length, which follows from the key.
         let first = *seen.entry(key).or_insert(execution.instructions);
         if seen.len() > 100_000 {
             seen.clear();
@@ -183,15 +180,15 @@ impl Pair {
         assert_eq!(execution.instructions, first);
     }
 
-    pub fn install(&mut self, module: Version, told: &Told) {
-        let result = self.model.install(module, told);
-        let execution = self.canister.install(module.module(), CALLER, &told.argument()).unwrap();
+    pub fn install(&mut self, module: Version, script: &Script) {
+        let result = self.model.install(module, script);
+        let execution = self.canister.install(module.module(), CALLER, &script.argument()).unwrap();
         self.replaced(module, &execution, result);
     }
 
-    pub fn upgrade(&mut self, module: Version, told: &Told) {
-        let result = self.model.upgrade(module, told);
-        let execution = self.canister.upgrade(module.module(), CALLER, &told.argument()).unwrap();
+    pub fn upgrade(&mut self, module: Version, script: &Script) {
+        let result = self.model.upgrade(module, script);
+        let execution = self.canister.upgrade(module.module(), CALLER, &script.argument()).unwrap();
         self.replaced(module, &execution, result);
     }
 
@@ -204,7 +201,7 @@ impl Pair {
             self.model.module = module;
             self.model.version += 1;
         }
-        // What compiling costs is not counted, so that this is no one's formula.
+        // The cost of an install is not modelled.
         self.model.balance -= execution.cycles.get();
         self.model.time += ROUND;
         self.check();
@@ -215,11 +212,11 @@ impl Pair {
         let saved = Saved::new(&self.canister);
         self.canister = replica().load(&saved.0).unwrap();
         assert_eq!(Content::of(&self.canister), before);
-        // The file stays mapped after its name is gone.
+        // The file stays mapped after it is deleted.
         self.check();
     }
 
-    /// The canister keeps what the model keeps.
+    /// Compares the state of the canister with the model.
     pub fn check(&self) {
         let Self { canister, model } = self;
         let state = &model.state;

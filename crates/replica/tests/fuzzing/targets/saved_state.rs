@@ -1,8 +1,8 @@
 //! Bytes as damage to the file of a saved canister.
 //!
 //! ```text
-//!   as bytes     the checksums stay: it is refused, or nothing is different
-//!   as fields    another header, which the checksums fit: it is refused, or goes on
+//!   as bytes     without new checksums: the file is refused, or the state is unchanged
+//!   as fields    another header with matching checksums: it is refused, or the canister continues
 //! ```
 
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use super::{CALLER, bounded_memory, folder, met, replica};
 const NAME: &str = "saved_state";
 const NOTE: &str = "a note";
 
-/// Keeps something in everything that is saved.
+/// Has state in everything that is saved.
 const MODULE: &str = r#"(module
     (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
     (import "ic0" "msg_reply" (func $reply))
@@ -42,7 +42,7 @@ const MODULE: &str = r#"(module
         (call $append (i32.const 0) (i32.const 6000))
         (call $reply)))"#;
 
-/// A canister, and the files that it is saved in.
+/// A canister and its saved files.
 struct Saved {
     module: Module,
     content: Content,
@@ -66,15 +66,15 @@ fn saved() -> &'static Saved {
         let whole = fs::read(&path).unwrap();
         canister.save_stamped(&path, NOTE).unwrap();
         let noted = fs::read(&path).unwrap();
-        // There is none where the system does not tell one start from the next.
+        // There is no stamp on systems without a boot id.
         let stamp = fs::read(path.with_extension(STATE_STAMP)).unwrap_or_default();
         Saved { module, content: Content::of(&canister), whole, noted, stamp }
     })
 }
 
-/// Loads what the bytes make of a file, in every way there is.
+/// Loads a file that the bytes have damaged, with all functions that load files.
 pub fn saved_state(bytes: &[u8]) {
-    // Whatever is too short for an input is none.
+    // Bytes that are too short for an input are ignored.
     let _ = shaped(&mut Unstructured::new(bytes));
     bounded_memory();
 }
@@ -107,8 +107,8 @@ fn with_module(bytes: &[u8]) {
     }
 }
 
-/// Damage to a file with a note, beside a stamp that is damaged too, or not there. Its
-/// memories are always read: the stamp is of another file.
+/// Damage to a file with a note. Its stamp is damaged or missing. The memories are always read,
+/// because the stamp belongs to another file.
 fn with_note(bytes: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
     let folder = folder();
     let path = folder.path().join("kept.state");
@@ -138,7 +138,7 @@ fn with_note(bytes: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A file that is whole, with another header. It may be as long as the header says.
+/// An intact file with another header. It may have the length that the header claims.
 fn with_fields(whole: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
     let (mut header, rest) = parts(whole);
     for _ in 0..input.int_in_range(1..=2)? {
@@ -163,7 +163,7 @@ fn with_fields(whole: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
 }
 
 fn change(header: &mut serde_json::Map<String, Value>, input: &mut Unstructured<'_>) -> Result<()> {
-    // What can be.
+    // A possible value.
     if input.arbitrary()? {
         let key =
             *input.choose(&["version", "time", "timer", "heap_limit", "balance", "stable"])?;
@@ -175,7 +175,7 @@ fn change(header: &mut serde_json::Map<String, Value>, input: &mut Unstructured<
         header.insert(key.to_owned(), value);
         return Ok(());
     }
-    // What cannot, mostly.
+    // Usually an impossible value.
     let keys: Vec<String> = header.keys().cloned().collect();
     let key = input.choose(&keys)?.clone();
     match input.int_in_range(0..=9)? {
@@ -213,7 +213,7 @@ fn value(input: &mut Unstructured<'_>) -> Result<Value> {
     })
 }
 
-/// What was loaded can be called, and saved as what it is.
+/// A loaded canister can be called and saved.
 fn goes_on(canister: &Canister) {
     let content = Content::of(canister);
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Files of saved canisters, taken apart and put together. Other tests take this file too.
+//! Splits files of saved canisters into parts and assembles them. Other tests include this file too.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 const PREAMBLE: usize = 48;
 const PAGE: usize = 4_096;
 
-/// What stands behind the header: the checksums, and at pages of their own what follows.
+/// The parts after the header.
 pub struct Rest {
     /// Of the heap, and of stable memory.
     pub checksums: [u8; 8],
@@ -14,7 +14,7 @@ pub struct Rest {
     pub memories: Vec<u8>,
 }
 
-/// A file taken apart.
+/// Splits a file into its header and the rest.
 pub fn parts(whole: &[u8]) -> (serde_json::Map<String, Value>, Rest) {
     let length = u64::from_le_bytes(whole[8..16].try_into().unwrap()) as usize;
     let end = PREAMBLE + length;
@@ -29,7 +29,7 @@ pub fn parts(whole: &[u8]) -> (serde_json::Map<String, Value>, Rest) {
     (header, rest)
 }
 
-/// The file with that header, and a checksum that fits.
+/// Assembles a file with the given header and a matching checksum.
 pub fn sealed(header: &[u8], rest: &Rest) -> Vec<u8> {
     let checksum = Sha256::new().chain_update(header).chain_update(rest.checksums).finalize();
     let length = (header.len() as u64).to_le_bytes();

@@ -1,0 +1,588 @@
+//! A module instantiated on a canister's state.
+//!
+//! Instantiating takes longer than most messages: address space is reserved, files are mapped,
+//! and pages fault in. An instance is therefore reused by later messages:
+//!
+//! ```text
+//!   new ──→ idle ── call ──→ used ── commit ──→ idle     its pages move into the state
+//!            ↑                └──── undo ────→ idle     its pages are restored from the state
+//!            └── idle slot ──────────┘
+//! ```
+//!
+//! An instance is not reused if a message made changes that cannot be undone: memories that grew,
+//! or dropped segments.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wasmtime::unix::StoreExt;
+use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
+
+use crate::engine::{GUARD, RESERVED};
+use crate::execution::{CallCount, PageCharges, Reading, SystemCalls};
+use crate::instrument::{page_map, profiled};
+use crate::limits;
+use crate::memory::pages::{Pages, common, joined, push};
+use crate::memory::{
+    Mapping, MappingState, PAGE, PageTracker, Rights, TouchPrices, copy_ahead, discard_all,
+    faulted, prepare, written_pages,
+};
+use crate::module::Module;
+use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
+use crate::rules::Rules;
+use crate::state::{GlobalValue, State};
+use crate::system_api::host::{Host, Parts, page_charges};
+use crate::system_api::message::{Effects, Message};
+use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::system_api::slices::Slices;
+use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
+
+/// Ranges of written Wasm pages for which the system is asked separately.
+const MAX_SEPARATE_SCANS: usize = 64;
+/// Largest heap that is copied before a message runs.
+const MAX_COPIED_AHEAD: usize = 512 << 20;
+
+/// A slot for an idle instance. The instance belongs to one state and one module: code that
+/// replaces either must empty the slot.
+#[derive(Default)]
+pub struct IdleSlot(Mutex<Option<Box<LiveInstance>>>);
+
+/// Idle instances in this process. Each reserves half a terabyte of the 128 terabytes of address
+/// space.
+static IDLE: AtomicUsize = AtomicUsize::new(0);
+/// Beyond this number, a canister creates an instance for each message.
+const MAX_IDLE: usize = 100;
+
+impl IdleSlot {
+    /// Takes the instance out of the slot.
+    pub fn take(&self) -> Option<Box<LiveInstance>> {
+        let live = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if live.is_some() {
+            IDLE.fetch_sub(1, Ordering::Relaxed);
+        }
+        live
+    }
+
+    /// Stores an instance for the next message, unless there are too many idle instances.
+    pub fn put(&self, live: Box<LiveInstance>) {
+        let count = |idle: usize| (idle < MAX_IDLE).then_some(idle + 1);
+        drop(self.take());
+        if IDLE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        }
+    }
+}
+
+impl Drop for IdleSlot {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+impl fmt::Debug for IdleSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdleSlot").finish_non_exhaustive()
+    }
+}
+
+/// An instance whose memories show a state, and the changes of the current message.
+pub struct LiveInstance {
+    store: Store<Host>,
+    instance: Instance,
+    parts: Parts,
+    /// Counters of stable memory calls: the call, the number of calls, the bytes.
+    counted: Vec<(SystemCall, Global, Global)>,
+    /// Stable pages that the message may still access, and those that it may still write.
+    pages_left: [Global; 2],
+    /// The canister's mutable globals, in the order of the module.
+    globals: Vec<Global>,
+    /// True if an instance can be used for another message after this one.
+    reusable: bool,
+    /// True if the heap was copied before the current message.
+    copied_ahead: bool,
+}
+
+impl fmt::Debug for LiveInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveInstance").finish_non_exhaustive()
+    }
+}
+
+/// Pages that a message touched.
+#[derive(Clone, Debug, Default)]
+pub struct Touched {
+    /// Heap pages written.
+    pub heap: Vec<Pages>,
+    /// Stable pages written.
+    pub stable: Vec<Pages>,
+    /// Number of stable pages read or written.
+    pub stable_accessed: u64,
+}
+
+/// An error while an instance was created.
+pub enum Failure {
+    /// The host has no memory left.
+    Host(io::Error),
+    /// The engine returned an error.
+    Engine(wasmtime::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Host(error)
+    }
+}
+
+impl From<wasmtime::Error> for Failure {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl LiveInstance {
+    /// Instantiates `ready`, compiled from `module`, on the state.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left, or the engine returns an error.
+    pub fn new(
+        module: &Module,
+        ready: &InstancePre<Host>,
+        state: &State,
+        message: Message,
+        slices: Slices,
+    ) -> Result<Self, Failure> {
+        Self::make(module, ready, state, message, slices, None)
+    }
+
+    /// Instantiates the profiled form of the module on the state, for one message.
+    ///
+    /// # Errors
+    ///
+    /// As [`LiveInstance::new`].
+    pub fn profiled(
+        module: &Module,
+        state: &State,
+        message: Message,
+        slices: Slices,
+        span: Span,
+    ) -> Result<Self, Failure> {
+        Self::make(module, &module.profiled()?.ready, state, message, slices, Some(span))
+    }
+
+    fn make(
+        module: &Module,
+        ready: &InstancePre<Host>,
+        state: &State,
+        message: Message,
+        slices: Slices,
+        span: Option<Span>,
+    ) -> Result<Self, Failure> {
+        let (rewritten, rules) = (module.rewritten(), module.rules());
+        let stable_max = Bytes::from(rules.set().memory.stable).get();
+        let mut memories = map(state, rewritten.address_width, rules)?;
+        let mut pages = None;
+        if rewritten.tracks_pages {
+            let page_map = page_map_memory(rules)?;
+            let charges = page_map.word(page_map::offset::CHARGES as usize);
+            let charges = charges.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
+            // Both memories belong to the instance, so the pointer stays valid.
+            pages = memories.first_mut().map(|heap| heap.track(charges)).transpose()?;
+            memories.push(page_map);
+        }
+        let host = Host {
+            effects: Effects::new(rules, message.timer),
+            calls: message.reports_calls.then(SystemCalls::default),
+            readings: message.reports_readings.then(Vec::new),
+            pages: pages.clone(),
+            message,
+            slices,
+            has_heap: rewritten.has_heap,
+            limits: StoreLimitsBuilder::new()
+                .memory_size(usize::try_from(stable_max).unwrap_or(usize::MAX))
+                .tables(1)
+                .table_elements(limits::MAX_TABLE_ELEMENTS)
+                .build(),
+            parts: None,
+            recorder: None,
+        };
+        let mut store = Store::new(ready.module().engine(), host);
+        store.limiter(|host| &mut host.limits);
+        let tree = span.map(|_| tree_memory()).transpose()?;
+        prepare(memories.into_iter().chain(tree));
+        if let Some(pages) = pages {
+            handle_faults(&mut store, pages);
+        }
+        let instance = ready.instantiate(&mut store)?;
+
+        let missing = |name: &str| wasmtime::Error::msg(format!("{name} is not exported"));
+        let mut memory =
+            |name: &str| instance.get_memory(&mut store, name).ok_or_else(|| missing(name));
+        let (heap, stable, byte_map) = (memory("heap")?, memory("stable")?, memory("byte map")?);
+        let page_map = rewritten.tracks_pages.then(|| memory(page_map::EXPORT)).transpose()?;
+        let mut global =
+            |name: &str| instance.get_global(&mut store, name).ok_or_else(|| missing(name));
+        let (counter, writable) = (global("counter")?, global("writable")?);
+        let parts = Parts { counter, heap, stable, byte_map, page_map, writable };
+        let counted = (0..)
+            .zip(&rewritten.stable_calls)
+            .map(|(number, call): (u32, _)| {
+                let (calls, bytes) = (format!("calls {number}"), format!("bytes {number}"));
+                Ok((*call, global(&calls)?, global(&bytes)?))
+            })
+            .collect::<wasmtime::Result<_>>()?;
+        let pages_left = [global("accessible")?, writable];
+        let globals = rewritten
+            .globals
+            .iter()
+            .map(|(index, _)| global(&format!("global {index}")))
+            .collect::<Result<_, _>>()?;
+        let recorder = span.map(|span| Tree::of(&instance, &mut store).map(|it| (span, it)));
+        let recorder = recorder.transpose()?.map(|(span, tree)| Recorder::new(span, tree));
+        // Only Linux can discard written pages of a mapping.
+        let reusable = !rewritten.drops_segments && recorder.is_none() && cfg!(target_os = "linux");
+        store.data_mut().parts = Some(parts);
+        store.data_mut().recorder = recorder;
+        let copied_ahead = false;
+        let mut live =
+            Self { store, instance, parts, counted, pages_left, globals, reusable, copied_ahead };
+        live.set_globals(&state.globals)?;
+        Ok(live)
+    }
+
+    /// Prepares the instance for the next message.
+    pub fn begin(&mut self, message: Message, slices: Slices) {
+        let host = self.store.data_mut();
+        host.effects = Effects::new(message.rules, message.timer);
+        host.calls = message.reports_calls.then(SystemCalls::default);
+        host.readings = message.reports_readings.then(Vec::new);
+        host.message = message;
+        host.slices = slices;
+    }
+
+    /// Copies the heap before a message that writes to most of its pages.
+    ///
+    /// # Errors
+    ///
+    /// If the system returns an error.
+    pub fn copy_ahead(&mut self) -> io::Result<()> {
+        let pages = self.store.data().pages.clone();
+        let heap = self.parts.heap.data_mut(&mut self.store);
+        if heap.len() > MAX_COPIED_AHEAD {
+            return Ok(());
+        }
+        self.copied_ahead = true;
+        let Some(pages) = pages else {
+            copy_ahead(heap);
+            return Ok(());
+        };
+        pages.suspend()?;
+        copy_ahead(heap);
+        Ok(())
+    }
+
+    /// Calls an exported function.
+    ///
+    /// # Errors
+    ///
+    /// Any error that ended the call.
+    pub fn call(&mut self, export: &str) -> wasmtime::Result<()> {
+        let host = self.store.data();
+        let first = host.slices.first();
+        let (mode, rules) = (host.message.mode, host.message.rules);
+        let pages = mode.stable_pages(rules).get().cast_signed();
+        self.set_touch_prices(mode.touch_prices(rules));
+        self.set(self.parts.counter, first)?;
+        for global in self.pages_left {
+            self.set(global, pages)?;
+        }
+        for (_, calls, bytes) in &self.counted {
+            for global in [calls, bytes] {
+                global.set(&mut self.store, Val::I64(0))?;
+            }
+        }
+        if let Some(tree) = self.store.data().recorder.as_ref().map(Recorder::tree) {
+            tree.counter_moved(&mut self.store, 0, first)?;
+        }
+        let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
+        function.call(&mut self.store, ())
+    }
+
+    fn set_touch_prices(&mut self, prices: TouchPrices) {
+        use page_map::offset::{MARKS, TOUCH_PRICE, TOUCHED, WRITE_PRICE, WRITTEN};
+        if let Some(pages) = &self.store.data().pages {
+            pages.begin(prices);
+        }
+        if let Some(page_map) = self.parts.page_map {
+            let words = &mut page_map.data_mut(&mut self.store)[..MARKS as usize];
+            let parts = [
+                (TOUCHED, 0),
+                (WRITTEN, 0),
+                (TOUCH_PRICE, prices.touched),
+                (WRITE_PRICE, prices.written.unwrap_or(0)),
+            ];
+            for (offset, value) in parts {
+                words[offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+
+    /// Returns the call tree of the message, if it was profiled. `failed` is true if the message
+    /// was cut short.
+    ///
+    /// # Errors
+    ///
+    /// If the span was not found, or the sum differs from the counter.
+    pub fn recorded(&mut self, failed: bool) -> Option<Result<CallTree, ProfileError>> {
+        if failed && self.parts.page_map.is_some() {
+            // Settles pages touched since a function was last entered or left.
+            let settle = profiled::export::SETTLE_PAGES;
+            let settle = self.instance.get_typed_func::<(), ()>(&mut self.store, settle);
+            let settled = settle.and_then(|settle| settle.call(&mut self.store, ()));
+            debug_assert!(settled.is_ok(), "{settled:?}");
+        }
+        let recorder = self.store.data_mut().recorder.take()?;
+        let counter = self.counter();
+        let used = self.store.data().slices.used(counter);
+        Some(recorder.finish(&mut self.store, counter, used, failed))
+    }
+
+    fn set(&mut self, global: Global, value: i64) -> wasmtime::Result<()> {
+        global.set(&mut self.store, Val::I64(value))
+    }
+
+    fn number(&mut self, global: Global) -> i64 {
+        global.get(&mut self.store).i64().unwrap_or(0)
+    }
+
+    /// The counter, with all charges for pages subtracted.
+    pub fn counter(&mut self) -> i64 {
+        let counter = self.number(self.parts.counter);
+        match &self.store.data().pages {
+            Some(pages) => counter.saturating_sub(pages.pending()),
+            None => counter,
+        }
+    }
+
+    /// Page charges of the message, without those made at its end.
+    pub fn page_charges(&mut self) -> PageCharges {
+        page_charges(&mut self.store, &self.parts)
+    }
+
+    /// Readings of the counter, if they were requested.
+    pub fn take_readings(&mut self) -> Vec<Reading> {
+        self.store.data_mut().readings.take().unwrap_or_default()
+    }
+
+    /// Stable memory calls of the message.
+    pub fn stable_calls(&mut self) -> SystemCalls {
+        let store = &mut self.store;
+        let mut counted = SystemCalls::default();
+        for (call, calls, bytes) in &self.counted {
+            let mut number = |global: &Global| global.get(&mut *store).i64().unwrap_or(0);
+            let (calls, bytes) = (number(calls).cast_unsigned(), number(bytes).cast_unsigned());
+            counted.add(*call, CallCount { calls, bytes: Bytes(bytes) });
+        }
+        counted
+    }
+
+    /// The message and its effects other than memory changes.
+    pub fn host(&self) -> &Host {
+        self.store.data()
+    }
+
+    /// The heap.
+    pub fn heap(&self) -> &[u8] {
+        self.parts.heap.data(&self.store)
+    }
+
+    /// Size of stable memory in bytes.
+    pub fn stable_size(&self) -> usize {
+        self.parts.stable.data_size(&self.store)
+    }
+
+    /// Pages of the heap that the message may have written.
+    fn written_heap(&mut self) -> io::Result<Vec<Pages>> {
+        let copied_ahead = std::mem::take(&mut self.copied_ahead);
+        let heap = self.heap();
+        let Some(pages) = &self.store.data().pages else {
+            return Ok(written_pages(heap));
+        };
+        let ranges = pages.written_ranges()?;
+        if copied_ahead {
+            return Ok(std::iter::once(0..heap.len() / PAGE).collect());
+        }
+        const PER_WASM_PAGE: usize = WASM_PAGE as usize / PAGE;
+        let accessible: Vec<Pages> = ranges
+            .iter()
+            .map(|range| range.start * PER_WASM_PAGE..range.end * PER_WASM_PAGE)
+            .collect();
+        // Each range costs a system call, so many ranges are merged into one.
+        let gap = if accessible.len() > MAX_SEPARATE_SCANS { usize::MAX } else { 0 };
+        let mut written = Vec::new();
+        for range in joined(&accessible, gap) {
+            for part in written_pages(&heap[range.start * PAGE..range.end * PAGE]) {
+                written.push(range.start + part.start..range.start + part.end);
+            }
+        }
+        // Without support of the system, the result includes pages that are not accessible.
+        Ok(common(&written, &accessible))
+    }
+
+    /// Returns the pages that the message touched, and clears the marks for the next message.
+    ///
+    /// # Errors
+    ///
+    /// If a system call failed while the message ran.
+    pub fn touched(&mut self) -> io::Result<Touched> {
+        let mut touched = Touched { heap: self.written_heap()?, ..Touched::default() };
+        // One byte for each stable page. Only written parts of the map can contain marks.
+        let marks = self.stable_size().div_ceil(PAGE);
+        let mut accessed = Vec::new();
+        let byte_map = self.parts.byte_map.data_mut(&mut self.store);
+        for part in written_pages(&byte_map[..marks]) {
+            let start = part.start * PAGE;
+            let end = marks.min(part.end * PAGE);
+            for (page, mark) in (start..end).zip(&mut byte_map[start..end]) {
+                if *mark == 0 {
+                    continue;
+                }
+                if *mark & 1 != 0 {
+                    push(&mut touched.stable, page);
+                }
+                push(&mut accessed, page);
+                touched.stable_accessed += 1;
+                *mark = 0;
+            }
+        }
+        self.clear_page_marks(&accessed);
+        Ok(touched)
+    }
+
+    /// Clears the marks of the Wasm pages that contain the given stable pages.
+    fn clear_page_marks(&mut self, accessed: &[Pages]) {
+        const PER_WASM_PAGE: usize = WASM_PAGE as usize / PAGE;
+        let Some(page_map) = self.parts.page_map else {
+            return;
+        };
+        let marks = &mut page_map.data_mut(&mut self.store)[page_map::offset::MARKS as usize..];
+        for range in accessed {
+            let pages = range.start / PER_WASM_PAGE..range.end.div_ceil(PER_WASM_PAGE);
+            marks[pages].fill(0);
+        }
+    }
+
+    /// Commits the pages `heap` and `stable` to the state, with globals and effects. Returns true
+    /// if the instance can be reused.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. The state is then torn.
+    pub fn commit(
+        &mut self,
+        state: &mut State,
+        touched: &Touched,
+        changed: &[Pages],
+    ) -> io::Result<bool> {
+        // Until both memories are committed.
+        state.torn = true;
+        let pages = self.store.data().pages.clone();
+        let rights = if pages.is_some() { Rights::None } else { Rights::ReadWrite };
+        let heap = self.parts.heap.data_mut(&mut self.store);
+        let heap = state.heap.commit(heap, &touched.heap, changed, rights)?;
+        let stable = self.parts.stable.data_mut(&mut self.store);
+        let (written, rights) = (&touched.stable, Rights::ReadWrite);
+        let stable = state.stable.commit(stable, written, written, rights)?;
+        if let Some(pages) = pages {
+            pages.reset()?;
+        }
+        let globals = &self.globals;
+        let store = &mut self.store;
+        state.globals = globals
+            .iter()
+            .filter_map(|global| GlobalValue::read(&global.get(&mut *store)))
+            .collect();
+        let effects = &self.store.data().effects;
+        state.timer = effects.timer;
+        if let Some(data) = &effects.certified_data {
+            state.certified_data.clone_from(data);
+        }
+        state.torn = false;
+        Ok(self.reusable && (heap, stable) == (MappingState::Current, MappingState::Current))
+    }
+
+    /// Undoes the changes of the message. Returns true if the instance can be reused.
+    ///
+    /// # Errors
+    ///
+    /// If the system returns an error.
+    pub fn undo(&mut self, state: &State, touched: &Touched) -> io::Result<bool> {
+        let grown =
+            self.heap().len() != state.heap.size() || self.stable_size() != state.stable.size();
+        if !self.reusable || grown || state.globals.len() != self.globals.len() {
+            return Ok(false);
+        }
+        let memories: [(Memory, &[Pages]); 2] =
+            [(self.parts.heap, &touched.heap), (self.parts.stable, &touched.stable)];
+        for (memory, pages) in memories {
+            let bytes = memory.data_mut(&mut self.store);
+            discard_all(bytes, pages)?;
+        }
+        if let Some(pages) = &self.store.data().pages {
+            pages.reset()?;
+        }
+        Ok(self.set_globals(&state.globals).is_ok())
+    }
+
+    fn set_globals(&mut self, values: &[GlobalValue]) -> wasmtime::Result<()> {
+        for (global, value) in self.globals.iter().zip(values) {
+            global.set(&mut self.store, value.value())?;
+        }
+        Ok(())
+    }
+}
+
+/// The memory that records which Wasm pages were touched.
+fn page_map_memory(rules: Rules) -> io::Result<Mapping> {
+    let mut page_map = Mapping::reserve(RESERVED, GUARD)?;
+    page_map.grow((page_map::size(rules.set().memory.stable) * WASM_PAGE) as usize)?;
+    Ok(page_map)
+}
+
+/// Installs the handler that charges for heap pages when the instance's code faults on them.
+#[expect(unsafe_code, reason = "a signal handler is set")]
+fn handle_faults(store: &mut Store<Host>, pages: Arc<PageTracker>) {
+    // SAFETY: the handler takes no lock, allocates nothing and does not panic.
+    unsafe {
+        store.set_signal_handler(move |_, info, context| {
+            let (address, access) = faulted(info, context);
+            pages.handle(address, access)
+        });
+    }
+}
+
+/// The memory of a call tree.
+fn tree_memory() -> io::Result<Mapping> {
+    let mut tree = Mapping::reserve(RESERVED, GUARD)?;
+    tree.grow((profiled::PAGES * WASM_PAGE) as usize)?;
+    Ok(tree)
+}
+
+/// The memories of an instance: heap, stable memory, byte map.
+fn map(state: &State, width: AddressWidth, rules: Rules) -> io::Result<Vec<Mapping>> {
+    let limits = &rules.set().memory;
+    let stable_max = Bytes::from(limits.stable).get();
+    let size = |bytes: u64| {
+        usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
+    };
+    let heap_max = match width {
+        AddressWidth::Bits32 => RESERVED,
+        AddressWidth::Bits64 => size(Bytes::from(limits.heap64).get())?,
+    };
+    let byte_map = size(stable_max / OS_PAGE)?;
+    let mut marks = Mapping::reserve(byte_map.max(RESERVED), GUARD)?;
+    marks.grow(byte_map)?;
+    Ok(vec![state.heap.map(heap_max, GUARD)?, state.stable.map(size(stable_max)?, GUARD)?, marks])
+}
