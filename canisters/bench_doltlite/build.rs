@@ -1,24 +1,24 @@
-//! Archives without members for libraries that other crates ask the linker for, and the versions
-//! of DoltLite's crates.
+//! Empty archives for libraries that other crates link, and the versions of the crates that decide
+//! what the engine costs.
 //!
 //! ```text
-//! libsqlite3.a    of libsqlite3-sys: its functions are DoltLite's here
+//! libsqlite3.a    of libsqlite3-sys: DoltLite has its functions
 //! libpthread.a    of doltlite: there are no threads
 //! ```
 
 use std::path::Path;
 use std::{env, fs};
 
-#[path = "../harness/lock.rs"]
-mod lock;
+#[path = "../locked_versions.rs"]
+mod locked_versions;
 
 const ARCHIVES: [&str; 2] = ["libsqlite3.a", "libpthread.a"];
 
-/// What an archive without members is.
+/// The content of an archive without members.
 const EMPTY: &str = "!<arch>\n";
 
 fn main() {
-    lock::tell(&[
+    locked_versions::export(&[
         "doltlite",
         "ic-cdk",
         "ic-stable-structures",

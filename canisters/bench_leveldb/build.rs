@@ -1,8 +1,8 @@
-//! Tells the canister the versions of LevelDB's crates.
+//! Exports the versions of the crates that decide what the engine costs.
 
-#[path = "../harness/lock.rs"]
-mod lock;
+#[path = "../locked_versions.rs"]
+mod locked_versions;
 
 fn main() {
-    lock::tell(&["rusty-leveldb", "snap"]);
+    locked_versions::export(&["ic-cdk", "ic-stable-structures", "rusty-leveldb", "snap"]);
 }

@@ -1,6 +1,5 @@
-//! A bench canister, and what its methods answer.
+//! A benchmark canister on the embedded replica, and calls of its methods.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -9,43 +8,47 @@ use candid::utils::ArgumentEncoder;
 use candid::{CandidType, decode_one, encode_args};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, EngineDescription, Measurement, Occupant, Result,
-    SqliteConfig, SqliteSettings, Work, Worked,
+    Description, Digest, DigestPart, Engine, EngineDescription, Executed, Job, Measurement,
+    Occupant, Operation, Part, PartCost, Result, Selection, SqliteConfig, SqliteSettings, Users,
+    UsersTask,
 };
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 
-/// As the tool encodes arguments.
-#[path = "../../src/replica/arguments.rs"]
-mod arguments;
-
 pub const CONTROLLER: Principal = Principal::anonymous();
+
+/// The interface of all canisters, in the repository.
+pub const CANDID: &str = "canisters/bench.did";
+
+/// The engines of the canister `bench`.
+pub const ENGINES: [Engine; 4] = [Engine::BTREE, Engine::SQLITE, Engine::APPEND, Engine::ARRAY];
+
+/// Those above the floor.
+pub const MANAGED: [Engine; 2] = [Engine::BTREE, Engine::SQLITE];
 
 /// The repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The canisters that have the interface.
+/// The canisters of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     Bench,
     Vfs,
     Leveldb,
-    /// Where there is a C compiler.
+    /// Needs a C compiler.
     Doltlite,
 }
 
 impl Which {
-    /// Those that can be built everywhere.
+    /// The canisters that can be built everywhere.
     pub const ALL: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
 
-    /// Those with SQLite itself.
+    /// The canisters with SQLite itself.
     pub const SQLITE: [Self; 2] = [Self::Bench, Self::Vfs];
 
-    /// All of them.
-    pub const WITH_C: [Self; 4] = [Self::Bench, Self::Vfs, Self::Leveldb, Self::Doltlite];
-
-    const NUMBER: usize = Self::WITH_C.len();
+    /// The number of all canisters.
+    pub const NUMBER: usize = 4;
 
     pub fn name(self) -> &'static str {
         match self {
@@ -56,44 +59,24 @@ impl Which {
         }
     }
 
-    /// Where its interface is, in the repository.
-    pub fn candid(self) -> &'static str {
-        match self {
-            Self::Bench | Self::Vfs => "canisters/bench/bench.did",
-            Self::Leveldb => "canisters/bench_leveldb/bench_leveldb.did",
-            Self::Doltlite => "canisters/bench_doltlite/bench_doltlite.did",
-        }
-    }
-
-    /// Whether the machine has what the canister is compiled by. Where it has not, the reason is
-    /// shown whether or not the test's output is.
+    /// Returns `true` if the machine has the C compiler that DoltLite needs.
     pub fn can_be_built(self) -> bool {
-        if self != Self::Doltlite {
-            return true;
-        }
-        static KNOWN: OnceLock<bool> = OnceLock::new();
-        *KNOWN.get_or_init(|| {
-            let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-                .args(["build", self.name()])
-                .output()
-                .unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            let missing = !output.status.success() && said.contains("has C sources");
-            if missing {
-                let _ = writeln!(std::io::stderr(), "SKIPPED, tests of {}: {said}", self.name());
-            }
-            !missing
-        })
+        let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+            .args(["build", self.name()])
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        output.status.success() || !message.contains("has C sources")
     }
 
-    /// What the tool leaves of the canister. Once a process: the tests run side by side.
+    /// Builds the canister once per process, since tests run in parallel.
     pub fn built(self) -> &'static BuiltFiles {
         static BUILT: [OnceLock<BuiltFiles>; Which::NUMBER] =
             [const { OnceLock::new() }; Which::NUMBER];
         BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
     }
 
-    /// As it is deployed.
+    /// The module as it is deployed.
     pub fn module(self) -> &'static Module {
         static MODULES: [OnceLock<Module>; Which::NUMBER] =
             [const { OnceLock::new() }; Which::NUMBER];
@@ -104,7 +87,7 @@ impl Which {
     }
 }
 
-/// The files that `stablebench build` leaves, as it prints them.
+/// The files that `stablebench build` creates, as it prints them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltFiles {
     pub deployable: BuiltFile,
@@ -118,7 +101,7 @@ pub struct BuiltFile {
 }
 
 impl BuiltFiles {
-    /// Builds where somebody stands in `directory`.
+    /// Builds with `directory` as the current one.
     pub fn in_place(which: Which, directory: &Path) -> Self {
         let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
             .args(["build", which.name()])
@@ -152,34 +135,34 @@ pub fn module() -> &'static Module {
     Which::Bench.module()
 }
 
-/// The arguments of a method about rows `first`, `first + step`, ….
+/// The arguments of a method on the rows `first`, `first + step`, ….
 pub fn rows(engine: Engine, first: u64, step: u64, rows: u64) -> (Engine, u64, u64, u64) {
     (engine, first, step, rows)
 }
 
-/// The arguments of a method about so many rows.
+/// The arguments of a method on a number of rows.
 pub fn count(engine: Engine, rows: u64) -> (Engine, u64) {
     (engine, rows)
 }
 
-/// The bench canister.
+/// A canister.
 #[derive(Debug)]
 pub struct Bench(pub Canister);
 
 impl Bench {
-    /// Fresh.
+    /// The fresh canister `bench`.
     pub fn new() -> Self {
         Self::of(Which::Bench)
     }
 
-    /// Fresh, one or the other.
+    /// A fresh canister.
     pub fn of(which: Which) -> Self {
         let mut bench = Self(replica().create_canister().unwrap());
         bench.install(which.module());
         bench
     }
 
-    /// Fresh, with some settings of SQLite.
+    /// The fresh canister `bench` with settings of SQLite.
     pub fn configured(config: SqliteConfig) -> Self {
         Self::configured_of(Which::Bench, config)
     }
@@ -191,7 +174,7 @@ impl Bench {
         bench
     }
 
-    /// Fresh, with rows 0, 10, … in some engines.
+    /// The canister `bench` with rows 0, 10, … in some engines.
     pub fn filled(engines: &[Engine], rows: u64) -> Self {
         let mut bench = Self::new();
         for &engine in engines {
@@ -222,7 +205,7 @@ impl Bench {
         execution.unwrap().outcome.unwrap();
     }
 
-    /// An update, and what it cost.
+    /// Calls an update, and returns the costs too.
     pub fn execute<T>(
         &mut self,
         caller: Principal,
@@ -232,12 +215,12 @@ impl Bench {
     where
         T: CandidType + DeserializeOwned,
     {
-        let arguments = arguments::encode(method, arguments).unwrap();
+        let arguments = encode_args(arguments).unwrap();
         let execution = self.0.update(caller, method, &arguments).unwrap();
         (answer(method, &execution), execution)
     }
 
-    /// An update of the controller's.
+    /// Calls an update as the controller.
     pub fn update<T>(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Result<T>
     where
         T: CandidType + DeserializeOwned,
@@ -245,25 +228,44 @@ impl Bench {
         self.execute(CONTROLLER, method, arguments).0
     }
 
-    /// An update that measures and must not fail.
+    /// Calls an update that measures and must not fail.
     pub fn measure(&mut self, method: &str, arguments: impl ArgumentEncoder) -> Measurement {
         self.update(method, arguments).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Any work, which must not fail.
-    pub fn work(&mut self, work: &Work) -> Worked {
-        self.update("work", (work,)).unwrap_or_else(|error| panic!("{work:?}: {error}"))
+    /// Executes a part, which must not fail.
+    pub fn run_part(&mut self, part: &Part) -> Executed {
+        self.execute_part(part).unwrap_or_else(|error| panic!("{part:?}: {error}"))
     }
 
-    /// What an engine holds, told without a digest.
+    /// Executes a part.
+    pub fn execute_part(&mut self, part: &Part) -> Result<Executed> {
+        self.update("execute", (part,))
+    }
+
+    /// Executes a part that must trap, and returns the message.
+    pub fn trapped(&mut self, part: &Part) -> String {
+        let arguments = encode_args((part,)).unwrap();
+        let execution = self.0.update(CONTROLLER, "execute", &arguments).unwrap();
+        execution.outcome.unwrap_err().to_string()
+    }
+
+    /// Stages a part and runs it in a query.
+    pub fn run_in_query(&self, part: &Part) -> Result<PartCost> {
+        let mut fork = self.fork();
+        fork.call("stage", (part,));
+        fork.query("run_query", ())
+    }
+
+    /// Describes the content of an engine.
     pub fn describe_engine(&self, engine: Engine) -> EngineDescription {
         let engines = self.describe().engines.into_iter();
-        let mut of_engine = engines.filter(|there| there.engine == engine);
-        of_engine.next().unwrap_or_else(|| panic!("{engine} is not there"))
+        let mut of_engine = engines.filter(|described| described.engine == engine);
+        of_engine.next().unwrap_or_else(|| panic!("{engine} is missing"))
     }
 
-    /// An update that answers nothing and must not fail.
-    pub fn do_it(&mut self, method: &str, arguments: impl ArgumentEncoder) {
+    /// Calls an update without a result that must not fail.
+    pub fn call(&mut self, method: &str, arguments: impl ArgumentEncoder) {
         self.update::<()>(method, arguments).unwrap_or_else(|error| panic!("{method}: {error}"));
     }
 
@@ -283,22 +285,27 @@ impl Bench {
         self.query("sqlite_settings", ()).unwrap()
     }
 
-    /// The digest of all rows, `limit` rows a message.
+    /// The digest of all rows of the suite users, `limit` rows per message.
     pub fn digest(&self, engine: Engine, limit: u64) -> Digest {
+        self.content(&users_part(engine, Operation::Count).job, limit)
+    }
+
+    /// The digest of all rows of a job's tables, `limit` rows per message.
+    pub fn content(&self, job: &Job, limit: u64) -> Digest {
         let mut part: Option<DigestPart> = None;
         loop {
-            let next: DigestPart = self.query("digest", (engine, part, limit)).unwrap();
+            let next: DigestPart = self.query("content", (job, part, limit)).unwrap();
             let seen = next.digest.rows - part.map_or(0, |part| part.digest.rows);
             if next.done {
-                assert!(seen <= limit, "{engine}: {seen} rows, at most {limit}");
+                assert!(seen <= limit, "{seen} rows, at most {limit}");
                 return next.digest;
             }
-            assert_eq!(seen, limit, "{engine}: a message that is not the last");
+            assert_eq!(seen, limit, "a message that is not the last");
             part = Some(next);
         }
     }
 
-    /// Everything that a refused call must leave as it is.
+    /// Everything that a refused call must not change.
     pub fn contents(&self) -> Contents {
         let description = self.describe();
         let engines = description.engines.iter();
@@ -307,10 +314,10 @@ impl Bench {
             payload_bytes: description.payload_bytes,
             stable_pages: description.stable_pages,
             engines: engines
-                .map(|there| {
-                    // What checks read stays cached; it is not content.
-                    let there = EngineDescription { cache_bytes: 0, ..*there };
-                    (there, self.digest(there.engine, 10_000))
+                .map(|engine| {
+                    // Checks may cache what they read; that is not content.
+                    let engine = EngineDescription { cache_bytes: 0, ..*engine };
+                    (engine, self.digest(engine.engine, 10_000))
                 })
                 .collect(),
             settings: self.query("sqlite_settings", ()).ok(),
@@ -318,14 +325,14 @@ impl Bench {
     }
 }
 
-/// What a canister holds.
+/// The content of a canister.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     pub occupant: Occupant,
     pub payload_bytes: u32,
     pub stable_pages: u64,
     pub engines: Vec<(EngineDescription, Digest)>,
-    /// Where SQLite can be used.
+    /// SQLite's, if it can be used.
     pub settings: Option<SqliteSettings>,
 }
 
@@ -335,5 +342,33 @@ where
 {
     let reply = execution.outcome.as_ref();
     let reply = reply.unwrap_or_else(|reject| panic!("{method}: {reject}"));
-    decode_one(reply).unwrap_or_else(|error| panic!("{method} answered something else: {error}"))
+    decode_one(reply).unwrap_or_else(|error| panic!("{method} returned another type: {error}"))
+}
+
+/// All of an operation of the suite users, with payloads of 100 bytes, in one transaction.
+pub fn users_part(engine: Engine, operation: Operation) -> Part {
+    let count = operation.selection().map_or(1, Selection::rows);
+    let task = UsersTask::Operation { operation, transaction: None };
+    Part { count, ..whole(&Users { engine, payload_bytes: 100, task }) }
+}
+
+/// A job of one operation.
+pub fn whole<J: stablebench_protocol::SuiteJob>(job: &J) -> Part {
+    Part { job: Job::new(job), seed: 1, from: 0, count: 1, each: false }
+}
+
+/// The same part of the suite users, changed.
+pub fn with_users(part: &Part, change: impl FnOnce(&mut Users)) -> Part {
+    let mut users: Users = part.job.decode().unwrap();
+    change(&mut users);
+    Part { job: Job::new(&users), ..part.clone() }
+}
+
+/// The same part of the suite users in transactions of a size.
+pub fn in_transactions(part: &Part, size: Option<u64>) -> Part {
+    with_users(part, |users| {
+        if let UsersTask::Operation { transaction, .. } = &mut users.task {
+            *transaction = size;
+        }
+    })
 }

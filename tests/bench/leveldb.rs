@@ -1,31 +1,52 @@
-//! LevelDB: what is asked of the other engines, and what is its own.
+//! LevelDB: the same tests as for other engines, and its own.
 
-use super::canister::{Bench, Which, count, rows};
-use super::contents::follow;
+use super::canister::{Bench, Which, count, in_transactions, rows, users_part, with_users};
+use super::follow::follow;
 use candid::{CandidType, Principal};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Compression, Cuckoo, CuckooKeys, CuckooTask, DbBench, DbBenchTask, DbBenchWrite, Digest,
-    DigestPart, Engine, Error, Inspected, Job, LeveldbConfig, Measurement, Occupant, Operation,
-    Part, Performed, PointStore, Result, Selection, SqliteConfig, SqliteSettings, Work, Worked,
+    DbBench, DbBenchTask, DbBenchWrite, Digest, Engine, Error, Executed, Inspected, Job,
+    Measurement, Occupant, Operation, Part, Result, Selection, Setting, SqliteConfig,
+    SqliteSettings,
 };
 use stablebench_workload::db_bench::KEY_BYTES;
 
 const STRANGER: Principal = Principal::from_slice(&[7]);
-const LEVELDB: Engine = Engine::Leveldb;
+const LEVELDB: Engine = Engine::LEVELDB;
 
-/// The least that it takes: tables of several levels come of few rows.
-const SMALL: LeveldbConfig =
-    LeveldbConfig { compression: Some(Compression::None), write_buffer_size: Some(64 << 10) };
-const SNAPPY: LeveldbConfig = LeveldbConfig { compression: Some(Compression::Snappy), ..SMALL };
+/// Settings of LevelDB; nothing for a default.
+#[derive(Clone, Copy)]
+struct Config {
+    compression: Option<&'static str>,
+    write_buffer_size: Option<u32>,
+}
 
-fn leveldb(config: LeveldbConfig) -> Bench {
+const DEFAULT: Config = Config { compression: None, write_buffer_size: None };
+/// The minimum buffer: few rows make tables of several levels.
+const SMALL: Config = Config { compression: Some("none"), write_buffer_size: Some(64 << 10) };
+const SNAPPY: Config = Config { compression: Some("snappy"), ..SMALL };
+
+impl Config {
+    fn settings(self) -> Vec<Setting> {
+        let compression = self.compression.map(|value| Setting::new("compression", value));
+        let size = self.write_buffer_size.map(|value| Setting::new("write_buffer_size", value));
+        compression.into_iter().chain(size).collect()
+    }
+}
+
+fn configure(bench: &mut Bench, config: Config) -> Result<Vec<Setting>> {
+    bench.update("configure", (config.settings(),))
+}
+
+fn leveldb(config: Config) -> Bench {
     let mut bench = Bench::of(Which::Leveldb);
-    assert_eq!(bench.update("configure_leveldb", (config,)), Ok(config));
+    let taken = configure(&mut bench, config).unwrap();
+    assert!(config.settings().iter().all(|setting| taken.contains(setting)), "{taken:?}");
+    assert_eq!(taken.len(), 2);
     bench
 }
 
-fn filled(config: LeveldbConfig, rows: u64) -> Bench {
+fn filled(config: Config, rows: u64) -> Bench {
     let mut bench = leveldb(config);
     bench.measure("add_users", (LEVELDB, 0_u64, 10_u64, rows));
     bench
@@ -37,12 +58,9 @@ fn digest(bench: &Bench) -> Digest {
 
 #[test]
 fn it_follows_the_model_compressed_or_not() {
-    for (seed, config) in
-        (40..).zip([SMALL, SNAPPY, LeveldbConfig { write_buffer_size: None, ..SNAPPY }])
+    for (seed, config) in (40..).zip([SMALL, SNAPPY, Config { write_buffer_size: None, ..SNAPPY }])
     {
-        let mut bench = Bench::of(Which::Leveldb);
-        bench.update::<LeveldbConfig>("configure_leveldb", (config,)).unwrap();
-        follow(LEVELDB, bench, seed);
+        follow(LEVELDB, leveldb(config), seed);
     }
 }
 
@@ -61,39 +79,27 @@ fn it_has_no_other_engine() {
     let names = ["ic-cdk", "ic-stable-structures", "rusty-leveldb", "snap"];
     assert_eq!(crates, names.map(|name| (name, true)));
     assert_eq!(described.sqlite, None);
-    for engine in [Engine::Btree, Engine::Append, Engine::Array, Engine::Sqlite] {
+    for engine in [Engine::BTREE, Engine::APPEND, Engine::ARRAY, Engine::SQLITE] {
         let refused: Result<()> = bench.update("add_users", rows(engine, 0, 10, 1));
         assert_eq!(refused, Err(Error::EngineUnavailable { engine }));
     }
-    let none = Err(Error::EngineUnavailable { engine: Engine::Sqlite });
+    let none = Err(Error::EngineUnavailable { engine: Engine::SQLITE });
     let config = (SqliteConfig::default(),);
-    assert_eq!(bench.update::<SqliteSettings>("configure_sqlite", config), none);
-    let cuckoo = Job::Cuckoo(Cuckoo {
-        store: PointStore::Btree,
-        keys: CuckooKeys::Sequential,
-        buckets: 16,
-        items: 8,
-        task: CuckooTask::Build,
-    });
-    let part = Part { job: cuckoo, seed: 1, from: 0, count: 8, each: false };
-    let refused = bench.update::<Performed>("perform", (part,));
-    assert_eq!(refused, Err(Error::EngineUnavailable { engine: Engine::Cuckoo }));
-    assert_eq!(bench.describe().stable_pages, 0, "nobody has used stable memory");
+    assert_eq!(bench.update::<SqliteSettings>("configure_sqlite", config), none.clone());
+    let sqlite = Part { job: job(Engine::SQLITE, READY), ..part(READY, 1) };
+    assert_eq!(bench.execute_part(&sqlite).map(drop), none.map(drop));
+    assert_eq!(bench.describe().stable_pages, 0, "stable memory is unused");
 }
 
 #[test]
 fn settings_are_read_back_may_change_and_survive_an_upgrade() {
-    let default =
-        LeveldbConfig { compression: Some(Compression::None), write_buffer_size: Some(4 << 20) };
+    let default = Config { compression: Some("none"), write_buffer_size: Some(4 << 20) };
     let mut bench = Bench::of(Which::Leveldb);
-    let configure = |bench: &mut Bench, config: LeveldbConfig| {
-        bench.update::<LeveldbConfig>("configure_leveldb", (config,))
-    };
-    assert_eq!(configure(&mut bench, LeveldbConfig::default()), Ok(default));
+    assert_eq!(configure(&mut bench, DEFAULT), Ok(default.settings()));
     bench.measure("add_users", rows(LEVELDB, 0, 10, 1_000));
     let before = digest(&bench);
-    // Rows stay, whatever they are compressed by.
-    assert_eq!(configure(&mut bench, SNAPPY), Ok(SNAPPY));
+    // Rows stay, however they are compressed.
+    assert_eq!(configure(&mut bench, SNAPPY), Ok(SNAPPY.settings()));
     assert_eq!(digest(&bench), before);
     bench.measure("insert_end", count(LEVELDB, 2_000));
     bench.upgrade();
@@ -110,24 +116,24 @@ fn settings_are_read_back_may_change_and_survive_an_upgrade() {
 
     let contents = bench.contents();
     for bytes in [0, 65_535, (1 << 30) + 1, u32::MAX] {
-        let asked = LeveldbConfig { write_buffer_size: Some(bytes), ..SMALL };
-        let refused = configure(&mut bench, asked).unwrap_err();
-        assert!(
-            matches!(&refused, Error::Unsupported { engine: LEVELDB, operation }
-                if operation.contains("between 65536 and 1073741824")),
-            "{refused:?}"
-        );
+        let asked = Config { write_buffer_size: Some(bytes), ..SMALL };
+        let refused = configure(&mut bench, asked).unwrap_err().to_string();
+        assert!(refused.contains("between 65536 and 1073741824"), "{refused}");
+    }
+    for (name, value) in [("compression", "zstd"), ("block_size", "4096")] {
+        let refused: Result<Vec<Setting>> =
+            bench.update("configure", (vec![Setting::new(name, value)],));
+        assert!(matches!(&refused, Err(Error::InvalidSetting { .. })), "{refused:?}");
     }
     assert_eq!(bench.contents(), contents);
 }
 
-/// In the table on the heap, whose log is half on the heap as well, and in files.
+/// Rows in the table on the heap, whose log is partly on the heap too, and rows in files.
 #[test]
-fn rows_survive_upgrades_and_nothing_a_reinstallation() {
-    for (config, rows) in [(LeveldbConfig::default(), 300_u64), (SMALL, 5_000)] {
-        let mut bench = Bench::of(Which::Leveldb);
-        bench.update::<LeveldbConfig>("configure_leveldb", (config,)).unwrap();
-        bench.do_it("set_payload", (57_u32,));
+fn rows_survive_upgrades_but_not_a_reinstallation() {
+    for (config, rows) in [(DEFAULT, 300_u64), (SMALL, 5_000)] {
+        let mut bench = leveldb(config);
+        bench.call("set_payload", (57_u32,));
         bench.measure("add_users", (LEVELDB, 0_u64, 10_u64, rows));
         let mut expected = digest(&bench);
         for _ in 0..3 {
@@ -150,7 +156,7 @@ fn rows_survive_upgrades_and_nothing_a_reinstallation() {
 #[test]
 fn an_upgrade_of_a_fresh_canister_keeps_the_payload() {
     let mut bench = Bench::of(Which::Leveldb);
-    bench.do_it("set_payload", (7_u32,));
+    bench.call("set_payload", (7_u32,));
     bench.upgrade();
     assert_eq!(bench.describe().payload_bytes, 7);
     assert_eq!(bench.measure("insert_end", count(LEVELDB, 3)).rows, 3);
@@ -175,32 +181,30 @@ fn the_first_work_after_an_upgrade_opens_the_database_and_checks_do_not() {
     assert!(still > 2 * warm, "{still} cold, {warm} warm");
 }
 
-/// Whether the number was kept or has to be counted.
+/// The number is known or has to be counted.
 #[test]
-fn the_number_of_rows_is_told() {
+fn the_number_of_rows_is_described() {
     let mut bench = filled(SMALL, 2_000);
-    let told = |bench: &Bench| bench.describe_engine(LEVELDB).rows;
-    assert_eq!(told(&bench), 2_000);
+    let described = |bench: &Bench| bench.describe_engine(LEVELDB).rows;
+    assert_eq!(described(&bench), 2_000);
     bench.measure("delete_users", rows(LEVELDB, 0, 10, 700));
     bench.measure("insert_end", count(LEVELDB, 50));
-    assert_eq!(told(&bench), 1_350);
+    assert_eq!(described(&bench), 1_350);
     let refused: Result<Measurement> = bench.update("insert_middle", count(LEVELDB, u64::MAX));
     assert!(refused.is_err());
     let operation = Operation::Overwrite(Selection::Step { first: 0, step: 5, rows: 1_500 });
-    bench.work(&Work { engine: LEVELDB, operation, transaction: Some(100), each: false });
+    bench.run_part(&in_transactions(&users_part(LEVELDB, operation), Some(100)));
     let expected = digest(&bench).rows;
-    assert_eq!(told(&bench), expected);
+    assert_eq!(described(&bench), expected);
     bench.upgrade();
-    assert_eq!(told(&bench), expected);
+    assert_eq!(described(&bench), expected);
     bench.measure("insert_end", count(LEVELDB, 5));
-    assert_eq!(told(&bench), expected + 5);
-    let counting =
-        Work { engine: LEVELDB, operation: Operation::Count, transaction: None, each: false };
-    let counted = bench.work(&counting).measurement;
+    assert_eq!(described(&bench), expected + 5);
+    let counted = bench.run_part(&users_part(LEVELDB, Operation::Count)).measurement;
     assert_eq!(counted.rows, expected + 5);
     assert!(counted.instructions > 1_000 * expected, "it reads them all");
-    bench.do_it("reset", (LEVELDB,));
-    assert_eq!(told(&bench), 0);
+    bench.call("reset", (LEVELDB,));
+    assert_eq!(described(&bench), 0);
 }
 
 #[test]
@@ -222,35 +226,28 @@ fn two_canisters_cost_the_same() {
 }
 
 #[test]
-fn a_store_that_is_emptied_and_filled_again_takes_no_more_stable_memory() {
+fn a_reset_engine_reuses_its_memory() {
     let mut bench = filled(SMALL, 8_000);
     let mut pages = Vec::new();
     for _ in 0..3 {
-        bench.do_it("reset", (LEVELDB,));
+        bench.call("reset", (LEVELDB,));
         assert_eq!(digest(&bench), Digest::default());
         bench.measure("add_users", (LEVELDB, 0_u64, 10_u64, 8_000_u64));
-        let there = bench.describe_engine(LEVELDB);
-        pages.push((bench.describe().stable_pages, there.virtual_bytes, there.stored_bytes));
+        let described = bench.describe_engine(LEVELDB);
+        let bytes = (described.virtual_bytes, described.stored_bytes);
+        pages.push((bench.describe().stable_pages, bytes));
     }
     assert!(pages.iter().all(|of| *of == pages[0]), "{pages:?}");
 }
 
-/// Without a limit on stable memory that is near, a message runs out of instructions.
+/// The message runs out of instructions.
 #[test]
-fn a_message_that_is_too_much_leaves_everything_as_it_was() {
+fn a_message_that_traps_changes_nothing() {
     let mut bench = filled(SMALL, 2_000);
     let before = bench.contents();
-    bench.do_it("set_payload", (10_000_u32,));
-    let work = Work {
-        engine: LEVELDB,
-        operation: Operation::Insert(Selection::Step { first: 1, step: 10, rows: 100_000 }),
-        transaction: Some(100),
-        each: false,
-    };
-    let arguments = candid::encode_args((work, None::<u64>)).unwrap();
-    let trapped = bench.0.update(super::canister::CONTROLLER, "work", &arguments).unwrap();
-    assert!(trapped.outcome.is_err());
-    bench.do_it("set_payload", (100_u32,));
+    let insert = Operation::Insert(Selection::Step { first: 1, step: 10, rows: 100_000 });
+    let part = in_transactions(&users_part(LEVELDB, insert), Some(100));
+    bench.trapped(&with_users(&part, |users| users.payload_bytes = 10_000));
     assert_eq!(bench.contents(), before);
     bench.measure("insert_end", count(LEVELDB, 10));
     bench.upgrade();
@@ -258,7 +255,7 @@ fn a_message_that_is_too_much_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn rows_that_are_there_or_missing_refuse_a_call_that_changes_nothing() {
+fn calls_on_existing_or_missing_rows_change_nothing() {
     let mut bench = filled(SNAPPY, 1_000);
     let before = bench.contents();
     for (method, arguments, error) in [
@@ -282,28 +279,25 @@ fn updates_are_for_controllers() {
     }
     let mut bench = filled(SMALL, 100);
     let before = bench.contents();
-    refused::<LeveldbConfig>(&mut bench, "configure_leveldb", (SNAPPY,));
+    refused::<Vec<Setting>>(&mut bench, "configure", (SNAPPY.settings(),));
     refused::<Measurement>(&mut bench, "insert_end", count(LEVELDB, 1));
     refused::<()>(&mut bench, "reset", (LEVELDB,));
-    refused::<Performed>(&mut bench, "perform", (part(READY, 1),));
-    let counting =
-        Work { engine: LEVELDB, operation: Operation::Count, transaction: None, each: false };
-    refused::<Worked>(&mut bench, "work", (counting,));
+    refused::<Executed>(&mut bench, "execute", (part(READY, 1),));
     assert_eq!(bench.contents(), before);
 }
 
 const READY: DbBenchTask = DbBenchTask::Ready { fresh: true, sync: false };
 
 fn job(engine: Engine, task: DbBenchTask) -> Job {
-    Job::DbBench(DbBench { engine, rowids: false, task })
+    Job::new(&DbBench { engine, rowids: false, task })
 }
 
 fn part(task: DbBenchTask, count: u64) -> Part {
     Part { job: job(LEVELDB, task), seed: 1, from: 0, count, each: true }
 }
 
-fn perform(bench: &mut Bench, task: DbBenchTask, count: u64) -> Performed {
-    bench.update("perform", (part(task, count),)).unwrap()
+fn execute(bench: &mut Bench, task: DbBenchTask, count: u64) -> Executed {
+    bench.run_part(&part(task, count))
 }
 
 fn write(batch: u64) -> DbBenchTask {
@@ -317,28 +311,25 @@ fn write(batch: u64) -> DbBenchTask {
 }
 
 fn content(bench: &Bench, engine: Engine) -> Digest {
-    let part = None::<DigestPart>;
-    let part: DigestPart = bench.query("content", (job(engine, READY), part, 9_000_u64)).unwrap();
-    assert!(part.done);
-    part.digest
+    bench.content(&job(engine, READY), 9_000)
 }
 
-/// What a benchmark leaves is what it leaves in another engine, through an upgrade.
+/// A benchmark writes the same keys and values as in another engine, and an upgrade keeps them.
 #[test]
-fn benchmarks_leave_what_other_engines_have() {
+fn benchmarks_write_the_same_as_in_other_engines() {
     let mut btree = Bench::new();
     for task in [READY, write(1)] {
-        let part = Part { job: job(Engine::Btree, task), ..part(task, 3_000) };
-        btree.update::<Performed>("perform", (part,)).unwrap();
+        let part = Part { job: job(Engine::BTREE, task), ..part(task, 3_000) };
+        btree.run_part(&part);
     }
-    let expected = content(&btree, Engine::Btree);
+    let expected = content(&btree, Engine::BTREE);
     for batch in [1, 100, 1_000] {
         let mut bench = leveldb(SNAPPY);
-        perform(&mut bench, READY, 1);
-        let written = perform(&mut bench, write(batch), 3_000);
+        execute(&mut bench, READY, 1);
+        let written = execute(&mut bench, write(batch), 3_000);
         assert_eq!(written.measurement.bytes, 3_000 * (KEY_BYTES as u64 + 100));
         assert_eq!(content(&bench, LEVELDB), expected, "{batch}");
-        // A put is all of its work where it is a batch of its own.
+        // If a put is its own batch, it is all of the work.
         let puts: u64 = written.each.iter().map(|each| each.instructions).sum();
         let share = puts * 100 / written.measurement.instructions;
         assert!(if batch == 1 { share > 90 } else { share < 50 }, "{batch}: {share} %");
@@ -346,19 +337,19 @@ fn benchmarks_leave_what_other_engines_have() {
         assert_eq!(content(&bench, LEVELDB), expected, "{batch}");
         let inspected: Inspected = bench.query("inspect", (job(LEVELDB, READY),)).unwrap();
         assert!(inspected.stored_bytes > 10_000 && inspected.virtual_bytes > 5 << 20);
-        perform(&mut bench, READY, 1);
+        execute(&mut bench, READY, 1);
         assert_eq!(content(&bench, LEVELDB), Digest::default());
         assert_eq!(bench.describe_engine(LEVELDB).rows, 0, "the users' rows are elsewhere");
     }
 }
 
-/// Where the end of the log waits, and that it is nowhere lost.
+/// Without syncing, the end of the log waits on the heap. It is not lost.
 #[test]
 fn synced_batches_are_in_the_files_when_the_message_ends() {
     let [plain, synced] = [false, true].map(|sync| {
         let mut bench = Bench::of(Which::Leveldb);
-        perform(&mut bench, DbBenchTask::Ready { fresh: true, sync }, 1);
-        perform(&mut bench, write(1), 20);
+        execute(&mut bench, DbBenchTask::Ready { fresh: true, sync }, 1);
+        execute(&mut bench, write(1), 20);
         let inspected: Inspected = bench.query("inspect", (job(LEVELDB, READY),)).unwrap();
         let before = content(&bench, LEVELDB);
         bench.upgrade();

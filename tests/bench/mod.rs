@@ -1,24 +1,15 @@
-//! What is asked of the canister, one question a file.
+//! Tests of the canisters, one subject per file. DoltLite has its own target.
 
-mod arguments;
-mod callers;
+mod by_hand;
+mod calls;
+#[allow(dead_code, reason = "the target doltlite uses the rest")]
 mod canister;
-mod cold;
-mod contents;
-mod cuckoo;
-mod db_bench;
-mod doltlite;
 mod floors;
-mod harness;
-mod jobs;
+mod follow;
+mod key_value;
 mod leveldb;
-mod life;
-mod measurements;
 mod module;
-mod recorded;
-mod settings;
-mod settings_refused;
 mod sqlite;
-mod transactions;
+mod upgrades;
+mod users;
 mod vfs;
-mod work;

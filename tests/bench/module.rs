@@ -1,6 +1,6 @@
-//! The module as it is installed, and the files that other tools deploy it by.
+//! The module as it is installed, and the files by which other tools deploy it.
 
-use super::canister::{Bench, BuiltFile, BuiltFiles, Which, root};
+use super::canister::{Bench, BuiltFile, BuiltFiles, CANDID, Which, root};
 use candid::types::FuncMode;
 use candid_parser::utils::CandidSource;
 use flate2::read::GzDecoder;
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
 
-fn candid(which: Which) -> String {
-    std::fs::read_to_string(root().join(which.candid())).unwrap()
+fn candid() -> String {
+    std::fs::read_to_string(root().join(CANDID)).unwrap()
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -24,40 +24,36 @@ fn payloads(wasm: &[u8]) -> impl Iterator<Item = Payload<'_>> {
 }
 
 #[test]
-fn the_interface_is_in_the_module_for_everyone() {
-    for which in Which::WITH_C.into_iter().filter(|which| which.can_be_built()) {
-        let module = which.module();
-        let sections = &module.info().custom_sections;
-        let section = &sections["candid:service"];
-        assert_eq!(section.visibility, Visibility::Public);
-        assert_eq!(String::from_utf8_lossy(&section.content), candid(which));
-    }
+fn every_module_has_the_interface() {
+    Which::ALL.into_iter().for_each(check_interface);
+}
+
+/// The interface is public, and its methods are those that the module exports.
+pub fn check_interface(which: Which) {
+    let (module, text) = (which.module(), candid());
+    let section = &module.info().custom_sections["candid:service"];
+    assert_eq!(section.visibility, Visibility::Public);
+    assert_eq!(String::from_utf8_lossy(&section.content), text);
+
+    let (env, service) = CandidSource::Text(&text).load().unwrap();
+    let service = service.unwrap();
+    let methods = env.as_service(&service).unwrap();
+    let interface: BTreeSet<(String, MethodKind)> = methods
+        .iter()
+        .map(|(name, function)| {
+            let function = env.as_func(function).unwrap();
+            let query = function.modes.contains(&FuncMode::Query);
+            let kind = if query { MethodKind::Query } else { MethodKind::Update };
+            (name.clone(), kind)
+        })
+        .collect();
+    let exported: BTreeSet<(String, MethodKind)> =
+        module.info().methods.iter().map(|method| (method.name.clone(), method.kind)).collect();
+    assert_eq!(exported, interface);
 }
 
 #[test]
-fn the_module_has_the_methods_of_the_interface() {
-    for which in Which::WITH_C.into_iter().filter(|which| which.can_be_built()) {
-        let (module, text) = (which.module(), candid(which));
-        let (env, service) = CandidSource::Text(&text).load().unwrap();
-        let service = service.unwrap();
-        let methods = env.as_service(&service).unwrap();
-        let interface: BTreeSet<(String, MethodKind)> = methods
-            .iter()
-            .map(|(name, function)| {
-                let function = env.as_func(function).unwrap();
-                let query = function.modes.contains(&FuncMode::Query);
-                let kind = if query { MethodKind::Query } else { MethodKind::Update };
-                (name.clone(), kind)
-            })
-            .collect();
-        let exported: BTreeSet<(String, MethodKind)> =
-            module.info().methods.iter().map(|method| (method.name.clone(), method.kind)).collect();
-        assert_eq!(exported, interface);
-    }
-}
-
-#[test]
-fn the_module_asks_the_system_alone() {
+fn the_module_imports_the_system_api_only() {
     for module in Which::ALL.map(Which::module) {
         let wasm = module.wasm();
         let mut imports = 0;
@@ -106,11 +102,11 @@ fn functions_have_names_for_profiles() {
 }
 
 #[test]
-fn the_module_does_not_tell_where_it_was_built() {
+fn the_module_contains_no_paths_of_the_machine() {
     for module in Which::ALL.map(Which::module) {
         let wasm = module.wasm();
         let here = root().to_str().unwrap();
-        // The last: of the standard library, where its sources are installed.
+        // The last is that of the standard library, if its sources are installed.
         for place in [here, "/.cargo/", "/lib/rustlib/"].map(str::as_bytes) {
             assert!(!wasm.windows(place.len()).any(|bytes| bytes == place));
         }
@@ -118,7 +114,7 @@ fn the_module_does_not_tell_where_it_was_built() {
 }
 
 #[test]
-fn what_is_deployed_is_the_module_in_gzip_and_small_enough_for_one_message() {
+fn the_deployed_file_is_the_compressed_module_and_fits_into_one_message() {
     for which in Which::ALL {
         let BuiltFiles { deployable, plain } = which.built();
         let file = std::fs::read(root().join(&deployable.path)).unwrap();
@@ -131,7 +127,7 @@ fn what_is_deployed_is_the_module_in_gzip_and_small_enough_for_one_message() {
     }
 }
 
-/// `module_hash`, which is of what was installed.
+/// The `module_hash` of the installed file.
 #[test]
 fn the_printed_hash_is_the_one_that_the_canister_has() {
     for which in Which::ALL {
@@ -139,12 +135,12 @@ fn the_printed_hash_is_the_one_that_the_canister_has() {
         let hash = bench.0.module().unwrap().hash();
         let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hash, which.built().deployable.sha256);
-        bench.do_it("set_payload", (1_u32,));
+        bench.call("set_payload", (1_u32,));
     }
 }
 
 #[test]
-fn paths_are_printed_from_where_one_is_and_a_second_build_has_the_same_hashes() {
+fn paths_are_relative_to_the_current_directory_and_builds_have_the_same_hashes() {
     for which in Which::ALL {
         let (here, within) = (which.built(), root().join("canisters"));
         let elsewhere = BuiltFiles::in_place(which, &within);
@@ -159,60 +155,53 @@ fn paths_are_printed_from_where_one_is_and_a_second_build_has_the_same_hashes() 
 }
 
 #[test]
-fn the_readme_shows_the_hashes() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+fn the_documented_hashes_are_those_of_the_modules() {
+    let document = std::fs::read_to_string(root().join("docs/networks.md")).unwrap();
     let BuiltFiles { deployable, plain } = Which::Bench.built();
     for BuiltFile { sha256, path } in [deployable, plain] {
         let line = format!("{sha256}  {}\n", path.display());
-        assert!(readme.contains(&line), "README.md, Deploying, is older than the canister: {line}");
+        assert!(document.contains(&line), "docs/networks.md does not contain {line}");
     }
 }
 
 #[test]
-fn dfx_finds_the_modules_and_the_interface() {
-    let text = std::fs::read_to_string(root().join("dfx.json")).unwrap();
-    let dfx: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(dfx["canisters"].as_object().unwrap().len(), Which::WITH_C.len());
-    for which in Which::WITH_C.into_iter().filter(|which| which.can_be_built()) {
-        let canister = &dfx["canisters"][which.name()];
-        assert_eq!(canister["type"], "custom");
-        assert_eq!(canister["wasm"], which.built().deployable.path.to_str().unwrap());
-        // dfx copies what it need not change, so that the hash is the one that is printed here.
-        assert_eq!(canister["shrink"], false);
-        assert!(canister["gzip"].is_null() && canister["optimize"].is_null());
-        assert_eq!(canister["candid"], which.candid());
-        for file in ["wasm", "candid"] {
-            let path = root().join(canister[file].as_str().unwrap());
-            assert!(path.is_file(), "{}", path.display());
-        }
-        assert_builds(which, canister["build"].as_str().unwrap());
-    }
+fn dfx_and_icp_find_the_modules() {
+    let dfx: serde_json::Value = serde_json::from_str(&text("dfx.json")).unwrap();
+    assert_eq!(dfx["canisters"].as_object().unwrap().len(), Which::NUMBER);
+    let icp: serde_json::Value = yaml_serde::from_str(&text("icp.yaml")).unwrap();
+    assert_eq!(icp["canisters"].as_array().unwrap().len(), Which::NUMBER);
+    Which::ALL.into_iter().for_each(check_deployment);
 }
 
-#[test]
-fn icp_finds_the_modules() {
-    let text = std::fs::read_to_string(root().join("icp.yaml")).unwrap();
-    let icp: serde_json::Value = yaml_serde::from_str(&text).unwrap();
-    assert_eq!(icp["canisters"].as_array().unwrap().len(), Which::WITH_C.len());
-    let built = Which::WITH_C.into_iter().enumerate().filter(|(_, which)| which.can_be_built());
-    for (place, which) in built {
-        let canister = &icp["canisters"][place];
-        assert_eq!(canister["name"], which.name());
-        let commands: Vec<&str> = canister["build"]["steps"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .flat_map(|step| step["commands"].as_array().unwrap())
-            .map(|command| command.as_str().unwrap())
-            .collect();
-        assert_builds(which, commands[0]);
-        let module = which.built().deployable.path.to_str().unwrap();
-        assert!(root().join(module).is_file());
-        assert_eq!(commands[1..], [format!("cp {module} \"$ICP_WASM_OUTPUT_PATH\"")]);
-    }
+fn text(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap()
 }
 
-/// The command is this tool, building this canister.
-fn assert_builds(which: Which, command: &str) {
-    assert_eq!(command, format!("cargo run --release -- build {}", which.name()));
+/// Other tools build the canister with this one, and find its module and interface.
+pub fn check_deployment(which: Which) {
+    let build = format!("cargo run --release -- build {}", which.name());
+    let module = which.built().deployable.path.to_str().unwrap();
+
+    let dfx: serde_json::Value = serde_json::from_str(&text("dfx.json")).unwrap();
+    let canister = &dfx["canisters"][which.name()];
+    assert_eq!(canister["type"], "custom");
+    assert_eq!(canister["wasm"], module);
+    // dfx then copies the file, so that its hash is the one that is printed here.
+    assert_eq!(canister["shrink"], false);
+    assert!(canister["gzip"].is_null() && canister["optimize"].is_null());
+    assert_eq!(canister["candid"], CANDID);
+    assert_eq!(canister["build"], build);
+    assert!(root().join(module).is_file() && root().join(CANDID).is_file());
+
+    let icp: serde_json::Value = yaml_serde::from_str(&text("icp.yaml")).unwrap();
+    let canisters = icp["canisters"].as_array().unwrap();
+    let canister = canisters.iter().find(|canister| canister["name"] == which.name()).unwrap();
+    let commands: Vec<&str> = canister["build"]["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|step| step["commands"].as_array().unwrap())
+        .map(|command| command.as_str().unwrap())
+        .collect();
+    assert_eq!(commands, [build, format!("cp {module} \"$ICP_WASM_OUTPUT_PATH\"")]);
 }

@@ -1,14 +1,13 @@
-//! SQLite through `ic-sqlite-vfs`: what is asked of SQLite in `bench`, and what is its own.
+//! SQLite through `ic-sqlite-vfs`: the same tests as for SQLite in `bench`, and its own.
 
-use super::canister::{Bench, CONTROLLER, Which, count, rows};
-use super::contents::follow;
+use super::canister::{Bench, Which, count, in_transactions, rows, users_part};
+use super::follow::follow;
 use super::sqlite::{configure, taken, works};
-use candid::encode_args;
 use stablebench_protocol::{
     DbBench, DbBenchTask, DbBenchWrite, Engine, Error, Inspected, Job, JournalMode, KeyKind,
-    KeyShape, Keys, KeysTask, LinkSchema, LockingMode, Occupant, Operation, Part, Performed,
+    KeyShape, Keys, KeysTask, LinkSchema, LockingMode, Measurement, Occupant, Operation, Part,
     PhaseCost, Result, Selection, SqliteConfig, Storage, Synchronous, Sysbench, SysbenchTask,
-    TempStore, Vfs, VfsTask, VfsTransaction, VfsWork, Work,
+    TempStore, Vfs, VfsTask, VfsTransaction, VfsWork,
 };
 
 const PAGE_SIZES: [u32; 8] = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
@@ -19,7 +18,7 @@ fn vfs(config: SqliteConfig) -> Bench {
 
 fn filled(rows: u64) -> Bench {
     let mut bench = Bench::of(Which::Vfs);
-    bench.measure("add_users", (Engine::Sqlite, 0_u64, 10_u64, rows));
+    bench.measure("add_users", (Engine::SQLITE, 0_u64, 10_u64, rows));
     bench
 }
 
@@ -28,7 +27,7 @@ fn it_follows_the_model_with_pages_of_every_size() {
     for (seed, page_size) in (20..).zip([512, 4096, 16_384]) {
         let bench = vfs(SqliteConfig { page_size: Some(page_size), ..SqliteConfig::default() });
         assert_eq!(bench.settings().page_size, page_size);
-        follow(Engine::Sqlite, bench, seed);
+        follow(Engine::SQLITE, bench, seed);
     }
 }
 
@@ -38,21 +37,21 @@ fn it_has_no_other_engine() {
     let described = bench.describe();
     assert_eq!(described.occupant, Occupant::Nobody);
     let engines: Vec<Engine> = described.engines.iter().map(|there| there.engine).collect();
-    assert_eq!(engines, [Engine::Sqlite]);
+    assert_eq!(engines, [Engine::SQLITE]);
     let names: Vec<&str> = described.crates.iter().map(|of| of.name.as_str()).collect();
     assert_eq!(names, ["ic-cdk", "ic-sqlite-vfs", "ic-stable-structures"]);
     let sqlite = described.sqlite.unwrap();
     assert!(sqlite.version.starts_with("3."), "{}", sqlite.version);
     assert!(sqlite.compile_options.contains(&"OMIT_WAL".to_owned()));
-    for engine in [Engine::Btree, Engine::Append, Engine::Array] {
+    for engine in [Engine::BTREE, Engine::APPEND, Engine::ARRAY] {
         let refused: Result<()> = bench.update("add_users", rows(engine, 0, 10, 1));
         assert_eq!(refused, Err(Error::EngineUnavailable { engine }));
     }
-    assert_eq!(bench.describe().stable_pages, 0, "nobody has used stable memory");
+    assert_eq!(bench.describe().stable_pages, 0, "stable memory is unused");
 }
 
 #[test]
-fn what_it_sets_itself_is_refused_with_the_reason() {
+fn settings_of_the_library_are_refused_with_the_reason() {
     let base = SqliteConfig::default();
     let modes = [
         (JournalMode::Delete, "delete"),
@@ -82,8 +81,8 @@ fn what_it_sets_itself_is_refused_with_the_reason() {
         let mut bench = bench.fork();
         match configure(&mut bench, config) {
             Err(Error::SettingNotTaken { setting, asked: asked_for, got: in_effect, reason }) => {
-                let told = (setting.as_str(), asked_for.as_str(), in_effect.as_str());
-                assert_eq!(told, (name, asked, got));
+                let reported = (setting.as_str(), asked_for.as_str(), in_effect.as_str());
+                assert_eq!(reported, (name, asked, got));
                 assert!(reason.unwrap().contains("ic-sqlite-vfs"), "{name}={asked}");
             }
             other => panic!("{config:?}: {other:?}"),
@@ -94,7 +93,7 @@ fn what_it_sets_itself_is_refused_with_the_reason() {
 }
 
 #[test]
-fn pages_and_cache_are_taken_before_the_first_write_and_the_pages_kept() {
+fn the_page_size_is_taken_before_the_first_write_and_kept() {
     for page_size in PAGE_SIZES {
         let config = SqliteConfig {
             page_size: Some(page_size),
@@ -104,7 +103,7 @@ fn pages_and_cache_are_taken_before_the_first_write_and_the_pages_kept() {
         let mut bench = vfs(config);
         let settings = bench.settings();
         assert_eq!((settings.page_size, settings.cache_size), (page_size, -2_000));
-        bench.measure("add_users", rows(Engine::Sqlite, 0, 10, 500));
+        bench.measure("add_users", rows(Engine::SQLITE, 0, 10, 500));
         let other = if page_size == 512 { 1024 } else { 512 };
         let refused = configure(&mut bench, SqliteConfig { page_size: Some(other), ..config });
         assert!(
@@ -112,7 +111,7 @@ fn pages_and_cache_are_taken_before_the_first_write_and_the_pages_kept() {
                 if setting == "page_size"),
             "{refused:?}"
         );
-        // Another cache can be had at any time.
+        // The cache can change at any time.
         let cache = SqliteConfig { cache_size: Some(77), ..config };
         assert_eq!(configure(&mut bench, cache).unwrap().cache_size, 77);
         bench.upgrade();
@@ -126,14 +125,14 @@ fn pages_and_cache_are_taken_before_the_first_write_and_the_pages_kept() {
 }
 
 #[test]
-fn rows_survive_an_upgrade_and_nothing_a_reinstallation() {
+fn rows_survive_an_upgrade_but_not_a_reinstallation() {
     let mut bench = filled(1_000);
-    bench.do_it("set_payload", (7_u32,));
+    bench.call("set_payload", (7_u32,));
     let before = bench.contents();
     for _ in 0..2 {
         bench.upgrade();
         let after = bench.contents();
-        // The settings are in a memory of their own.
+        // The state is in its own memory.
         assert!(after.stable_pages - before.stable_pages <= 128);
         assert_eq!(after.engines, before.engines);
         assert_eq!((after.payload_bytes, after.settings), (7, before.settings));
@@ -149,28 +148,26 @@ fn the_size_of_transactions_changes_the_cost_and_not_the_content() {
     let operation = Operation::Insert(Selection::Step { first: 5, step: 50, rows: 200 });
     let costs = [Some(200), Some(7), Some(1)].map(|transaction| {
         let mut bench = filled.fork();
-        let operation = operation.clone();
-        let work = Work { engine: Engine::Sqlite, operation, transaction, each: false };
-        let cost = bench.work(&work).measurement.instructions;
-        (cost, bench.digest(Engine::Sqlite, 1_000))
+        let part = users_part(Engine::SQLITE, operation.clone());
+        let cost = bench.run_part(&in_transactions(&part, transaction)).measurement.instructions;
+        (cost, bench.digest(Engine::SQLITE, 1_000))
     });
     assert!(costs.iter().all(|(_, digest)| *digest == costs[0].1 && digest.rows == 1_200));
     assert!(costs[0].0 < costs[1].0 && costs[1].0 < costs[2].0, "{costs:?}");
 }
 
 #[test]
-fn the_first_work_is_cold_and_checks_warm_nothing() {
+fn the_first_work_is_cold_and_checks_leave_it_cold() {
     let mut bench = filled(2_000);
     bench.upgrade();
     let read = || Operation::Read(Selection::List(vec![5_000]));
     for operation in [read(), Operation::Update(Selection::List(vec![5_000])), Operation::Count] {
         let mut bench = bench.fork();
-        let missing = Operation::Delete(Selection::List(vec![5]));
-        let work =
-            |operation| Work { engine: Engine::Sqlite, operation, transaction: None, each: false };
-        let refused: Result<stablebench_protocol::Worked> = bench.update("work", (work(missing),));
+        let refused: Result<Measurement> =
+            bench.update("delete_users", rows(Engine::SQLITE, 5, 10, 1));
         assert_eq!(refused, Err(Error::IdMissing { id: 5 }));
-        let mut again = || bench.work(&work(operation.clone())).measurement.instructions;
+        let part = users_part(Engine::SQLITE, operation.clone());
+        let mut again = || bench.run_part(&part).measurement.instructions;
         let (first, second, third) = (again(), again(), again());
         assert!(first > second, "{operation:?}: {first}, then {second}");
         assert!(first - second > 2 * second.abs_diff(third), "{first}, {second}, {third}");
@@ -180,30 +177,30 @@ fn the_first_work_is_cold_and_checks_warm_nothing() {
 #[test]
 fn vacuum_gives_pages_back() {
     let mut bench = filled(2_000);
-    bench.measure("delete_users", rows(Engine::Sqlite, 0, 10, 1_500));
-    let (digest, before) = (bench.digest(Engine::Sqlite, 1_000), bench.settings());
+    bench.measure("delete_users", rows(Engine::SQLITE, 0, 10, 1_500));
+    let (digest, before) = (bench.digest(Engine::SQLITE, 1_000), bench.settings());
     bench.measure("vacuum", ());
     let after = bench.settings();
     assert!(after.page_count < before.page_count && after.freelist_count == 0);
-    assert_eq!(bench.digest(Engine::Sqlite, 1_000), digest);
+    assert_eq!(bench.digest(Engine::SQLITE, 1_000), digest);
     works_after(&mut bench, digest.rows);
 }
 
 fn works_after(bench: &mut Bench, there: u64) {
-    assert_eq!(bench.measure("insert_end", count(Engine::Sqlite, 5)).rows, 5);
-    assert_eq!(bench.digest(Engine::Sqlite, 1_000).rows, there + 5);
+    assert_eq!(bench.measure("insert_end", count(Engine::SQLITE, 5)).rows, 5);
+    assert_eq!(bench.digest(Engine::SQLITE, 1_000).rows, there + 5);
 }
 
 fn part(job: Job, count: u64) -> Part {
     Part { job, seed: 1, from: 0, count, each: false }
 }
 
-/// What fails after rows may have changed ends the message, and the next finds nothing of it.
+/// A failure after rows may have changed traps, and the next message finds no change.
 #[test]
 fn a_part_that_fails_leaves_nothing() {
     let keys = |task| {
         part(
-            Job::Keys(Keys {
+            Job::new(&Keys {
                 schema: LinkSchema::Id,
                 key: KeyKind::Integer,
                 users: 1,
@@ -218,25 +215,21 @@ fn a_part_that_fails_leaves_nothing() {
     };
     let mut bench = Bench::of(Which::Vfs);
     for task in [KeysTask::Create, KeysTask::Users] {
-        bench.update::<Performed>("perform", (keys(task),)).unwrap();
+        bench.run_part(&keys(task));
     }
     let inspect = |bench: &Bench| -> Inspected {
         bench.query("inspect", (keys(KeysTask::Create).job,)).unwrap()
     };
     let before = inspect(&bench);
-    let arguments = encode_args((keys(KeysTask::Users),)).unwrap();
-    let again = bench.0.update(CONTROLLER, "perform", &arguments).unwrap();
-    let reject = again.outcome.unwrap_err();
-    assert!(format!("{reject:?}").contains("UNIQUE constraint failed"), "{reject:?}");
+    let reject = bench.trapped(&keys(KeysTask::Users));
+    assert!(reject.contains("UNIQUE constraint failed"), "{reject}");
     assert_eq!(inspect(&bench), before);
-    let movies: Performed = bench.update("perform", (keys(KeysTask::Movies),)).unwrap();
+    let movies = bench.run_part(&keys(KeysTask::Movies));
     assert_eq!(movies.measurement.rows, 1, "no transaction was left open");
     // Foreign keys are checked, and that cannot be changed.
-    let mut off = keys(KeysTask::Create);
-    if let Job::Keys(job) = &mut off.job {
-        job.foreign_keys = false;
-    }
-    let refused: Result<Performed> = Bench::of(Which::Vfs).update("perform", (off,));
+    let create: Keys = keys(KeysTask::Create).job.decode().unwrap();
+    let off = part(Job::new(&Keys { foreign_keys: false, ..create }), 1);
+    let refused = Bench::of(Which::Vfs).execute_part(&off);
     assert!(
         matches!(&refused, Err(Error::SettingNotTaken { setting, reason: Some(_), .. })
             if setting == "foreign_keys"),
@@ -245,18 +238,18 @@ fn a_part_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn what_the_library_cannot_do_changes_nothing() {
+fn unsupported_parts_change_nothing() {
     let db_bench =
-        |task| part(Job::DbBench(DbBench { engine: Engine::Sqlite, rowids: false, task }), 1);
+        |task| part(Job::new(&DbBench { engine: Engine::SQLITE, rowids: false, task }), 1);
     let mut bench = Bench::of(Which::Vfs);
     let ready = |sync| db_bench(DbBenchTask::Ready { fresh: true, sync });
-    bench.update::<Performed>("perform", (ready(false),)).unwrap();
+    bench.run_part(&ready(false));
     let write = DbBenchWrite { random: false, keys: 1, value_bytes: 9, batch: 1, stream: 0 };
-    bench.update::<Performed>("perform", (db_bench(DbBenchTask::Write(write)),)).unwrap();
+    bench.run_part(&db_bench(DbBenchTask::Write(write)));
     let inspect =
         |bench: &Bench| -> Inspected { bench.query("inspect", (ready(false).job,)).unwrap() };
     let before = inspect(&bench);
-    let refused: Result<Performed> = bench.update("perform", (ready(true),));
+    let refused = bench.execute_part(&ready(true));
     assert!(
         matches!(&refused, Err(Error::SettingNotTaken { setting, reason: Some(_), .. })
             if setting == "synchronous"),
@@ -270,22 +263,22 @@ fn what_the_library_cannot_do_changes_nothing() {
         rows: 1,
         task: SysbenchTask::Create,
     };
-    let refused: Result<Performed> = bench.update("perform", (part(Job::Sysbench(heap), 1),));
+    let refused = bench.execute_part(&part(Job::new(&heap), 1));
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
 }
 
 fn job(transaction: VfsTransaction, task: VfsTask) -> Job {
-    Job::Vfs(Vfs { transaction, copy: true, task })
+    Job::new(&Vfs { transaction, copy: true, task })
 }
 
-/// In both canisters, what the phases cost is the work itself and the readings of the counter.
+/// In both canisters, the costs of all phases are the work and the readings of the counter.
 #[test]
 fn phases_are_the_whole() {
     const ALL: VfsTransaction = VfsTransaction::Message;
     for which in Which::SQLITE {
         let mut filled = Bench::of(which);
         for (task, rows) in [(VfsTask::Create, 1), (VfsTask::Work(VfsWork::Insert(0)), 500)] {
-            filled.update::<Performed>("perform", (part(job(ALL, task), rows),)).unwrap();
+            filled.run_part(&part(job(ALL, task), rows));
         }
         for (work, transaction) in [
             (VfsWork::Insert(500), ALL),
@@ -299,10 +292,10 @@ fn phases_are_the_whole() {
             for before in [VfsTask::Close, VfsTask::Prepare(work), VfsTask::Warm(work)] {
                 let mut bench = filled.fork();
                 let ready = part(job(transaction, before), 100);
-                bench.update::<Performed>("perform", (ready,)).unwrap();
+                bench.run_part(&ready);
                 let work = part(job(transaction, VfsTask::Work(work)), 100);
                 let mut other = bench.fork();
-                let whole: Performed = bench.update("perform", (work.clone(),)).unwrap();
+                let whole = bench.run_part(&work.clone());
                 assert_eq!(whole.measurement.rows, 100);
                 let phases: Vec<PhaseCost> = other.update("phases", (work.clone(),)).unwrap();
                 let sum: u64 = phases.iter().map(|phase| phase.instructions).sum();
@@ -318,16 +311,17 @@ fn phases_are_the_whole() {
 }
 
 #[test]
-fn phases_are_told_of_this_suite_alone() {
+fn phases_are_reported_for_this_suite_only() {
     let ready = DbBenchTask::Ready { fresh: true, sync: false };
-    let other = Job::DbBench(DbBench { engine: Engine::Sqlite, rowids: false, task: ready });
+    let other = Job::new(&DbBench { engine: Engine::SQLITE, rowids: false, task: ready });
     for which in Which::SQLITE {
         for job in [other.clone(), job(VfsTransaction::Message, VfsTask::Close)] {
-            let told: Result<Vec<PhaseCost>> = Bench::of(which).update("phases", (part(job, 1),));
-            assert!(matches!(told, Err(Error::Unsupported { .. })), "{told:?}");
+            let reported: Result<Vec<PhaseCost>> =
+                Bench::of(which).update("phases", (part(job, 1),));
+            assert!(matches!(reported, Err(Error::Unsupported { .. })), "{reported:?}");
         }
         let list = job(VfsTransaction::Message, VfsTask::Work(VfsWork::List));
-        let told: Result<Performed> = Bench::of(which).update("perform", (part(list, 32_767),));
-        assert_eq!(told, Err(Error::TooManyRows { limit: 32_766 }));
+        let reported = Bench::of(which).execute_part(&part(list, 32_767));
+        assert_eq!(reported, Err(Error::TooManyRows { limit: 32_766 }));
     }
 }

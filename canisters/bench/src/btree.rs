@@ -1,30 +1,35 @@
-//! `StableBTreeMap<u64, String>` in memory 0.
+//! `StableBTreeMap<u64, String>` in memory 0, and `StableBTreeMap<[u8; 16], Vec<u8>>` in memory 10.
 
-use crate::allocator::Chunks;
-use crate::manager::{self, Virtual, WASM_PAGE_BYTES};
+use crate::memory::{Chunks, Virtual, WASM_PAGE_BYTES, memory};
 use ic_stable_structures::btreemap::Iter;
 use ic_stable_structures::{BTreeMap, Memory};
-use stablebench_harness::{Done, Failed, KeyValue, Writes};
-use stablebench_protocol::Result;
-use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
+use stablebench_harness::{
+    Done, Failed, KeyValue, Records, StoredRow, VisitRecord, VisitRow, Writes,
+};
+use stablebench_protocol::{Engine, Error, Result};
+use stablebench_workload::{Amount, IdSet, Selected};
 use std::hint::black_box;
-use std::ops::ControlFlow;
 
-const MEMORY: u8 = 0;
+const ROWS: u8 = 0;
+const RECORDS: u8 = 10;
+
+const KEY_BYTES: usize = 16;
 
 type Map = BTreeMap<u64, String, Virtual>;
+type Key = [u8; KEY_BYTES];
+type RecordMap = BTreeMap<Key, Vec<u8>, Virtual>;
 
-/// The engine. Like a connection, the map is opened by the first work that needs it.
+/// The rows of the suite users. Like a connection, the map is opened when it is needed.
 pub struct Btree {
     memory: Virtual,
     map: Option<Map>,
-    /// Whether checks opened a map that the message found closed.
+    /// True if checks opened a map that was closed before the message.
     opened_for_checks: bool,
 }
 
 impl Default for Btree {
     fn default() -> Self {
-        Self { memory: manager::memory(MEMORY), map: None, opened_for_checks: false }
+        Self { memory: memory(ROWS), map: None, opened_for_checks: false }
     }
 }
 
@@ -34,7 +39,7 @@ impl Btree {
         self.map.get_or_insert_with(|| BTreeMap::init(memory.clone()))
     }
 
-    /// For checks: notes whether the map was closed before.
+    /// The map for checks, which record whether it was closed before.
     fn check(&mut self) -> &mut Map {
         self.opened_for_checks |= self.map.is_none();
         self.map()
@@ -45,7 +50,7 @@ impl KeyValue for Btree {
     fn prepare(&mut self) -> Result<()> {
         self.opened_for_checks = false;
         if self.memory.size() == 0 {
-            // Opening creates it, as a table is created.
+            // Opening creates it, like a table.
             self.map();
         }
         Ok(())
@@ -61,8 +66,13 @@ impl KeyValue for Btree {
         }
     }
 
-    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        let _ = self.check().keys_range(from..).try_for_each(visit);
+    fn visit(&mut self, position: u64, visit: &mut VisitRow<'_>) -> Result<()> {
+        for entry in self.check().range(position..) {
+            let (id, payload) = (*entry.key(), entry.value());
+            if visit(StoredRow { position: id, id, payload: payload.as_bytes() }).is_break() {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -114,23 +124,6 @@ impl KeyValue for Btree {
         Ok(self.map().len())
     }
 
-    fn digest(
-        &mut self,
-        position: u64,
-        limit: u64,
-        digest: &mut ContentDigest,
-    ) -> Result<Option<u64>> {
-        let mut left = limit;
-        for entry in self.map().range(position..) {
-            if left == 0 {
-                return Ok(Some(*entry.key()));
-            }
-            left -= 1;
-            digest.add(*entry.key(), entry.value().as_bytes());
-        }
-        Ok(None)
-    }
-
     fn reset(&mut self) -> Result<()> {
         self.map().clear_new();
         Ok(())
@@ -176,4 +169,79 @@ fn copy_rows(entries: Iter<'_, u64, String, Virtual>, limit: u64) -> Amount {
         black_box((id, payload));
     }
     read
+}
+
+/// Values under keys of 16 bytes, of the suite db-bench.
+pub struct BtreeRecords {
+    memory: Virtual,
+    map: RecordMap,
+}
+
+impl Default for BtreeRecords {
+    fn default() -> Self {
+        let memory = memory(RECORDS);
+        Self { map: RecordMap::init(memory.clone()), memory }
+    }
+}
+
+fn key(bytes: &[u8]) -> Result<Key> {
+    bytes.try_into().map_err(|_| Error::Unsupported {
+        engine: Engine::BTREE,
+        operation: format!("store keys of other than {KEY_BYTES} bytes"),
+    })
+}
+
+impl Records for BtreeRecords {
+    fn clear(&mut self) -> Result<()> {
+        self.map.clear_new();
+        Ok(())
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.map.insert(self::key(key)?, value.to_vec());
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.map.remove(&self::key(key)?);
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let value = self.map.get(&self::key(key)?);
+        if let Some(value) = &value {
+            visit(value);
+        }
+        Ok(value.is_some())
+    }
+
+    fn scan(&mut self, from: &[u8], visit: &mut VisitRecord<'_>) -> Result<()> {
+        for entry in self.map.range(key(from)?..) {
+            if visit(entry.key(), &entry.value()).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn last_key(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.map.last_key_value().map(|(key, _)| key.to_vec()))
+    }
+
+    fn rows(&mut self) -> Result<u64> {
+        Ok(self.map.len())
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64> {
+        let chunks = Chunks::read(&self.memory);
+        Ok(chunks.map_or_else(|| self.virtual_bytes(), |chunks| chunks.bytes()))
+    }
+
+    fn virtual_bytes(&self) -> u64 {
+        self.memory.size() * WASM_PAGE_BYTES
+    }
+
+    fn allocated_units(&mut self) -> Result<u64> {
+        Ok(Chunks::read(&self.memory).map_or(0, |chunks| chunks.number))
+    }
 }

@@ -1,55 +1,61 @@
 //! A canister with `StableBTreeMap`, SQLite (`ic-rusqlite`) and the floor engines.
 //!
-//! Who has stable memory is decided by the first engine used:
+//! The first engine that is used decides who owns the stable memory:
 //!
 //! ```text
 //! ic_rusqlite::MEMORY_MANAGER, the only MemoryManager          or the floor
 //!   memory   0         StableBTreeMap                          (page 0: header,
 //!   memory  10         StableBTreeMap, keys of 16 bytes         then its rows)
-//!   memory  30 … 32    stores of the suite cuckoo
-//!   memory 100         settings, written before an upgrade
+//!   memory  30 … 32    engines of the suite cuckoo
+//!   memory 100         the state, written before an upgrade
 //!   memory 101 … 118   ic-rusqlite's file system
 //!   memory 120         the database
 //! ```
 //!
-//! The manager writes to stable memory the moment it is first touched, so nothing
-//! touches it before an engine above the floor is used.
+//! The manager writes to stable memory when it is first touched, so nothing touches it before an
+//! engine above the floor is used.
 
-mod allocator;
 mod btree;
-mod manager;
+mod memory;
 mod points;
-mod records;
 mod sqlite;
+mod statements;
 
-use btree::Btree;
-use points::Stores;
-use records::BtreeRecords;
+use btree::{Btree, BtreeRecords};
+use memory::memory;
 use sqlite::Sqlite;
 use stablebench_harness::floor::{Floor, StableMemory};
-use stablebench_harness::{Canister, Database, KeyValue, Points, Records, Sql};
-use stablebench_harness::{crate_versions, managed};
-use stablebench_protocol::{CrateVersion, Cuckoo, Error, Occupant, SqliteDescription, Storage};
+use stablebench_harness::{
+    Canister, Database, KeyValue, Points, Records, STATE_MEMORY, Sql, State, SuiteEntry,
+    crate_versions, is_managed,
+};
+use stablebench_protocol::{
+    CrateVersion, Cuckoo, DbBench, Error, Keys, Occupant, SqliteDescription, Storage, Sysbench,
+    Users, Vfs,
+};
 
 stablebench_harness::canister!(Bench);
 
-/// The crates that decide what the engines cost.
-const CRATES: [&str; 6] =
-    ["ic-cdk", "ic-rusqlite", "ic-stable-structures", "ic-wasi-polyfill", "rusqlite", "stable-fs"];
-
-/// What `dfx` and `icp` show of the canister.
-#[used]
-#[unsafe(link_section = "icp:public candid:service")]
-static CANDID: [u8; include_bytes!("../bench.did").len()] = *include_bytes!("../bench.did");
-
-#[derive(Default)]
 struct Bench {
     btree: Option<Btree>,
     records: Option<BtreeRecords>,
     sqlite: Sqlite,
-    points: Option<Stores>,
+    points: Option<points::Engines>,
     floor: Floor<StableMemory>,
     managed: bool,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self {
+            btree: None,
+            records: None,
+            sqlite: sqlite::restore(&State::default()),
+            points: None,
+            floor: Floor::default(),
+            managed: false,
+        }
+    }
 }
 
 impl Bench {
@@ -61,28 +67,40 @@ impl Bench {
         self.managed = true;
         Ok(())
     }
+
+    /// The floor engines, unless the manager has stable memory.
+    fn floor(&mut self) -> Result<&mut Floor<StableMemory>> {
+        if self.managed {
+            return Err(Error::StableMemoryTaken { occupant: Occupant::Manager });
+        }
+        Ok(&mut self.floor)
+    }
 }
 
 impl Canister for Bench {
-    fn engines(&self) -> &'static [Engine] {
-        &Engine::ALL
-    }
+    const SUITES: &'static [SuiteEntry<Self>] = &[
+        SuiteEntry::of::<Users>(),
+        SuiteEntry::of::<DbBench>(),
+        SuiteEntry::of::<Keys>(),
+        SuiteEntry::of::<Sysbench>(),
+        SuiteEntry::of::<Cuckoo>(),
+        SuiteEntry::of::<Vfs>(),
+    ];
+    const ENGINES: &'static [Engine] =
+        &[Engine::BTREE, Engine::SQLITE, Engine::APPEND, Engine::ARRAY];
 
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
         match engine {
-            Engine::Btree => {
+            Engine::BTREE => {
                 self.manage()?;
                 Ok(self.btree.get_or_insert_default())
             }
-            Engine::Sqlite => {
+            Engine::SQLITE => {
                 self.manage()?;
                 Ok(self.sqlite.users())
             }
-            Engine::Append | Engine::Array if self.managed => {
-                Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
-            }
-            Engine::Append | Engine::Array => self.floor.engine(engine),
-            Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
+            Engine::APPEND | Engine::ARRAY => self.floor()?.engine(engine),
+            _ => Err(Error::EngineUnavailable { engine }),
         }
     }
 
@@ -96,23 +114,20 @@ impl Canister for Bench {
         Ok(self.sqlite.sql(storage))
     }
 
-    fn records(&mut self, engine: Engine) -> Result<&mut dyn Records> {
-        match engine {
-            Engine::Btree => {
+    fn records(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
+        match job.engine {
+            Engine::BTREE => {
                 self.manage()?;
                 Ok(self.records.get_or_insert_default())
             }
-            Engine::Append | Engine::Array if self.managed => {
-                Err(Error::StableMemoryTaken { occupant: Occupant::Manager })
-            }
-            Engine::Append | Engine::Array => self.floor.records(engine),
-            Engine::Sqlite | Engine::Cuckoo => Err(Error::EngineUnavailable { engine }),
+            Engine::APPEND | Engine::ARRAY => self.floor()?.records(job.engine),
+            engine => Err(Error::EngineUnavailable { engine }),
         }
     }
 
     fn points(&mut self, job: &Cuckoo, seed: u64) -> Result<&mut dyn Points> {
         self.manage()?;
-        self.points.get_or_insert_default().store(job, seed)
+        self.points.get_or_insert_default().engine(job, seed)
     }
 
     fn occupant(&self) -> Occupant {
@@ -128,24 +143,25 @@ impl Canister for Bench {
     }
 
     fn crates(&self) -> Vec<CrateVersion> {
-        crate_versions(&CRATES)
+        crate_versions(env!("CRATE_VERSIONS"))
     }
 
     fn save(&mut self, payload_bytes: u32) -> Result<()> {
         let state = self.sqlite.state(payload_bytes);
         if self.managed {
             self.sqlite.close();
-            manager::settings().save(&state)
+            state.save(&memory(STATE_MEMORY))
         } else {
             self.floor.save(state)
         }
     }
 
     fn load(&mut self) -> u32 {
-        self.managed = managed::owns_stable_memory();
-        let state = if self.managed { manager::settings().load() } else { self.floor.load() };
+        self.managed = is_managed();
+        let state =
+            if self.managed { State::load(&memory(STATE_MEMORY)) } else { self.floor.load() };
         let state = state.unwrap_or_default();
-        self.sqlite = Sqlite::restore(&state);
+        self.sqlite = sqlite::restore(&state);
         state.payload_bytes
     }
 }

@@ -1,7 +1,7 @@
 /*
-** What DoltLite is told before its own source, in a canister.
+** Definitions before DoltLite's own source, in a canister.
 **
-** The crate's build script defines its options; those here come after and hold.
+** The crate's build script defines its options. The definitions here come later and take precedence.
 */
 
 /* A canister has one thread, and no network: nothing to clone from, no keys, no TLS. */
@@ -9,15 +9,15 @@
 #define SQLITE_THREADSAFE 0
 #define DOLTLITE_ENABLE_REMOTES 0
 
-/* Parts of POSIX that WASI's headers hold back until one asks. */
+/* Parts of POSIX that WASI's headers declare only on request. */
 #define _WASI_EMULATED_GETPID
 #define _WASI_EMULATED_MMAN
 #define _WASI_EMULATED_PROCESS_CLOCKS
 #define _WASI_EMULATED_SIGNAL
 
-/* It answers with an error, since there are no pages. Without it, it is known to be missing. */
+/* It would return an error, since there are no pages. The harness works without it. */
 #undef SQLITE_ENABLE_DBSTAT_VTAB
 
-/* As POSIX has it; see src/shim.rs. */
+/* POSIX semantics; see src/shim.rs. */
 #define fsync stablebench_fsync
 #define rename stablebench_rename

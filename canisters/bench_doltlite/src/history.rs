@@ -1,42 +1,46 @@
 //! The suite history: work on a table and its commits.
 
-use stablebench_harness::sql::{self, Measured, Table};
-use stablebench_harness::{Sql, measure, trap};
-use stablebench_protocol::{Digest, DigestPart, Engine, Error, History, Job, Part, Result, Worked};
-use stablebench_workload::Amount;
+use crate::Bench;
+use stablebench_harness::sql::{self, MeasuredScript, Table};
+use stablebench_harness::{Canister, Staged, Suite, measure_step, trap};
+use stablebench_protocol::{Digest, History, Inspected, Part, Result, Storage};
+use stablebench_workload::ContentDigest;
 use stablebench_workload::history::{Work, work};
 
 const TABLE: Table<'_> = Table { name: "history", columns: "id, value", order: "id" };
 
-/// Does a part, measured.
-pub fn perform(sql: &mut dyn Sql, part: &Part) -> Result<Worked> {
-    match work(job(part)?, part) {
-        Work::Script(script) => Measured::new(script, part.each).run(sql),
-        Work::Batch(statements) => {
-            // A part of it may be done: the system undoes it.
-            let measured = measure(|| sql.batch(&statements).map(|()| Amount::default()));
-            let measurement = measured.unwrap_or_else(|error| trap(&error));
-            Ok(Worked { measurement, each: Vec::new() })
+impl Suite<Bench> for History {
+    fn stage(self, part: &Part) -> Result<Staged<Bench>> {
+        Ok(match work(&self, part) {
+            Work::Script(script) => MeasuredScript::new(script, part.each).staged(Storage::Stable),
+            Work::Batch(statements) => Staged::writing(move |canister: &mut Bench| {
+                let sql = canister.sql(Storage::Stable)?;
+                // Some of the statements may be done: the system undoes them.
+                let measured = measure_step(|| sql.batch(&statements));
+                Ok(measured.unwrap_or_else(|error| trap(&error)).into())
+            }),
+        })
+    }
+
+    fn results(&self, canister: &mut Bench, part: &Part) -> Result<Option<Digest>> {
+        match work(self, part) {
+            Work::Script(script) => sql::results(canister.sql(Storage::Stable)?, &script),
+            Work::Batch(_) => Ok(None),
         }
     }
-}
 
-/// The digest of what a part reads.
-pub fn results(sql: &mut dyn Sql, part: &Part) -> Result<Option<Digest>> {
-    match work(job(part)?, part) {
-        Work::Script(script) => sql::results(sql, &script),
-        Work::Batch(_) => Ok(None),
+    /// All rows of the table on the current branch.
+    fn content(
+        &self,
+        canister: &mut Bench,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        sql::content(canister.sql(Storage::Stable)?, &[TABLE], position, limit, digest)
     }
-}
 
-fn job(part: &Part) -> Result<&History> {
-    match &part.job {
-        Job::History(job) => Ok(job),
-        _ => Err(Error::EngineUnavailable { engine: Engine::Sqlite }),
+    fn inspect(&self, canister: &mut Bench) -> Result<Inspected> {
+        sql::inspect(canister.sql(Storage::Stable)?)
     }
-}
-
-/// All rows of the table, on the branch where one is.
-pub fn content(sql: &mut dyn Sql, part: Option<DigestPart>, limit: u64) -> Result<DigestPart> {
-    sql::content(sql, &[TABLE], part, limit)
 }

@@ -1,46 +1,59 @@
-//! A canister with DoltLite, and the interface of `bench`: SQLite's front end over tables that are
-//! prolly trees, and their history.
+//! A canister with DoltLite: SQLite's front end over tables that are prolly trees, and their history.
 //!
 //! ```text
 //! ic_stable_structures::MemoryManager
-//!   memory 100         settings, written before an upgrade
+//!   memory 100         the state, written before an upgrade
 //!   memory 101 … 118   file system, with the database
 //! ```
 //!
-//! `rusqlite` calls DoltLite's C functions, which are SQLite's. The code between them and the
-//! suites is that of `bench`, so that nothing but the engine differs.
+//! `rusqlite` calls DoltLite's C functions, which are those of SQLite. The code between `rusqlite` and
+//! the suites is that of `bench`, so that only the engine differs.
 
 mod history;
-mod manager;
+mod memory;
 mod shim;
 mod sqlite;
+#[path = "../../bench/src/statements.rs"]
+mod statements;
 
+use memory::memory;
 use sqlite::Sqlite;
-use stablebench_harness::{Canister, Database, KeyValue, Sql, managed};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_harness::{
+    Canister, Database, KeyValue, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
+};
+use stablebench_protocol::{
+    CrateVersion, Cuckoo, DEFAULT_PAYLOAD_BYTES, DbBench, Error, History, Keys, Occupant,
+    SqliteDescription, Storage, Sysbench, Users, Vfs,
+};
 
 stablebench_harness::canister!(Bench);
 
-/// What `dfx` and `icp` show of the canister.
-#[used]
-#[unsafe(link_section = "icp:public candid:service")]
-static CANDID: [u8; include_bytes!("../bench_doltlite.did").len()] =
-    *include_bytes!("../bench_doltlite.did");
-
-#[derive(Default)]
 struct Bench {
     sqlite: Sqlite,
     managed: bool,
 }
 
-impl Canister for Bench {
-    fn engines(&self) -> &'static [Engine] {
-        &[Engine::Sqlite]
+impl Default for Bench {
+    fn default() -> Self {
+        Self { sqlite: sqlite::restore(&State::default()), managed: false }
     }
+}
+
+impl Canister for Bench {
+    const SUITES: &'static [SuiteEntry<Self>] = &[
+        SuiteEntry::of::<Users>(),
+        SuiteEntry::of::<DbBench>(),
+        SuiteEntry::of::<Keys>(),
+        SuiteEntry::of::<Sysbench>(),
+        SuiteEntry::of::<Cuckoo>(),
+        SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<History>(),
+    ];
+    const ENGINES: &'static [Engine] = &[Engine::SQLITE];
 
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
         match engine {
-            Engine::Sqlite => {
+            Engine::SQLITE => {
                 self.managed = true;
                 Ok(self.sqlite.users())
             }
@@ -58,22 +71,6 @@ impl Canister for Bench {
         Ok(self.sqlite.sql(storage))
     }
 
-    fn perform(&mut self, part: &Part) -> Result<Worked> {
-        history::perform(self.sql(Storage::Stable)?, part)
-    }
-
-    fn results(&mut self, part: &Part) -> Result<Option<Digest>> {
-        history::results(self.sql(Storage::Stable)?, part)
-    }
-
-    fn content(&mut self, _: &Job, part: Option<DigestPart>, limit: u64) -> Result<DigestPart> {
-        history::content(self.sql(Storage::Stable)?, part, limit)
-    }
-
-    fn inspect(&mut self, _: &Job) -> Result<Inspected> {
-        stablebench_harness::sql::inspect(self.sql(Storage::Stable)?)
-    }
-
     fn occupant(&self) -> Occupant {
         if self.managed { Occupant::Manager } else { Occupant::Nobody }
     }
@@ -83,29 +80,24 @@ impl Canister for Bench {
     }
 
     fn crates(&self) -> Vec<CrateVersion> {
-        let versions = env!("CRATE_VERSIONS").split(',');
-        let of = |(name, version): (&str, &str)| CrateVersion {
-            name: name.to_owned(),
-            version: version.to_owned(),
-        };
-        versions.filter_map(|version| version.split_once(' ')).map(of).collect()
+        crate_versions(env!("CRATE_VERSIONS"))
     }
 
     fn save(&mut self, payload_bytes: u32) -> Result<()> {
-        if !self.managed && payload_bytes == stablebench_protocol::DEFAULT_PAYLOAD_BYTES {
-            // Nothing to remember: stable memory stays as it is.
+        if !self.managed && payload_bytes == DEFAULT_PAYLOAD_BYTES {
+            // Nothing to save: stable memory stays as it is.
             return Ok(());
         }
         let state = self.sqlite.state(payload_bytes);
         self.sqlite.close();
-        manager::settings().save(&state)
+        state.save(&memory(STATE_MEMORY))
     }
 
     fn load(&mut self) -> u32 {
-        self.managed = managed::owns_stable_memory();
-        let saved = self.managed.then(|| manager::settings().load());
+        self.managed = is_managed();
+        let saved = self.managed.then(|| State::load(&memory(STATE_MEMORY)));
         let state = saved.flatten().unwrap_or_default();
-        self.sqlite = Sqlite::restore(&state);
+        self.sqlite = sqlite::restore(&state);
         state.payload_bytes
     }
 }

@@ -1,16 +1,16 @@
-//! Functions of POSIX as the engine expects them; `include/canister.h` has it call these.
+//! POSIX functions as the engine expects them; `include/canister.h` makes it call these.
 //!
-//! `VACUUM` writes the database into another file, which `rename` then puts into the place of the one
-//! that is still open. `stable-fs` takes an open file's last name from nobody. So it gets a
-//! second name first, under which it is removed once it is closed:
+//! `VACUUM` writes the database to another file and renames that file to the one that is still open.
+//! `stable-fs` does not remove the last name of an open file. So the old file gets a second name
+//! first, under which it is removed once it is closed:
 //!
 //! ```text
 //!   DB/main.db  ──link──→  DB/replaced
 //!   DB/main.db-gc-tmp  ──rename──→  DB/main.db
 //! ```
 //!
-//! What is between these steps nobody sees: a message is done as a whole or not at all. Then it
-//! syncs the folder, and `stable-fs` knows of files only.
+//! No other message sees the state between these steps: a message is executed completely or not at
+//! all. The engine then syncs the directory, but `stable-fs` syncs only files.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use std::os::fd::FromRawFd;
 
 const REPLACED: &str = "DB/replaced";
 
-/// Removes the file that was replaced, where one was, and is closed.
+/// Removes the replaced file, which is closed, if there is one.
 pub fn remove_replaced() -> io::Result<()> {
     match fs::remove_file(REPLACED) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -40,10 +40,10 @@ fn rename(from: &str, to: &str) -> io::Result<()> {
 ///
 /// # Safety
 ///
-/// Both are strings that end with a zero.
+/// Both arguments point to strings that end with a zero.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stablebench_rename(from: *const c_char, to: *const c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures this.
     let path = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str();
     match (path(from), path(to)) {
         (Ok(from), Ok(to)) if rename(from, to).is_ok() => 0,
@@ -51,13 +51,13 @@ unsafe extern "C" fn stablebench_rename(from: *const c_char, to: *const c_char) 
     }
 }
 
-/// `fsync`, which has nothing to do for a folder.
+/// `fsync`, which does nothing for a directory.
 #[unsafe(no_mangle)]
 extern "C" fn stablebench_fsync(descriptor: c_int) -> c_int {
     unsafe extern "C" {
         safe fn fsync(descriptor: c_int) -> c_int;
     }
-    // SAFETY: the engine has it open, and it is not closed here.
+    // SAFETY: the engine has opened the file, and it is not closed here.
     let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) { 0 } else { fsync(descriptor) }
 }

@@ -1,43 +1,61 @@
-//! A database of LevelDB, as an engine of keys and values.
+//! A database of LevelDB as an engine of keys and values, and its settings.
 //!
-//! A transaction is one `WriteBatch`. Where each put is one, it is written when it is put, so
-//! that the cost of an operation is all of it. Synced, LevelDB's log goes to stable memory as far as
-//! it was written; otherwise its last bytes, fewer than 8 KiB, stay on the heap until there
-//! are more, or the database is closed: before every upgrade. Nothing is lost either way.
+//! A transaction is one `WriteBatch`. If each put is its own batch, it is written when it is put, so
+//! that the cost of an operation is complete. With syncing, LevelDB's log is written to stable memory
+//! completely. Otherwise its last bytes, fewer than 8 KiB, stay on the heap until there are more, or
+//! until the database is closed before an upgrade. Nothing is lost either way.
+//!
+//! The settings, by the names of LevelDB's options, are in a file:
+//!
+//! ```text
+//! compression         none, snappy: of tables that are written from now on
+//! write_buffer_size   bytes of rows on the heap, and in the log, that become a table
+//! ```
 
-use crate::config;
-use crate::memory::{Memories, Virtual};
+use candid::{decode_one, encode_one};
+use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::Memory;
+use ic_stable_structures::memory_manager::VirtualMemory;
 use stablebench_harness::{Records, VisitRecord, trap};
-use stablebench_leveldb::{Config, Store};
-use stablebench_protocol::{Engine, Error, Result};
+use stablebench_leveldb::{Config, Disk, Store};
+use stablebench_protocol::{Engine, Error, Result, Setting};
+
+/// A memory of the manager.
+pub type Virtual = VirtualMemory<DefaultMemoryImpl>;
+
+/// The file with the settings.
+const CONFIG: &str = "config";
+
+const COMPRESSION: &str = "compression";
+const WRITE_BUFFER_SIZE: &str = "write_buffer_size";
+
+/// The values to which LevelDB's own `SanitizeOptions` clips the size.
+const WRITE_BUFFER_SIZES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 30;
 
 const WASM_PAGE_BYTES: u64 = 65536;
 
-/// The engine.
+/// A database.
 pub struct Leveldb {
     store: Store<Virtual>,
 }
 
-/// What LevelDB or its files say.
+/// An error of LevelDB or its files as one of the protocol.
 pub fn error(error: stablebench_leveldb::Error) -> Error {
     match error {
         stablebench_leveldb::Error::OutOfMemory { pages } => Error::OutOfStableMemory { pages },
         other => {
-            Error::Unsupported { engine: Engine::Leveldb, operation: format!("do that: {other}") }
+            Error::Unsupported { engine: Engine::LEVELDB, operation: format!("do that: {other}") }
         }
     }
 }
 
 impl Leveldb {
-    /// The database in a directory, closed.
-    pub fn new(memories: &Memories, name: &'static str) -> Result<Self> {
-        let disk = memories.disk();
-        Ok(Self { store: Store::new(disk.clone(), name, config::load(disk)?) })
+    /// Returns the closed database in a directory.
+    pub fn new(disk: &Disk<Virtual>, name: &'static str) -> Result<Self> {
+        Ok(Self { store: Store::new(disk.clone(), name, load_config(disk)?) })
     }
 
-    /// Makes the database where there is none, and tells whether it did. One that is there
-    /// stays closed.
+    /// Creates the database if there is none, and returns whether it did. An existing one stays closed.
     pub fn create(&mut self) -> Result<bool> {
         if self.store.exists() {
             return Ok(false);
@@ -58,7 +76,7 @@ impl Leveldb {
         self.store.configure(config).map_err(error)
     }
 
-    /// What the database runs with once it is open.
+    /// Opens the database and returns its settings.
     pub fn opened(&mut self) -> Result<Config> {
         self.store.open().map_err(error)?;
         Ok(self.store.config())
@@ -79,7 +97,7 @@ impl Records for Leveldb {
     }
 
     fn clear(&mut self) -> Result<()> {
-        // What fails has removed files.
+        // A failure has removed files: the system undoes that.
         self.store.clear().or_else(|failed| trap(&error(failed)))
     }
 
@@ -89,7 +107,7 @@ impl Records for Leveldb {
     }
 
     fn commit(&mut self) -> Result<()> {
-        // What fails has changed the table on the heap, if nothing else: the system undoes it.
+        // A failure has changed the table on the heap, if nothing else: the system undoes it.
         self.store.commit().or_else(|failed| trap(&error(failed)))
     }
 
@@ -135,4 +153,67 @@ impl Records for Leveldb {
     fn allocated_units(&mut self) -> Result<u64> {
         Ok(self.store.disk().with(|files| files.used_chunks()))
     }
+}
+
+/// Parses settings; one that is left out is LevelDB's default.
+///
+/// # Errors
+///
+/// If a name is unknown, or LevelDB would take another value than the one asked for.
+pub fn parse_config(settings: &[Setting]) -> Result<Config> {
+    let mut config = Config::default();
+    for setting in settings {
+        let invalid = |reason: String| {
+            let Setting { name, value } = setting.clone();
+            Err(Error::InvalidSetting { setting: name, value, reason })
+        };
+        match (setting.name.as_str(), setting.value.as_str()) {
+            (COMPRESSION, "none") => config.snappy = false,
+            (COMPRESSION, "snappy") => config.snappy = true,
+            (COMPRESSION, _) => return invalid("it is none or snappy".to_owned()),
+            (WRITE_BUFFER_SIZE, bytes) => match bytes.parse() {
+                Ok(bytes) if WRITE_BUFFER_SIZES.contains(&bytes) => {
+                    config.write_buffer_size = bytes;
+                }
+                _ => {
+                    let (least, most) = WRITE_BUFFER_SIZES.into_inner();
+                    return invalid(format!("it is between {least} and {most}"));
+                }
+            },
+            _ => return invalid("there is no such setting".to_owned()),
+        }
+    }
+    Ok(config)
+}
+
+/// Returns all settings.
+pub fn list_config(config: Config) -> Vec<Setting> {
+    let compression = if config.snappy { "snappy" } else { "none" };
+    vec![
+        Setting::new(COMPRESSION, compression),
+        Setting::new(WRITE_BUFFER_SIZE, config.write_buffer_size),
+    ]
+}
+
+/// Saves the settings for the next opening.
+pub fn save_config(disk: &Disk<Virtual>, config: Config) -> Result<()> {
+    // Encoding a derived type cannot fail.
+    let bytes = encode_one(list_config(config)).unwrap_or_default();
+    disk.with(|files| {
+        let file = files.create(CONFIG)?;
+        files.append(file, &bytes)
+    })
+    .map_err(error)
+}
+
+/// Loads the saved settings; LevelDB's defaults if there are none.
+fn load_config(disk: &Disk<Virtual>) -> Result<Config> {
+    let bytes = disk.with(|files| {
+        let Some(file) = files.find(CONFIG) else { return Ok(Vec::new()) };
+        let mut bytes = vec![0; files.bytes(file).unwrap_or_default() as usize];
+        files.read(file, 0, &mut bytes)?;
+        Ok(bytes)
+    });
+    let settings: Vec<Setting> = decode_one(&bytes.map_err(error)?).unwrap_or_default();
+    parse_config(&settings)
 }

@@ -1,8 +1,8 @@
-//! Where `rand` takes random numbers from: a sequence that is the same in every canister.
+//! The source of random numbers for `rand`: a sequence that is the same in every canister.
 //!
-//! A canister cannot draw randomness and go on in the same message, and two runs of one build
-//! shall cost the same. LevelDB draws to choose which of its reads say that a file is searched
-//! too often; how high a node of its table on the heap is follows from a seed of its own.
+//! A canister cannot get randomness and continue in the same message, and two runs of one build must
+//! cost the same. LevelDB uses random numbers to sample its reads for files that are searched too
+//! often. The heights of nodes of its table on the heap follow from its own seed.
 
 use getrandom::{Error, register_custom_getrandom};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ thread_local! {
     static STATE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// SplitMix64, from 0 on.
+/// SplitMix64, starting at 0.
 fn fill(bytes: &mut [u8]) -> Result<(), Error> {
     for part in bytes.chunks_mut(8) {
         STATE.set(STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15));

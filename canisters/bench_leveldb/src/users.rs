@@ -1,23 +1,21 @@
-//! The rows of the suite users: [`ById`] on a database that, like a connection, is opened by
-//! the first work that needs it.
+//! The rows of the suite users: [`ById`] on a database that, like a connection, is opened when it is
+//! needed.
 //!
-//! LevelDB has no number of rows. The checks before work say which rows are new and which are
-//! there, so that one is kept, on the heap; where it is not known, after an upgrade or rows
-//! that were written whether or not they were there, they are counted when it is asked for.
-//! Work that counts always counts.
+//! LevelDB does not store its number of rows. Inserted rows do not exist before and deleted rows do, so
+//! that the number is kept on the heap. After an upgrade, or after rows were written whether or not
+//! they existed, it is unknown and counted when it is needed. Work that counts always counts.
 
 use crate::engine::Leveldb;
-use stablebench_harness::{ById, Done, KeyValue, Writes};
+use stablebench_harness::{ById, Done, KeyValue, VisitRow, Writes};
 use stablebench_protocol::Result;
-use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
-use std::ops::ControlFlow;
+use stablebench_workload::{Amount, IdSet, Selected};
 
-/// The engine.
+/// The rows.
 pub struct Users {
     rows: ById<Leveldb>,
-    /// Whether the message found the database closed.
+    /// True if the database was closed before the message.
     was_closed: bool,
-    /// How many rows there are, where that is known.
+    /// The number of rows, if it is known.
     number: Option<u64>,
 }
 
@@ -33,7 +31,7 @@ impl Users {
 
 impl KeyValue for Users {
     fn prepare(&mut self) -> Result<()> {
-        // Opening creates it, as a table is created.
+        // Opening creates it, like a table.
         if self.rows.0.create()? {
             self.number = Some(0);
         }
@@ -47,13 +45,13 @@ impl KeyValue for Users {
 
     fn settle(&mut self) {
         if self.was_closed {
-            // Nothing was written: there is nothing that closing could fail to keep.
+            // Nothing was written, so that closing has nothing to lose.
             let _ = self.rows.0.close();
         }
     }
 
-    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        self.rows.walk(from, visit)
+    fn visit(&mut self, position: u64, visit: &mut VisitRow<'_>) -> Result<()> {
+        self.rows.visit(position, visit)
     }
 
     fn last_id(&mut self) -> Result<Option<u64>> {
@@ -103,15 +101,6 @@ impl KeyValue for Users {
         self.rows.count()
     }
 
-    fn digest(
-        &mut self,
-        position: u64,
-        limit: u64,
-        digest: &mut ContentDigest,
-    ) -> Result<Option<u64>> {
-        self.rows.digest(position, limit, digest)
-    }
-
     fn reset(&mut self) -> Result<()> {
         self.rows.reset()?;
         self.number = Some(0);
@@ -119,7 +108,7 @@ impl KeyValue for Users {
     }
 }
 
-/// Writes that are counted.
+/// Writes that update the number of rows.
 struct Counted<'a> {
     rows: &'a mut dyn Writes,
     number: &'a mut Option<u64>,

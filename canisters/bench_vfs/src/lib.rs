@@ -1,58 +1,64 @@
-//! A canister with SQLite through `ic-sqlite-vfs`, and the interface of `bench`.
+//! A canister with SQLite through `ic-sqlite-vfs`.
 //!
 //! ```text
-//! ic_sqlite_vfs::MemoryManager, laid out as that of ic-stable-structures
-//!   memory 100         settings, written before an upgrade
-//!   memory 120         the database, behind a page of the library's own
+//! ic_sqlite_vfs::MemoryManager, with the layout of ic-stable-structures
+//!   memory 100         the state, written before an upgrade
+//!   memory 120         the database, after a page of the library's own
 //! ```
 
-mod manager;
+mod memory;
 mod sqlite;
+mod statements;
 
 use sqlite::Sqlite;
-use stablebench_harness::{Canister, Database, KeyValue, Sql, crate_versions, managed};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_harness::{
+    Canister, Database, KeyValue, Sql, State, SuiteEntry, crate_versions, is_managed,
+};
+use stablebench_protocol::{
+    CrateVersion, Cuckoo, DbBench, Error, Keys, Occupant, SqliteDescription, Storage, Sysbench,
+    Users, Vfs,
+};
 
 stablebench_harness::canister!(Bench);
 
-/// The crates that decide what the engine costs.
-const CRATES: [&str; 3] = ["ic-cdk", "ic-sqlite-vfs", "ic-stable-structures"];
-
-/// What `dfx` and `icp` show of the canister.
-#[used]
-#[unsafe(link_section = "icp:public candid:service")]
-static CANDID: [u8; include_bytes!("../../bench/bench.did").len()] =
-    *include_bytes!("../../bench/bench.did");
-
-#[derive(Default)]
 struct Bench {
     sqlite: Sqlite,
 }
 
-impl Canister for Bench {
-    fn engines(&self) -> &'static [Engine] {
-        &[Engine::Sqlite]
+impl Default for Bench {
+    fn default() -> Self {
+        Self { sqlite: sqlite::restore(&State::default()) }
     }
+}
+
+impl Canister for Bench {
+    const SUITES: &'static [SuiteEntry<Self>] = &[
+        SuiteEntry::of::<Users>(),
+        SuiteEntry::of::<DbBench>(),
+        SuiteEntry::of::<Keys>(),
+        SuiteEntry::of::<Sysbench>(),
+        SuiteEntry::of::<Cuckoo>(),
+        SuiteEntry::of::<Vfs>(),
+    ];
+    const ENGINES: &'static [Engine] = &[Engine::SQLITE];
 
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
         match engine {
-            Engine::Sqlite => Ok(self.sqlite.users()),
-            Engine::Btree | Engine::Append | Engine::Array | Engine::Cuckoo => {
-                Err(Error::EngineUnavailable { engine })
-            }
+            Engine::SQLITE => Ok(&mut self.sqlite),
+            _ => Err(Error::EngineUnavailable { engine }),
         }
     }
 
     fn database(&mut self) -> Result<&mut dyn Database> {
-        Ok(self.sqlite.database())
+        Ok(&mut self.sqlite)
     }
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
         match storage {
             Storage::Stable => Ok(self.sqlite.sql()),
             Storage::Heap => Err(Error::Unsupported {
-                engine: Engine::Sqlite,
-                operation: "have a database on the heap: ic-sqlite-vfs opens none but the one in \
+                engine: Engine::SQLITE,
+                operation: "have a database on the heap: ic-sqlite-vfs opens only the one in \
                             stable memory"
                     .to_owned(),
             }),
@@ -60,7 +66,7 @@ impl Canister for Bench {
     }
 
     fn occupant(&self) -> Occupant {
-        if managed::owns_stable_memory() { Occupant::Manager } else { Occupant::Nobody }
+        if is_managed() { Occupant::Manager } else { Occupant::Nobody }
     }
 
     fn sqlite_description(&self) -> Option<SqliteDescription> {
@@ -68,19 +74,19 @@ impl Canister for Bench {
     }
 
     fn crates(&self) -> Vec<CrateVersion> {
-        crate_versions(&CRATES)
+        crate_versions(env!("CRATE_VERSIONS"))
     }
 
     fn save(&mut self, payload_bytes: u32) -> Result<()> {
         let state = self.sqlite.state(payload_bytes);
-        self.sqlite.database().close();
-        manager::settings().save(&state)
+        self.sqlite.close();
+        state.save(&memory::state())
     }
 
     fn load(&mut self) -> u32 {
-        let saved = managed::owns_stable_memory().then(|| manager::settings().load());
+        let saved = is_managed().then(|| State::load(&memory::state()));
         let state = saved.flatten().unwrap_or_default();
-        self.sqlite = Sqlite::restore(&state);
+        self.sqlite = sqlite::restore(&state);
         state.payload_bytes
     }
 }

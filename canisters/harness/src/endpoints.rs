@@ -1,4 +1,10 @@
+//! The endpoints of every canister.
+
 use stablebench_protocol::{Error, Result};
+
+/// The interface of every canister.
+pub const CANDID: [u8; include_bytes!("../../bench.did").len()] =
+    *include_bytes!("../../bench.did");
 
 /// Refuses callers that are not controllers.
 ///
@@ -13,19 +19,26 @@ pub fn require_controller() -> Result<()> {
     }
 }
 
-/// Exports the whole interface for a [`Canister`](crate::Canister).
+/// Exports the interface for a [`Canister`](crate::Canister).
 ///
-/// Every update is for controllers alone. What does not measure is a query: its
-/// changes (a page cache that was filled, a connection that was opened) are dropped,
-/// so that looking does not change what is measured next. What the suites measure with can
-/// carry an id, and is then done once: a repeat is refused.
+/// Updates are for controllers only. Methods that do not measure are queries: their changes (cached
+/// pages, an opened connection) are dropped, so that looking does not change the next measurement.
+/// The measuring methods of the suites take an id and execute each call once.
 #[macro_export]
 macro_rules! canister {
     ($canister:ty) => {
         use stablebench_protocol::{
-            Description, Digest, DigestPart, Engine, Inspected, Job, Measurement, Part,
-            Performed, PhaseCost, Result, SqliteConfig, SqliteSettings, Work, Worked,
+            Description, Digest, DigestPart, Engine, Executed, Inspected, Job, Measurement, Part,
+            PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
         };
+
+        /// The interface, for `dfx`, `icp` and web interfaces.
+        #[used]
+        #[cfg_attr(
+            target_family = "wasm",
+            unsafe(link_section = "icp:public candid:service")
+        )]
+        static CANDID: [u8; $crate::CANDID.len()] = $crate::CANDID;
 
         thread_local! {
             static HOST: std::cell::RefCell<$crate::Host<$canister>> = std::cell::RefCell::default();
@@ -49,39 +62,34 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn stage_work(work: Work) -> Result<()> {
-            controlled(|host| host.stage_work(work))
-        }
-
-        #[ic_cdk::update]
-        fn stage_part(part: Part) -> Result<()> {
-            controlled(|host| host.stage_part(&part))
+        fn stage(part: Part) -> Result<()> {
+            controlled(|host| host.stage(&part))
         }
 
         #[ic_cdk::update(
             hidden = true,
             decode_with = "stablebench_harness::wire::call_id",
-            encode_with = "stablebench_harness::wire::worked"
+            encode_with = "stablebench_harness::wire::part_cost"
         )]
-        fn run(call_id: u64) -> Result<Worked> {
+        fn run(call_id: u64) -> Result<PartCost> {
             once(Some(call_id), |host| host.run())
         }
 
-        #[ic_cdk::query(hidden = true, encode_with = "stablebench_harness::wire::worked")]
-        fn run_query() -> Result<Worked> {
+        #[ic_cdk::query(hidden = true, encode_with = "stablebench_harness::wire::part_cost")]
+        fn run_query() -> Result<PartCost> {
             HOST.with_borrow_mut(|host| host.run_query())
         }
 
-        // What the two are in Candid, which the attributes above cannot tell.
+        // The types of both in Candid, which the attributes above cannot express.
         #[candid::candid_method(update, rename = "run")]
-        #[allow(dead_code, reason = "only its type counts")]
-        fn candid_of_run(_call_id: u64) -> Result<Worked> {
+        #[allow(dead_code, reason = "only the type is used")]
+        fn candid_of_run(_call_id: u64) -> Result<PartCost> {
             run(_call_id)
         }
 
         #[candid::candid_method(query, rename = "run_query")]
-        #[allow(dead_code, reason = "only its type counts")]
-        fn candid_of_run_query() -> Result<Worked> {
+        #[allow(dead_code, reason = "only the type is used")]
+        fn candid_of_run_query() -> Result<PartCost> {
             run_query()
         }
 
@@ -91,18 +99,8 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn work(work: Work, call_id: Option<u64>) -> Result<Worked> {
-            once(call_id, |host| host.work(&work))
-        }
-
-        #[ic_cdk::query]
-        fn look(work: Work) -> Result<Worked> {
-            HOST.with_borrow_mut(|host| host.look(&work))
-        }
-
-        #[ic_cdk::update]
-        fn perform(part: Part, call_id: Option<u64>) -> Result<Performed> {
-            once(call_id, |host| host.perform(&part))
+        fn execute(part: Part, call_id: Option<u64>) -> Result<Executed> {
+            once(call_id, |host| host.execute(&part))
         }
 
         #[ic_cdk::update]
@@ -121,13 +119,18 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
+        fn configure(settings: Vec<Setting>) -> Result<Vec<Setting>> {
+            controlled(|host| host.configure(&settings))
+        }
+
+        #[ic_cdk::update]
         fn add_users_btree(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(Engine::Btree, first_id, step, rows))
+            controlled(|host| host.add(Engine::BTREE, first_id, step, rows))
         }
 
         #[ic_cdk::update]
         fn add_users_sqlite(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(Engine::Sqlite, first_id, step, rows))
+            controlled(|host| host.add(Engine::SQLITE, first_id, step, rows))
         }
 
         #[ic_cdk::update]
@@ -190,6 +193,11 @@ macro_rules! canister {
             controlled(|host| host.configure_sqlite(config))
         }
 
+        #[ic_cdk::query]
+        fn sqlite_settings() -> Result<SqliteSettings> {
+            HOST.with_borrow_mut(|host| host.sqlite_settings())
+        }
+
         #[ic_cdk::update]
         fn close_connection() -> Result<()> {
             controlled(|host| host.close_connection())
@@ -201,23 +209,13 @@ macro_rules! canister {
         }
 
         #[ic_cdk::query]
-        fn sqlite_settings() -> Result<SqliteSettings> {
-            HOST.with_borrow_mut(|host| host.sqlite_settings())
-        }
-
-        #[ic_cdk::query]
-        fn digest(engine: Engine, part: Option<DigestPart>, limit: u64) -> Result<DigestPart> {
-            HOST.with_borrow_mut(|host| host.digest(engine, part, limit))
-        }
-
-        #[ic_cdk::query]
         fn describe() -> Result<Description> {
             HOST.with_borrow_mut(|host| host.describe())
         }
 
         #[ic_cdk::pre_upgrade]
         fn pre_upgrade() {
-            // A trap here keeps the canister as it is, which is what a failure asks for.
+            // A trap keeps the canister as it is.
             if let Err(error) = HOST.with_borrow_mut(|host| host.pre_upgrade()) {
                 ic_cdk::api::trap(error.to_string());
             }

@@ -1,112 +1,179 @@
-use crate::presence;
+//! The engines of the suite users: rows of an id and a text.
+
 use stablebench_protocol::{Error, Result};
 use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
 use std::ops::ControlFlow;
 
-/// An engine: rows of an id and a text.
+/// Starting to visit rows costs about as much as visiting this number of rows.
+const SKIPPED_BEFORE_RESTART: u32 = 64;
+
+/// A row as it is visited.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredRow<'a> {
+    /// Its position: the id, except in a log, which has positions of its own.
+    pub position: u64,
+    /// Its id.
+    pub id: u64,
+    /// Its text.
+    pub payload: &'a [u8],
+}
+
+/// A visitor of rows, which decides whether the next row is visited.
+pub type VisitRow<'a> = dyn FnMut(StoredRow<'_>) -> ControlFlow<()> + 'a;
+
+/// An engine of rows with ids and texts.
 ///
-/// [`Host`](crate::Host) calls the methods of a message in this order:
-/// `prepare`, `admit`, what looks at ids, `settle`, and then the methods of work, measured.
-/// The work can rely on the checks: ids to insert are not there, ids to update or delete
-/// are there, ids to insert or delete are named once.
+/// Methods that are called by hand use an engine in this order: `prepare`, `admit`, methods that
+/// look at ids, `settle`, and then the methods of work, which are measured. There, the work can
+/// rely on the checks: ids to insert do not exist, ids to update or delete exist, ids to insert or
+/// delete are listed once. In jobs, the caller ensures that.
 pub trait KeyValue {
-    /// Makes ready what the work must not pay for, such as creating a table.
+    /// Prepares what is not part of the work, such as creating a table.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn prepare(&mut self) -> Result<()>;
 
-    /// Refuses ids and payloads that the engine cannot hold. Changes nothing.
+    /// Refuses ids and payloads that the engine cannot store. Changes nothing.
     ///
     /// # Errors
     ///
-    /// Which of the ids, or that the payload, is beyond the engine.
+    /// The first id, or the payload, that the engine cannot store.
     fn admit(&self, ids: &IdSet, payload_bytes: u32) -> Result<()>;
 
-    /// Undoes what the checks did to the state the message found, such as opening what
-    /// was closed: cold work stays cold.
+    /// Restores the state before the checks, such as closing what they opened: cold work stays
+    /// cold.
     fn settle(&mut self) {}
 
-    /// Shows the ids that are there, ascending, from `from` on until told to stop.
+    /// Visits rows in the engine's order, starting at a position.
     ///
     /// # Errors
     ///
     /// The engine's.
-    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()>;
+    fn visit(&mut self, position: u64, visit: &mut VisitRow<'_>) -> Result<()>;
 
-    /// The smallest of the ids that is there.
+    /// Returns the smallest of the ids that exists.
+    ///
+    /// Ids asked for and ids that exist are merged. If many existing ids are between two that are
+    /// asked for, the visit starts again at the next one asked for. So the number of ids asked for
+    /// bounds the cost, however dense the rows are.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn first_present(&mut self, ids: &IdSet) -> Result<Option<u64>> {
-        presence::first_present(self, ids)
+        let mut next = Some(ids.first());
+        while let Some(from) = next.take() {
+            let mut found = None;
+            let mut skipped = 0;
+            self.visit(from, &mut |row| match ids.at_or_after(row.id) {
+                None => ControlFlow::Break(()),
+                Some(member) if member == row.id => {
+                    found = Some(row.id);
+                    ControlFlow::Break(())
+                }
+                Some(_) if skipped < SKIPPED_BEFORE_RESTART => {
+                    skipped += 1;
+                    ControlFlow::Continue(())
+                }
+                Some(member) => {
+                    next = Some(member);
+                    ControlFlow::Break(())
+                }
+            })?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
-    /// The smallest of the ids that is not there.
+    /// Returns the smallest of the ids that does not exist; see
+    /// [`first_present`](Self::first_present).
     ///
     /// # Errors
     ///
     /// The engine's.
     fn first_missing(&mut self, ids: &IdSet) -> Result<Option<u64>> {
-        presence::first_missing(self, ids)
+        let mut wanted = ids.iter().peekable();
+        while let Some(from) = wanted.peek().copied() {
+            let mut progress = false;
+            let mut skipped = 0;
+            self.visit(from, &mut |row| match wanted.peek() {
+                Some(next) if *next == row.id => {
+                    wanted.next();
+                    progress = true;
+                    skipped = 0;
+                    ControlFlow::Continue(())
+                }
+                Some(next) if *next > row.id && skipped < SKIPPED_BEFORE_RESTART => {
+                    skipped += 1;
+                    ControlFlow::Continue(())
+                }
+                _ => ControlFlow::Break(()),
+            })?;
+            if !progress {
+                return Ok(Some(from));
+            }
+        }
+        Ok(None)
     }
 
-    /// The largest id that is there.
+    /// Returns the largest id.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn last_id(&mut self) -> Result<Option<u64>>;
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn rows(&mut self) -> Result<u64>;
 
-    /// Bytes of stable memory filled, free space inside of pages and nodes included.
+    /// Returns the bytes of stable memory in use, including the free space in pages and nodes.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn stored_bytes(&mut self) -> Result<u64>;
 
-    /// Bytes of the virtual memories that the rows are in, or of stable memory where there
-    /// are none.
+    /// Returns the bytes of the virtual memories that contain the rows, or of stable memory if
+    /// there are none.
     fn virtual_bytes(&self) -> u64;
 
-    /// Bytes of heap that the page cache holds. Opens nothing: what is closed holds none.
+    /// Returns the bytes of heap of the page cache. Opens nothing: what is closed has no cache.
     fn cache_bytes(&self) -> u64 {
         0
     }
 
-    /// Work: what `work` does, in one transaction where the engine has such.
+    /// Work: does `work` in one transaction, if the engine has transactions.
     ///
     /// # Errors
     ///
     /// The engine's, and those of the work.
     fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done;
 
-    /// Work: looks rows up one by one and copies their texts; answers those that are there.
+    /// Work: looks rows up one by one and copies their texts. Returns the size of those that exist.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn read(&mut self, rows: Selected<'_>) -> Result<Amount>;
 
-    /// Work: from each id on, copies the ids and texts of at most `rows` rows, in the order
-    /// of ids; answers those that are there.
+    /// Work: starting at each id, copies the ids and texts of at most `rows` rows in the order of
+    /// ids. Returns the size of those that exist.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn range(&mut self, from: Selected<'_>, rows: u64) -> Result<Amount>;
 
-    /// Work: copies the ids and texts of the first `limit` rows; answers those that are
-    /// there.
+    /// Work: copies the ids and texts of the first `limit` rows. Returns the size of those that
+    /// exist.
     ///
     /// # Errors
     ///
@@ -120,19 +187,6 @@ pub trait KeyValue {
     /// The engine's.
     fn count(&mut self) -> Result<u64>;
 
-    /// Adds at most `limit` rows from `position` on to the digest; 0 is the beginning.
-    /// Answers the next position, or nothing where no row is left.
-    ///
-    /// # Errors
-    ///
-    /// The engine's.
-    fn digest(
-        &mut self,
-        position: u64,
-        limit: u64,
-        digest: &mut ContentDigest,
-    ) -> Result<Option<u64>>;
-
     /// Removes all rows.
     ///
     /// # Errors
@@ -141,35 +195,60 @@ pub trait KeyValue {
     fn reset(&mut self) -> Result<()>;
 }
 
-/// How a transaction ended.
+/// Adds at most `limit` rows, starting at a position, to a digest. Returns the position of the next
+/// row, if there is one.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn digest_rows(
+    engine: &mut dyn KeyValue,
+    position: u64,
+    limit: u64,
+    digest: &mut ContentDigest,
+) -> Result<Option<u64>> {
+    let (mut left, mut next) = (limit, None);
+    engine.visit(position, &mut |row| {
+        if left == 0 {
+            next = Some(row.position);
+            return ControlFlow::Break(());
+        }
+        left -= 1;
+        digest.add(row.id, row.payload);
+        ControlFlow::Continue(())
+    })?;
+    Ok(next)
+}
+
+/// The outcome of a transaction.
 pub type Done = std::result::Result<(), Failed>;
 
 /// A transaction that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Why.
+    /// The reason.
     pub because: Error,
-    /// Whether nothing of it is left. An engine without transactions undoes the call that
-    /// failed by itself, and none before.
+    /// True if the engine has undone all of it. An engine without transactions undoes the call that
+    /// failed, and none before.
     pub undone: bool,
 }
 
 impl Failed {
-    /// An engine without transactions failed.
+    /// A failure of an engine without transactions.
     pub fn kept(because: Error) -> Self {
         Self { because, undone: false }
     }
 
-    /// A transaction was rolled back.
+    /// A transaction that was rolled back.
     pub fn undone(because: Error) -> Self {
         Self { because, undone: true }
     }
 }
 
-/// What changes an engine's rows, inside of a transaction where the engine has such.
+/// Changes of an engine's rows, in a transaction if the engine has them.
 pub trait Writes {
-    /// How many units of storage are in use: pages of a database, nodes of a tree, or what
-    /// stable memory grows by. Asked between operations of work, but not measured.
+    /// Returns the number of units of storage in use: pages of a database, nodes of a tree, or wasm
+    /// pages of stable memory. Called between operations of work, and not measured.
     ///
     /// # Errors
     ///
@@ -183,7 +262,7 @@ pub trait Writes {
     /// The engine's; then no row was added, unless the transaction undoes that.
     fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()>;
 
-    /// Work: adds rows, or replaces their texts where they are there.
+    /// Work: adds rows, or replaces their texts if they exist.
     ///
     /// # Errors
     ///

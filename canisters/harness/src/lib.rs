@@ -1,52 +1,41 @@
-//! What every benchmark canister shares.
+//! The code shared by all benchmark canisters.
 //!
 //! A canister implements [`Records`] or [`Sql`] for each of its engines, or [`KeyValue`] and
-//! [`Points`] where it has something special, implements [`Canister`] once, and calls
-//! [`canister!`] with it. It then has the whole interface of `bench.did`:
+//! [`Points`] for special ones. It implements [`Canister`] once, lists its suites there, and calls
+//! [`canister!`]. It then has the whole interface of `bench.did`:
 //!
 //! ```text
-//! canister!  ── one function an endpoint: who calls?
-//!    └─ Host      are the arguments sound? are the ids there? then measure
-//!         └─ Canister   which engines there are, and what survives an upgrade
+//! canister!  ── one function per endpoint: checks the caller
+//!    └─ Host      finds the suite, or checks what is called by hand
+//!         ├─ Suite    prepares a part of a job, does it, reads its results and tables
+//!         └─ Canister   the engines, and the state over an upgrade
 //!              └─ KeyValue, Records, Sql, Points   the work itself, row by row
 //! ```
 //!
-//! Nothing but the work is inside a measurement. Checks come first, so that a call
-//! that is refused has changed nothing. In a measured message of the suites there is next to
-//! nothing beside the work: a message before it stages the work, see `host/staged.rs`.
+//! A measurement contains nothing but the work. Checks come first, so that a call that is refused has
+//! changed nothing.
 
-mod by_id;
-mod by_key;
 mod canister;
-mod crates;
 mod endpoints;
 pub mod floor;
 mod host;
 mod key_value;
-pub mod managed;
 mod measure;
-pub mod phases;
 pub mod points;
-mod pragmas;
-mod presence;
 mod records;
 pub mod sql;
 mod state;
 mod suites;
-mod system;
 pub mod wire;
 
-pub use by_id::ById;
-pub use by_key::ByKey;
-pub use canister::{Canister, Database};
-pub use crates::crate_versions;
-pub use endpoints::require_controller;
-pub use host::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
-pub use key_value::{Done, Failed, KeyValue, Writes};
-pub use measure::measure;
-pub use points::Points;
-pub use pragmas::{Keyword, Pragmas};
-pub use records::{Records, VisitRecord};
+pub use canister::{Canister, Database, crate_versions};
+pub use endpoints::{CANDID, require_controller};
+pub use host::{Host, MAX_EACH};
+pub use key_value::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes, digest_rows};
+pub use measure::{heap_pages, instructions, measure, measure_step, phases, stable_pages, trap};
+pub use points::{ByKey, Points};
+pub use records::{ById, Records, VisitRecord};
 pub use sql::Sql;
-pub use state::State;
-pub use system::{heap_pages, instructions, stable_pages, trap};
+pub use state::{STATE_MEMORY, State, is_managed};
+pub use suites::users::{MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
+pub use suites::{Run, Staged, Suite, SuiteEntry};

@@ -1,14 +1,14 @@
 //! The Candid of a measured message, read and written by hand.
 //!
-//! What Candid's library does to read an argument of rich types and to write a reply costs
-//! more than small work does, and none of it is the work. So `run` takes one number and
-//! answers numbers, whose Candid has a fixed form:
+//! Candid's library takes more instructions to read an argument of rich types and to write a reply
+//! than small work does. So `run` takes one number and returns numbers, whose encoding has a fixed
+//! form:
 //!
 //! ```text
 //! argument   "DIDL" 0 1 0x78                no types, one argument, a nat64
 //!            call id ↕ 8
 //!
-//! reply      "DIDL" types 1 0               variant { Ok : Worked }, a subtype of the reply's
+//! reply      "DIDL" types 1 0               variant { Ok : PartCost }, a subtype of the reply's
 //!            0                              Ok
 //!            length ↕ LEB128                each, for every operation:
 //!              allocated ↕ 8, instructions ↕ 8
@@ -17,16 +17,16 @@
 //!
 //! Numbers are little-endian. An error is written by Candid's library.
 
-use crate::system::trap;
-use stablebench_protocol::{Measurement, Result, Worked};
+use crate::trap;
+use stablebench_protocol::{Measurement, PartCost, Result};
 
-/// What stands before the call's id.
+/// The bytes before the call's id.
 const ARGUMENT: [u8; 7] = *b"DIDL\x00\x01\x78";
 
-/// Bytes of a reply that tells no costs of operations, beside its types.
+/// Bytes of a reply without costs of operations, after its types.
 const NUMBERS: usize = 1 + 10 + 9 * 8;
 
-/// Reads the argument of `run`, and traps where it is another.
+/// Reads the argument of `run`. Traps if it is something else.
 pub fn call_id(argument: Vec<u8>) -> u64 {
     if let Some((&ARGUMENT, id)) = argument.split_first_chunk()
         && let Ok(id) = id.try_into()
@@ -37,15 +37,15 @@ pub fn call_id(argument: Vec<u8>) -> u64 {
 }
 
 /// Writes the reply of `run`.
-pub fn worked(outcome: Result<Worked>) -> Vec<u8> {
-    let worked = match outcome {
-        Ok(worked) => worked,
-        Err(error) => match candid::encode_one(Result::<Worked>::Err(error)) {
+pub fn part_cost(outcome: Result<PartCost>) -> Vec<u8> {
+    let cost = match outcome {
+        Ok(cost) => cost,
+        Err(error) => match candid::encode_one(Result::<PartCost>::Err(error)) {
             Ok(bytes) => return bytes,
             Err(error) => trap(&error),
         },
     };
-    let Worked { measurement, each } = worked;
+    let PartCost { measurement, each } = cost;
     let mut reply = Vec::with_capacity(TYPES.len() + NUMBERS + each.len() * 16);
     reply.extend_from_slice(TYPES);
     reply.push(0);
@@ -60,7 +60,7 @@ pub fn worked(outcome: Result<Worked>) -> Vec<u8> {
     reply
 }
 
-/// The numbers of a measurement in the order of Candid.
+/// The numbers of a measurement in Candid's order.
 fn numbers(measurement: &Measurement) -> [u64; 9] {
     let Measurement {
         instructions,
@@ -94,7 +94,7 @@ fn leb128(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// The types of the reply, and that it is one value of the first:
+/// The types of the reply, which is one value of the first:
 ///
 /// ```text
 /// 0   variant { Ok : 1 }
@@ -120,13 +120,13 @@ mod tests {
     use candid::{CandidType, decode_one, encode_one};
     use stablebench_protocol::{Error, OperationCost};
 
-    /// The part of a reply's type that is written by hand.
+    /// The part of the reply's type that is written by hand.
     #[derive(CandidType)]
     enum Reply {
-        Ok(Worked),
+        Ok(PartCost),
     }
 
-    fn sample(operations: u64) -> Worked {
+    fn sample(operations: u64) -> PartCost {
         let measurement = Measurement {
             instructions: 1,
             counter_overhead: 200,
@@ -139,24 +139,24 @@ mod tests {
             stable_pages_after: 9,
         };
         let cost = |index| OperationCost { instructions: index << 20, allocated: -(index as i64) };
-        Worked { measurement, each: (0..operations).map(cost).collect() }
+        PartCost { measurement, each: (0..operations).map(cost).collect() }
     }
 
     #[test]
-    fn a_reply_is_what_candid_writes() {
+    fn a_reply_is_encoded_like_by_candid() {
         for operations in [0, 1, 127, 128, 20_000] {
             let sample = sample(operations);
-            let reply = worked(Ok(sample.clone()));
+            let reply = part_cost(Ok(sample.clone()));
             assert_eq!(reply, encode_one(Reply::Ok(sample.clone())).unwrap(), "{operations}");
-            assert_eq!(decode_one::<Result<Worked>>(&reply).unwrap(), Ok(sample));
+            assert_eq!(decode_one::<Result<PartCost>>(&reply).unwrap(), Ok(sample));
         }
         let refused = Err(Error::Repeated { last: 7 });
-        let reply = worked(refused.clone());
-        assert_eq!(decode_one::<Result<Worked>>(&reply).unwrap(), refused);
+        let reply = part_cost(refused.clone());
+        assert_eq!(decode_one::<Result<PartCost>>(&reply).unwrap(), refused);
     }
 
     #[test]
-    fn an_argument_is_what_candid_writes() {
+    fn an_argument_is_decoded_like_by_candid() {
         for id in [0, 1, 0x0102_0304_0506_0708, u64::MAX] {
             assert_eq!(call_id(encode_one(id).unwrap()), id);
         }

@@ -1,24 +1,24 @@
-use crate::buckets::Buckets;
-use crate::displace::Search;
+//! Building a table.
+
 use crate::fixed::Bytes;
-use crate::header::{Header, Lengths, PAGE};
-use crate::shape::HASHES;
+use crate::layout::{Buckets, Header, Lengths, PAGE};
+use crate::plan::HASHES;
 use crate::{Cuckoo, Error, Fixed, Plan};
 use ic_stable_structures::Memory;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
-/// Zeros are written so many bytes at a time.
+/// The number of zeros that are written at a time.
 const CLEARED: usize = 65_536;
 
 /// Builds a table from items in the order of their keys.
 ///
-/// Items go to their buckets in the memory as they come; the heap holds no more than
-/// one search for room. So a build can take as many messages as it needs, and what was
-/// added stays over an upgrade: [`resume`](Self::resume) goes on from there.
+/// Items are written to their buckets in the memory immediately; the heap contains no more than one
+/// search for room. So a build can take as many messages as it needs, and items stay over an upgrade:
+/// [`resume`](Self::resume) continues from there.
 ///
-/// The table depends on the plan and on the items alone, not on how they are cut into
-/// calls.
+/// The table depends on the plan and on the items alone, not on how they are split into calls.
 pub struct Builder<K, V, M> {
     header: Header,
     buckets: Buckets<M>,
@@ -41,15 +41,15 @@ impl<K: Fixed, V: Fixed, M: Memory> Builder<K, V, M> {
         Self::begin(memory, plan)
     }
 
-    /// Begins a table where there is an older one, finished or not, of whatever plan and
-    /// version. That one is lost.
+    /// Begins a table in the place of an older one, finished or not, of any plan and version. The older
+    /// one is lost.
     ///
-    /// All buckets are cleared in this call: about 1.3 instructions a byte.
+    /// All buckets are cleared in this call: about 1.3 instructions per byte.
     ///
     /// # Errors
     ///
-    /// [`Error::Foreign`], [`Error::UnsoundPlan`] or [`Error::OutOfMemory`]; then the
-    /// older table is as it was.
+    /// [`Error::Foreign`], [`Error::UnsoundPlan`] or [`Error::OutOfMemory`]; then the older table is
+    /// unchanged.
     pub fn replace(memory: M, plan: Plan) -> Result<Self, Error> {
         if memory.size() > 0 && !Header::is_there(&memory) {
             return Err(Error::Foreign);
@@ -57,11 +57,11 @@ impl<K: Fixed, V: Fixed, M: Memory> Builder<K, V, M> {
         Self::begin(memory, plan)
     }
 
-    /// Goes on with a table that is not finished.
+    /// Continues a table that is not finished.
     ///
     /// # Errors
     ///
-    /// [`Error::Finished`], or why the memory holds no such table.
+    /// [`Error::Finished`], or the reason why the memory has no such table.
     pub fn resume(memory: M) -> Result<Self, Error> {
         let header = Header::read(&memory, lengths::<K, V>())?;
         if header.finished {
@@ -73,12 +73,12 @@ impl<K: Fixed, V: Fixed, M: Memory> Builder<K, V, M> {
     fn begin(memory: M, plan: Plan) -> Result<Self, Error> {
         let header = Header::new(lengths::<K, V>(), plan)?;
         let bytes = header.bytes().ok_or(Error::UnsoundPlan)?;
-        let (pages, there) = (bytes.div_ceil(PAGE), memory.size());
-        if pages > there && memory.grow(pages - there) < 0 {
+        let (pages, existing) = (bytes.div_ceil(PAGE), memory.size());
+        if pages > existing && memory.grow(pages - existing) < 0 {
             return Err(Error::OutOfMemory { pages });
         }
-        // What the memory grew by is zero already.
-        clear(&memory, bytes.min(there * PAGE));
+        // The new pages of the memory are already zero.
+        clear(&memory, bytes.min(existing * PAGE));
         header.write(&memory);
         Ok(Self::of(memory, header))
     }
@@ -89,7 +89,7 @@ impl<K: Fixed, V: Fixed, M: Memory> Builder<K, V, M> {
         Self { header, buckets, block, item: Vec::new(), search, types: PhantomData }
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn items(&self) -> u64 {
         self.header.items
     }
@@ -106,14 +106,14 @@ impl<K: Fixed, V: Fixed, M: Memory> Builder<K, V, M> {
         added
     }
 
-    /// Makes the table one to be read. Nothing can be added from then on.
+    /// Finishes the table for reading. Nothing can be added to it any more.
     pub fn finish(mut self) -> Cuckoo<K, V, M> {
         self.header.finished = true;
         self.header.write(&self.buckets.memory);
         Cuckoo::new(self.header, self.buckets)
     }
 
-    /// Gives the memory back, with what was built so far.
+    /// Returns the memory with the unfinished table.
     pub fn into_memory(self) -> M {
         self.buckets.memory
     }
@@ -158,7 +158,7 @@ impl<K: Fixed, V: Fixed, M: Memory> Builder<K, V, M> {
         search.make_room(buckets, key, header.search).ok_or(Error::CannotPlace {
             item: header.items,
             buckets: header.shape.buckets,
-            searched: search.looked_into(),
+            searched: search.searched(),
         })
     }
 }
@@ -177,5 +177,104 @@ fn clear(memory: &impl Memory, bytes: u64) {
         let length = (bytes - from).min(CLEARED as u64);
         memory.write(from, &zeros[..length as usize]);
         from += length;
+    }
+}
+
+/// A search for room for an item whose blocks are full: the buckets that were read. It is on the heap,
+/// and the plan bounds its size.
+///
+/// Every item can be in two blocks. So one of the items in the way can move to its other block, or to
+/// another bucket of the same, if one there is empty. If not, one of those in *its* way can move, and so
+/// on. The shortest such chain is found by reading buckets in the order of their distance:
+///
+/// ```text
+///   the new item's blocks:  A B C D E   F G H I J        all full
+///   A's blocks:             K L M …                      the search reads these,
+///   B's blocks:             N O _                        then finds an empty one:
+///                                                        B moves there, the item to B
+/// ```
+///
+/// No filled bucket becomes empty again, and an item never moves past an empty bucket of its blocks. So
+/// a lookup may stop at the first empty bucket.
+#[derive(Default)]
+struct Search {
+    nodes: Vec<Node>,
+    items: Vec<u8>,
+    seen: BTreeSet<u64>,
+    block: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    bucket: u64,
+    /// The node whose item could move here; nothing for the buckets of the new item itself.
+    parent: Option<usize>,
+}
+
+/// An empty bucket, and the node whose item can move there, if it is not for the new
+/// item itself.
+struct Empty {
+    bucket: u64,
+    parent: Option<usize>,
+}
+
+impl Search {
+    /// Moves items so that a bucket of the key is empty, and returns it. Returns nothing, and moves
+    /// nothing, if none was found among at most `limit` buckets.
+    fn make_room<M: Memory>(
+        &mut self,
+        buckets: &Buckets<M>,
+        key: &[u8],
+        limit: u32,
+    ) -> Option<u64> {
+        self.nodes.clear();
+        self.items.clear();
+        self.seen.clear();
+        self.block = buckets.buffer();
+        let item_bytes = self.block.len() / usize::from(buckets.shape.block);
+
+        let mut empty = self.read_blocks(buckets, key, None);
+        let mut next = 0;
+        while empty.is_none() && next < self.nodes.len() && self.nodes.len() < limit as usize {
+            let key = self.items.get(next * item_bytes..)?.get(..key.len())?.to_vec();
+            empty = self.read_blocks(buckets, &key, Some(next));
+            next += 1;
+        }
+        let Empty { mut bucket, mut parent } = empty?;
+        while let Some(node) = parent {
+            buckets.write(bucket, self.items.get(node * item_bytes..)?.get(..item_bytes)?);
+            Node { bucket, parent } = *self.nodes.get(node)?;
+        }
+        Some(bucket)
+    }
+
+    /// Returns the number of buckets that the last search has read.
+    fn searched(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
+    /// Reads the blocks of a key in the order of its hashes.
+    fn read_blocks<M: Memory>(
+        &mut self,
+        buckets: &Buckets<M>,
+        key: &[u8],
+        parent: Option<usize>,
+    ) -> Option<Empty> {
+        let item_bytes = self.block.len() / usize::from(buckets.shape.block);
+        for hash in 0..HASHES {
+            let first = buckets.shape.block_of(hash, key);
+            buckets.read(first, &mut self.block);
+            for (bucket, item) in (first..).zip(self.block.chunks_exact(item_bytes)) {
+                if !self.seen.insert(bucket) {
+                    continue;
+                }
+                if item.iter().take(key.len()).all(|byte| *byte == 0) {
+                    return Some(Empty { bucket, parent });
+                }
+                self.nodes.push(Node { bucket, parent });
+                self.items.extend(item);
+            }
+        }
+        None
     }
 }

@@ -1,16 +1,16 @@
-/// Why a table cannot be built or opened.
+/// The reason why a table cannot be built or opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A key is smaller than the one before it.
     #[error("item {item} is not in order: its key is smaller than the one before it")]
     NotSorted {
-        /// Which item, counted from 0 over the whole build.
+        /// The item, counted from 0 over the whole build.
         item: u64,
     },
-    /// A key is there twice.
+    /// A key occurs twice.
     #[error("item {item} has the same key as the one before it")]
     Duplicate {
-        /// Which item, counted from 0 over the whole build.
+        /// The item, counted from 0 over the whole build.
         item: u64,
     },
     /// No place was found for a key within the plan's bound.
@@ -21,14 +21,14 @@ pub enum Error {
         percent(*.item, *.buckets)
     )]
     CannotPlace {
-        /// Which item, counted from 0 over the whole build: as many were placed.
+        /// The item, counted from 0 over the whole build, and the number of items placed.
         item: u64,
         /// The buckets that the plan gave the table.
         buckets: u64,
-        /// How many buckets were looked into for one that could be emptied.
+        /// The number of buckets that were searched for one that could be emptied.
         searched: u64,
     },
-    /// A plan that no table can follow.
+    /// An impossible plan.
     #[error("a table needs one bucket or more, blocks of one or more, and fewer than 2^64 bytes")]
     UnsoundPlan,
     /// The memory cannot grow as far as needed.
@@ -37,13 +37,13 @@ pub enum Error {
         /// The wasm pages needed.
         pages: u64,
     },
-    /// A table was to be built where something is already.
+    /// The memory for a new table is not empty.
     #[error("the memory is not empty; replace() builds over an older table")]
     NotEmpty,
-    /// The memory holds no table.
-    #[error("the memory holds no cuckoo table")]
+    /// The memory has no table.
+    #[error("the memory has no cuckoo table")]
     Foreign,
-    /// A table of a version that this crate does not know.
+    /// The table has an unknown version.
     #[error("the table has version {found}; this crate knows version {known}")]
     Version {
         /// Its version.
@@ -51,7 +51,7 @@ pub enum Error {
         /// The version known here.
         known: u8,
     },
-    /// Keys or values are not as long as the types that the table is opened with.
+    /// Keys or values have other lengths than the types that the table is opened with.
     #[error(
         "the table has keys of {key} and values of {value} bytes, not {key_asked} and \
          {value_asked}"
@@ -72,9 +72,9 @@ pub enum Error {
     /// The memory ends before the table does.
     #[error("the table takes {needed} bytes, and its memory has {found}")]
     Truncated {
-        /// Bytes that the header speaks of.
+        /// The bytes of the table according to its header.
         needed: u64,
-        /// Bytes there are.
+        /// The bytes of the memory.
         found: u64,
     },
     /// The table was not finished.

@@ -1,7 +1,9 @@
-/// A key or a value: a type that is always as many bytes.
+//! Keys and values of fixed length.
+
+/// A key or a value: a type with a fixed number of bytes.
 ///
-/// Unsigned integers are, big-endian, and arrays of bytes are. Keys are ordered by
-/// their bytes.
+/// Unsigned integers, in big-endian order, and arrays of bytes are such types. Keys are ordered by their
+/// bytes.
 ///
 /// ```
 /// use stablebench_cuckoo::Fixed;
@@ -33,18 +35,17 @@ pub trait Fixed {
 
 /// An array of bytes: `[u8; N]`, and nothing else.
 pub trait Bytes: AsRef<[u8]> + Array {
-    /// How many bytes.
+    /// The number of bytes.
     const LENGTH: usize;
 
     /// All of them zero.
     const ZERO: Self;
 }
 
-/// Only arrays are arrays of bytes, so that nothing here depends on what a foreign
-/// type answers.
+/// Only arrays are arrays of bytes, so that nothing here depends on other implementations.
 mod private {
     pub trait Array {
-        /// The first bytes of a slice; zeros where it is shorter.
+        /// The first bytes of a slice; zeros if it is shorter.
         fn of(bytes: &[u8]) -> Self;
     }
 }

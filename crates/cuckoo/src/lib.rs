@@ -1,9 +1,8 @@
 //! A read-only hash table in the stable memory of a canister, for lookups by key.
 //!
-//! A lookup is one read of stable memory, sometimes two, whatever the number of items;
-//! a search tree reads a node for each of its levels. What is given up: the table is
-//! built once, from sorted items, and then only read. There are no inserts, no deletes,
-//! and no ranges. Keys and values have fixed lengths.
+//! A lookup is one read of stable memory, sometimes two, for any number of items; a search tree reads a
+//! node for each of its levels. In return, the table is built once, from sorted items, and then only
+//! read. There are no inserts, no deletes, and no ranges. Keys and values have fixed lengths.
 //!
 //! That fits data that is published from time to time and read often: prices, allow
 //! lists, airdrops, snapshots of balances, lookups of identifiers. A newer table is
@@ -48,37 +47,33 @@
 //! The key of zeros itself is in the header. A lookup reads the first block; if neither
 //! the key nor an empty bucket is in it, the second. An item that finds both of its
 //! blocks full when it is added makes others move to their other blocks; if a bounded
-//! search finds none that can, it is refused, and the table needs more buckets.
+//! search finds none that can, the item is refused, and the table needs more buckets.
 //!
 //! With two hashes and blocks of 5, tables that are 90 % full are built with ease; see
 //! [`Plan`]. The fewer buckets are empty, the more lookups need the second block.
 //!
 //! # What it costs
 //!
-//! * Stable memory: a bucket is as long as a key and a value, nothing more. The header
+//! * Stable memory: a bucket is exactly as long as a key and a value. The header
 //!   takes 48 bytes and those of one bucket.
 //! * Heap: one block. While building: one search, `Plan::search` items at most.
 //! * Opening reads the header and checks it: magic, version, lengths, checksum, and that
 //!   the memory is as long as the table. Bytes of the buckets are not checked.
 //!
-//! A build leaves the memory in a state that [`Builder::resume`] can go on from after
-//! each call of [`Builder::extend`]. If a message traps, the system undoes its changes:
+//! After each call of [`Builder::extend`], [`Builder::resume`] can continue the build. If a message traps, the system undoes its changes:
 //! drop the builder with it and resume.
 
 #![forbid(unsafe_code)]
 
-mod buckets;
 mod builder;
-mod displace;
 mod error;
 mod fixed;
-mod header;
-mod murmur;
-mod shape;
+mod layout;
+mod plan;
 mod table;
 
 pub use builder::Builder;
 pub use error::Error;
 pub use fixed::{Bytes, Fixed};
-pub use shape::{FirstHash, Plan};
+pub use plan::{FirstHash, Plan};
 pub use table::{Cuckoo, Items};

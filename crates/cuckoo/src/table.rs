@@ -1,8 +1,9 @@
-use crate::buckets::Buckets;
+//! Reading a table.
+
 use crate::builder::lengths;
 use crate::fixed::{Array, Bytes};
-use crate::header::Header;
-use crate::shape::HASHES;
+use crate::layout::{Buckets, Header};
+use crate::plan::HASHES;
 use crate::{Error, FirstHash, Fixed};
 use ic_stable_structures::Memory;
 use std::cell::RefCell;
@@ -12,17 +13,17 @@ use std::marker::PhantomData;
 pub struct Cuckoo<K, V, M> {
     header: Header,
     buckets: Buckets<M>,
-    /// Where blocks are read to, so that no lookup has to allocate or clear it.
+    /// The buffer of blocks, so that no lookup has to allocate or clear it.
     block: RefCell<Vec<u8>>,
     types: PhantomData<fn(K) -> V>,
 }
 
 impl<K: Fixed, V: Fixed, M: Memory> Cuckoo<K, V, M> {
-    /// Opens the table in a memory. Reads its header and nothing else.
+    /// Opens the table in a memory. Reads only its header.
     ///
     /// # Errors
     ///
-    /// [`Error::Unfinished`], or why the memory holds no table of such keys and values.
+    /// [`Error::Unfinished`], or the reason why the memory has no table of such keys and values.
     pub fn open(memory: M) -> Result<Self, Error> {
         let header = Header::read(&memory, lengths::<K, V>())?;
         if !header.finished {
@@ -37,23 +38,21 @@ impl<K: Fixed, V: Fixed, M: Memory> Cuckoo<K, V, M> {
         Self { header, buckets, block, types: PhantomData }
     }
 
-    /// The value of a key. Reads one block, and a second one where the first is full of
-    /// other keys.
+    /// Returns the value of a key. Reads one block, and a second one if the first is full of other keys.
     #[inline]
     pub fn get(&self, key: &K) -> Option<V> {
         self.find(key, &mut self.block.borrow_mut())
     }
 
-    /// The values of keys, in their order.
+    /// Returns the values of keys in their order.
     ///
-    /// There is nothing to fetch ahead in stable memory: this is [`get`](Self::get) in
-    /// a loop.
+    /// Stable memory has no prefetching: this is [`get`](Self::get) in a loop.
     pub fn get_many(&self, keys: &[K]) -> Vec<Option<V>> {
         let mut block = self.block.borrow_mut();
         keys.iter().map(|key| self.find(key, &mut block)).collect()
     }
 
-    /// Whether a key is in the table.
+    /// Returns `true` if a key is in the table.
     pub fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
@@ -80,48 +79,48 @@ impl<K: Fixed, V: Fixed, M: Memory> Cuckoo<K, V, M> {
         None
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> u64 {
         self.header.items
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no items.
     pub fn is_empty(&self) -> bool {
         self.header.items == 0
     }
 
-    /// The buckets that hashes point to. Items a bucket is the utilisation.
+    /// Returns the number of buckets that hashes point to. Items per bucket are the utilisation.
     pub fn buckets(&self) -> u64 {
         self.header.shape.buckets
     }
 
-    /// Buckets of a block.
+    /// Returns the number of buckets of a block.
     pub fn block(&self) -> u8 {
         self.header.shape.block
     }
 
-    /// What the first hash is.
+    /// Returns the first hash.
     pub fn first_hash(&self) -> FirstHash {
         self.header.shape.first_hash
     }
 
-    /// Bytes of the memory that the table takes, empty buckets and the header included.
+    /// Returns the bytes of memory that the table takes, including empty buckets and the header.
     pub fn bytes(&self) -> u64 {
         self.header.bytes().unwrap_or(u64::MAX)
     }
 
-    /// All items, in no order that means anything, but always the same.
+    /// Iterates over all items in an arbitrary but fixed order.
     pub fn iter(&self) -> Items<'_, K, V, M> {
         self.iter_from(0)
     }
 
-    /// The items from a [position](Items::position) on, which is 0 for all of them.
+    /// Iterates over the items, starting at a [position](Items::position); 0 is the beginning.
     pub fn iter_from(&self, position: u64) -> Items<'_, K, V, M> {
         let item = vec![0; self.header.lengths.bucket() as usize];
         Items { table: self, position, item }
     }
 
-    /// Gives the memory back.
+    /// Returns the memory.
     pub fn into_memory(self) -> M {
         self.buckets.memory
     }
@@ -139,7 +138,7 @@ pub struct Items<'a, K, V, M> {
 }
 
 impl<K, V, M> Items<'_, K, V, M> {
-    /// Where the next item is looked for: walks that take several messages go on there.
+    /// Returns the position of the next item: an iteration over several messages continues there.
     pub fn position(&self) -> u64 {
         self.position
     }

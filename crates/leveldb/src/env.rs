@@ -1,10 +1,10 @@
-//! What LevelDB asks of an operating system, answered by [`Files`].
+//! The environment that LevelDB requires of an operating system, on [`Files`].
 //!
-//! What fails is remembered: LevelDB goes on after some failures as if nothing had been (a
-//! compaction that could not be written removes its inputs all the same; a table that cannot
-//! be opened is skipped), so that who calls it has to ask afterwards.
+//! Failures are recorded: LevelDB ignores some of them (a compaction that could not be written still
+//! removes its inputs; a table that cannot be opened is skipped), so that its callers have to check
+//! afterwards.
 //!
-//! There is no clock, nobody sleeps, and a lock is not held: one heap has one database open.
+//! There is no clock and no sleep, and locks have no effect: a heap has one open database.
 
 use crate::files::{FileId, Files};
 use crate::{Error, Result};
@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Files that several databases share, and the first failure that none of them has told.
+/// Files that several databases share, and the first failure that was not reported yet.
 #[derive(Debug)]
 pub struct Disk<M> {
     files: Rc<RefCell<Files<M>>>,
@@ -30,11 +30,11 @@ impl<M> Clone for Disk<M> {
 }
 
 impl<M: Memory> Disk<M> {
-    /// The files of a memory.
+    /// Opens the files of a memory.
     ///
     /// # Errors
     ///
-    /// Where it holds something else, or cannot grow.
+    /// If it contains something else, or cannot grow.
     pub fn open(memory: M) -> Result<Self> {
         Ok(Self { files: Rc::new(RefCell::new(Files::open(memory)?)), failure: Rc::default() })
     }
@@ -44,11 +44,11 @@ impl<M: Memory> Disk<M> {
         work(&mut self.files.borrow_mut())
     }
 
-    /// What failed since this was asked last.
+    /// Reports the first failure since the last check.
     ///
     /// # Errors
     ///
-    /// That.
+    /// That failure.
     pub fn check(&self) -> Result<()> {
         self.failure.borrow_mut().take().map_or(Ok(()), Err)
     }
@@ -183,7 +183,7 @@ impl<M: Memory + 'static> Env for Disk<M> {
     fn sleep_for(&self, _: u32) {}
 }
 
-/// What the names of the files in a directory begin with.
+/// The prefix of the names of the files in a directory.
 pub fn directory(path: &Path) -> String {
     format!("{}/", path_to_str(path))
 }

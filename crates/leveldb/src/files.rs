@@ -1,24 +1,22 @@
-//! Files in a stable memory: what is written is added to the end of a file, and read from
-//! anywhere.
+//! Files in a stable memory. Writes append to a file, reads start anywhere.
 //!
 //! ```text
 //! page 0          header     magic "FILES\0\0\1" ↕ 8   entries in use or used before ↕ 4
 //! page 1 … 16     directory  16 384 entries of 64 bytes
-//! page 17 … 80    links      2^20 of 4 bytes, one a chunk
+//! page 17 … 80    links      2^20 of 4 bytes, one per chunk
 //! page 81 …       chunks     of a page each
 //!
-//! entry           bytes of the name, 0 where it is free ↕ 1   name ↕ 47
+//! entry           bytes of the name, 0 if it is free ↕ 1   name ↕ 47
 //!                 bytes of the file ↕ 8   its first chunk + 1, or 0 ↕ 4   0 ↕ 4
 //! link            0: the chunk is free   2^32 − 1: the last of its file   else the next + 1
 //! ```
 //!
-//! A page is a wasm page (64 KiB), numbers are little-endian. The heap has a copy of the
-//! directory and of the links, which is read once; every change is written through. A new
-//! chunk is the free one that is nearest to the beginning, or else the memory grows by one:
-//! where a file is put follows from what the memory holds, not from when that was read.
+//! A page is a wasm page (64 KiB), and numbers are little-endian. The heap has a copy of the directory
+//! and of the links, which is read once; every change is written to both. A new chunk is the first free
+//! one, or the memory grows by one. So the places of files follow from the content of the memory alone.
 //!
-//! Nothing is written twice, and there is no journal: a message that fails is undone by the
-//! system, the heap's copy with it.
+//! Nothing is written twice, and there is no journal: the system undoes a message that fails, including
+//! the copy on the heap.
 
 use crate::{Error, Result};
 use ic_stable_structures::Memory;
@@ -33,11 +31,11 @@ const ENTRY_BYTES: u64 = 64;
 const NAME_BYTES: usize = 47;
 const DIRECTORY: u64 = CHUNK_BYTES;
 const LINKS: u64 = 17 * CHUNK_BYTES;
-const MOST_CHUNKS: u32 = 1 << 20;
+const MAX_CHUNKS: u32 = 1 << 20;
 const CHUNKS_FROM_PAGE: u64 = 81;
 const LAST: u32 = u32::MAX;
 
-/// A file, until it is removed; its number is not used again while the heap lasts.
+/// A file, until it is removed. Its number is not reused while the heap exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId(u64);
 
@@ -55,7 +53,7 @@ pub struct Files<M> {
     names: BTreeMap<String, FileId>,
     files: BTreeMap<FileId, File>,
     next_id: u64,
-    /// Entries in use, or that were.
+    /// Entries that are or were in use.
     entries: u32,
     free_entries: BTreeSet<u32>,
     chunks: u32,
@@ -63,11 +61,11 @@ pub struct Files<M> {
 }
 
 impl<M: Memory> Files<M> {
-    /// The files that a memory holds; none where it is empty.
+    /// Opens the files of a memory; none if it is empty.
     ///
     /// # Errors
     ///
-    /// Where it holds something else, or cannot grow.
+    /// If it contains something else, or cannot grow.
     pub fn open(memory: M) -> Result<Self> {
         let mut files = Self {
             memory,
@@ -97,7 +95,7 @@ impl<M: Memory> Files<M> {
             return Err(Error::Foreign);
         }
         self.entries = number(&header[8..]);
-        self.chunks = (self.memory.size() - CHUNKS_FROM_PAGE).min(MOST_CHUNKS.into()) as u32;
+        self.chunks = (self.memory.size() - CHUNKS_FROM_PAGE).min(MAX_CHUNKS.into()) as u32;
         let mut links = vec![0; self.chunks as usize * 4];
         self.memory.read(LINKS, &mut links);
         let link = |chunk: u32| number(links.get(chunk as usize * 4..).unwrap_or_default());
@@ -136,11 +134,11 @@ impl<M: Memory> Files<M> {
         FileId(self.next_id)
     }
 
-    /// Makes a file of no bytes; one of that name is gone then.
+    /// Creates an empty file, replacing one with the same name.
     ///
     /// # Errors
     ///
-    /// Where the name is too long, or the directory is full.
+    /// If the name is too long, or the directory is full.
     pub fn create(&mut self, name: &str) -> Result<FileId> {
         if name.is_empty() || name.len() > NAME_BYTES {
             return Err(Error::NameTooLong { name: name.to_owned() });
@@ -173,43 +171,43 @@ impl<M: Memory> Files<M> {
         self.memory.write(entry_at(entry), &all);
     }
 
-    /// The file of a name.
+    /// Finds a file by its name.
     pub fn find(&self, name: &str) -> Option<FileId> {
         self.names.get(name).copied()
     }
 
-    /// All names, ascending.
+    /// Returns all names, ascending.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
 
-    /// How long a file is; nothing where it was removed.
+    /// Returns the length of a file in bytes; nothing if it was removed.
     pub fn bytes(&self, id: FileId) -> Option<u64> {
         self.files.get(&id).map(|file| file.bytes)
     }
 
-    /// The lengths of all files whose names begin so.
+    /// Returns the total length of all files whose names have a prefix.
     pub fn bytes_of(&self, prefix: &str) -> u64 {
         let named = self.names.range(prefix.to_owned()..);
         let named = named.take_while(|(name, _)| name.starts_with(prefix));
         named.filter_map(|(_, id)| self.bytes(*id)).sum()
     }
 
-    /// Chunks that are not free.
+    /// Returns the number of chunks in use.
     pub fn used_chunks(&self) -> u64 {
         u64::from(self.chunks) - self.free_chunks.len() as u64
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn memory(&self) -> &M {
         &self.memory
     }
 
-    /// Adds bytes to the end of a file.
+    /// Appends bytes to a file.
     ///
     /// # Errors
     ///
-    /// Where the file was removed, or the memory cannot grow: part of them may be there then.
+    /// If the file was removed, or the memory cannot grow; then a part of them may be written.
     pub fn append(&mut self, id: FileId, mut bytes: &[u8]) -> Result<()> {
         let file = self.files.get_mut(&id).ok_or_else(removed)?;
         if bytes.is_empty() {
@@ -221,7 +219,7 @@ impl<M: Memory> Files<M> {
                 let chunk = match self.free_chunks.pop_first() {
                     Some(chunk) => chunk,
                     None => {
-                        if self.chunks == MOST_CHUNKS || self.memory.grow(1) < 0 {
+                        if self.chunks == MAX_CHUNKS || self.memory.grow(1) < 0 {
                             return Err(Error::OutOfMemory { pages: 1 });
                         }
                         self.chunks += 1;
@@ -247,11 +245,12 @@ impl<M: Memory> Files<M> {
         Ok(())
     }
 
-    /// Fills `bytes` from a place in a file on, or as much of it as there is; tells how much.
+    /// Reads from a position of a file into `bytes`, up to the end of the file. Returns the number of
+    /// bytes.
     ///
     /// # Errors
     ///
-    /// Where the file was removed.
+    /// If the file was removed.
     pub fn read(&self, id: FileId, from: u64, bytes: &mut [u8]) -> Result<usize> {
         let file = self.files.get(&id).ok_or_else(removed)?;
         let there = file.bytes.saturating_sub(from).min(bytes.len() as u64) as usize;
@@ -267,11 +266,11 @@ impl<M: Memory> Files<M> {
         Ok(there)
     }
 
-    /// Removes a file; its chunks are free.
+    /// Removes a file and frees its chunks.
     ///
     /// # Errors
     ///
-    /// Where it is not there.
+    /// If it does not exist.
     pub fn remove(&mut self, name: &str) -> Result<()> {
         let missing = || Error::Missing { name: name.to_owned() };
         let id = self.names.remove(name).ok_or_else(missing)?;
@@ -285,11 +284,11 @@ impl<M: Memory> Files<M> {
         Ok(())
     }
 
-    /// Gives a file another name; one of that name is gone then.
+    /// Renames a file, replacing one with the new name.
     ///
     /// # Errors
     ///
-    /// Where it is not there, or the name is too long.
+    /// If it does not exist, or the name is too long.
     pub fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         if to.is_empty() || to.len() > NAME_BYTES {
             return Err(Error::NameTooLong { name: to.to_owned() });
@@ -327,7 +326,7 @@ fn chunk_at(chunk: u32) -> u64 {
     (CHUNKS_FROM_PAGE + u64::from(chunk)) * CHUNK_BYTES
 }
 
-/// The number in the first four bytes; 0 where there are fewer.
+/// The number in the first four bytes; 0 if there are fewer.
 fn number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }

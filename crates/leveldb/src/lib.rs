@@ -1,15 +1,14 @@
 //! LevelDB (`rusty-leveldb`) on a stable memory.
 //!
 //! ```text
-//! Store     a database: batches, reads, what LevelDB leaves out and what it gets wrong
+//! Store     a database: batches, reads, and workarounds for LevelDB
 //!   └─ rusty_leveldb::DB
-//!        └─ env     what LevelDB asks of an operating system
+//!        └─ env     the environment that LevelDB requires of an operating system
 //!             └─ Files     files in a stable memory
 //! ```
 //!
-//! LevelDB writes to a log and to a table on the heap; a table that is full becomes a file,
-//! and files are merged into larger ones. It does all that inside of the call that writes, or
-//! reads: nothing goes on in the background.
+//! LevelDB writes to a log and to a table on the heap. A full table becomes a file, and files are merged
+//! into larger ones. All of that happens in the call that writes or reads, nothing in the background.
 
 mod env;
 mod files;
@@ -20,8 +19,7 @@ pub use files::{CHUNK_BYTES, Files};
 pub use rusty_leveldb;
 pub use store::{Config, Store, Visit};
 
-/// Why nothing was done, or, from a call that writes, why what is on the heap is not to be
-/// relied on any more.
+/// The reason why nothing was done or, from a call that writes, why the state on the heap is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The memory cannot grow.
@@ -30,19 +28,19 @@ pub enum Error {
         /// The wasm pages (64 KiB) that were needed.
         pages: u64,
     },
-    /// The memory holds something that is not files.
-    #[error("the memory holds no files")]
+    /// The memory contains something else than files.
+    #[error("the memory contains no files")]
     Foreign,
-    /// The directory has no place for another file.
+    /// The directory has no free entry.
     #[error("the directory is full")]
     Full,
-    /// A name is longer than the directory holds.
+    /// A name is longer than an entry of the directory.
     #[error("the name {name:?} is too long")]
     NameTooLong {
         /// The name.
         name: String,
     },
-    /// A file is not there, or not any more.
+    /// A file does not exist, or was removed.
     #[error("there is no file {name:?}")]
     Missing {
         /// Its name.
@@ -51,12 +49,12 @@ pub enum Error {
     /// LevelDB failed.
     #[error("{message}")]
     Engine {
-        /// LevelDB's words.
+        /// LevelDB's message.
         message: String,
     },
 }
 
-/// What may fail so.
+/// The result of a call that may fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl From<rusty_leveldb::Status> for Error {

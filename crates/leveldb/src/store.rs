@@ -1,13 +1,12 @@
-//! A database: what is asked of LevelDB, and what is to be done around it.
+//! A database, and workarounds for LevelDB.
 //!
-//! * A batch is LevelDB's own: in the log as one record, there as a whole or not at all.
-//! * LevelDB has no count of its keys and no way to the last one: the first is a scan, the
-//!   second a search for the largest key that has one at or behind it.
-//! * `DB::get` of `rusty-leveldb` 4.0.2 says that a key is not there where a newer table has
-//!   the next larger key as a deleted one (`Version::get` does not compare the keys of what it
-//!   finds before it believes a deletion). Where keys were ever deleted, an iterator is asked
-//!   whether it is so.
-//! * Its information log is dropped: a canister has nobody who reads it.
+//! * A batch is LevelDB's own: one record of the log, atomic.
+//! * LevelDB has no number of its keys and no access to the last one: the first is a scan, the second a
+//!   search for the largest key that has one at or after it.
+//! * `DB::get` of `rusty-leveldb` 4.0.2 does not find a key if a newer table contains the deletion of the
+//!   next larger key (`Version::get` does not compare keys before it accepts a deletion). If keys were
+//!   ever deleted, an iterator checks the result.
+//! * Its information log is dropped: no one reads it in a canister.
 
 use crate::env::directory;
 use crate::{Disk, Error, Result};
@@ -21,15 +20,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Told a key and a value; says whether the next are wanted.
+/// A visitor of keys and values, which decides whether the next pair is visited.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// What a database is opened with.
+/// The settings of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whether blocks of tables are compressed, by Snappy.
+    /// True if blocks of tables are compressed with Snappy.
     pub snappy: bool,
-    /// Bytes of the table on the heap that make a file of it.
+    /// The size of the table on the heap, in bytes, at which it becomes a file.
     pub write_buffer_size: usize,
 }
 
@@ -50,43 +49,42 @@ pub struct Store<M> {
     config: Config,
     db: Option<DB>,
     batch: WriteBatch,
-    /// Whether a batch that ends goes to the log's file, and not only to what is kept for it
-    /// on the heap.
+    /// True if each batch is written to the log's file, and not only to its buffer on the heap.
     sync: bool,
-    /// Whether what is put is a batch of its own.
+    /// True if each put is its own batch.
     single: bool,
-    /// Whether keys were deleted since the database was made; read when it is opened.
+    /// True if keys were deleted since the database was created; read when it is opened.
     deleted: bool,
 }
 
 impl<M: Memory + 'static> Store<M> {
-    /// The database in a directory; closed.
+    /// The closed database in a directory.
     pub fn new(disk: Disk<M>, name: &'static str, config: Config) -> Self {
         let batch = WriteBatch::default();
         Self { disk, name, config, db: None, batch, sync: false, single: false, deleted: false }
     }
 
-    /// Whether there is a database.
+    /// Returns `true` if the database exists.
     pub fn exists(&self) -> bool {
         self.disk.with(|files| files.find(&format!("{}/CURRENT", self.name)).is_some())
     }
 
-    /// Whether it is open.
+    /// Returns `true` if it is open.
     pub fn is_open(&self) -> bool {
         self.db.is_some()
     }
 
-    /// What it is opened with.
+    /// Returns its settings.
     pub fn config(&self) -> Config {
         self.config
     }
 
-    /// The files that it is among.
+    /// Returns the files that contain it.
     pub fn disk(&self) -> &Disk<M> {
         &self.disk
     }
 
-    /// Opens it, or makes it, where it is not open: replays the log.
+    /// Opens it if it is closed, which replays the log. Creates it if it does not exist.
     ///
     /// # Errors
     ///
@@ -116,16 +114,16 @@ impl<M: Memory + 'static> Store<M> {
         }
     }
 
-    /// The file that says, while the database is closed, that keys were deleted.
+    /// The file that records, while the database is closed, that keys were deleted.
     fn mark(&self) -> String {
         format!("{}.deleted", self.name)
     }
 
-    /// Closes it: what the log keeps on the heap is written.
+    /// Closes it, which writes the log's buffer.
     ///
     /// # Errors
     ///
-    /// Where there is no room.
+    /// If there is no room.
     pub fn close(&mut self) -> Result<()> {
         if self.db.take().is_some() && self.deleted {
             self.disk.with(|files| files.create(&self.mark()))?;
@@ -133,8 +131,8 @@ impl<M: Memory + 'static> Store<M> {
         self.disk.check()
     }
 
-    /// Closes it; from the next opening on, it has other settings. Tables that are there stay
-    /// as they are: each of their blocks tells how it is compressed.
+    /// Closes it; the next opening has other settings. Existing tables are unchanged: each block contains
+    /// the kind of its compression.
     ///
     /// # Errors
     ///
@@ -145,22 +143,21 @@ impl<M: Memory + 'static> Store<M> {
         Ok(())
     }
 
-    /// Whether batches are synced from now on.
+    /// Sets whether batches are synced.
     pub fn set_sync(&mut self, sync: bool) {
         self.sync = sync;
     }
 
-    /// Whether each key that is put is a batch of its own from now on, as `DB::put` has it, or
-    /// waits for the end of the batch.
+    /// Sets whether each put is its own batch, like `DB::put`, or waits for the end of the batch.
     pub fn set_single(&mut self, single: bool) {
         self.single = single;
     }
 
-    /// Removes the database and makes an empty one.
+    /// Removes the database and creates an empty one.
     ///
     /// # Errors
     ///
-    /// Where there is no room.
+    /// If there is no room.
     pub fn clear(&mut self) -> Result<()> {
         self.db = None;
         let prefix = directory(Path::new(self.name));
@@ -172,16 +169,16 @@ impl<M: Memory + 'static> Store<M> {
         self.open()
     }
 
-    /// Begins a batch; one that was not committed is forgotten.
+    /// Begins a batch, and drops one that was not committed.
     pub fn begin(&mut self) {
         self.batch = WriteBatch::default();
     }
 
-    /// Puts a value under a key: at once, or when the batch is committed.
+    /// Writes a value under a key: immediately, or when the batch is committed.
     ///
     /// # Errors
     ///
-    /// At once, those of [`commit`](Self::commit).
+    /// Those of [`commit`](Self::commit), if it is written immediately.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.batch.put(key, value);
         if self.single { self.commit() } else { Ok(()) }
@@ -197,24 +194,24 @@ impl<M: Memory + 'static> Store<M> {
     ///
     /// # Errors
     ///
-    /// LevelDB's, and what it does not tell of the files. Then something has changed on the
-    /// heap that has not in the files: the message has to be undone.
+    /// LevelDB's, and those of files that it does not report. Then the heap has changed and the files have
+    /// not: the message has to be undone.
     pub fn commit(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
         if batch.count() > 0 {
             let (sync, deleted) = (self.sync, self.deleted);
             self.opened()?.write(batch, sync)?;
-            // Opening it has looked whether keys were deleted before.
+            // Opening it has read whether keys were deleted before.
             self.deleted |= deleted;
         }
         self.disk.check()
     }
 
-    /// Shows the value under a key; tells whether there is one.
+    /// Visits the value of a key, and returns whether there is one.
     ///
     /// # Errors
     ///
-    /// What failed.
+    /// LevelDB's, and those of files.
     pub fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let value = self.opened()?.get(key);
         self.disk.check()?;
@@ -240,11 +237,11 @@ impl<M: Memory + 'static> Store<M> {
         Ok(found)
     }
 
-    /// Shows keys and values from a key on, ascending, until told to stop.
+    /// Visits keys and values in ascending order, starting at a key.
     ///
     /// # Errors
     ///
-    /// What failed.
+    /// LevelDB's, and those of files.
     pub fn scan(&mut self, from: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         let mut rows = self.opened()?.new_iter()?;
         rows.seek(from);
@@ -256,11 +253,11 @@ impl<M: Memory + 'static> Store<M> {
         self.disk.check()
     }
 
-    /// How many keys there are: reads them all.
+    /// Counts the keys by reading them all.
     ///
     /// # Errors
     ///
-    /// What failed.
+    /// LevelDB's, and those of files.
     pub fn count(&mut self) -> Result<u64> {
         let mut keys = 0;
         self.scan(&[], &mut |_, _| {
@@ -270,15 +267,15 @@ impl<M: Memory + 'static> Store<M> {
         Ok(keys)
     }
 
-    /// The largest key: byte by byte, the largest with which a key begins that is there.
+    /// Returns the largest key. Finds, byte by byte, the largest byte with which an existing key continues.
     ///
     /// # Errors
     ///
-    /// What failed.
+    /// LevelDB's, and those of files.
     pub fn last_key(&mut self) -> Result<Option<Vec<u8>>> {
         let mut rows = self.opened()?.new_iter()?;
         let mut last = Vec::new();
-        // The byte at the end of what is looked for, of the first key from there on.
+        // The byte at the end of the probe, of the first key at or after it.
         let mut next = |probe: &[u8]| {
             rows.seek(probe);
             rows.current().map(|(key, _)| key.get(probe.len() - 1).copied().unwrap_or(0))
@@ -306,7 +303,7 @@ impl<M: Memory + 'static> Store<M> {
         Ok((!last.is_empty()).then_some(last))
     }
 
-    /// Bytes of its files.
+    /// Returns the bytes of its files.
     pub fn file_bytes(&self) -> u64 {
         self.disk.with(|files| files.bytes_of(&directory(Path::new(self.name))))
     }

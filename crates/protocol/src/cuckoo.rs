@@ -1,38 +1,28 @@
+use crate::{Engine, SuiteJob};
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-/// A job of the suite: items put into a store, or looked up in it.
+/// A job of the suite cuckoo: items added to an engine, or looked up in it.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cuckoo {
-    /// What holds the items.
-    pub store: PointStore,
-    /// What the keys are.
+    /// The engine that stores the items.
+    pub engine: Engine,
+    /// The first of the table's two hashes; nothing for other engines.
+    pub first_hash: Option<CuckooHash>,
+    /// The kind of keys.
     pub keys: CuckooKeys,
-    /// The buckets of the table, a power of two. They decide which keys are scattered
-    /// where, for every store.
+    /// The number of the table's buckets, a power of two. Scattered keys depend on it, for
+    /// every engine.
     pub buckets: u64,
-    /// The items that the store holds when it is complete. A cuckoo table is finished
-    /// with the last of them.
+    /// The number of items of the complete table. A cuckoo table is finished with the last of
+    /// them.
     pub items: u64,
-    /// What is done.
+    /// The task.
     pub task: CuckooTask,
 }
 
-/// What holds items and finds them by their keys.
-#[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PointStore {
-    /// A cuckoo hash table, with this hash first.
-    #[serde(rename = "cuckoo")]
-    Cuckoo(CuckooHash),
-    /// `StableBTreeMap<u64, [u8; 4]>`.
-    #[serde(rename = "btree")]
-    Btree,
-    /// SQLite, a table with an integer primary key.
-    #[serde(rename = "sqlite")]
-    Sqlite,
-    /// The floor: an array of items, whose places follow from their keys.
-    #[serde(rename = "array")]
-    Array,
+impl SuiteJob for Cuckoo {
+    const SUITE: &'static str = "cuckoo";
 }
 
 /// The first of the table's two hashes.
@@ -46,7 +36,7 @@ pub enum CuckooHash {
     Identity,
 }
 
-/// What the keys are.
+/// The kind of keys.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CuckooKeys {
     /// 0, 2, 4, …
@@ -57,27 +47,27 @@ pub enum CuckooKeys {
     Scattered,
 }
 
-/// What is done to the store.
+/// A task on items.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CuckooTask {
     /// Adds items in the order of their keys.
     #[serde(rename = "build")]
     Build,
-    /// Looks up keys that are there, in random order.
+    /// Looks up keys that exist, in random order.
     #[serde(rename = "hit")]
     Hit(Lookups),
-    /// Looks up keys that are not there.
+    /// Looks up keys that do not exist.
     #[serde(rename = "miss")]
     Miss(Lookups),
 }
 
-/// How keys are looked up.
+/// The number of keys per lookup.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookups {
-    /// One by one.
+    /// One key.
     #[serde(rename = "single")]
     Single,
-    /// So many in one call. Only a cuckoo table can.
+    /// Several keys in one call. Only a cuckoo table supports this.
     #[serde(rename = "batch")]
     Batch(u32),
 }

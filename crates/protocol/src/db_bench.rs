@@ -1,59 +1,63 @@
-use crate::Engine;
+use crate::{Engine, SuiteJob};
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-/// A job of the suite: something that is done to one store of keys and values.
+/// A job of the suite db-bench: a benchmark of LevelDB's `db_bench` on keys and values.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct DbBench {
-    /// What stores them: the map, SQLite, or the array of slots.
+    /// The engine that stores them.
     pub engine: Engine,
-    /// Whether SQLite's table has row ids beside its primary key.
+    /// True if SQLite's table has row ids in addition to its primary key.
     pub rowids: bool,
-    /// What is done.
+    /// The task.
     pub task: DbBenchTask,
 }
 
-/// What is done to the store.
+impl SuiteJob for DbBench {
+    const SUITE: &'static str = "db_bench";
+}
+
+/// A task on keys and values.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DbBenchTask {
-    /// Makes the store ready for writes: one operation.
+    /// Prepares the engine for writes; one operation.
     #[serde(rename = "ready")]
     Ready {
-        /// Whether it is emptied.
+        /// True if all keys are removed.
         fresh: bool,
-        /// Whether SQLite is to wait until what it wrote is on the disk.
+        /// True if writes are synced.
         sync: bool,
     },
-    /// Writes a value under a key, which replaces the one that is there.
+    /// Writes values under keys, replacing those that exist.
     #[serde(rename = "write")]
     Write(DbBenchWrite),
-    /// Looks up keys that are chosen at random.
+    /// Looks up random keys.
     #[serde(rename = "read_random")]
     ReadRandom {
-        /// Keys are below this.
+        /// Keys are below this number.
         keys: u64,
-        /// Which benchmark of the run it is: what is chosen follows from this and the seed.
+        /// The number of the benchmark in its run. Random choices depend on it and the seed.
         stream: u64,
     },
-    /// Reads rows in the order of keys, from the first.
+    /// Reads rows in the order of their keys, from the first.
     #[serde(rename = "read_sequential")]
     ReadSequential {
-        /// How many rows there are.
+        /// The number of rows that exist.
         rows: u64,
     },
 }
 
-/// How values are written.
+/// The way values are written.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DbBenchWrite {
-    /// Whether keys are chosen at random, else 0, 1, 2, …
+    /// True if keys are random; otherwise they are 0, 1, 2, …
     pub random: bool,
-    /// Keys that are chosen at random are below this.
+    /// Random keys are below this number.
     pub keys: u64,
-    /// Bytes of a value.
+    /// Bytes per value.
     pub value_bytes: u32,
-    /// Operations a transaction.
+    /// Operations per transaction.
     pub batch: u64,
-    /// Which benchmark of the run it is: what is chosen follows from this and the seed.
+    /// The number of the benchmark in its run. Random choices depend on it and the seed.
     pub stream: u64,
 }

@@ -2,17 +2,17 @@ use crate::{Engine, Occupant};
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-/// What a canister's method answers.
+/// The answer of a canister's method.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a method did nothing. The canister's rows and settings are as they were.
+/// The reason why a method did nothing. The canister's rows and settings are unchanged.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Only controllers may call update methods.
     #[error("the caller is not a controller of the canister")]
     NotController,
-    /// The call's id is not larger than that of every call before it.
-    #[error("a call with id {last} was here already; ids of measured calls rise")]
+    /// The call's id is not larger than the ids of all earlier calls.
+    #[error("a call with the id {last} was already executed; the ids of calls must increase")]
     Repeated {
         /// The largest id so far.
         last: u64,
@@ -23,10 +23,10 @@ pub enum Error {
     /// Several rows were asked for with a step of zero: they would share an id.
     #[error("several rows with a step of 0 would share an id")]
     NoStep,
-    /// More rows than one message may hold.
+    /// More rows than one message can process, or than there are operations in a job.
     #[error("more rows than the {limit} possible here; use several messages")]
     TooManyRows {
-        /// The most rows.
+        /// The maximum number of rows.
         limit: u64,
     },
     /// An id is larger than the engine's largest.
@@ -35,50 +35,60 @@ pub enum Error {
         /// The largest id.
         largest: u64,
     },
-    /// The id is there already.
+    /// A row with this id exists.
     #[error("a row with id {id} exists already")]
     IdExists {
         /// The smallest such id.
         id: u64,
     },
-    /// The id is not there.
+    /// No row has this id.
     #[error("there is no row with id {id}")]
     IdMissing {
         /// The smallest such id.
         id: u64,
     },
-    /// What is inserted or deleted is named once.
+    /// An id to insert or to delete is listed more than once.
     #[error("id {id} is in the list more than once")]
     IdTwice {
         /// The smallest such id.
         id: u64,
     },
-    /// The engine has places for multiples only.
+    /// The engine has slots for multiples only.
     #[error("id {id} is not a multiple of {multiple}")]
     IdNotMultiple {
         /// The smallest such id.
         id: u64,
-        /// What ids must be multiples of.
+        /// The number that divides every id.
         multiple: u64,
     },
-    /// The payload is longer than it may be.
-    #[error("a payload is at most {limit} bytes long here")]
+    /// The payload is too long.
+    #[error("a payload has at most {limit} bytes here")]
     PayloadTooLong {
-        /// The longest payload, in bytes.
+        /// The maximum length, in bytes.
         limit: u32,
     },
     /// A transaction of zero operations was asked for.
-    #[error("a transaction holds one operation or more")]
+    #[error("a transaction has at least one operation")]
     EmptyTransaction,
-    /// More operations than one message can tell the costs of.
-    #[error("costs of each operation are told of {limit} operations at most")]
+    /// The costs of more operations than fit into one reply were asked for.
+    #[error("at most {limit} operations can be measured one by one in a message")]
     TooManyEach {
-        /// The most operations.
+        /// The maximum number of operations.
         limit: u64,
     },
-    /// A query drops what it writes, so it does not begin.
-    #[error("a query cannot write rows; use the method work")]
+    /// Changes made by a query are dropped, so it does not start.
+    #[error("a query cannot write rows; call the method run")]
     WritesInQuery,
+    /// A setting that the engine does not have, or a value that it cannot have.
+    #[error("{setting}={value} is no setting of this canister: {reason}")]
+    InvalidSetting {
+        /// The name of the setting.
+        setting: String,
+        /// The value asked for.
+        value: String,
+        /// The reason.
+        reason: String,
+    },
     /// SQLite runs with another value than asked for.
     #[error("SQLite did not take {setting}={asked}: it runs with {got}{}", because(.reason))]
     SettingNotTaken {
@@ -88,32 +98,46 @@ pub enum Error {
         asked: String,
         /// The value read back.
         got: String,
-        /// Why, where that is known.
+        /// The reason, if it is known.
         reason: Option<String>,
     },
-    /// SQLite reported a value that this version does not know.
-    #[error("SQLite reports {setting}={got}, which is not known here")]
+    /// SQLite reported an unknown value.
+    #[error("SQLite reports {setting}={got}, which this canister does not know")]
     UnknownSetting {
         /// The pragma.
         setting: String,
         /// The value read back.
         got: String,
     },
-    /// The canister has no such engine.
+    /// The canister does not have the suite.
+    #[error("this canister has no suite {suite}")]
+    SuiteUnavailable {
+        /// The suite of the job.
+        suite: String,
+    },
+    /// The job cannot be decoded as one of its suite.
+    #[error("this is no job of the suite {suite}: {message}")]
+    InvalidJob {
+        /// The suite.
+        suite: String,
+        /// The defect of the job.
+        message: String,
+    },
+    /// The canister does not have the engine.
     #[error("this canister has no engine {engine}")]
     EngineUnavailable {
         /// The engine asked for.
         engine: Engine,
     },
-    /// The engine cannot do what was asked.
+    /// The engine cannot do what was asked for.
     #[error("the engine {engine} cannot {operation}")]
     Unsupported {
         /// The engine.
         engine: Engine,
-        /// What it cannot do.
+        /// The operation that it does not support.
         operation: String,
     },
-    /// Another owner has the stable memory; a fresh canister is needed.
+    /// Another engine owns the stable memory; a fresh canister is needed.
     #[error("stable memory belongs to another engine ({occupant:?}); use a fresh canister")]
     StableMemoryTaken {
         /// The owner.
@@ -125,13 +149,13 @@ pub enum Error {
         /// The wasm pages (64 KiB) needed.
         pages: u64,
     },
-    /// The part of a digest passed in cannot be carried on.
+    /// The digest passed in is complete.
     #[error("the digest is done already")]
     DigestDone,
     /// SQLite reported an error; the transaction was rolled back.
     #[error("SQLite: {message}")]
     Sqlite {
-        /// SQLite's words.
+        /// SQLite's message.
         message: String,
     },
 }

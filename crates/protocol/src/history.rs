@@ -1,43 +1,48 @@
+use crate::SuiteJob;
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-/// A job of the suite: a table, and the commits and branches it is in.
+/// A job of the suite history: a table with commits and branches.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub rows: u64,
-    /// What is done.
+    /// The task.
     pub task: HistoryTask,
 }
 
-/// What is done to the table or its history. All but [`Insert`](Self::Insert) are one operation.
+impl SuiteJob for History {
+    const SUITE: &'static str = "history";
+}
+
+/// A task on the table or its history. All tasks except [`Insert`](Self::Insert) are one operation.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryTask {
-    /// Creates the table, and commits it.
+    /// Creates the table and commits it.
     #[serde(rename = "create")]
     Create,
-    /// Adds rows; an operation is a row.
+    /// Adds rows, one per operation.
     #[serde(rename = "insert")]
     Insert,
-    /// Changes so many rows, with one statement.
+    /// Changes this number of rows with one statement.
     #[serde(rename = "change")]
     Change(u64),
-    /// Commits what was changed.
+    /// Commits the changes.
     #[serde(rename = "commit")]
     Commit,
-    /// Reads the rows that were changed since the last commit: before and after.
+    /// Reads the rows that changed since the last commit, before and after.
     #[serde(rename = "diff")]
     Diff,
-    /// Makes a branch.
+    /// Creates a branch.
     #[serde(rename = "branch")]
     Branch,
-    /// Makes a branch on which so many rows are changed in one commit, and goes back.
+    /// Creates a branch with one commit that changes this number of rows, and goes back.
     #[serde(rename = "diverge")]
     Diverge(u64),
-    /// As well, and commits a change of another row where it went back to.
+    /// Like `diverge`, and then commits a change of another row on the first branch.
     #[serde(rename = "part")]
     Part(u64),
-    /// Goes to that branch.
+    /// Checks out that branch.
     #[serde(rename = "checkout")]
     Checkout,
     /// Reads the rows that differ between that branch and this one.

@@ -1,33 +1,45 @@
-#[cfg(feature = "history")]
-use crate::History;
-use crate::{
-    Cuckoo, DbBench, Digest, Keys, Measurement, OperationCost, SqliteSettings, Sysbench, Vfs,
-};
+use crate::{Error, Measurement, OperationCost, Result, SqliteSettings};
 use candid::CandidType;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Work of a suite that has tables of its own.
+/// The work of a suite. Only the suite knows what it means.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
-pub enum Job {
-    /// The benchmarks of LevelDB's `db_bench`.
-    #[serde(rename = "db_bench")]
-    DbBench(DbBench),
-    /// A link table under different primary keys.
-    #[serde(rename = "keys")]
-    Keys(Keys),
-    /// SQL statements as `sysbench` has them.
-    #[serde(rename = "sysbench")]
-    Sysbench(Sysbench),
-    /// Point reads of a cuckoo hash table and of other engines.
-    #[serde(rename = "cuckoo")]
-    Cuckoo(Cuckoo),
-    /// The file layer under two builds of SQLite.
-    #[serde(rename = "vfs")]
-    Vfs(Vfs),
-    /// Commits and branches of a table, in a canister whose engine has such.
-    #[cfg(feature = "history")]
-    #[serde(rename = "history")]
-    History(History),
+pub struct Job {
+    /// The name of the suite.
+    pub suite: String,
+    /// The suite's own type in Candid.
+    #[serde(with = "serde_bytes")]
+    pub work: Vec<u8>,
+}
+
+/// The type of a suite's jobs.
+pub trait SuiteJob: CandidType + DeserializeOwned {
+    /// The name of the suite.
+    const SUITE: &'static str;
+}
+
+impl Job {
+    /// Encodes a job of a suite.
+    pub fn new<J: SuiteJob>(job: &J) -> Self {
+        #[expect(clippy::expect_used, reason = "the type table of a derived type is valid")]
+        let work = candid::encode_one(job).expect("a job can be encoded");
+        Self { suite: J::SUITE.to_owned(), work }
+    }
+
+    /// Decodes a job of a suite.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidJob`] if this is a job of another suite, or not encoded as one.
+    pub fn decode<J: SuiteJob>(&self) -> Result<J> {
+        let invalid = |message| Error::InvalidJob { suite: J::SUITE.to_owned(), message };
+        if self.suite != J::SUITE {
+            return Err(invalid(format!("it is of the suite {}", self.suite)));
+        }
+        let decoded = candid::decode_one(&self.work);
+        decoded.map_err(|error| invalid(error.to_string()))
+    }
 }
 
 /// The part of a job that one message does.
@@ -35,44 +47,68 @@ pub enum Job {
 pub struct Part {
     /// The whole job.
     pub job: Job,
-    /// What its random choices follow from.
+    /// The source of all random choices.
     pub seed: u64,
     /// The first operation of the job that is done.
     pub from: u64,
-    /// How many operations are done.
+    /// The number of operations that are done.
     pub count: u64,
-    /// Whether the counter is read around each single operation as well.
+    /// True if the counter is also read around each single operation.
     pub each: bool,
 }
 
-/// What a part of a job cost and found.
+/// The answer of the method `execute`: the costs of a part of a job, and what it found.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
-pub struct Performed {
-    /// All of it.
+pub struct Executed {
+    /// The costs of the whole part.
     pub measurement: Measurement,
-    /// Each operation, in their order, where that was asked for.
+    /// The costs of each operation, in their order, if they were asked for.
     pub each: Vec<OperationCost>,
-    /// What was read, found once more after the measurement; nothing where the part
+    /// The digest of what was read, found again after the measurement; nothing if the part
     /// wrote.
     pub results: Option<Digest>,
 }
 
-/// What the tables of a job take.
+/// A fingerprint of a set of rows, computed as in `stablebench_workload::digest`.
+#[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    /// The number of rows.
+    pub rows: u64,
+    /// The sum of the rows' first hashes.
+    pub low: u64,
+    /// The sum of the rows' second hashes.
+    pub high: u64,
+}
+
+/// A digest that may not be complete. The next call continues from it.
+#[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DigestPart {
+    /// The digest of the rows read so far.
+    pub digest: Digest,
+    /// The position of the next row; its meaning depends on the suite and the engine.
+    pub position: u64,
+    /// True if every row was read.
+    pub done: bool,
+    /// `performance_counter(0)` after this part, to choose the size of the next.
+    pub message_instructions: u64,
+}
+
+/// The storage that the tables of a job take.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct Inspected {
-    /// Bytes of pages, nodes or slots, free space inside them included.
+    /// Bytes of pages, nodes or slots, including the free space inside them.
     pub stored_bytes: u64,
-    /// Bytes of the virtual memories that those are in; 0 where they are on the heap.
+    /// Bytes of the virtual memories that contain those; 0 if they are on the heap.
     pub virtual_bytes: u64,
-    /// Bytes of heap that a page cache holds.
+    /// Bytes of heap that a page cache takes.
     pub cache_bytes: u64,
-    /// What SQLite runs with, where it is the engine.
+    /// SQLite's settings, if SQLite is the engine.
     pub sqlite: Option<SqliteSettings>,
-    /// The b-trees of the database, where the engine can tell.
+    /// The b-trees of the database, if the engine can list them.
     pub objects: Vec<StoredObject>,
 }
 
-/// A table or an index, as SQLite's `dbstat` tells of it.
+/// A table or an index, as SQLite's `dbstat` reports it.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct StoredObject {
@@ -80,24 +116,51 @@ pub struct StoredObject {
     pub name: String,
     /// The table that it belongs to.
     pub table: String,
-    /// Whether it is an index.
+    /// True for an index.
     pub index: bool,
     /// Bytes of its pages.
     pub bytes: u64,
-    /// Its pages.
+    /// The number of its pages.
     pub pages: u64,
-    /// Those that point to other pages.
+    /// The number of pages that point to other pages.
     pub internal_pages: u64,
-    /// Those that hold what is too long for its page.
+    /// The number of pages with the rest of entries that are too long for theirs.
     pub overflow_pages: u64,
-    /// Pages that the internal ones point to.
+    /// The number of pages that internal pages point to.
     pub children: u64,
-    /// Entries of its leaf pages.
+    /// The number of entries of its leaf pages.
     pub leaf_entries: u64,
     /// Bytes of its entries.
     pub payload_bytes: u64,
-    /// Bytes of its pages that hold nothing.
+    /// Free bytes in its pages.
     pub unused_bytes: u64,
-    /// Pages from the root to a leaf, both counted.
+    /// The number of pages from the root to a leaf, including both.
     pub depth: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, History, HistoryTask, Operation, Selection, Users, UsersTask};
+
+    #[test]
+    fn a_job_is_decoded_by_its_suite_only() {
+        let insert = Operation::Insert(Selection::List(vec![3, 1]));
+        let task = UsersTask::Operation { operation: insert, transaction: Some(5) };
+        let users = Users { engine: Engine::BTREE, payload_bytes: 7, task };
+        let job = Job::new(&users);
+        assert_eq!(job.decode::<Users>(), Ok(users));
+        let bytes = candid::encode_one(&job).unwrap();
+        assert_eq!(candid::decode_one::<Job>(&bytes).unwrap(), job);
+
+        let other = job.decode::<History>().unwrap_err();
+        assert_eq!(
+            other.to_string(),
+            "this is no job of the suite history: it is of the suite users"
+        );
+        let history = Job::new(&History { rows: 1, task: HistoryTask::Create });
+        let damaged = Job { suite: Users::SUITE.to_owned(), ..history };
+        let refused = damaged.decode::<Users>().unwrap_err().to_string();
+        assert!(refused.starts_with("this is no job of the suite users: "), "{refused}");
+    }
 }

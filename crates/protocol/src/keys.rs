@@ -1,29 +1,34 @@
+use crate::SuiteJob;
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-/// A job of the suite: one step in the life of a watch list.
+/// A job of the suite keys: one task on watch lists.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// How the link table is declared.
+    /// The schema of the link table.
     pub schema: LinkSchema,
-    /// What identifies users, movies and links.
+    /// The ids of users, movies and links.
     pub key: KeyKind,
-    /// How many users there are.
+    /// The number of users.
     pub users: u64,
-    /// How many movies there are.
+    /// The number of movies.
     pub movies: u64,
-    /// How many movies each user has on the list; all that there are where those are fewer.
+    /// The number of movies on the list of each user; all movies if there are fewer.
     pub watches: u64,
-    /// How many rows come into being in a millisecond; ids with a time are in no order among
-    /// those. Not 0.
+    /// The number of rows created in a millisecond, whose ids with a time have no order. Not
+    /// 0.
     pub rows_a_millisecond: u64,
-    /// Whether SQLite looks for the user and the movie of a link that is added.
+    /// True if SQLite checks that the user and the movie of a new link exist.
     pub foreign_keys: bool,
-    /// What is done.
+    /// The task.
     pub task: KeysTask,
 }
 
-/// How the table that links users and movies is declared.
+impl SuiteJob for Keys {
+    const SUITE: &'static str = "keys";
+}
+
+/// The schema of the table that links users and movies.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkSchema {
     /// (a): an id is the primary key.
@@ -35,18 +40,18 @@ pub enum LinkSchema {
     /// (c): the pair of user and movie is the primary key, `WITHOUT ROWID`.
     #[serde(rename = "pair_without_rowid")]
     PairWithoutRowid,
-    /// (c) with rowid, which was not published.
+    /// (c) with a rowid, which was not published.
     #[serde(rename = "pair")]
     Pair,
-    /// (d): no primary key but the implicit rowid.
+    /// (d): no primary key except the implicit rowid.
     #[serde(rename = "rowid")]
     Rowid,
 }
 
-/// What identifies a row.
+/// The kind of id of a row.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// Integers from 1 on.
+    /// Integers, starting at 1.
     #[serde(rename = "integer")]
     Integer,
     /// 48 bits of time and 80 random ones, 16 bytes.
@@ -60,7 +65,7 @@ pub enum KeyKind {
     UuidV7,
 }
 
-/// What is done in a job, and what one operation of it is.
+/// The task of a job. Each comment describes one operation.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysTask {
     /// Creates a table or an index.
@@ -75,10 +80,10 @@ pub enum KeysTask {
     /// Adds the list of a user, in a transaction of its own.
     #[serde(rename = "links")]
     Links,
-    /// Asks what a user wants to watch.
+    /// Queries the movies that a user wants to watch.
     #[serde(rename = "wants")]
     Wants,
-    /// Asks who wants to watch a movie.
+    /// Queries the users who want to watch a movie.
     #[serde(rename = "watchers")]
     Watchers,
 }

@@ -1,24 +1,28 @@
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-use crate::Storage;
+use crate::{Storage, SuiteJob};
 
-/// A job of the suite: tables with a shape of key, and what is done to them.
+/// A job of the suite sysbench: a task on tables with one shape of key.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sysbench {
-    /// What the primary keys are.
+    /// The shape of the primary keys.
     pub shape: KeyShape,
-    /// Where the database is.
+    /// The place of the database.
     pub storage: Storage,
-    /// Whether each statement is a transaction of its own, else all of a message are one.
+    /// True if each statement is its own transaction; otherwise all of a message are one.
     pub autocommit: bool,
-    /// Rows of the main table once it is populated.
+    /// The number of rows of the populated main table.
     pub rows: u64,
-    /// What is done.
+    /// The task.
     pub task: SysbenchTask,
 }
 
-/// What a primary key is.
+impl SuiteJob for Sysbench {
+    const SUITE: &'static str = "sysbench";
+}
+
+/// The shape of a primary key.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyShape {
     /// `INTEGER PRIMARY KEY`: the rowid itself.
@@ -35,27 +39,27 @@ pub enum KeyShape {
     Text,
 }
 
-/// What is done to the tables.
+/// A task on the tables.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SysbenchTask {
     /// Creates the tables and their indexes; one operation.
     #[serde(rename = "create")]
     Create,
-    /// Puts in the first rows; an operation a row.
+    /// Inserts the first rows, one per operation.
     #[serde(rename = "populate")]
     Populate,
-    /// Is measured.
+    /// Runs a measured workload.
     #[serde(rename = "workload")]
     Workload(SysbenchWorkload),
 }
 
-/// What is measured, by the published names.
+/// The workloads, by their published names.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SysbenchWorkload {
     /// One row by its key.
     #[serde(rename = "point_select")]
     PointSelect,
-    /// 100 rows that follow each other.
+    /// 100 consecutive rows.
     #[serde(rename = "range_select")]
     RangeSelect,
     /// The sum of a column of 100 rows.
@@ -64,19 +68,19 @@ pub enum SysbenchWorkload {
     /// 100 rows, sorted by a text.
     #[serde(rename = "order_range")]
     OrderRange,
-    /// The different texts of 100 rows, sorted.
+    /// The distinct texts of 100 rows, sorted.
     #[serde(rename = "distinct_range")]
     DistinctRange,
-    /// Rows by a column with an index.
+    /// Rows by an indexed column.
     #[serde(rename = "index_scan")]
     IndexScan,
     /// Ten rows by a list of keys.
     #[serde(rename = "select_random_points")]
     SelectRandomPoints,
-    /// The count of ten rows that follow each other.
+    /// The count of ten consecutive rows.
     #[serde(rename = "select_random_ranges")]
     SelectRandomRanges,
-    /// The count of rows in a range of a column with an index.
+    /// The count of rows in a range of an indexed column.
     #[serde(rename = "covering_index_scan")]
     CoveringIndexScan,
     /// The counts of each value among 1 000 rows.
@@ -88,10 +92,10 @@ pub enum SysbenchWorkload {
     /// 50 rows of the second table joined with the main one.
     #[serde(rename = "index_join_scan")]
     IndexJoinScan,
-    /// A text searched in all rows of the third table.
+    /// A substring search in all rows of the third table.
     #[serde(rename = "types_table_scan")]
     TypesTableScan,
-    /// A text searched in all rows of the main table.
+    /// A substring search in all rows of the main table.
     #[serde(rename = "table_scan")]
     TableScan,
     /// Ten points and four ranges.
@@ -103,22 +107,22 @@ pub enum SysbenchWorkload {
     /// New rows at the end.
     #[serde(rename = "insert")]
     Insert,
-    /// A column with an index is changed.
+    /// Changes an indexed column.
     #[serde(rename = "update_index")]
     UpdateIndex,
-    /// A column without an index is changed.
+    /// Changes a column without an index.
     #[serde(rename = "update_non_index")]
     UpdateNonIndex,
-    /// A row is removed and another put in its place.
+    /// Deletes a row and inserts another in its place.
     #[serde(rename = "delete_insert")]
     DeleteInsert,
-    /// Two updates, a removal and an insert.
+    /// Two updates, a delete and an insert.
     #[serde(rename = "write_only")]
     WriteOnly,
-    /// As `delete_insert`, in the third table.
+    /// Like `delete_insert`, in the third table.
     #[serde(rename = "types_delete_insert")]
     TypesDeleteInsert,
-    /// Ten points and two ranges, two updates, a removal and an insert.
+    /// Ten points and two ranges, two updates, a delete and an insert.
     #[serde(rename = "read_write")]
     ReadWrite,
 }

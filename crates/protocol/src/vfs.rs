@@ -1,47 +1,52 @@
+use crate::SuiteJob;
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 
-/// A job of the suite: a table of texts under texts, and what is done to it.
+/// A job of the suite vfs: a task on a table with text keys and text values.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vfs {
-    /// Which operations are in one transaction.
+    /// The operations of one transaction.
     pub transaction: VfsTransaction,
-    /// Whether texts that are read are copied; else only their lengths are asked for.
+    /// True if texts that are read are copied; otherwise only their lengths are read.
     pub copy: bool,
-    /// What is done.
+    /// The task.
     pub task: VfsTask,
 }
 
-/// Which operations are in one transaction.
+impl SuiteJob for Vfs {
+    const SUITE: &'static str = "vfs";
+}
+
+/// The operations of one transaction.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfsTransaction {
-    /// All of a message.
+    /// All operations of a message.
     #[serde(rename = "message")]
     Message,
-    /// So many.
+    /// This number of operations.
     #[serde(rename = "operations")]
     Operations(u64),
-    /// Each statement, which opens and ends its own.
+    /// Each statement is its own transaction.
     #[serde(rename = "statement")]
     Statement,
 }
 
-/// What is done to the table.
+/// A task on the table.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfsTask {
-    /// Creates it; one operation.
+    /// Creates the table; one operation.
     #[serde(rename = "create")]
     Create,
     /// Closes the connection.
     #[serde(rename = "close")]
     Close,
-    /// Opens the connection that the work will use, and prepares its statement.
+    /// Opens the connection that the work will use and prepares its statement.
     #[serde(rename = "prepare")]
     Prepare(VfsWork),
-    /// As well, and goes through the table once.
+    /// Like `prepare`, and then reads the table once.
     #[serde(rename = "warm")]
     Warm(VfsWork),
-    /// The work.
+    /// Does the work.
     #[serde(rename = "work")]
     Work(VfsWork),
 }
@@ -49,16 +54,16 @@ pub enum VfsTask {
 /// Work on the table.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfsWork {
-    /// Adds a row, after so many others.
+    /// Adds rows after this number of others.
     #[serde(rename = "insert")]
     Insert(u64),
-    /// Adds a row under another prefix, or replaces its value.
+    /// Adds rows with another prefix, or replaces their values.
     #[serde(rename = "upsert")]
     Upsert,
-    /// Replaces a value.
+    /// Replaces values.
     #[serde(rename = "update")]
     Update,
-    /// Looks a value up by its key.
+    /// Looks values up by their keys.
     #[serde(rename = "read")]
     Read,
     /// Reads values in the order of their keys; all operations are one statement.

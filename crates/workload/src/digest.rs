@@ -2,15 +2,15 @@
 //!
 //! The digest of a set of rows is the number of rows and, for each of two hashes, the
 //! sum of the rows' hashes modulo 2⁶⁴. A sum does not depend on the order, so a log
-//! of rows has the digest of a sorted table, and a model can add and take away rows
-//! without reading the others. It catches rows that are missing, doubled, or changed;
-//! it is not made to withstand an adversary.
+//! of rows has the digest of a sorted table, and a model can add and remove rows without
+//! reading the others. It detects rows that are missing, duplicated, or changed; it does not
+//! withstand an adversary.
 //!
 //! The hash of a row, all arithmetic modulo 2⁶⁴:
 //!
 //! ```text
 //! words = id, length of the payload in bytes,
-//!         the payload in little-endian words of 8 bytes, the last filled up with zeros
+//!         the payload in little-endian words of 8 bytes, the last padded with zeros
 //! h = SEED
 //! for each word w:  h = (h ^ w) * FACTOR;  h = h ^ (h >> 32)
 //! h = h * FACTOR;   h = h ^ (h >> 29)
@@ -48,7 +48,7 @@ impl Lane {
     }
 }
 
-/// A digest under way.
+/// A digest that is being computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentDigest(Digest);
 
@@ -61,7 +61,7 @@ impl ContentDigest {
         self.0.high = self.0.high.wrapping_add(high);
     }
 
-    /// Takes away a row that was added before.
+    /// Removes a row that was added before.
     pub fn remove(&mut self, id: u64, payload: &[u8]) {
         let (low, high) = row_hashes(id, payload);
         self.0.rows = self.0.rows.wrapping_sub(1);
@@ -130,7 +130,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_order_does_not_matter_and_rows_can_be_taken_away() {
+    fn the_order_does_not_matter_and_rows_can_be_removed() {
         let rows: [(u64, &[u8]); 3] = [(1, b"x"), (2, b""), (u64::MAX, b"12345678")];
         let mut reversed = rows;
         reversed.reverse();

@@ -1,14 +1,13 @@
-//! Work in SQL, made ready before it is measured: statements, and what they are
-//! executed with.
+//! Work in SQL, prepared before it is measured: statements and their parameters.
 //!
 //! ```text
-//!   Script ─┬─ statements   "SELECT c FROM t WHERE id = ?", …   prepared once a message
+//!   Script ─┬─ statements   "SELECT c FROM t WHERE id = ?", …   prepared once per message
 //!           └─ operations   each a few calls: which statement, which parameters
 //! ```
 
 use crate::ContentDigest;
 
-/// A value that a statement is given.
+/// A parameter of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// `NULL`
@@ -21,7 +20,7 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-/// A value that a statement answers.
+/// A value of a statement's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueRef<'a> {
     /// `NULL`
@@ -37,9 +36,9 @@ pub enum ValueRef<'a> {
 /// One execution of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Which of the script's statements.
+    /// The index of the statement in the script.
     pub statement: usize,
-    /// What its parameters are.
+    /// Its parameters.
     pub parameters: Vec<Value>,
 }
 
@@ -50,11 +49,11 @@ pub struct Script {
     pub statements: Vec<String>,
     /// The calls of each operation.
     pub operations: Vec<Vec<Call>>,
-    /// Which operations are in one transaction.
+    /// The operations of one transaction.
     pub transaction: Transaction,
-    /// Whether rows are changed.
+    /// True if rows are changed.
     pub writes: bool,
-    /// Whether what is read is copied; else only the lengths of texts are asked for.
+    /// True if values that are read are copied; otherwise only the lengths of texts are read.
     pub copies: bool,
 }
 
@@ -70,15 +69,15 @@ impl Default for Script {
     }
 }
 
-/// Which operations are in one transaction.
+/// The operations of one transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transaction {
-    /// All of a message.
+    /// All operations of a message.
     #[default]
     Message,
-    /// So many.
+    /// This number of operations.
     Operations(u64),
-    /// None: each statement is a transaction of its own.
+    /// None: each statement is its own transaction.
     Statement,
 }
 
@@ -95,7 +94,7 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// How much a reader copies: the bytes of texts and blobs, 8 of an integer.
+    /// The bytes that a reader copies: those of texts and blobs, 8 of an integer.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Null => 0,
@@ -104,7 +103,7 @@ impl ValueRef<'_> {
         }
     }
 
-    /// A tag, the length, and the bytes: no two rows of values have the same encoding.
+    /// Encodes a tag, the length, and the bytes: no two rows of values have the same encoding.
     fn encode(self, row: &mut Vec<u8>) {
         let (tag, bytes) = match self {
             Self::Null => (0, &[][..]),
@@ -122,18 +121,18 @@ impl ValueRef<'_> {
     }
 }
 
-/// Whether a statement changes rows and answers none.
+/// Returns `true` if a statement changes rows and returns none.
 pub fn changes_rows(statement: &str) -> bool {
     let word = statement.split_whitespace().next().unwrap_or_default();
     !["SELECT", "WITH", "PRAGMA"].iter().any(|reads| word.eq_ignore_ascii_case(reads))
 }
 
-/// Whether a statement's rows have an order; without one, SQL promises none.
+/// Returns `true` if a statement defines the order of its rows.
 pub fn is_ordered(statement: &str) -> bool {
     statement.contains("ORDER BY")
 }
 
-/// The values of a row, one after the other, for a digest.
+/// The encoded values of a row, for a digest.
 #[derive(Clone, Debug, Default)]
 pub struct RowBytes(Vec<u8>);
 
@@ -143,9 +142,8 @@ impl RowBytes {
         value.encode(&mut self.0);
     }
 
-    /// Adds the row to a digest. For content in no order the place is 0; for results in an
-    /// order it is the row's number, and for results of a statement in none the number of
-    /// the first of them.
+    /// Adds the row to a digest. The place is 0 for content, which has no order. For results in an
+    /// order it is the row's number, and for results without one the number of the first of them.
     pub fn digest(&self, digest: &mut ContentDigest, place: u64) {
         digest.add(place, &self.0);
     }
@@ -167,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_look_alike_differ() {
+    fn similar_rows_differ() {
         let digest = |place, values: &[Value]| {
             let mut digest = ContentDigest::default();
             add_row(&mut digest, place, values.iter().map(Value::as_ref));

@@ -4,16 +4,14 @@
 //! row   id ↕ 8   bytes of the payload ↕ 4   payload
 //! ```
 //!
-//! One stable write a row, one `grow` a batch. A row in the middle is appended like
-//! any other. There is no index: looking up by id, changing and removing are not
-//! possible, and whether an id exists is found by reading the log, outside of what
-//! is measured, unless it is larger than all before.
+//! One stable write per row, one `grow` per batch. A row in the middle is appended like any other.
+//! There is no index: rows cannot be looked up by id, changed or removed. To find out whether an id
+//! exists, the log is read outside of the measurement, unless the id is larger than all others.
 
-use super::header::Header;
-use super::{CHUNK_BYTES, DATA, PAGE_BYTES, RawMemory, erase, grow_to};
-use crate::{Done, Failed, KeyValue, Writes};
+use super::{CHUNK_BYTES, DATA, Header, PAGE_BYTES, RawMemory, erase, grow_to};
+use crate::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes};
 use stablebench_protocol::{Engine, Error, Result};
-use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
+use stablebench_workload::{Amount, IdSet, Selected};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
@@ -39,7 +37,7 @@ impl<M: RawMemory> Append<M> {
 
     pub(super) fn header(&self) -> Header {
         Header {
-            owner: Some(Engine::Append),
+            owner: Some(Engine::APPEND),
             rows: self.rows,
             end: self.end,
             last_id: self.last_id,
@@ -53,9 +51,13 @@ impl<M: RawMemory> Append<M> {
         self.last_id = header.last_id;
     }
 
-    /// Shows at most `limit` rows from the byte `position` of the log on; answers where
-    /// it stopped.
-    fn read_log(&self, position: u64, limit: u64, mut visit: impl FnMut(u64, &[u8])) -> u64 {
+    /// Visits at most `limit` rows, starting at the byte `position` of the log.
+    fn read_log(
+        &self,
+        position: u64,
+        limit: u64,
+        mut visit: impl FnMut(StoredRow<'_>) -> ControlFlow<()>,
+    ) {
         let average = self.end / self.rows.max(1);
         let (mut chunk, mut at) = (Vec::new(), 0);
         let mut next = position;
@@ -63,8 +65,8 @@ impl<M: RawMemory> Append<M> {
             if next >= self.end {
                 break;
             }
-            // A row that is not in the chunk as a whole begins the next chunk, which
-            // holds no more than is likely to be asked for.
+            // A row that is not completely in the chunk begins the next one, which is not
+            // larger than what is likely to be read.
             let likely = (limit - row).saturating_mul(average);
             for bytes in [likely.min(CHUNK_BYTES as u64), CHUNK_BYTES as u64] {
                 if row_at(&chunk[at..]).is_none() {
@@ -73,20 +75,20 @@ impl<M: RawMemory> Append<M> {
                     self.memory.read(DATA + next, &mut chunk);
                 }
             }
-            let Some(row) = row_at(&chunk[at..]) else {
+            let Some((id, payload)) = row_at(&chunk[at..]) else {
                 break;
             };
-            let (id, payload) = row;
-            visit(id, payload);
+            if visit(StoredRow { position: next, id, payload }).is_break() {
+                break;
+            }
             let length = ROW_HEADER_BYTES + payload.len();
             at += length;
             next += length as u64;
         }
-        next
     }
 
     fn unsupported<T>(operation: &str) -> Result<T> {
-        Err(Error::Unsupported { engine: Engine::Append, operation: operation.to_owned() })
+        Err(Error::Unsupported { engine: Engine::APPEND, operation: operation.to_owned() })
     }
 }
 
@@ -106,17 +108,19 @@ impl<M: RawMemory> KeyValue for Append<M> {
         Ok(())
     }
 
-    fn walk(&mut self, _: u64, _: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        Self::unsupported("show its ids in order")
+    fn visit(&mut self, position: u64, visit: &mut VisitRow<'_>) -> Result<()> {
+        self.read_log(position, u64::MAX, visit);
+        Ok(())
     }
 
     fn first_present(&mut self, ids: &IdSet) -> Result<Option<u64>> {
         let mut found: Option<u64> = None;
         if self.rows > 0 && ids.first() <= self.last_id {
-            self.read_log(0, u64::MAX, |id, _| {
+            self.read_log(0, u64::MAX, |StoredRow { id, .. }| {
                 if ids.contains(id) && found.is_none_or(|found| id < found) {
                     found = Some(id);
                 }
+                ControlFlow::Continue(())
             });
         }
         Ok(found)
@@ -156,25 +160,16 @@ impl<M: RawMemory> KeyValue for Append<M> {
 
     fn scan(&mut self, limit: u64) -> Result<Amount> {
         let mut read = Amount::default();
-        self.read_log(0, limit, |id, payload| {
+        self.read_log(0, limit, |StoredRow { id, payload, .. }| {
             black_box((id, payload));
             read += Amount { rows: 1, bytes: payload.len() as u64 };
+            ControlFlow::Continue(())
         });
         Ok(read)
     }
 
     fn count(&mut self) -> Result<u64> {
         Ok(self.rows)
-    }
-
-    fn digest(
-        &mut self,
-        position: u64,
-        limit: u64,
-        digest: &mut ContentDigest,
-    ) -> Result<Option<u64>> {
-        let next = self.read_log(position, limit, |id, payload| digest.add(id, payload));
-        Ok((next < self.end).then_some(next))
     }
 
     fn reset(&mut self) -> Result<()> {

@@ -1,29 +1,42 @@
 //! An array of slots on bare stable memory, indexed by id.
 //!
 //! ```text
-//! slot of id i, the (i / 5)th   bytes of the payload + 1, or 0 where free ↕ 4
-//!                               payload, and what is left of the slot ↕ payload_bytes
+//! slot of id i, the (i / 5)th   bytes of the payload + 1, or 0 if free ↕ 4
+//!                               payload, and the rest of the slot ↕ payload_bytes
 //! ```
 //!
-//! One stable write or read a row, one `grow` a batch. The first batch decides how
-//! long a payload a slot can hold. Ids are multiples of 5, so that rows fit between
-//! those of the users workload, which are ten apart.
+//! One stable write or read per row, one `grow` per batch. The first batch decides the maximum length
+//! of a payload. Ids are multiples of 5, so that rows fit between those of the users workload, which
+//! are ten apart.
+//!
+//! The array is also an engine of keys and values, whose keys are digits:
+//!
+//! ```text
+//! slot of key n   bytes of the rest + 1, or 0 if free ↕ 4
+//!                 key ↕ 16   value, and the rest of the slot
+//! ```
+//!
+//! There, the first value decides the maximum length of a value, and the number of keys is counted:
+//! one stable read and one stable write per value.
 
-use super::header::Header;
-use super::{CHUNK_BYTES, DATA, PAGE_BYTES, RawMemory, erase, grow_to};
-use crate::{Done, Failed, KeyValue, Writes};
+use super::{CHUNK_BYTES, DATA, Header, PAGE_BYTES, RawMemory, erase, grow_to};
+use crate::{Done, Failed, KeyValue, Records, StoredRow, VisitRecord, VisitRow, Writes};
 use stablebench_protocol::{Engine, Error, Result};
-use stablebench_workload::{Amount, ContentDigest, IdSet, Selected};
+use stablebench_workload::db_bench::{self, KEY_BYTES};
+use stablebench_workload::{Amount, IdSet, Selected};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-/// What ids must be multiples of.
+/// The number that divides every id.
 pub const ID_MULTIPLE: u64 = 5;
 
-pub(super) const SLOT_HEADER_BYTES: u64 = 4;
+const SLOT_HEADER_BYTES: u64 = 4;
 
 /// More than any canister has: offsets below cannot overflow.
-pub(super) const MAX_BYTES: u64 = 1 << 40;
+const MAX_BYTES: u64 = 1 << 40;
+
+/// The number of slots that are read at once to look at rows, not measured.
+const VISITED_SLOTS: u64 = 256;
 
 /// The engine.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +45,8 @@ pub struct Array<M> {
     rows: u64,
     slots: u64,
     slot_payload_bytes: Option<u32>,
-    /// A slot that is written or read by itself, kept so that none is allocated for each.
-    pub(super) buffer: Vec<u8>,
+    /// The buffer of single slots.
+    buffer: Vec<u8>,
 }
 
 impl<M: RawMemory> Array<M> {
@@ -47,7 +60,7 @@ impl<M: RawMemory> Array<M> {
 
     pub(super) fn header(&self) -> Header {
         Header {
-            owner: Some(Engine::Array),
+            owner: Some(Engine::ARRAY),
             rows: self.rows,
             end: self.slots,
             last_id: 0,
@@ -75,38 +88,32 @@ impl<M: RawMemory> Array<M> {
         header != [0; SLOT_HEADER_BYTES as usize]
     }
 
-    /// How many slots there are, free ones included.
-    pub(super) fn slots(&self) -> u64 {
-        self.slots
-    }
-
-    /// Bytes of the longest payload that a slot holds.
-    pub(super) fn slot_payload_bytes(&self) -> u32 {
+    /// The maximum length of a payload, in bytes.
+    fn slot_payload_bytes(&self) -> u32 {
         self.slot_payload_bytes.unwrap_or(0)
     }
 
-    /// Writes to a slot that there is; `row` is what the slot begins with.
-    pub(super) fn overwrite_slot(&mut self, slot: u64, row: &[u8]) {
-        // One more stable read a row than an insert: rows are counted.
+    /// Writes to an existing slot; `row` is its beginning.
+    fn overwrite_slot(&mut self, slot: u64, row: &[u8]) {
+        // One more stable read per row than an insert: rows are counted.
         self.rows += u64::from(!self.is_filled(slot));
         self.memory.write(self.offset(slot), row);
     }
 
-    /// Frees a slot that there is.
-    pub(super) fn free_slot(&mut self, slot: u64) {
+    /// Frees an existing slot.
+    fn free_slot(&mut self, slot: u64) {
         self.rows -= u64::from(self.is_filled(slot));
         self.memory.write(self.offset(slot), &[0; SLOT_HEADER_BYTES as usize]);
     }
 
-    /// Reads the whole of a slot that there is.
-    pub(super) fn read_slot(&self, slot: u64, bytes: &mut Vec<u8>) {
+    /// Reads the whole of an existing slot.
+    fn read_slot(&self, slot: u64, bytes: &mut Vec<u8>) {
         bytes.resize(self.slot_bytes() as usize, 0);
         self.memory.read(self.offset(slot), bytes);
     }
 
-    /// Makes slots up to the last that is needed, and decides how long they are where
-    /// there are none.
-    pub(super) fn make_slots(&mut self, last: u64, payload_bytes: u32) -> Result<()> {
+    /// Creates slots up to the last one needed. Decides their length if there are none.
+    fn create_slots(&mut self, last: u64, payload_bytes: u32) -> Result<()> {
         let bytes = *self.slot_payload_bytes.get_or_insert(payload_bytes);
         let slots = self.slots.max(last + 1);
         let end = DATA + slots * (SLOT_HEADER_BYTES + u64::from(bytes));
@@ -127,7 +134,7 @@ impl<M: RawMemory> Array<M> {
         });
     }
 
-    /// Copies at most `limit` rows from a slot on.
+    /// Copies at most `limit` rows, starting at a slot.
     fn copy_rows(&self, from: u64, limit: u64) -> Amount {
         let mut read = Amount::default();
         self.read_slots(from, limit, |slot, payload| {
@@ -138,9 +145,8 @@ impl<M: RawMemory> Array<M> {
         read
     }
 
-    /// Shows the rows from a slot on until told to stop, read in chunks of at most
-    /// `limit` slots.
-    pub(super) fn read_slots(
+    /// Visits the rows, starting at a slot. Reads chunks of at most `limit` slots.
+    fn read_slots(
         &self,
         from: u64,
         limit: u64,
@@ -166,15 +172,15 @@ impl<M: RawMemory> Array<M> {
     }
 }
 
-/// What a slot begins with that holds a payload.
+/// The beginning of a slot with a payload.
 fn row_of(payload: &str) -> Vec<u8> {
     let mut row = (payload.len() as u32 + 1).to_le_bytes().to_vec();
     row.extend(payload.as_bytes());
     row
 }
 
-/// The payload in a slot, where it is filled.
-pub(super) fn payload_of(slot: &[u8]) -> Option<&[u8]> {
+/// The payload of a slot; nothing if it is free.
+fn payload_of(slot: &[u8]) -> Option<&[u8]> {
     let (header, rest) = slot.split_first_chunk::<4>()?;
     let length = u32::from_le_bytes(*header).checked_sub(1)?;
     rest.get(..length as usize)
@@ -201,12 +207,11 @@ impl<M: RawMemory> KeyValue for Array<M> {
         }
     }
 
-    fn walk(&mut self, from: u64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        for slot in from.div_ceil(ID_MULTIPLE)..self.slots {
-            if self.is_filled(slot) && visit(slot * ID_MULTIPLE).is_break() {
-                break;
-            }
-        }
+    fn visit(&mut self, position: u64, visit: &mut VisitRow<'_>) -> Result<()> {
+        self.read_slots(position.div_ceil(ID_MULTIPLE), VISITED_SLOTS, |slot, payload| {
+            let id = slot * ID_MULTIPLE;
+            visit(StoredRow { position: id, id, payload })
+        });
         Ok(())
     }
 
@@ -260,26 +265,6 @@ impl<M: RawMemory> KeyValue for Array<M> {
         Ok(self.rows)
     }
 
-    fn digest(
-        &mut self,
-        position: u64,
-        limit: u64,
-        digest: &mut ContentDigest,
-    ) -> Result<Option<u64>> {
-        let mut left = limit;
-        let mut next = None;
-        self.read_slots(position, limit, |slot, payload| {
-            if left == 0 {
-                next = Some(slot);
-                return ControlFlow::Break(());
-            }
-            left -= 1;
-            digest.add(slot * ID_MULTIPLE, payload);
-            ControlFlow::Continue(())
-        });
-        Ok(next)
-    }
-
     fn reset(&mut self) -> Result<()> {
         let bytes = self.slots * self.slot_bytes();
         erase(&mut self.memory, bytes);
@@ -294,14 +279,14 @@ impl<M: RawMemory> Writes for Array<M> {
     }
 
     fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
+        self.create_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
         self.write_rows(rows, payload);
         self.rows += rows.rows();
         Ok(())
     }
 
     fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
-        self.make_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
+        self.create_slots(rows.largest() / ID_MULTIPLE, payload.len() as u32)?;
         let row = row_of(payload);
         rows.each(|id| self.overwrite_slot(id / ID_MULTIPLE, &row));
         Ok(())
@@ -319,5 +304,100 @@ impl<M: RawMemory> Writes for Array<M> {
         });
         self.rows -= rows.rows();
         Ok(())
+    }
+}
+
+/// The slot of a key.
+fn slot_of(key: &[u8]) -> Result<u64> {
+    db_bench::number(key).ok_or_else(|| Error::Unsupported {
+        engine: Engine::ARRAY,
+        operation: format!("store keys other than {KEY_BYTES} digits"),
+    })
+}
+
+/// The key and the value of a slot; nothing if it is free.
+fn split(slot: &[u8]) -> Option<(&[u8], &[u8])> {
+    payload_of(slot)?.split_at_checked(KEY_BYTES)
+}
+
+impl<M: RawMemory> Records for Array<M> {
+    fn clear(&mut self) -> Result<()> {
+        KeyValue::reset(self)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let slot = slot_of(key)?;
+        let bytes = (KEY_BYTES + value.len()) as u32;
+        let limit = if self.is_used() { self.slot_payload_bytes() } else { bytes };
+        if bytes > limit {
+            return Err(Error::PayloadTooLong { limit: limit.saturating_sub(KEY_BYTES as u32) });
+        }
+        let slots = MAX_BYTES / (u64::from(limit) + SLOT_HEADER_BYTES);
+        if slot >= slots {
+            return Err(Error::IdOverflow { largest: slots - 1 });
+        }
+        self.create_slots(slot, bytes)?;
+        let mut row = std::mem::take(&mut self.buffer);
+        row.clear();
+        row.extend_from_slice(&(bytes + 1).to_le_bytes());
+        row.extend_from_slice(key);
+        row.extend_from_slice(value);
+        self.overwrite_slot(slot, &row);
+        self.buffer = row;
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        let slot = slot_of(key)?;
+        if slot < self.slots {
+            self.free_slot(slot);
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let slot = slot_of(key)?;
+        if slot >= self.slots {
+            return Ok(false);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.read_slot(slot, &mut buffer);
+        let value = split(&buffer).map(|(_, value)| value);
+        if let Some(value) = value {
+            visit(value);
+        }
+        let found = value.is_some();
+        self.buffer = buffer;
+        Ok(found)
+    }
+
+    fn scan(&mut self, from: &[u8], visit: &mut VisitRecord<'_>) -> Result<()> {
+        let from = slot_of(from)?;
+        self.read_slots(from, u64::MAX, |_, payload| match payload.split_at_checked(KEY_BYTES) {
+            Some((key, value)) => visit(key, value),
+            None => ControlFlow::Continue(()),
+        });
+        Ok(())
+    }
+
+    fn last_key(&mut self) -> Result<Option<Vec<u8>>> {
+        let last = KeyValue::last_id(self)?.map(|id| id / ID_MULTIPLE);
+        Ok(last.map(|slot| db_bench::key(slot).to_vec()))
+    }
+
+    fn rows(&mut self) -> Result<u64> {
+        KeyValue::rows(self)
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64> {
+        KeyValue::stored_bytes(self)
+    }
+
+    fn virtual_bytes(&self) -> u64 {
+        KeyValue::virtual_bytes(self)
+    }
+
+    fn allocated_units(&mut self) -> Result<u64> {
+        Writes::allocated_units(self)
     }
 }

@@ -1,4 +1,4 @@
-//! What only SQLite's C functions tell, for any build of SQLite.
+//! SQLite's C functions, for any build of SQLite.
 
 use stablebench_protocol::SqliteDescription;
 use std::ffi::{CStr, c_char, c_int};
@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 /// `SQLITE_DBSTATUS_CACHE_USED`
 const CACHE_USED: c_int = 1;
 
-/// The library, asked without a connection: a connection would take stable memory.
+/// Describes the library without a connection, which would take stable memory.
 ///
 /// # Safety
 ///
@@ -16,19 +16,19 @@ pub unsafe fn describe(
     compile_option: unsafe extern "C" fn(c_int) -> *const c_char,
 ) -> SqliteDescription {
     let text = |pointer: *const c_char| {
-        // SAFETY: what is not null is a static string that ends with a zero.
+        // SAFETY: a pointer that is not null points to a static string that ends with a zero.
         (!pointer.is_null())
             .then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
     };
     SqliteDescription {
         // SAFETY: it can be called at any time.
         version: text(unsafe { version() }).unwrap_or_default(),
-        // SAFETY: SQLite answers any index, with null past its list.
+        // SAFETY: SQLite accepts any index, and returns null past its list.
         compile_options: (0..).map_while(|index| text(unsafe { compile_option(index) })).collect(),
     }
 }
 
-/// Bytes of heap of a connection's page cache.
+/// Returns the bytes of heap of a connection's page cache.
 ///
 /// # Safety
 ///
@@ -38,7 +38,7 @@ pub unsafe fn cache_bytes<C>(
     connection: *mut C,
 ) -> u64 {
     let (mut bytes, mut highest) = (0, 0);
-    // SAFETY: both numbers outlive the call; the rest is the caller's promise.
+    // SAFETY: both numbers outlive the call. The caller ensures the rest.
     unsafe { db_status(connection, CACHE_USED, &mut bytes, &mut highest, 0) };
     u64::try_from(bytes).unwrap_or(0)
 }

@@ -1,37 +1,36 @@
-//! What an SQL engine implements to get every SQL workload.
+//! The interface of SQL engines, which get every SQL workload.
 //!
 //! ```text
 //!   Script (statements, operations)      crates/workload, from a job and a seed
-//!      └─ Measured          begin, calls, commit: measured; results: what is read
+//!      └─ MeasuredScript    begin, calls, commit: measured; results: what is read
 //!           └─ Sql          the engine: a database and its connection, transactions as closures
 //!                └─ Prepare    the connection, or a transaction on it
-//!                     └─ Statements, Row    what it prepares, and what that answers
+//!                     └─ Statements, Row    what it prepares, and the results
 //! ```
 //!
-//! A transaction is a closure, since there are libraries that have it no other way.
+//! A transaction is a closure, since some libraries have no other form of it.
 
-mod content;
+mod inspect;
 pub mod library;
-mod objects;
-mod perform;
-mod settings;
+mod pragmas;
+mod script;
 mod users;
 
-use crate::{Pragmas, phases, trap};
-use stablebench_protocol::{Inspected, JournalMode, Phase, Result, SqliteSettings};
+pub use inspect::inspect;
+pub use pragmas::{Pragmas, number, parse_settings, settings};
+pub(crate) use script::copy;
+pub use script::{MeasuredScript, Table, content, phases, results};
+pub use users::{Databases, UsersTable};
+
+use crate::{phases as phase, trap};
+use stablebench_protocol::{JournalMode, Phase, Result, SqliteSettings};
 use stablebench_workload::sql::{RowBytes, Value, ValueRef};
 use std::ops::ControlFlow;
 
-pub use content::{Table, content};
-pub(crate) use perform::copy;
-pub use perform::{Measured, phases, results};
-pub use settings::{number, settings};
-pub use users::Users;
-
-/// What prepares statements: a connection, or a transaction on it.
+/// A connection, or a transaction on it, which prepares statements.
 pub trait Prepare {
-    /// Work: prepares the statements, or takes them from a cache, and hands them to `work`.
-    /// On a connection, each execution that changes rows is a transaction of its own.
+    /// Work: prepares the statements, or takes them from a cache, and passes them to `work`. On a
+    /// connection, each execution that changes rows is its own transaction.
     ///
     /// # Errors
     ///
@@ -43,21 +42,21 @@ pub trait Prepare {
     ) -> Result<()>;
 }
 
-/// A connection to a database, which is opened by whatever needs it.
+/// A connection to a database, which is opened when it is needed.
 pub trait Sql: Prepare {
-    /// What the library opens a connection with.
+    /// Returns the pragmas that the library opens a connection with.
     fn defaults(&self) -> Pragmas;
 
-    /// What the connection is opened with.
+    /// Returns the pragmas that the connection is opened with.
     fn pragmas(&self) -> Pragmas;
 
     /// Closes the connection, and opens the next one with other pragmas.
     fn replace_pragmas(&mut self, pragmas: Pragmas);
 
-    /// Whether the connection is open.
+    /// Returns `true` if the connection is open.
     fn is_open(&self) -> bool;
 
-    /// Opens the connection where it is closed, and issues the pragmas in their order.
+    /// Opens the connection if it is closed, and issues the pragmas in their order.
     ///
     /// # Errors
     ///
@@ -67,29 +66,29 @@ pub trait Sql: Prepare {
     /// Closes the connection.
     fn close(&mut self);
 
-    /// Whether no transaction is open. Opens nothing.
+    /// Returns `true` if no transaction is open. Opens nothing.
     fn is_autocommit(&mut self) -> bool;
 
-    /// Executes statements that have no parameters and whose rows nobody wants.
+    /// Executes statements without parameters and ignores their rows.
     ///
     /// # Errors
     ///
     /// The engine's.
     fn batch(&mut self, statements: &str) -> Result<()>;
 
-    /// Work: what `work` does, in one transaction.
+    /// Work: does `work` in one transaction.
     ///
     /// # Errors
     ///
-    /// The engine's, and those of the work; what the transaction did is undone then.
+    /// The engine's, and those of the work; then the transaction is undone.
     fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>) -> Result<()>;
 
-    /// Work: prepares the statements and does `work` for each of `transactions` numbers,
-    /// each in a transaction, which changes rows or does not.
+    /// Work: prepares the statements and does `work` for each of `transactions` numbers, each in its
+    /// own transaction, which changes rows or does not.
     ///
     /// # Errors
     ///
-    /// The engine's, and those of the work; a transaction may be left open then.
+    /// The engine's, and those of the work; then a transaction may be left open.
     fn transactions(
         &mut self,
         statements: &[&str],
@@ -101,7 +100,7 @@ pub trait Sql: Prepare {
         bounded(self, statements, transactions, work)
     }
 
-    /// Sets a pragma on the open connection. Whether it was taken is read back.
+    /// Sets a pragma on the open connection. The caller reads back whether it was taken.
     ///
     /// # Errors
     ///
@@ -110,7 +109,7 @@ pub trait Sql: Prepare {
         self.batch(&format!("PRAGMA {pragma} = {value}"))
     }
 
-    /// Gives a database without rows the page size of the pragmas, where that can be.
+    /// Changes the page size of a database without rows to that of the pragmas, if possible.
     ///
     /// # Errors
     ///
@@ -128,12 +127,12 @@ pub trait Sql: Prepare {
         self.batch("VACUUM")
     }
 
-    /// Why the library does not take another value of a pragma, where it never does.
-    fn fixes(&self, _pragma: &str) -> Option<&'static str> {
+    /// Returns the reason why the library never takes another value of a pragma, if it does not.
+    fn fixed_because(&self, _pragma: &str) -> Option<&'static str> {
         None
     }
 
-    /// What the connection runs with, read back.
+    /// Returns the settings of the connection, read back.
     ///
     /// # Errors
     ///
@@ -142,17 +141,17 @@ pub trait Sql: Prepare {
         settings(self)
     }
 
-    /// Bytes of the virtual memories that the database is in; 0 where it is on the heap.
+    /// Returns the bytes of the virtual memories that contain the database; 0 if it is on the heap.
     fn virtual_bytes(&self) -> u64;
 
-    /// Bytes of heap that the page cache holds.
+    /// Returns the bytes of heap of the page cache.
     fn cache_bytes(&self) -> u64;
 }
 
-/// Prepared statements, each known by its place among those asked for.
+/// Prepared statements, each identified by its index.
 pub trait Statements {
-    /// Work: executes a statement, shows the rows that it answers until told to stop, and
-    /// tells how many rows it changed.
+    /// Work: executes a statement, visits the rows of its result, and returns the number of rows that
+    /// it changed.
     ///
     /// # Errors
     ///
@@ -165,41 +164,41 @@ pub trait Statements {
     ) -> Result<u64>;
 }
 
-/// A row that a statement answers.
+/// A row of a statement's result.
 pub trait Row {
-    /// How many columns it has.
+    /// Returns the number of its columns.
     fn columns(&self) -> usize;
 
-    /// Work: copies the value of a column, from 0, out of the engine.
+    /// Work: copies the value of a column, counted from 0.
     ///
     /// # Errors
     ///
-    /// Where there is no such column.
+    /// If there is no such column.
     fn copy(&self, column: usize) -> Result<Value>;
 
-    /// Work: the bytes of a text, which is not copied.
+    /// Work: returns the length of a text in bytes without copying it.
     ///
     /// # Errors
     ///
-    /// Where there is no such column, or it is no text.
+    /// If there is no such column, or it is not a text.
     fn text_bytes(&self, column: usize) -> Result<u64>;
 
-    /// Shows the value of a column.
+    /// Visits the value of a column without copying it, if the engine can.
     ///
     /// # Errors
     ///
-    /// Where there is no such column.
-    fn look(&self, column: usize, look: &mut dyn FnMut(ValueRef<'_>)) -> Result<()> {
-        look(self.copy(column)?.as_ref());
+    /// If there is no such column.
+    fn visit(&self, column: usize, visit: &mut dyn FnMut(ValueRef<'_>)) -> Result<()> {
+        visit(self.copy(column)?.as_ref());
         Ok(())
     }
 }
 
-/// For an engine that has `BEGIN` and `COMMIT`: `work` in one transaction.
+/// Does `work` in one transaction, for an engine with `BEGIN` and `COMMIT`.
 ///
 /// # Errors
 ///
-/// The engine's, and those of the work; what the transaction did is undone then.
+/// The engine's, and those of the work; then the transaction is undone.
 pub fn transaction<S: Sql>(
     sql: &mut S,
     work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>,
@@ -211,15 +210,15 @@ pub fn transaction<S: Sql>(
             // SQLite cannot roll back without a journal; the system can.
             trap(because);
         }
-        // After some errors SQLite has rolled back by itself, and what failed to open has
-        // begun nothing.
+        // After some errors SQLite has already rolled back, and a connection that failed to open
+        // has begun nothing.
         if sql.is_open() && !sql.is_autocommit() && sql.batch("ROLLBACK").is_err() {
             trap(because);
         }
     })
 }
 
-/// `BEGIN` and `COMMIT`, prepared beside the statements.
+/// Does `work` between `BEGIN` and `COMMIT`, which are prepared together with the statements.
 fn bounded(
     sql: &mut (impl Prepare + ?Sized),
     statements: &[&str],
@@ -230,20 +229,20 @@ fn bounded(
     let texts = [statements, &["BEGIN", "COMMIT"]].concat();
     sql.prepared(&texts, &mut |statements| {
         for number in 0..transactions {
-            phases::all_of(Phase::Begin, || execute(statements, begin))?;
+            phase::all_of(Phase::Begin, || execute(statements, begin))?;
             work(statements, number)?;
-            phases::all_of(Phase::Commit, || execute(statements, begin + 1))?;
+            phase::all_of(Phase::Commit, || execute(statements, begin + 1))?;
         }
         Ok(())
     })
 }
 
-/// Executes a statement without parameters and rows.
+/// Executes a statement without parameters, and ignores its rows.
 fn execute(statements: &mut dyn Statements, statement: usize) -> Result<()> {
     statements.run(statement, &[], &mut |_| Ok(ControlFlow::Continue(()))).map(drop)
 }
 
-/// The number in the first column of the first row that a statement answers.
+/// Returns the number in the first column of the first row of a statement's result.
 ///
 /// # Errors
 ///
@@ -256,7 +255,7 @@ pub fn first_number(
     let mut first = None;
     sql.prepared(&[statement], &mut |statements| {
         statements.run(0, parameters, &mut |row| {
-            row.look(0, &mut |value| {
+            row.visit(0, &mut |value| {
                 if let ValueRef::Integer(number) = value {
                     first = Some(number);
                 }
@@ -268,27 +267,11 @@ pub fn first_number(
     Ok(first)
 }
 
-/// Shows the values of a row, as they are encoded for a digest.
+/// Returns the values of a row, encoded for a digest.
 fn encoded(row: &dyn Row) -> Result<RowBytes> {
     let mut bytes = RowBytes::default();
     for column in 0..row.columns() {
-        row.look(column, &mut |value| bytes.add(value))?;
+        row.visit(column, &mut |value| bytes.add(value))?;
     }
     Ok(bytes)
-}
-
-/// What the whole database takes.
-///
-/// # Errors
-///
-/// The engine's.
-pub fn inspect(sql: &mut dyn Sql) -> Result<Inspected> {
-    let settings = sql.settings()?;
-    Ok(Inspected {
-        stored_bytes: settings.page_count * u64::from(settings.page_size),
-        virtual_bytes: sql.virtual_bytes(),
-        cache_bytes: sql.cache_bytes(),
-        sqlite: Some(settings),
-        objects: objects::objects(sql)?,
-    })
 }

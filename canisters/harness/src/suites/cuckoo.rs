@@ -1,73 +1,101 @@
-//! The suite cuckoo: a part of its jobs, on the store that it names.
+//! The suite cuckoo: items in the engine of the job, or in SQL.
 
-use crate::host::Run;
-use crate::points::{Item, Points};
-use crate::sql::{self, Measured, Table};
-use crate::{Canister, MAX_MESSAGE_ROWS, instructions, measure, trap};
+use super::{Staged, Suite};
+use crate::points::{Item, Points, require_single};
+use crate::sql::{self, MeasuredScript, Table};
+use crate::{Canister, MAX_MESSAGE_ROWS, measure, trap};
 use stablebench_protocol::{
-    Cuckoo, CuckooTask, Digest, DigestPart, Engine, Error, Inspected, Lookups, Part, PointStore,
-    Result, Storage, Worked,
+    Cuckoo, CuckooTask, Digest, Engine, Error, Inspected, Part, PartCost, Result, Storage,
 };
-use stablebench_workload::cuckoo::items::{ITEM_BYTES, value};
-use stablebench_workload::cuckoo::model::add_found;
-use stablebench_workload::cuckoo::{self, CREATE};
+use stablebench_workload::cuckoo::{CREATE, ITEM_BYTES, add_found, keys, script, value};
 use stablebench_workload::{Amount, ContentDigest};
 
 const TABLE: Table<'static> = Table { name: "cuckoo", columns: "id, value", order: "id" };
 
-pub fn staged<C: Canister>(job: &Cuckoo, part: &Part) -> Result<Run<C>> {
-    if part.count > MAX_MESSAGE_ROWS {
-        return Err(Error::TooManyRows { limit: MAX_MESSAGE_ROWS });
-    }
-    if part.each {
-        return Err(unsupported(job.store, "measure each lookup".to_owned()));
-    }
-    let job = *job;
-    if job.store == PointStore::Sqlite {
-        return on_sql(job, part);
-    }
-    let (seed, from) = (part.seed, part.from);
-    let keys = cuckoo::keys(part, &job);
-    Ok(match job.task {
-        CuckooTask::Build => {
-            let items: Vec<Item> = keys.iter().map(|key| (*key, value(*key))).collect();
-            Box::new(move |canister: &mut C| add(canister.points(&job, seed)?, &job, from, &items))
+impl<C: Canister> Suite<C> for Cuckoo {
+    fn stage(self, part: &Part) -> Result<Staged<C>> {
+        if part.count > MAX_MESSAGE_ROWS {
+            return Err(Error::TooManyRows { limit: MAX_MESSAGE_ROWS });
         }
-        CuckooTask::Hit(lookups) | CuckooTask::Miss(lookups) => {
-            Box::new(move |canister: &mut C| {
-                let points = canister.points(&job, seed)?;
-                let measurement = measure(|| points.look_up(&keys, lookups))?;
-                Ok(Worked { measurement, each: Vec::new() })
-            })
+        if part.each {
+            return Err(unsupported(&self, "measure each lookup"));
         }
-    })
+        if self.engine == Engine::SQLITE {
+            return in_sql(self, part);
+        }
+        let (seed, from) = (part.seed, part.from);
+        let keys = keys(part, &self);
+        Ok(match self.task {
+            CuckooTask::Build => {
+                let items: Vec<Item> = keys.iter().map(|key| (*key, value(*key))).collect();
+                Staged::writing(move |canister: &mut C| {
+                    add(canister.points(&self, seed)?, &self, from, &items)
+                })
+            }
+            CuckooTask::Hit(lookups) | CuckooTask::Miss(lookups) => {
+                Staged::new(false, move |canister: &mut C| {
+                    let points = canister.points(&self, seed)?;
+                    Ok(measure(|| points.look_up(&keys, lookups))?.into())
+                })
+            }
+        })
+    }
+
+    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+        if self.task == CuckooTask::Build {
+            return Ok(None);
+        }
+        if self.engine == Engine::SQLITE {
+            return sql::results(canister.sql(Storage::Stable)?, &script(part, self));
+        }
+        let points = canister.points(self, part.seed)?;
+        let mut results = ContentDigest::default();
+        for key in keys(part, self) {
+            if let Some(value) = points.get(key)? {
+                let place = results.value().rows;
+                add_found(&mut results, place, &value);
+            }
+        }
+        Ok(Some(results.value()))
+    }
+
+    fn content(
+        &self,
+        canister: &mut C,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        if self.engine == Engine::SQLITE {
+            let sql = canister.sql(Storage::Stable)?;
+            return sql::content(sql, &[TABLE], position, limit, digest);
+        }
+        // The content does not depend on the seed.
+        canister.points(self, 0)?.digest(position, limit, digest)
+    }
+
+    fn inspect(&self, canister: &mut C) -> Result<Inspected> {
+        if self.engine == Engine::SQLITE {
+            return sql::inspect(canister.sql(Storage::Stable)?);
+        }
+        let points = canister.points(self, 0)?;
+        Ok(Inspected {
+            stored_bytes: points.stored_bytes()?,
+            virtual_bytes: points.virtual_bytes(),
+            cache_bytes: 0,
+            sqlite: None,
+            objects: Vec::new(),
+        })
+    }
 }
 
-pub fn results<C: Canister>(canister: &mut C, job: &Cuckoo, part: &Part) -> Result<Option<Digest>> {
-    if job.task == CuckooTask::Build {
-        return Ok(None);
-    }
-    if job.store == PointStore::Sqlite {
-        return sql::results(canister.sql(Storage::Stable)?, &cuckoo::script(part, job));
-    }
-    let points = canister.points(job, part.seed)?;
-    let mut results = ContentDigest::default();
-    for key in cuckoo::keys(part, job) {
-        if let Some(value) = points.get(key)? {
-            let place = results.value().rows;
-            add_found(&mut results, place, &value);
-        }
-    }
-    Ok(Some(results.value()))
-}
-
-fn on_sql<C: Canister>(job: Cuckoo, part: &Part) -> Result<Run<C>> {
-    if let CuckooTask::Hit(Lookups::Batch(_)) | CuckooTask::Miss(Lookups::Batch(_)) = job.task {
-        return Err(unsupported(job.store, "look up in batches".to_owned()));
+fn in_sql<C: Canister>(job: Cuckoo, part: &Part) -> Result<Staged<C>> {
+    if let CuckooTask::Hit(lookups) | CuckooTask::Miss(lookups) = job.task {
+        require_single(job.engine, lookups)?;
     }
     let creates = job.task == CuckooTask::Build && part.from == 0;
-    let measured = Measured::new(cuckoo::script(part, &job), false);
-    Ok(Box::new(move |canister: &mut C| {
+    let measured = MeasuredScript::new(script(part, &job), false);
+    Ok(Staged::new(measured.writes(), move |canister: &mut C| {
         let sql = canister.sql(Storage::Stable)?;
         if creates {
             sql.batch(CREATE)?;
@@ -76,74 +104,28 @@ fn on_sql<C: Canister>(job: Cuckoo, part: &Part) -> Result<Run<C>> {
     }))
 }
 
-fn add(points: &mut dyn Points, job: &Cuckoo, from: u64, items: &[Item]) -> Result<Worked> {
+fn add(points: &mut dyn Points, job: &Cuckoo, from: u64, items: &[Item]) -> Result<PartCost> {
     if from == 0 {
         points.prepare()?;
     }
-    let there = points.items()?;
+    let existing = points.items()?;
     let rows = items.len() as u64;
     let end = from.saturating_add(rows);
-    if there != from || end > job.items {
-        let what = format!("add items {from} to {end} of {}: it has {there}", job.items);
-        return Err(unsupported(job.store, what));
+    if existing != from || end > job.items {
+        let what = format!("add items {from} to {end} of {}: it has {existing}", job.items);
+        return Err(unsupported(job, &what));
     }
     let added = measure(|| {
         points.add(items, end == job.items)?;
         Ok(Amount { rows, bytes: rows * ITEM_BYTES })
     });
     match added {
-        Ok(measurement) => Ok(Worked { measurement, each: Vec::new() }),
-        // Some of the items may be there; the system takes them away again.
+        Ok(measurement) => Ok(measurement.into()),
+        // Some of the items may have been added: the system undoes that.
         Err(error) => trap(&error),
     }
 }
 
-pub fn content<C: Canister>(
-    canister: &mut C,
-    job: &Cuckoo,
-    part: Option<DigestPart>,
-    limit: u64,
-) -> Result<DigestPart> {
-    if job.store == PointStore::Sqlite {
-        return sql::content(canister.sql(Storage::Stable)?, &[TABLE], part, limit);
-    }
-    let part = part.unwrap_or_default();
-    let mut digest = ContentDigest::from(part.digest);
-    // Which seed the keys are of does not matter to who reads all of them.
-    let next = canister.points(job, 0)?.digest(part.position, limit, &mut digest)?;
-    let digest: Digest = digest.value();
-    Ok(DigestPart {
-        digest,
-        position: next.unwrap_or(digest.rows),
-        done: next.is_none(),
-        message_instructions: instructions(),
-    })
-}
-
-pub fn inspect<C: Canister>(canister: &mut C, job: &Cuckoo) -> Result<Inspected> {
-    if job.store == PointStore::Sqlite {
-        return sql::inspect(canister.sql(Storage::Stable)?);
-    }
-    let points = canister.points(job, 0)?;
-    Ok(Inspected {
-        stored_bytes: points.stored_bytes()?,
-        virtual_bytes: points.virtual_bytes(),
-        cache_bytes: 0,
-        sqlite: None,
-        objects: Vec::new(),
-    })
-}
-
-/// What a store cannot do.
-pub fn unsupported(store: PointStore, operation: String) -> Error {
-    Error::Unsupported { engine: engine(store), operation }
-}
-
-fn engine(store: PointStore) -> Engine {
-    match store {
-        PointStore::Cuckoo(_) => Engine::Cuckoo,
-        PointStore::Btree => Engine::Btree,
-        PointStore::Sqlite => Engine::Sqlite,
-        PointStore::Array => Engine::Array,
-    }
+fn unsupported(job: &Cuckoo, operation: &str) -> Error {
+    Error::Unsupported { engine: job.engine, operation: operation.to_owned() }
 }

@@ -1,31 +1,53 @@
-//! The suite keys: SQL alone, on the database in stable memory.
+//! The suite keys: SQL on the database in stable memory.
 
-use crate::host::Run;
-use crate::sql::{self, Measured, Sql, Table};
-use crate::{Canister, measure, trap};
+use super::{Staged, Suite};
+use crate::sql::{self, MeasuredScript, Sql, Table};
+use crate::{Canister, measure_step, trap};
 use stablebench_protocol::{
-    Digest, DigestPart, Error, Inspected, Keys, KeysTask, Part, Result, Storage, Worked,
+    Digest, Error, Inspected, Keys, KeysTask, Part, PartCost, Result, Storage,
 };
 use stablebench_workload::sql::Script;
-use stablebench_workload::{Amount, keys};
+use stablebench_workload::{ContentDigest, keys};
 
-pub fn staged<C: Canister>(job: &Keys, part: &Part) -> Result<Run<C>> {
-    let job = *job;
-    let Some(script) = script(&job, part) else {
-        return Ok(Box::new(move |canister: &mut C| create(canister.sql(Storage::Stable)?, &job)));
-    };
-    let measured = Measured::new(script, part.each);
-    Ok(Box::new(move |canister: &mut C| measured.run(canister.sql(Storage::Stable)?)))
-}
+impl<C: Canister> Suite<C> for Keys {
+    fn stage(self, part: &Part) -> Result<Staged<C>> {
+        let Some(script) = script(&self, part) else {
+            return Ok(Staged::writing(move |canister: &mut C| {
+                create(canister.sql(Storage::Stable)?, &self)
+            }));
+        };
+        Ok(MeasuredScript::new(script, part.each).staged(Storage::Stable))
+    }
 
-pub fn results<C: Canister>(canister: &mut C, job: &Keys, part: &Part) -> Result<Option<Digest>> {
-    match script(job, part) {
-        Some(script) => sql::results(canister.sql(Storage::Stable)?, &script),
-        None => Ok(None),
+    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+        match script(self, part) {
+            Some(script) => sql::results(canister.sql(Storage::Stable)?, &script),
+            None => Ok(None),
+        }
+    }
+
+    fn content(
+        &self,
+        canister: &mut C,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        let columns = keys::link_columns(self.schema);
+        let tables = [
+            Table { name: "witches", columns: "id, name", order: "id" },
+            Table { name: "movies", columns: "id, title, year", order: "id" },
+            Table { name: keys::LINKS, columns: &columns, order: keys::link_order(self.schema) },
+        ];
+        sql::content(canister.sql(Storage::Stable)?, &tables, position, limit, digest)
+    }
+
+    fn inspect(&self, canister: &mut C) -> Result<Inspected> {
+        sql::inspect(canister.sql(Storage::Stable)?)
     }
 }
 
-/// Nothing where tables are created.
+/// The script of a part; nothing if it creates the tables.
 fn script(job: &Keys, part: &Part) -> Option<Script> {
     match job.task {
         KeysTask::Create => None,
@@ -37,27 +59,8 @@ fn script(job: &Keys, part: &Part) -> Option<Script> {
     }
 }
 
-pub fn content<C: Canister>(
-    canister: &mut C,
-    job: &Keys,
-    part: Option<DigestPart>,
-    limit: u64,
-) -> Result<DigestPart> {
-    let columns = keys::link_columns(job.schema);
-    let tables = [
-        Table { name: "witches", columns: "id, name", order: "id" },
-        Table { name: "movies", columns: "id, title, year", order: "id" },
-        Table { name: keys::LINKS, columns: &columns, order: keys::link_order(job.schema) },
-    ];
-    sql::content(canister.sql(Storage::Stable)?, &tables, part, limit)
-}
-
-pub fn inspect<C: Canister>(canister: &mut C, _: &Keys) -> Result<Inspected> {
-    sql::inspect(canister.sql(Storage::Stable)?)
-}
-
-/// Creates the tables, on a connection that checks foreign keys or does not.
-fn create(sql: &mut dyn Sql, job: &Keys) -> Result<Worked> {
+/// Creates the tables on a connection that checks foreign keys or does not.
+fn create(sql: &mut dyn Sql, job: &Keys) -> Result<PartCost> {
     let asked: i64 = if job.foreign_keys { 1 } else { 0 };
     sql.set("foreign_keys", &asked.to_string())?;
     let got: i64 = sql::number(sql, "foreign_keys")?;
@@ -66,13 +69,12 @@ fn create(sql: &mut dyn Sql, job: &Keys) -> Result<Worked> {
             setting: "foreign_keys".to_owned(),
             asked: asked.to_string(),
             got: got.to_string(),
-            reason: sql.fixes("foreign_keys").map(str::to_owned),
+            reason: sql.fixed_because("foreign_keys").map(str::to_owned),
         });
     }
-    let created = measure(|| sql.batch(&keys::create(job)).map(|()| Amount::default()));
-    match created {
-        Ok(measurement) => Ok(Worked { measurement, each: Vec::new() }),
-        // Some of the tables may be there: the system undoes them.
+    match measure_step(|| sql.batch(&keys::create(job))) {
+        Ok(measurement) => Ok(measurement.into()),
+        // Some of the tables may exist: the system undoes them.
         Err(error) => trap(&error),
     }
 }

@@ -1,135 +1,195 @@
-//! Suites that have tables of their own: what a part of a job is in the canister.
+//! Suites: how a canister does the jobs of each.
 
 mod cuckoo;
 mod db_bench;
 mod keys;
 mod sysbench;
+pub(crate) mod users;
 mod vfs;
 
-use crate::host::Run;
-use crate::{Canister, Host, MAX_EACH};
+use crate::{MAX_EACH, instructions};
 use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Inspected, Job, Part, Performed, PhaseCost, Result, Worked,
+    Digest, DigestPart, Engine, Error, Inspected, Job, Part, PartCost, PhaseCost, Result, SuiteJob,
 };
+use stablebench_workload::ContentDigest;
 
-/// A part of a job, made ready: all that follows from the job and the seed is on the heap.
-///
-/// # Errors
-///
-/// If no canister could do it.
-pub fn staged<C: Canister>(part: &Part) -> Result<Run<C>> {
-    check(part)?;
-    match &part.job {
-        Job::DbBench(job) => db_bench::staged(job, part),
-        Job::Keys(job) => keys::staged(job, part),
-        Job::Sysbench(job) => Ok(sysbench::staged(job, part)),
-        Job::Cuckoo(job) => cuckoo::staged(job, part),
-        Job::Vfs(job) => vfs::staged(job, part),
-        #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
-        _ => {
-            let part = part.clone();
-            Ok(Box::new(move |canister: &mut C| canister.perform(&part)))
-        }
+/// Does prepared work, measured.
+pub type Run<C> = Box<dyn Fn(&mut C) -> Result<PartCost>>;
+
+/// Work that is prepared: everything that follows from the job and the seed is on the heap.
+pub struct Staged<C> {
+    /// Does the work.
+    pub run: Run<C>,
+    /// True if the work may change rows.
+    pub writes: bool,
+}
+
+impl<C> Staged<C> {
+    /// Work that may change rows.
+    pub fn writing(run: impl Fn(&mut C) -> Result<PartCost> + 'static) -> Self {
+        Self { run: Box::new(run), writes: true }
+    }
+
+    /// Work that may change rows or does not.
+    pub fn new(writes: bool, run: impl Fn(&mut C) -> Result<PartCost> + 'static) -> Self {
+        Self { run: Box::new(run), writes }
     }
 }
 
-impl<C: Canister> Host<C> {
-    /// Does a part of a job, measured, and tells what it reads.
+/// A suite, implemented for the type of its jobs.
+pub trait Suite<C>: SuiteJob {
+    /// Prepares a part of the job. The engine is not touched.
     ///
     /// # Errors
     ///
-    /// Where the canister cannot do it, or the engine fails before anything has changed.
-    pub fn perform(&mut self, part: &Part) -> Result<Performed> {
-        let run = staged(part)?;
-        let Worked { measurement, each } = run(&mut self.canister)?;
-        Ok(Performed { measurement, each, results: self.results(part)? })
-    }
+    /// If no canister could do it.
+    fn stage(self, part: &Part) -> Result<Staged<C>>;
 
-    /// The digest of what a part of a job reads; nothing where it writes.
+    /// Returns the digest of what a part of the job reads; nothing if it writes.
     ///
     /// # Errors
     ///
     /// If the canister cannot do it.
-    pub fn results(&mut self, part: &Part) -> Result<Option<Digest>> {
-        check(part)?;
-        let canister = &mut self.canister;
-        match &part.job {
-            Job::DbBench(job) => db_bench::results(canister, job, part),
-            Job::Keys(job) => keys::results(canister, job, part),
-            Job::Sysbench(job) => sysbench::results(canister, job, part),
-            Job::Cuckoo(job) => cuckoo::results(canister, job, part),
-            Job::Vfs(job) => vfs::results(canister, job, part),
-            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
-            _ => canister.results(part),
-        }
-    }
+    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>>;
 
-    /// Does a part of a job of the suite vfs, and tells where its instructions go.
+    /// Does a part of the job and returns where its instructions go.
     ///
     /// # Errors
     ///
-    /// Those of [`perform`](Self::perform); where the job is another suite's.
-    pub fn phases(&mut self, part: &Part) -> Result<Vec<PhaseCost>> {
-        check(part)?;
-        match &part.job {
-            Job::Vfs(job) => vfs::phases(&mut self.canister, job, part),
-            _ => Err(Error::Unsupported {
-                engine: Engine::Sqlite,
-                operation: "tell the phases of another suite's work".to_owned(),
-            }),
-        }
+    /// If the suite does not support it, or the canister cannot do it.
+    fn phases(&self, _: &mut C, _: &Part) -> Result<Vec<PhaseCost>> {
+        let operation = format!("report phases for the suite {}", Self::SUITE);
+        Err(Error::Unsupported { engine: Engine::SQLITE, operation })
     }
 
-    /// Begins the digest of all rows of a job's tables, or carries one on, by at most
-    /// `limit` rows.
+    /// Adds at most `limit` rows of the job's tables to a digest, starting at a position. Returns the
+    /// position of the next row, if there is one.
     ///
     /// # Errors
     ///
-    /// Where the digest is done, or the tables are not there.
+    /// If the tables do not exist.
+    fn content(
+        &self,
+        canister: &mut C,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>>;
+
+    /// Returns the storage that the job's tables take.
+    ///
+    /// # Errors
+    ///
+    /// If they do not exist.
+    fn inspect(&self, canister: &mut C) -> Result<Inspected>;
+}
+
+type Content<C> = fn(&mut C, &Job, u64, u64, &mut ContentDigest) -> Result<Option<u64>>;
+
+/// A suite of a canister: its name, and its functions for jobs that are not decoded yet.
+pub struct SuiteEntry<C> {
+    name: &'static str,
+    stage: fn(&Part) -> Result<Staged<C>>,
+    results: fn(&mut C, &Part) -> Result<Option<Digest>>,
+    phases: fn(&mut C, &Part) -> Result<Vec<PhaseCost>>,
+    content: Content<C>,
+    inspect: fn(&mut C, &Job) -> Result<Inspected>,
+}
+
+impl<C> SuiteEntry<C> {
+    /// The suite of a type of jobs.
+    pub const fn of<J: Suite<C>>() -> Self {
+        Self {
+            name: J::SUITE,
+            stage: |part| part.job.decode::<J>()?.stage(part),
+            results: |canister, part| part.job.decode::<J>()?.results(canister, part),
+            phases: |canister, part| part.job.decode::<J>()?.phases(canister, part),
+            content: |canister, job, position, limit, digest| {
+                job.decode::<J>()?.content(canister, position, limit, digest)
+            },
+            inspect: |canister, job| job.decode::<J>()?.inspect(canister),
+        }
+    }
+
+    /// Finds the suite of a job.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SuiteUnavailable`].
+    pub fn find<'a>(suites: &'a [Self], job: &Job) -> Result<&'a Self> {
+        let suite = suites.iter().find(|suite| suite.name == job.suite);
+        suite.ok_or_else(|| Error::SuiteUnavailable { suite: job.suite.clone() })
+    }
+
+    /// Prepares a part.
+    ///
+    /// # Errors
+    ///
+    /// If no canister could do it.
+    pub fn stage(&self, part: &Part) -> Result<Staged<C>> {
+        check(part)?;
+        (self.stage)(part)
+    }
+
+    /// Returns the digest of what a part reads.
+    ///
+    /// # Errors
+    ///
+    /// If the canister cannot do it.
+    pub fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+        check(part)?;
+        (self.results)(canister, part)
+    }
+
+    /// Does a part and returns where its instructions go.
+    ///
+    /// # Errors
+    ///
+    /// If the canister cannot do it.
+    pub fn phases(&self, canister: &mut C, part: &Part) -> Result<Vec<PhaseCost>> {
+        check(part)?;
+        (self.phases)(canister, part)
+    }
+
+    /// Continues the digest of all rows of a job's tables by at most `limit` rows.
+    ///
+    /// # Errors
+    ///
+    /// If the digest is done, or the tables do not exist.
     pub fn content(
-        &mut self,
+        &self,
+        canister: &mut C,
         job: &Job,
-        part: Option<DigestPart>,
+        part: DigestPart,
         limit: u64,
     ) -> Result<DigestPart> {
         if limit == 0 {
             return Err(Error::NoRows);
         }
-        if part.is_some_and(|part| part.done) {
+        if part.done {
             return Err(Error::DigestDone);
         }
-        let canister = &mut self.canister;
-        match job {
-            Job::DbBench(job) => db_bench::content(canister, job, part, limit),
-            Job::Keys(job) => keys::content(canister, job, part, limit),
-            Job::Sysbench(job) => sysbench::content(canister, job, part, limit),
-            Job::Cuckoo(job) => cuckoo::content(canister, job, part, limit),
-            Job::Vfs(_) => vfs::content(canister, part, limit),
-            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
-            _ => canister.content(job, part, limit),
-        }
+        let mut digest = ContentDigest::from(part.digest);
+        let next = (self.content)(canister, job, part.position, limit, &mut digest)?;
+        Ok(DigestPart {
+            digest: digest.value(),
+            position: next.unwrap_or(0),
+            done: next.is_none(),
+            message_instructions: instructions(),
+        })
     }
 
-    /// What the tables of a job take.
+    /// Returns the storage that a job's tables take.
     ///
     /// # Errors
     ///
-    /// Where they are not there.
-    pub fn inspect(&mut self, job: &Job) -> Result<Inspected> {
-        let canister = &mut self.canister;
-        match job {
-            Job::DbBench(job) => db_bench::inspect(canister, job),
-            Job::Keys(job) => keys::inspect(canister, job),
-            Job::Sysbench(job) => sysbench::inspect(canister, job),
-            Job::Cuckoo(job) => cuckoo::inspect(canister, job),
-            Job::Vfs(_) => vfs::inspect(canister),
-            #[allow(unreachable_patterns, reason = "there are more with features of the protocol")]
-            _ => canister.inspect(job),
-        }
+    /// If they do not exist.
+    pub fn inspect(&self, canister: &mut C, job: &Job) -> Result<Inspected> {
+        (self.inspect)(canister, job)
     }
 }
 
-/// Refuses parts of no operations, past the last, or with too many measured one by one.
+/// Refuses parts without operations, past the last number, or with too many measured one by one.
 fn check(part: &Part) -> Result<()> {
     if part.count == 0 {
         return Err(Error::NoRows);

@@ -1,54 +1,50 @@
 //! The suite sysbench: scripts on the database of the job's storage.
 
-use crate::host::Run;
-use crate::sql::{self, Measured, Table};
-use crate::{Canister, measure};
-use stablebench_protocol::{
-    Digest, DigestPart, Inspected, Part, Result, Sysbench, SysbenchTask, Worked,
+use super::{Staged, Suite};
+use crate::sql::{self, MeasuredScript, Table};
+use crate::{Canister, measure_step};
+use stablebench_protocol::{Digest, Inspected, Part, Result, Sysbench, SysbenchTask};
+use stablebench_workload::ContentDigest;
+use stablebench_workload::sysbench::{
+    CONTENT, content_columns, content_order, create, script, table_name,
 };
-use stablebench_workload::Amount;
-use stablebench_workload::sysbench::{schema, script};
 
-pub fn staged<C: Canister>(job: &Sysbench, part: &Part) -> Run<C> {
-    let job = *job;
-    if job.task == SysbenchTask::Create {
-        // Statements on tables that are not there yet cannot be prepared.
-        let statements = schema::create(job.shape);
-        return Box::new(move |canister: &mut C| {
-            let sql = canister.sql(job.storage)?;
-            let measurement = measure(|| sql.batch(&statements).map(|()| Amount::default()))?;
-            Ok(Worked { measurement, each: Vec::new() })
+impl<C: Canister> Suite<C> for Sysbench {
+    fn stage(self, part: &Part) -> Result<Staged<C>> {
+        if self.task == SysbenchTask::Create {
+            // Statements on tables that do not exist yet cannot be prepared.
+            let statements = create(self.shape);
+            return Ok(Staged::writing(move |canister: &mut C| {
+                let sql = canister.sql(self.storage)?;
+                Ok(measure_step(|| sql.batch(&statements))?.into())
+            }));
+        }
+        Ok(MeasuredScript::new(script(&self, part), part.each).staged(self.storage))
+    }
+
+    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+        match self.task {
+            SysbenchTask::Create => Ok(None),
+            _ => sql::results(canister.sql(self.storage)?, &script(self, part)),
+        }
+    }
+
+    fn content(
+        &self,
+        canister: &mut C,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        let texts = CONTENT.map(|table| {
+            let columns = content_columns(self.shape, table);
+            (table_name(table), columns, content_order(self.shape, table))
         });
+        let tables = texts.each_ref().map(|(name, columns, order)| Table { name, columns, order });
+        sql::content(canister.sql(self.storage)?, &tables, position, limit, digest)
     }
-    let measured = Measured::new(script(&job, part), part.each);
-    Box::new(move |canister: &mut C| measured.run(canister.sql(job.storage)?))
-}
 
-pub fn results<C: Canister>(
-    canister: &mut C,
-    job: &Sysbench,
-    part: &Part,
-) -> Result<Option<Digest>> {
-    match job.task {
-        SysbenchTask::Create => Ok(None),
-        _ => sql::results(canister.sql(job.storage)?, &script(job, part)),
+    fn inspect(&self, canister: &mut C) -> Result<Inspected> {
+        sql::inspect(canister.sql(self.storage)?)
     }
-}
-
-pub fn content<C: Canister>(
-    canister: &mut C,
-    job: &Sysbench,
-    part: Option<DigestPart>,
-    limit: u64,
-) -> Result<DigestPart> {
-    let texts = schema::CONTENT.map(|table| {
-        let columns = schema::content_columns(job.shape, table);
-        (schema::name(table), columns, schema::content_order(job.shape, table))
-    });
-    let tables = texts.each_ref().map(|(name, columns, order)| Table { name, columns, order });
-    sql::content(canister.sql(job.storage)?, &tables, part, limit)
-}
-
-pub fn inspect<C: Canister>(canister: &mut C, job: &Sysbench) -> Result<Inspected> {
-    sql::inspect(canister.sql(job.storage)?)
 }

@@ -1,68 +1,81 @@
-//! The suite vfs: one table, and the connection that the work will find.
+//! The suite vfs: one table, and the connection that the work uses.
 
-use crate::host::Run;
-use crate::sql::{self, Measured, Sql, Table};
-use crate::{Canister, measure};
+use super::{Staged, Suite};
+use crate::sql::{self, MeasuredScript, Sql, Table};
+use crate::{Canister, measure_step};
 use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Inspected, Part, PhaseCost, Result, Storage, Vfs, VfsTask,
-    VfsWork, Worked,
+    Digest, Engine, Error, Inspected, Part, PhaseCost, Result, Storage, Vfs, VfsTask, VfsWork,
 };
-use stablebench_workload::Amount;
+use stablebench_workload::ContentDigest;
 use stablebench_workload::sql::Script;
 use stablebench_workload::vfs::{CREATE, READ_ALL, script};
 use std::ops::ControlFlow;
 
 const TABLE: Table<'_> = Table { name: "bench", columns: "key, value", order: "key" };
 
-/// The most parameters of one statement: `SQLITE_MAX_VARIABLE_NUMBER`.
+/// The maximum number of parameters of a statement: `SQLITE_MAX_VARIABLE_NUMBER`.
 const MAX_LISTED: u64 = 32_766;
 
-pub fn staged<C: Canister>(job: &Vfs, part: &Part) -> Result<Run<C>> {
-    Ok(match job.task {
-        VfsTask::Create => ready(|sql| sql.batch(CREATE)),
-        VfsTask::Close => ready(|sql| {
-            sql.close();
-            Ok(())
-        }),
-        VfsTask::Prepare(work) => {
-            let script = checked(part, job, work)?;
-            ready(move |sql| open(sql, &script, false))
-        }
-        VfsTask::Warm(work) => {
-            let script = checked(part, job, work)?;
-            ready(move |sql| open(sql, &script, true))
-        }
-        VfsTask::Work(work) => {
-            let measured = Measured::new(checked(part, job, work)?, part.each);
-            Box::new(move |canister: &mut C| measured.run(canister.sql(Storage::Stable)?))
-        }
-    })
-}
+impl<C: Canister> Suite<C> for Vfs {
+    fn stage(self, part: &Part) -> Result<Staged<C>> {
+        Ok(match self.task {
+            VfsTask::Create => step(|sql| sql.batch(CREATE)),
+            VfsTask::Close => step(|sql| {
+                sql.close();
+                Ok(())
+            }),
+            VfsTask::Prepare(work) => {
+                let script = checked(part, &self, work)?;
+                step(move |sql| open(sql, &script, false))
+            }
+            VfsTask::Warm(work) => {
+                let script = checked(part, &self, work)?;
+                step(move |sql| open(sql, &script, true))
+            }
+            VfsTask::Work(work) => {
+                MeasuredScript::new(checked(part, &self, work)?, part.each).staged(Storage::Stable)
+            }
+        })
+    }
 
-/// Work that is about no rows.
-fn ready<C: Canister>(work: impl Fn(&mut dyn Sql) -> Result<()> + 'static) -> Run<C> {
-    Box::new(move |canister: &mut C| {
-        let sql = canister.sql(Storage::Stable)?;
-        let measurement = measure(|| work(sql).map(|()| Amount::default()))?;
-        Ok(Worked { measurement, each: Vec::new() })
-    })
-}
-
-pub fn results<C: Canister>(canister: &mut C, job: &Vfs, part: &Part) -> Result<Option<Digest>> {
-    match job.task {
-        VfsTask::Work(work) => {
-            sql::results(canister.sql(Storage::Stable)?, &checked(part, job, work)?)
+    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+        match self.task {
+            VfsTask::Work(work) => {
+                sql::results(canister.sql(Storage::Stable)?, &checked(part, self, work)?)
+            }
+            VfsTask::Create | VfsTask::Close | VfsTask::Prepare(_) | VfsTask::Warm(_) => Ok(None),
         }
-        VfsTask::Create | VfsTask::Close | VfsTask::Prepare(_) | VfsTask::Warm(_) => Ok(None),
+    }
+
+    fn phases(&self, canister: &mut C, part: &Part) -> Result<Vec<PhaseCost>> {
+        let VfsTask::Work(work) = self.task else {
+            let operation = "report phases of anything except work".to_owned();
+            return Err(Error::Unsupported { engine: Engine::SQLITE, operation });
+        };
+        sql::phases(canister.sql(Storage::Stable)?, &checked(part, self, work)?)
+    }
+
+    fn content(
+        &self,
+        canister: &mut C,
+        position: u64,
+        limit: u64,
+        digest: &mut ContentDigest,
+    ) -> Result<Option<u64>> {
+        sql::content(canister.sql(Storage::Stable)?, &[TABLE], position, limit, digest)
+    }
+
+    fn inspect(&self, canister: &mut C) -> Result<Inspected> {
+        sql::inspect(canister.sql(Storage::Stable)?)
     }
 }
 
-pub fn phases<C: Canister>(canister: &mut C, job: &Vfs, part: &Part) -> Result<Vec<PhaseCost>> {
-    let VfsTask::Work(work) = job.task else {
-        let operation = "tell the phases of anything but work".to_owned();
-        return Err(Error::Unsupported { engine: Engine::Sqlite, operation });
-    };
-    sql::phases(canister.sql(Storage::Stable)?, &checked(part, job, work)?)
+/// Work that is not about rows.
+fn step<C: Canister>(work: impl Fn(&mut dyn Sql) -> Result<()> + 'static) -> Staged<C> {
+    Staged::writing(move |canister: &mut C| {
+        let sql = canister.sql(Storage::Stable)?;
+        Ok(measure_step(|| work(sql))?.into())
+    })
 }
 
 fn checked(part: &Part, job: &Vfs, work: VfsWork) -> Result<Script> {
@@ -72,9 +85,8 @@ fn checked(part: &Part, job: &Vfs, work: VfsWork) -> Result<Script> {
     Ok(script(part, job, work))
 }
 
-/// Opens the connection that the script will use, prepares its statement, and goes through
-/// the table where that is wanted. In a transaction of the same kind, since a library may
-/// have a connection for each.
+/// Opens the connection that the script will use, prepares its statement, and reads the table if
+/// asked for. Uses a transaction of the same kind, since a library may have a connection for each.
 fn open(sql: &mut dyn Sql, script: &Script, warm: bool) -> Result<()> {
     let statement = script.statements.iter().map(String::as_str);
     let texts: Vec<&str> = statement.chain([READ_ALL]).collect();
@@ -84,16 +96,4 @@ fn open(sql: &mut dyn Sql, script: &Script, warm: bool) -> Result<()> {
         }
         Ok(())
     })
-}
-
-pub fn content<C: Canister>(
-    canister: &mut C,
-    part: Option<DigestPart>,
-    limit: u64,
-) -> Result<DigestPart> {
-    sql::content(canister.sql(Storage::Stable)?, &[TABLE], part, limit)
-}
-
-pub fn inspect<C: Canister>(canister: &mut C) -> Result<Inspected> {
-    sql::inspect(canister.sql(Storage::Stable)?)
 }

@@ -1,7 +1,6 @@
 //! Engines of keys and values against a map, over seeded streams of operations.
 
-use crate::heap::HeapMemory;
-use crate::heap_records::HeapRecords;
+use crate::support::{HeapMemory, HeapRecords};
 use stablebench_harness::Records;
 use stablebench_harness::floor::Floor;
 use stablebench_protocol::{Engine, Error, Occupant};
@@ -91,18 +90,18 @@ fn a_map_on_the_heap_holds_what_was_put() {
 fn the_array_of_slots_holds_what_was_put() {
     for seed in 0..30 {
         let mut floor = Floor::new(HeapMemory::default());
-        check(floor.records(Engine::Array).unwrap(), seed);
+        check(floor.records(Engine::ARRAY).unwrap(), seed);
     }
 }
 
 #[test]
 fn the_array_has_keys_of_digits_and_slots_of_one_length() {
     let mut floor = Floor::new(HeapMemory::default());
-    for engine in [Engine::Btree, Engine::Sqlite, Engine::Append] {
+    for engine in [Engine::BTREE, Engine::SQLITE, Engine::APPEND] {
         let refused = floor.records(engine).err();
         assert_eq!(refused, Some(Error::EngineUnavailable { engine }));
     }
-    let array = floor.records(Engine::Array).unwrap();
+    let array = floor.records(Engine::ARRAY).unwrap();
     for key in [&b"1"[..], b"000000000000000x"] {
         assert!(matches!(array.put(key, b""), Err(Error::Unsupported { .. })));
     }
@@ -112,16 +111,16 @@ fn the_array_has_keys_of_digits_and_slots_of_one_length() {
     assert_eq!(array.put(&key(5), b"too long"), Err(Error::PayloadTooLong { limit: 7 }));
     // Six slots of a length, a key and a value.
     assert_eq!(array.stored_bytes(), Ok(6 * (4 + 16 + 7)));
-    assert_eq!(floor.owner(), Some(Engine::Array));
-    floor.records(Engine::Array).unwrap().clear().unwrap();
+    assert_eq!(floor.owner(), Some(Engine::ARRAY));
+    floor.records(Engine::ARRAY).unwrap().clear().unwrap();
     assert_eq!(floor.owner(), None);
     // The log of rows and the array do not share the memory.
     let mut floor = Floor::new(HeapMemory::default());
     let rows = stablebench_workload::Ids::new(0, 10, 1).unwrap();
-    let log = floor.engine(Engine::Append).unwrap();
+    let log = floor.engine(Engine::APPEND).unwrap();
     log.transaction(&mut |log| log.insert(rows.into(), "a")).unwrap();
-    let refused = floor.records(Engine::Array).err();
-    let occupant = Occupant::Floor(Engine::Append);
+    let refused = floor.records(Engine::ARRAY).err();
+    let occupant = Occupant::Floor(Engine::APPEND);
     assert_eq!(refused, Some(Error::StableMemoryTaken { occupant }));
 }
 
@@ -129,10 +128,10 @@ fn the_array_has_keys_of_digits_and_slots_of_one_length() {
 fn keys_and_values_survive_an_upgrade() {
     let memory = HeapMemory::default();
     let mut floor = Floor::new(memory.clone());
-    floor.records(Engine::Array).unwrap().put(&key(3), b"three").unwrap();
+    floor.records(Engine::ARRAY).unwrap().put(&key(3), b"three").unwrap();
     floor.save(stablebench_harness::State::default()).unwrap();
     let mut floor = Floor::new(memory);
     floor.load().unwrap();
-    let array = floor.records(Engine::Array).unwrap();
+    let array = floor.records(Engine::ARRAY).unwrap();
     assert_eq!(all(array, &key(0), 9), Map::from([(key(3).to_vec(), b"three".to_vec())]));
 }

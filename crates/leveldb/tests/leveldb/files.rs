@@ -83,7 +83,7 @@ fn files_are_what_the_model_has_whatever_is_done() {
                     Step::Reopen => files = Files::open(memory.clone()).unwrap(),
                 }
                 most = most.max(files.used_chunks());
-                // What was freed is used before the memory grows.
+                // Free chunks are used before the memory grows.
                 assert_eq!(memory.size() - 81, most);
             }
             check(&files, &model);

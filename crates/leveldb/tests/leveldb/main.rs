@@ -1,5 +1,7 @@
 //! Files against a model, and LevelDB on them against another.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 mod files;
 mod store;
 

@@ -136,7 +136,7 @@ fn a_store_is_what_the_model_has_whatever_is_done() {
     outcome.unwrap();
 }
 
-/// What `DB::get` gets wrong: see `store`.
+/// A defect of `DB::get`: see `store`.
 #[test]
 fn a_deleted_neighbour_in_a_newer_table_hides_nothing() {
     let memory = memory();
@@ -245,7 +245,7 @@ fn snappy_takes_fewer_bytes_and_reads_what_was_not_compressed() {
     assert_eq!(value(&mut store, &5_u32.to_be_bytes()), Some(vec![7; 200]));
 }
 
-/// A memory that grows no further than it is told.
+/// A memory with a maximum size.
 #[derive(Clone)]
 struct Limited(VectorMemory, u64);
 
@@ -280,12 +280,12 @@ fn a_memory_that_cannot_grow_is_told_wherever_it_ends() {
                 .try_for_each(|key| store.put(&(key * 400 + batch).to_be_bytes(), &[9; 300]))?;
             store.commit()
         });
-        let told = match &outcome {
+        let reported = match &outcome {
             Err(Error::OutOfMemory { .. }) => true,
             Err(Error::Engine { message }) => message.contains("cannot grow"),
             _ => false,
         };
-        assert!(told, "{pages}: {outcome:?}");
+        assert!(reported, "{pages}: {outcome:?}");
     }
 }
 

@@ -1,26 +1,95 @@
-//! The model and the script against each other: a table that knows nothing but the
-//! script's statements holds and answers what the model says.
+use super::*;
+use stablebench_protocol::{Engine, Job};
 
-use super::{DROP, Model, create, script};
-use crate::sql::{Value, ValueRef, add_row};
-use crate::{ContentDigest, Expected, Rng, Tables};
-use stablebench_protocol::{DbBench, DbBenchTask, DbBenchWrite, Digest, Engine, Job, Part};
-use std::collections::BTreeMap;
+#[test]
+fn a_key_is_its_number_in_sixteen_digits() {
+    for (of, digits) in [
+        (0, "0000000000000000"),
+        (1_234_567, "0000000001234567"),
+        (9_999_999_999_999_999, "9999999999999999"),
+    ] {
+        assert_eq!(key(of), *digits.as_bytes());
+        assert_eq!(number(digits.as_bytes()), Some(of));
+    }
+    assert!(key(9) < key(10) && key(99_999) < key(100_000));
+    for other in ["", "1", "000000000000000x", "00000000000000000"] {
+        assert_eq!(number(other.as_bytes()), None, "{other}");
+    }
+}
+
+fn benchmark(random: bool, stream: u64) -> DbBenchWrite {
+    DbBenchWrite { random, keys: 1_000, value_bytes: 100, batch: 1, stream }
+}
+
+#[test]
+fn a_value_is_a_half_twice() {
+    let (_, source) = write(1, &benchmark(false, 0), 0);
+    for bytes in [0, 1, 2, 7, 99, 100, 101, 250, 100_000] {
+        let value = source.value(bytes);
+        assert_eq!(value.len(), bytes as usize);
+        for piece in value.chunks(100) {
+            let half = piece.len().div_ceil(2);
+            assert_eq!(piece[half..], piece[..piece.len() - half], "{bytes}");
+        }
+        // And its pieces differ.
+        let pieces: BTreeSet<&[u8]> = value.chunks(100).collect();
+        assert_eq!(pieces.len(), value.len().div_ceil(100));
+    }
+}
+
+#[test]
+fn every_operation_has_a_key_and_a_value_of_its_own() {
+    let mut values = BTreeSet::new();
+    for seed in 0..3 {
+        for stream in 0..3 {
+            for index in 0..100 {
+                let (sequential, source) = write(seed, &benchmark(false, stream), index);
+                let (random, _) = write(seed, &benchmark(true, stream), index);
+                assert_eq!(sequential, index);
+                assert!(random < 1_000);
+                assert!(values.insert(source.value(100)), "{seed} {stream} {index}");
+            }
+        }
+    }
+}
+
+/// With as many draws as keys, 1 - 1/e of the keys are drawn.
+#[test]
+fn random_keys_are_even() {
+    let drawn: BTreeSet<u64> = (0..100_000).map(|i| random_key(7, 100_000, 3, i)).collect();
+    assert!((62_800..63_600).contains(&drawn.len()), "{}", drawn.len());
+    assert_eq!(drawn.last().map(|last| *last < 100_000), Some(true));
+}
+
+#[test]
+fn a_key_is_there_once() {
+    let mut keys = Keys::default();
+    let mut write = DbBenchWrite { random: true, keys: 100, value_bytes: 1, batch: 1, stream: 0 };
+    keys.execute(1, &DbBenchTask::Write(write), 100);
+    // An equal number of draws and keys leaves 1/e of the keys out.
+    assert!((50..80).contains(&keys.rows()), "{}", keys.rows());
+    write.random = false;
+    keys.execute(1, &DbBenchTask::Write(write), 100);
+    keys.execute(1, &DbBenchTask::Ready { fresh: false, sync: true }, 1);
+    assert_eq!(keys.rows(), 100);
+    keys.execute(1, &DbBenchTask::Ready { fresh: true, sync: false }, 1);
+    assert_eq!(keys.rows(), 0);
+}
 
 /// Rows as they were written.
 #[derive(Default)]
 struct Table(BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl Table {
-    fn perform(&mut self, part: &Part) -> Expected {
-        let Job::DbBench(job) = &part.job else { panic!("another suite") };
+    fn execute(&mut self, part: &Part) -> Expected {
+        let job: DbBench = part.job.decode().unwrap();
         if let DbBenchTask::Ready { fresh, .. } = job.task {
             if fresh {
                 self.0.clear();
             }
             return Expected::default();
         }
-        let script = script(job, part);
+        let script = script(&job, part);
         let (mut rows, mut bytes, mut digest) = (0, 0, ContentDigest::default());
         for call in script.operations.iter().flatten() {
             let statement = script.statements[call.statement].as_str();
@@ -64,7 +133,7 @@ impl Table {
 }
 
 fn part(task: DbBenchTask, seed: u64, from: u64, count: u64) -> Part {
-    let job = Job::DbBench(DbBench { engine: Engine::Sqlite, rowids: false, task });
+    let job = Job::new(&DbBench { engine: Engine::SQLITE, rowids: false, task });
     Part { job, seed, from, count, each: false }
 }
 
@@ -98,10 +167,10 @@ fn tasks(seed: u64) -> Vec<(DbBenchTask, u64)> {
 #[test]
 fn the_model_is_the_table() {
     for seed in 0..100 {
-        let (mut table, mut model) = (Table::default(), Model::default());
+        let (mut table, mut model) = (Table::default(), DbBenchModel::default());
         for (task, count) in tasks(seed) {
             let part = part(task, seed, 0, count);
-            assert_eq!(model.perform(&part), table.perform(&part), "{seed}: {task:?}");
+            assert_eq!(model.execute(&part).unwrap(), table.execute(&part), "{seed}: {task:?}");
             assert_eq!(model.content(), table.content(), "{seed}: {task:?}");
         }
     }
@@ -110,13 +179,13 @@ fn the_model_is_the_table() {
 #[test]
 fn how_operations_are_cut_into_messages_does_not_matter() {
     for seed in 0..50 {
-        let (mut whole, mut cut) = (Model::default(), Model::default());
+        let (mut whole, mut cut) = (DbBenchModel::default(), DbBenchModel::default());
         for (task, count) in tasks(seed) {
-            let expected = whole.perform(&part(task, seed, 0, count));
+            let expected = whole.execute(&part(task, seed, 0, count)).unwrap();
             let size = 1 + seed % 7;
             let (mut rows, mut bytes) = (0, 0);
             for from in (0..count).step_by(size as usize) {
-                let found = cut.perform(&part(task, seed, from, size.min(count - from)));
+                let found = cut.execute(&part(task, seed, from, size.min(count - from))).unwrap();
                 rows += found.rows;
                 bytes += found.bytes;
             }
@@ -128,17 +197,17 @@ fn how_operations_are_cut_into_messages_does_not_matter() {
 
 #[test]
 fn a_fork_goes_its_own_way() {
-    let mut model = Model::default();
+    let mut model = DbBenchModel::default();
     let write = DbBenchWrite { random: false, keys: 9, value_bytes: 9, batch: 1, stream: 0 };
     let write = part(DbBenchTask::Write(write), 1, 0, 9);
-    assert_eq!(model.perform(&write), Expected { rows: 9, bytes: 9 * 25, results: None });
+    assert_eq!(model.execute(&write).unwrap(), Expected { rows: 9, bytes: 9 * 25, results: None });
     let mut fork = model.fork();
     assert_eq!(fork.content(), model.content());
-    fork.perform(&part(ready(true), 1, 0, 1));
+    fork.execute(&part(ready(true), 1, 0, 1)).unwrap();
     assert_eq!(fork.content(), Digest::default());
     assert_eq!(model.content().rows, 9);
     let read = part(DbBenchTask::ReadSequential { rows: 9 }, 1, 3, 4);
-    assert_eq!((model.perform(&read).rows, fork.perform(&read).rows), (4, 0));
+    assert_eq!((model.execute(&read).unwrap().rows, fork.execute(&read).unwrap().rows), (4, 0));
 }
 
 #[test]

@@ -1,42 +1,40 @@
-//! The work of the suite: watch lists, whose rows are identified in different ways.
+//! The keys suite: watch lists, whose rows have different kinds of ids.
 //!
 //! ```text
 //!   witches (id, name)      movies (id, title, year)
 //!      └──────── witch_watch ────────┘     a row for each movie on a user's list
 //! ```
 //!
-//! Users are called witches, as where this was published. A job is one step: creating the
-//! tables, adding users, adding movies, adding links (one user's list an operation), and the
-//! two questions. Which rows there are and which are asked for follows from the seed alone;
-//! the schema and the kind of key decide how the same rows are stored.
+//! Users are called witches, as in the publication. A job is one task: creating the tables, adding
+//! users, adding movies, adding links (one user's list per operation), and two queries. The rows and
+//! the queries follow from the seed alone. The schema and the kind of key decide how the same rows
+//! are stored.
 
-mod id;
 mod model;
-mod row;
+mod rows;
 mod schema;
+#[cfg(test)]
+mod tests;
 
-use stablebench_protocol::{Keys, KeysTask};
-
-use crate::sql::{Call, Script, Transaction, Value};
-
-pub use model::Model;
+pub use model::KeysModel;
 pub use schema::{LINKS, TABLES, USER_INDEX, WATCH_INDEX, create, link_columns, link_order};
 
-use id::Identity;
-use row::Rows;
+use crate::sql::{Call, Script, Transaction, Value};
+use rows::{Identity, Rows};
+use stablebench_protocol::{Keys, KeysTask};
 
-/// How many operations a job has; those of questions are `questions`.
-pub fn operations(job: &Keys, questions: u64) -> u64 {
+/// The number of operations of a job; `queries` for a job of queries.
+pub fn operations(job: &Keys, queries: u64) -> u64 {
     match job.task {
         KeysTask::Create => 1,
         KeysTask::Users | KeysTask::Links => job.users,
         KeysTask::Movies => job.movies,
-        KeysTask::Wants | KeysTask::Watchers => questions,
+        KeysTask::Wants | KeysTask::Watchers => queries,
     }
 }
 
-/// The operations from `from` on, as SQL. None for [`KeysTask::Create`], whose statements
-/// cannot be prepared before the tables are there: see [`create`].
+/// The operations starting at `from` in SQL. None for [`KeysTask::Create`], whose statements cannot
+/// be prepared before the tables exist: see [`create`].
 pub fn script(job: &Keys, seed: u64, from: u64, count: u64) -> Script {
     let rows = Rows::new(job, seed);
     let (statement, transaction, parameters): (_, _, &dyn Fn(u64) -> Vec<Vec<Value>>) = match job
@@ -52,11 +50,11 @@ pub fn script(job: &Keys, seed: u64, from: u64, count: u64) -> Script {
         KeysTask::Links => (schema::add_link(job.schema), Transaction::Operations(1), &|user| {
             rows.list(user).iter().map(|link| rows.link(link)).collect()
         }),
-        KeysTask::Wants => (schema::wants(job.schema), Transaction::Message, &|question| {
-            vec![vec![rows.id(Identity::User(rows.asked_user(question)))]]
+        KeysTask::Wants => (schema::wants(job.schema), Transaction::Message, &|query| {
+            vec![vec![rows.id(Identity::User(rows.asked_user(query)))]]
         }),
-        KeysTask::Watchers => (schema::watchers(job.schema), Transaction::Message, &|question| {
-            vec![vec![rows.id(Identity::Movie(rows.asked_movie(question)))]]
+        KeysTask::Watchers => (schema::watchers(job.schema), Transaction::Message, &|query| {
+            vec![vec![rows.id(Identity::Movie(rows.asked_movie(query)))]]
         }),
     };
     let calls = |number| {

@@ -9,9 +9,8 @@
 //!   (d) rowid           none              yes      table, user index, movie index
 //! ```
 //!
-//! Under integer keys an `id` with rowid is the rowid, and needs no index of its own. All
-//! five have the same columns beside their keys, so that what differs between two of them is
-//! the key alone.
+//! With integer keys, an `id` with rowid is the rowid and needs no index of its own. All five schemas
+//! have the same other columns, so that they differ in their keys alone.
 
 use stablebench_protocol::{KeyKind, Keys, LinkSchema};
 
@@ -24,7 +23,7 @@ pub const USER_INDEX: &str = "witch_watch_user";
 /// Its index on the movie.
 pub const WATCH_INDEX: &str = "witch_watch_watch";
 
-/// Creates everything.
+/// The statements that create everything.
 pub fn create(job: &Keys) -> String {
     let key = match job.key {
         KeyKind::Integer => "INTEGER",
@@ -52,7 +51,7 @@ pub fn link_columns(schema: LinkSchema) -> String {
     )
 }
 
-/// What the rows of the link table are ordered by.
+/// The columns that order the rows of the link table.
 pub fn link_order(schema: LinkSchema) -> &'static str {
     match schema {
         LinkSchema::Id | LinkSchema::IdWithoutRowid => "id",
@@ -84,24 +83,24 @@ fn links(schema: LinkSchema, key: &str) -> String {
     )
 }
 
-/// Adds a movie: id, title, year.
+/// The statement that adds a movie: id, title, year.
 pub fn add_movie() -> String {
     "INSERT INTO movies (id, title, year) VALUES (?, ?, ?)".to_owned()
 }
 
-/// Adds a user: id, name.
+/// The statement that adds a user: id, name.
 pub fn add_user() -> String {
     "INSERT INTO witches (id, name) VALUES (?, ?)".to_owned()
 }
 
-/// Adds a link: the id where there is one, user, movie, and the rest.
+/// The statement that adds a link: the id if there is one, user, movie, and the rest.
 pub fn add_link(schema: LinkSchema) -> String {
     let columns = link_columns(schema);
     let parameters = vec!["?"; columns.split(", ").count()].join(", ");
     format!("INSERT INTO {LINKS} ({columns}) VALUES ({parameters})")
 }
 
-/// The titles that a user has not watched yet.
+/// The query for the titles that a user has not watched yet.
 pub fn wants(schema: LinkSchema) -> String {
     format!(
         "SELECT movies.title FROM {LINKS} JOIN movies ON movies.id = {LINKS}.watch \
@@ -110,7 +109,7 @@ pub fn wants(schema: LinkSchema) -> String {
     )
 }
 
-/// The names of users who have a movie on their lists and have not watched it yet.
+/// The query for the names of users who have a movie on their lists and have not watched it yet.
 pub fn watchers(schema: LinkSchema) -> String {
     format!(
         "SELECT witches.name FROM {LINKS} JOIN witches ON witches.id = {LINKS}.{} \
@@ -119,7 +118,7 @@ pub fn watchers(schema: LinkSchema) -> String {
     )
 }
 
-/// Whether links have ids of their own.
+/// Returns `true` if links have ids of their own.
 pub fn has_id(schema: LinkSchema) -> bool {
     match schema {
         LinkSchema::Id | LinkSchema::IdWithoutRowid => true,
@@ -127,7 +126,7 @@ pub fn has_id(schema: LinkSchema) -> bool {
     }
 }
 
-/// What the column of the user is called: the published schema was renamed in the end.
+/// The name of the user's column, which the last published schema renamed.
 fn user(schema: LinkSchema) -> &'static str {
     match schema {
         LinkSchema::Rowid => "user",
@@ -135,42 +134,5 @@ fn user(schema: LinkSchema) -> &'static str {
         | LinkSchema::IdWithoutRowid
         | LinkSchema::PairWithoutRowid
         | LinkSchema::Pair => "witch",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::keys::model::tests::job;
-    use stablebench_protocol::KeysTask;
-
-    #[test]
-    fn the_statements_of_two_schemas() {
-        let create = |schema, key| create(&job(schema, key, KeysTask::Create));
-        assert_eq!(
-            create(LinkSchema::IdWithoutRowid, KeyKind::Integer),
-            "CREATE TABLE witches (id INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL);\n\
-             CREATE TABLE movies (id INTEGER NOT NULL PRIMARY KEY, title TEXT NOT NULL, \
-             year INTEGER NOT NULL);\n\
-             CREATE TABLE witch_watch (id INTEGER NOT NULL PRIMARY KEY, \
-             witch INTEGER NOT NULL REFERENCES witches (id), \
-             watch INTEGER NOT NULL REFERENCES movies (id), \
-             priority INTEGER, public INTEGER NOT NULL, watched INTEGER NOT NULL, \
-             when_watched INTEGER, created_at INTEGER NOT NULL, last_updated INTEGER NOT NULL) \
-             WITHOUT ROWID;\n\
-             CREATE INDEX witch_watch_user ON witch_watch (witch);\n\
-             CREATE INDEX witch_watch_watch ON witch_watch (watch)"
-        );
-        assert!(create(LinkSchema::Pair, KeyKind::Ulid).contains(", PRIMARY KEY (witch, watch));"));
-        assert_eq!(
-            add_link(LinkSchema::Rowid),
-            "INSERT INTO witch_watch (user, watch, priority, public, watched, when_watched, \
-             created_at, last_updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        );
-        assert_eq!(
-            watchers(LinkSchema::Rowid),
-            "SELECT witches.name FROM witch_watch JOIN witches ON witches.id = witch_watch.user \
-             WHERE witch_watch.watch = ? AND NOT witch_watch.watched"
-        );
     }
 }

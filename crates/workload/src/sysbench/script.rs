@@ -1,22 +1,21 @@
 //! Actions in SQL.
 
+use super::actions::{Action, JOINED, LONG, RANGE, SHORT, actions};
+use super::changes_rows;
+use super::tables::{
+    Record, Table, between, columns, integer, is, key, name, of_table, one_of, parameters,
+};
+use crate::sql::{Call, Script, Transaction, Value};
 use stablebench_protocol::{KeyShape, Part, Sysbench};
 
-use super::action::{Action, JOINED, LONG, RANGE, SHORT, Table, actions};
-use super::record::{Record, integer};
-use super::schema::name;
-use super::shape::{between, columns, is, key, of_table, one_of, parameters};
-use super::workload;
-use crate::sql::{Call, Script, Transaction, Value};
-
-/// Of a part of a job; of one that creates the tables, nothing.
+/// A part of a job in SQL; nothing for one that creates the tables.
 pub fn script(job: &Sysbench, part: &Part) -> Script {
     let mut script = Script {
         transaction: match job.autocommit {
             true => Transaction::Statement,
             false => Transaction::Message,
         },
-        writes: workload::changes_rows(job.task),
+        writes: changes_rows(job.task),
         ..Script::default()
     };
     for index in part.from..part.from.saturating_add(part.count) {
@@ -114,7 +113,7 @@ fn put(
     record: &Record,
 ) -> (String, Vec<Value>) {
     let shape = of_table(shape, table);
-    // Parameters are never REAL; a quotient of one is.
+    // Parameters are never REAL, but the quotient of one is.
     let columns = match record {
         Record::Main { .. } => "?, ?, ?",
         Record::Types { .. } => "?, ? / 1000.0, ?",

@@ -1,15 +1,11 @@
-//! Scripts and model: what follows from what, and what does not.
-
-use std::collections::BTreeSet;
-
-use stablebench_protocol::SysbenchTask::{self, Populate, Workload};
-use stablebench_protocol::SysbenchWorkload::*;
+use super::actions::{Action, actions};
+use super::tables::{MAX_NUMBER, Record, Table, key, letters};
+use super::*;
+use crate::model::{Expected, Model};
+use crate::sql::Value;
+use stablebench_protocol::SysbenchTask::{Populate, Workload};
 use stablebench_protocol::{Digest, Job, KeyShape, Part, Storage, Sysbench};
-
-use super::action::{Action, Table, actions};
-use super::shape::SHAPES;
-use super::{Model, WORKLOADS, few, operations, populated, script, workload};
-use crate::{Expected, Tables};
+use std::collections::BTreeSet;
 
 const ROWS: u64 = 1_200;
 const SEED: u64 = 1;
@@ -19,22 +15,29 @@ fn job(shape: KeyShape, task: SysbenchTask) -> Sysbench {
 }
 
 fn part(shape: KeyShape, task: SysbenchTask, from: u64, count: u64) -> Part {
-    Part { job: Job::Sysbench(job(shape, task)), seed: SEED, from, count, each: false }
+    Part { job: Job::new(&job(shape, task)), seed: SEED, from, count, each: false }
 }
 
-fn populated_model(shape: KeyShape) -> Model {
-    let mut model = Model::new(shape);
-    let found = model.perform(&part(shape, Populate, 0, populated(ROWS)));
+fn populated_model(shape: KeyShape) -> SysbenchModel {
+    let mut model = SysbenchModel::new(shape);
+    let found = model.execute(&part(shape, Populate, 0, populated(ROWS))).unwrap();
     assert_eq!((found.rows, found.results), (populated(ROWS), None));
     model
 }
 
 /// Operations of a workload in messages of `size`; results are of each message.
-fn perform(model: &mut Model, shape: KeyShape, of: SysbenchTask, size: u64) -> Vec<Expected> {
+fn execute(
+    model: &mut SysbenchModel,
+    shape: KeyShape,
+    of: SysbenchTask,
+    size: u64,
+) -> Vec<Expected> {
     let Workload(workload) = of else { panic!("only workloads") };
     let count = operations(workload, ROWS).max(7);
     let parts = (0..count).step_by(size as usize);
-    parts.map(|from| model.perform(&part(shape, of, from, size.min(count - from)))).collect()
+    parts
+        .map(|from| model.execute(&part(shape, of, from, size.min(count - from))).unwrap())
+        .collect()
 }
 
 fn sum(found: &[Expected]) -> (u64, u64) {
@@ -48,13 +51,13 @@ fn how_operations_are_cut_into_messages_does_not_matter() {
         let (mut whole, mut cut) =
             (populated_model(KeyShape::Integer), populated_model(KeyShape::Integer));
         let before = whole.content();
-        let all = perform(&mut whole, KeyShape::Integer, task, u64::MAX);
-        let parts = perform(&mut cut, KeyShape::Integer, task, 3);
+        let all = execute(&mut whole, KeyShape::Integer, task, u64::MAX);
+        let parts = execute(&mut cut, KeyShape::Integer, task, 3);
         assert!(all.len() == 1 && parts.len() > 2, "{name}");
         assert_eq!(sum(&all), sum(&parts), "{name}");
         assert_eq!(whole.content(), cut.content(), "{name}");
-        assert_eq!(whole.content() != before, workload::writes(of), "{name}");
-        assert_eq!(all[0].results.is_none(), workload::writes(of), "{name}");
+        assert_eq!(whole.content() != before, writes(of), "{name}");
+        assert_eq!(all[0].results.is_none(), writes(of), "{name}");
         // Statements and parameters too.
         let job = job(KeyShape::Text, task);
         let of_parts = [(0, 2), (2, 5)]
@@ -74,12 +77,12 @@ fn every_shape_does_the_same_and_a_seed_is_a_choice() {
         };
         let integer = all(KeyShape::Integer, SEED);
         assert!(SHAPES.map(|shape| all(shape, SEED)).iter().all(|of| *of == integer), "{name}");
-        // What is searched in the main table is always the same.
+        // The search in the main table is always the same.
         assert_eq!(all(KeyShape::Integer, SEED + 1) == integer, of == TableScan, "{name}");
     }
 }
 
-/// Every table's first row, its place, and what tells it from the others.
+/// The first and the last row of each table.
 #[test]
 fn populating_fills_three_tables() {
     let job = job(KeyShape::Integer, Populate);
@@ -97,12 +100,12 @@ fn populating_fills_three_tables() {
     assert_eq!(rows.len() as u64, populated(ROWS));
 }
 
-/// What a workload finds follows from the ranges alone, where no row is missing.
+/// The number of results follows from the ranges alone if no row is missing.
 #[test]
 fn workloads_find_as_many_rows_as_they_ask_for() {
     let mut model = populated_model(KeyShape::Blob);
     let mut found = |of| {
-        let found = perform(&mut model, KeyShape::Blob, Workload(of), u64::MAX);
+        let found = execute(&mut model, KeyShape::Blob, Workload(of), u64::MAX);
         (found[0].rows, operations(of, ROWS).max(7))
     };
     for (of, rows) in [
@@ -129,8 +132,8 @@ fn workloads_find_as_many_rows_as_they_ask_for() {
         let (found, operations) = found(of);
         assert_eq!(found, rows * operations, "{of:?}");
     }
-    // As many as have the number; of 1 000 rows with 1 200 numbers about 680 differ; with
-    // few exceptions ten different keys.
+    // The rows with a number; about 680 distinct ones of 1 000 rows with 1 200 numbers; with few
+    // exceptions ten distinct keys.
     assert!((1..=40).contains(&found(IndexScan).0));
     let (groups, operations) = found(GroupbyScan);
     assert!((600 * operations..750 * operations).contains(&groups), "{groups}");
@@ -153,16 +156,88 @@ fn what_the_model_holds_never_changes() {
 fn small_tables_have_ranges_too() {
     for rows in [1, 2, 9, 60] {
         for shape in SHAPES {
-            let mut model = Model::new(shape);
-            let mut perform = |task, count| {
-                let job = Job::Sysbench(Sysbench { rows, ..job(shape, task) });
-                model.perform(&Part { job, seed: SEED, from: 0, count, each: false })
+            let mut model = SysbenchModel::new(shape);
+            let mut execute = |task, count| {
+                let job = Job::new(&Sysbench { rows, ..job(shape, task) });
+                model.execute(&Part { job, seed: SEED, from: 0, count, each: false }).unwrap()
             };
-            perform(Populate, populated(rows));
+            execute(Populate, populated(rows));
             for (of, name, _) in WORKLOADS {
-                let found = perform(Workload(of), 5);
+                let found = execute(Workload(of), 5);
                 assert!(found.rows > 0 || of == IndexScan || of == IndexJoin, "{name} {rows}");
             }
         }
     }
+}
+
+#[test]
+fn fifteen_read_and_eight_write() {
+    let names: BTreeSet<&str> = WORKLOADS.iter().map(|(_, name, _)| *name).collect();
+    assert_eq!(names.len(), 23);
+    let writing = WORKLOADS.iter().filter(|(workload, _, _)| writes(*workload));
+    assert_eq!(writing.count(), 8);
+}
+
+#[test]
+fn operations_are_in_proportion_to_the_rows() {
+    for (workload, _, published) in WORKLOADS {
+        assert_eq!(operations(workload, PUBLISHED_ROWS), published);
+        assert_eq!(operations(workload, 10 * PUBLISHED_ROWS), 10 * published);
+        assert!(operations(workload, 0) == 1 && operations(workload, u64::MAX) > published);
+    }
+    assert_eq!(operations(OrderRange, 10_000), 10);
+    assert_eq!(operations(OrderRange, 1_999), 1, "rounded down");
+    assert_eq!(operations(OrderRange, 999), 1, "never less");
+    // Every new row is inserted, however many there are.
+    assert_eq!(operations(BulkInsert, 12_345), 12_345);
+}
+
+#[test]
+fn the_small_tables_are_never_larger_than_the_main_one() {
+    assert_eq!([1, 999, 1_000, 1_001].map(populated), [3, 2_997, 3_000, 3_001]);
+}
+
+#[test]
+fn texts_have_their_lengths_and_all_letters() {
+    let text = letters(&mut Rng::new(3), 10_000);
+    assert_eq!(text.len(), 10_000);
+    assert!(('a'..='z').all(|letter| text.matches(letter).count() > 300));
+    for count in [0, 1, 7, 8, 9, 60] {
+        let text = letters(&mut Rng::new(3), count);
+        assert!(text.len() == count && text.bytes().all(|byte| byte.is_ascii_lowercase()));
+    }
+}
+
+#[test]
+fn numbers_are_on_both_sides_of_zero() {
+    let mut rng = Rng::new(1);
+    let (mut below, mut above) = (0, 0);
+    for _ in 0..1_000 {
+        let Record::Types { integer, thousandths, .. } = Record::types(&mut rng) else {
+            panic!("not of the table of types");
+        };
+        assert!(integer.unsigned_abs() <= MAX_NUMBER);
+        assert!(thousandths.unsigned_abs() <= 1_000 * MAX_NUMBER);
+        below += u64::from(integer < 0) + u64::from(thousandths < 0);
+        above += u64::from(integer > 0) + u64::from(thousandths > 0);
+    }
+    assert!(below > 900 && above > 900, "{below} {above}");
+}
+
+#[test]
+fn the_order_of_keys_is_the_order_of_rows() {
+    let rows = [1, 2, 9, 10, 255, 256, 9_999, 10_000, 10_001, 65_536, 123_456, 99_999_999, 1 << 40];
+    for shape in SHAPES {
+        let keys = rows.map(|row| key(shape, row));
+        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{shape:?}");
+    }
+}
+
+#[test]
+fn keys_have_their_shapes() {
+    assert_eq!(key(KeyShape::Composite, 123_456), [Value::Integer(12), Value::Integer(3_456)]);
+    let [Value::Blob(bytes)] = &key(KeyShape::Blob, 258)[..] else { panic!("not a blob") };
+    assert!(bytes.len() == 16 && bytes.ends_with(&[0, 1, 2]));
+    let [Value::Text(text)] = &key(KeyShape::Text, 258)[..] else { panic!("not a text") };
+    assert_eq!(text, "00000000000000000000000000000102");
 }

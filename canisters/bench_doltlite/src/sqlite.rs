@@ -1,0 +1,181 @@
+//! DoltLite as a database in stable memory, and one on the heap.
+//!
+//! DoltLite accepts SQLite's pragmas, but some have no meaning: its tables are chunks of prolly trees
+//! with its own log, not pages with a journal. Those are not issued, and other values are refused.
+
+use crate::statements::{CACHED, Prepared, sqlite_error};
+use crate::{memory, shim};
+use doltlite as _;
+use ic_rusqlite::ffi;
+use libz_sys as _;
+use stablebench_harness::sql::{self, Databases, Pragmas, Prepare, Statements, library};
+use stablebench_harness::{Sql, State, phases};
+use stablebench_protocol::{
+    Error, JournalMode, Keyword, LockingMode, Phase, Result, SqliteDescription, Storage,
+    Synchronous, TempStore,
+};
+
+/// The databases.
+pub type Sqlite = Databases<Connection, Connection>;
+
+/// Restores the databases after an upgrade.
+pub fn restore(state: &State) -> Sqlite {
+    let pragmas = Pragmas::new(state.sqlite_config, DEFAULTS);
+    let [stable, heap] =
+        [Storage::Stable, Storage::Heap].map(|storage| Connection::new(storage, pragmas));
+    Databases::restore(stable, heap, state)
+}
+
+/// Describes the SQLite in DoltLite.
+pub fn describe() -> SqliteDescription {
+    // SAFETY: these are the functions that it requires.
+    unsafe { library::describe(ffi::sqlite3_libversion, ffi::sqlite3_compileoption_get) }
+}
+
+const FOLDER: &str = "DB";
+const FILE: &str = "DB/main.db";
+
+/// The pragmas of a connection: DoltLite's own log, pages and cache, and all others as in
+/// `ic-rusqlite`.
+const DEFAULTS: Pragmas = Pragmas {
+    journal_mode: JournalMode::Wal,
+    synchronous: Synchronous::Off,
+    locking_mode: LockingMode::Exclusive,
+    temp_store: TempStore::Memory,
+    page_size: 4096,
+    cache_size: -65_536,
+};
+
+/// A connection to the database in stable memory or to the one on the heap, open or not. Closing the
+/// latter removes the database.
+pub struct Connection {
+    storage: Storage,
+    pragmas: Pragmas,
+    connection: Option<ic_rusqlite::Connection>,
+}
+
+impl Connection {
+    /// A closed connection.
+    pub fn new(storage: Storage, pragmas: Pragmas) -> Self {
+        Self { storage, pragmas, connection: None }
+    }
+
+    /// Returns the connection, which is opened if it is closed.
+    fn opened(&mut self) -> Result<&ic_rusqlite::Connection> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => phases::all_of(Phase::Open, || open(self.storage, &self.pragmas))?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+}
+
+fn open(storage: Storage, pragmas: &Pragmas) -> Result<ic_rusqlite::Connection> {
+    // The C library looks for directories once, when the first database is opened.
+    memory::mount();
+    let connection = match storage {
+        Storage::Heap => ic_rusqlite::Connection::open_in_memory(),
+        Storage::Stable => {
+            for folder in ["tmp", FOLDER] {
+                std::fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
+            }
+            ic_rusqlite::Connection::open(FILE)
+        }
+    };
+    let connection = connection.map_err(sqlite_error)?;
+    connection.set_prepared_statement_cache_capacity(CACHED);
+    let statements = format!(
+        "PRAGMA temp_store={};PRAGMA locking_mode={};PRAGMA synchronous={};PRAGMA cache_size={};",
+        pragmas.temp_store.word(),
+        pragmas.locking_mode.word(),
+        pragmas.synchronous.word(),
+        pragmas.cache_size,
+    );
+    connection.execute_batch(&statements).map_err(sqlite_error)?;
+    Ok(connection)
+}
+
+impl Prepare for Connection {
+    fn prepared(
+        &mut self,
+        statements: &[&str],
+        work: &mut dyn FnMut(&mut dyn Statements) -> Result<()>,
+    ) -> Result<()> {
+        work(&mut Prepared::new(self.opened()?, statements).map_err(sqlite_error)?)
+    }
+}
+
+impl Sql for Connection {
+    fn defaults(&self) -> Pragmas {
+        DEFAULTS
+    }
+
+    fn pragmas(&self) -> Pragmas {
+        self.pragmas
+    }
+
+    fn replace_pragmas(&mut self, pragmas: Pragmas) {
+        self.close();
+        self.pragmas = pragmas;
+    }
+
+    fn is_open(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.opened().map(drop)
+    }
+
+    fn close(&mut self) {
+        self.connection = None;
+    }
+
+    fn is_autocommit(&mut self) -> bool {
+        self.connection.as_ref().is_none_or(ic_rusqlite::Connection::is_autocommit)
+    }
+
+    fn batch(&mut self, statements: &str) -> Result<()> {
+        self.opened()?.execute_batch(statements).map_err(sqlite_error)
+    }
+
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Prepare) -> Result<()>) -> Result<()> {
+        sql::transaction(self, work)
+    }
+
+    fn vacuum(&mut self) -> Result<()> {
+        self.batch("VACUUM")?;
+        shim::remove_replaced().map_err(|error| file_error("the replaced file", &error))
+    }
+
+    fn resize(&mut self) -> Result<()> {
+        // See `fixed_because`.
+        Ok(())
+    }
+
+    fn fixed_because(&self, pragma: &str) -> Option<&'static str> {
+        Some(match pragma {
+            "page_size" => "DoltLite has chunks of a tree instead of pages",
+            "journal_mode" => "DoltLite has a log of its own instead of a journal",
+            _ => return None,
+        })
+    }
+
+    fn virtual_bytes(&self) -> u64 {
+        match self.storage {
+            Storage::Heap => 0,
+            Storage::Stable => memory::file_system_bytes(),
+        }
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.connection.as_ref().map_or(0, |connection| {
+            // SAFETY: this is the function that it requires, and the connection is borrowed.
+            unsafe { library::cache_bytes(ffi::sqlite3_db_status, connection.handle()) }
+        })
+    }
+}
+
+fn file_error(what: &str, error: &std::io::Error) -> Error {
+    Error::Sqlite { message: format!("{what}: {error}") }
+}

@@ -1,0 +1,287 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Rows in the plainest way.
+#[derive(Clone, Default)]
+struct Plain(BTreeMap<u64, (Payload, u32)>);
+
+impl Plain {
+    fn digest(&self) -> Digest {
+        let mut digest = ContentDigest::default();
+        for (id, (payload, bytes)) in &self.0 {
+            digest.add(*id, payload.text(*bytes).as_bytes());
+        }
+        digest.value()
+    }
+
+    fn apply(&mut self, operation: &Operation, bytes: u32) -> Result<Expected> {
+        let ids = |rows: &Selection| {
+            let mut ids = Vec::new();
+            Selected::new(rows).map(|rows| rows.each(|id| ids.push(id))).map(|()| ids)
+        };
+        let twice = |ids: &[u64]| {
+            let mut sorted = ids.to_vec();
+            sorted.sort_unstable();
+            let pair = sorted.windows(2).find(|pair| pair[0] == pair[1])?;
+            Some(Error::IdTwice { id: pair[0] })
+        };
+        let there = |ids: &[u64], wanted| {
+            let wrong = ids.iter().filter(|id| self.0.contains_key(id) != wanted);
+            wrong.min().copied()
+        };
+        let read = |rows: Vec<(u64, (Payload, u32))>| {
+            let mut digest = ContentDigest::default();
+            let mut bytes = 0;
+            for (id, (payload, length)) in &rows {
+                digest.add(*id, payload.text(*length).as_bytes());
+                bytes += u64::from(*length);
+            }
+            Ok(Expected { rows: rows.len() as u64, bytes, results: Some(digest.value()) })
+        };
+        let after = |id: u64, rows: u64| {
+            self.0.range(id..).take(rows as usize).map(|(id, row)| (*id, *row)).collect::<Vec<_>>()
+        };
+        let (written, payload) = match operation {
+            Operation::Insert(rows) => {
+                let ids = ids(rows)?;
+                twice(&ids).map_or(Ok(()), Err)?;
+                if let Some(id) = there(&ids, false) {
+                    return Err(Error::IdExists { id });
+                }
+                (ids, Some(Payload::New))
+            }
+            Operation::Overwrite(rows) => (ids(rows)?, Some(Payload::Updated)),
+            Operation::Update(rows) => (ids(rows)?, Some(Payload::Updated)),
+            Operation::Delete(rows) => {
+                let ids = ids(rows)?;
+                twice(&ids).map_or(Ok(()), Err)?;
+                (ids, None)
+            }
+            Operation::Read(rows) => {
+                let rows = ids(rows)?;
+                return read(rows.iter().filter_map(|id| Some((*id, *self.0.get(id)?))).collect());
+            }
+            Operation::Range { rows: 0, .. } | Operation::Scan(0) => return Err(Error::NoRows),
+            Operation::Range { from, rows } => {
+                return read(ids(from)?.iter().flat_map(|id| after(*id, *rows)).collect());
+            }
+            Operation::Scan(rows) => return read(after(0, *rows)),
+            Operation::Count => {
+                let results = Some(Digest::default());
+                return Ok(Expected { rows: self.0.len() as u64, bytes: 0, results });
+            }
+        };
+        if let Operation::Update(_) | Operation::Delete(_) = operation
+            && let Some(id) = there(&written, true)
+        {
+            return Err(Error::IdMissing { id });
+        }
+        for id in &written {
+            match payload {
+                Some(payload) => drop(self.0.insert(*id, (payload, bytes))),
+                None => drop(self.0.remove(id)),
+            }
+        }
+        let rows = written.len() as u64;
+        let bytes = payload.map_or(0, |_| rows * u64::from(bytes));
+        Ok(Expected { rows, bytes, results: None })
+    }
+}
+
+fn step(first: u64, step: u64, rows: u64) -> Selection {
+    Selection::Step { first, step, rows }
+}
+
+fn list(ids: &[u64]) -> Selection {
+    Selection::List(ids.to_vec())
+}
+
+fn part(operation: Operation, from: u64, count: u64) -> Part {
+    let task = UsersTask::Operation { operation, transaction: None };
+    let users = Users { engine: Engine::BTREE, payload_bytes: 9, task };
+    Part { job: stablebench_protocol::Job::new(&users), seed: 1, from, count, each: false }
+}
+
+fn populated(rows: u64, bytes: u32) -> UsersModel {
+    let mut model = UsersModel::default();
+    model.apply(&Operation::Insert(step(0, STEP, rows)), bytes).unwrap();
+    model
+}
+
+proptest! {
+    /// Populated rows are implicit, or there are none.
+    #[test]
+    fn the_model_is_a_plain_map(seed: u64, first in 0..30_u64) {
+        let (mut model, mut plain) = (UsersModel::default(), Plain::default());
+        if first > 0 {
+            for (from, rows) in [(0, first), (first * STEP, 7)] {
+                let insert = Operation::Insert(step(from, STEP, rows));
+                prop_assert_eq!(model.apply(&insert, 50), plain.apply(&insert, 50));
+            }
+            prop_assert!(model.changes.is_empty());
+        }
+        for (operation, bytes) in stream(seed).take(60) {
+            let before = model.content();
+            let outcome = model.apply(&operation, bytes);
+            prop_assert_eq!(&outcome, &plain.apply(&operation, bytes), "{:?}", operation);
+            prop_assert_eq!(model.content(), plain.digest(), "{:?}", operation);
+            if outcome.is_err() || !operation.writes() {
+                prop_assert_eq!(model.content(), before);
+            }
+            prop_assert_eq!(model.rows(), plain.0.len() as u64);
+            prop_assert_eq!(model.last_id(), plain.0.last_key_value().map(|(id, _)| *id));
+            let mut ids: Vec<u64> = plain.0.keys().copied().collect();
+            prop_assert_eq!(model.ids().collect::<Vec<_>>(), ids.clone());
+            ids.reverse();
+            let descending: Vec<u64> = model.rows_up_to(u64::MAX).map(|(id, _)| id).collect();
+            prop_assert_eq!(descending, ids);
+        }
+    }
+
+    #[test]
+    fn parts_are_the_whole(seed: u64, size in 1..9_u64) {
+        let (mut whole, mut parts) = (populated(20, 9), populated(20, 9));
+        for (operation, _) in stream(seed).take(30) {
+            let count = operation.selection().map_or(1, Selection::rows);
+            let expected = whole.fork().execute(&part(operation.clone(), 0, count));
+            let mut sum = Expected::default();
+            let mut fork = parts.clone();
+            let done = (0..count).step_by(size as usize).try_for_each(|from| {
+                let found = fork.execute(&part(operation.clone(), from, size.min(count - from)))?;
+                sum.rows += found.rows;
+                sum.bytes += found.bytes;
+                Ok::<_, Error>(())
+            });
+            // Only the whole can find an id that is listed twice in different parts.
+            if let (Ok(expected), Ok(())) = (expected, done) {
+                prop_assert_eq!((sum.rows, sum.bytes), (expected.rows, expected.bytes));
+                whole.execute(&part(operation, 0, count)).unwrap();
+                prop_assert_eq!(fork.content(), whole.content());
+                parts = fork;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut model = populated(5, 3);
+    let rows = list(&[40, 7, 40, 0]);
+    let amount = |expected: Expected| (expected.rows, expected.bytes);
+    assert_eq!(model.apply(&Operation::Update(rows.clone()), 9), Err(Error::IdMissing { id: 7 }));
+    let twice = Err(Error::IdTwice { id: 40 });
+    assert_eq!(model.apply(&Operation::Insert(rows.clone()), 9), twice);
+    assert_eq!(model.apply(&Operation::Delete(rows.clone()), 9), twice);
+    let read = Operation::Read(rows.clone());
+    assert_eq!(amount(model.apply(&read, 0).unwrap()), (3, 9));
+    model.apply(&Operation::Overwrite(rows), 100).unwrap();
+    assert_eq!(amount(model.apply(&read, 0).unwrap()), (4, 400));
+    // 7 and 10, 10 and 20, and nothing.
+    let range = Operation::Range { from: list(&[5, 10, 41]), rows: 2 };
+    assert_eq!(amount(model.apply(&range, 0).unwrap()), (4, 109));
+    assert_eq!(amount(model.apply(&Operation::Scan(3), 0).unwrap()), (3, 203));
+    assert_eq!(amount(model.apply(&Operation::Count, 0).unwrap()), (6, 0));
+    assert_eq!(model.apply(&Operation::Scan(0), 0), Err(Error::NoRows));
+}
+
+#[test]
+fn parts_outside_of_an_operation_are_refused() {
+    let mut model = populated(5, 3);
+    let insert = Operation::Insert(list(&[5, 15, 25]));
+    assert_eq!(model.execute(&part(insert.clone(), 1, 0)), Err(Error::NoRows));
+    for (from, count) in [(0, 4), (3, 1), (2, u64::MAX)] {
+        let refused = model.execute(&part(insert.clone(), from, count));
+        assert_eq!(refused, Err(Error::TooManyRows { limit: 3 }), "{from} {count}");
+    }
+    assert_eq!(model.execute(&part(Operation::Count, 0, 2)), Err(Error::TooManyRows { limit: 1 }));
+    assert_eq!(model.execute(&part(insert, 2, 1)).unwrap().rows, 1);
+    assert_eq!(model.last_id(), Some(40));
+    assert!(model.get(25).is_some() && model.get(5).is_none());
+}
+
+#[test]
+fn a_million_rows_are_cheap() {
+    let mut model = populated(1_000_000, 100);
+    let insert = Operation::Insert(step(5_000_005, STEP, 10_000));
+    model.apply(&insert, 100).unwrap();
+    assert_eq!(model.content().rows, 1_010_000);
+    assert_eq!(model.changes.len(), 10_000);
+    assert_eq!(model.fork().content(), model.content());
+}
+
+#[test]
+fn neighbours_are_the_rows_around_those_that_are_written() {
+    let mut churned = populated(5_000, 7);
+    churned.apply(&Operation::Delete(step(30, 70, 500)), 7).unwrap();
+    churned.apply(&Operation::Insert(step(15, 90, 500)), 7).unwrap();
+    for model in [populated(5_000, 7), churned, populated(3, 7)] {
+        let ids: Vec<u64> = model.ids().collect();
+        let there = [ids[0], ids[ids.len() / 2], ids[ids.len() - 1]];
+        for operation in [
+            Operation::Insert(step(25_003, 10, 40)),
+            Operation::Insert(step(ids[ids.len() - 1] + 10, 10, 40)),
+            Operation::Insert(list(&[1, 49_001])),
+            Operation::Update(list(&there)),
+            Operation::Update(list(&there[1..2])),
+            Operation::Overwrite(list(&there[2..])),
+            Operation::Delete(list(&there[..1])),
+            Operation::Delete(list(&there[1..2])),
+        ] {
+            let mut model = model.clone();
+            let count = operation.selection().map_or(1, Selection::rows);
+            let part = part(operation.clone(), 0, count);
+            model.execute(&part).unwrap();
+            let neighbours = model.neighbours(&part).unwrap();
+            let read = |model: &UsersModel| {
+                let mut found = Found::default();
+                let rows = model.rows_from(neighbours.position);
+                found.add_all(rows, neighbours.digest.rows);
+                found.digest.value()
+            };
+            assert_eq!(read(&model), neighbours.digest, "{operation:?}");
+            let least = (MARGIN as u64).min(model.rows());
+            assert!(neighbours.digest.rows >= least, "{operation:?}: {neighbours:?}");
+            // A missing row is noticed.
+            let (first, _) = model.rows_from(neighbours.position).next().unwrap();
+            model.remove(first);
+            assert_ne!(read(&model), neighbours.digest, "{operation:?}");
+        }
+        let read = part(Operation::Scan(3), 0, 1);
+        assert_eq!(model.neighbours(&read), None);
+    }
+}
+
+/// The log: rows as populated, in the order of their ids, and new rows after them.
+#[test]
+fn neighbours_in_the_log_are_at_its_end() {
+    for rows in [3, 2_500] {
+        for insert in [list(&[5, 15]), step(25_000, 10, 9)] {
+            let mut model = populated(rows, 9);
+            let mut part = part(Operation::Insert(insert.clone()), 0, insert.rows());
+            let mut users: Users = part.job.decode().unwrap();
+            users.engine = Engine::APPEND;
+            part.job = stablebench_protocol::Job::new(&users);
+            model.execute(&part).unwrap();
+            let neighbours = model.neighbours(&part).unwrap();
+            let skipped = rows.saturating_sub(MARGIN as u64);
+            assert_eq!(neighbours.position, skipped * 21);
+            assert_eq!(neighbours.digest.rows, rows - skipped + insert.rows());
+            let mut whole = ContentDigest::default();
+            Ids::new(0, STEP, rows).unwrap().iter().take(skipped as usize).for_each(|id| {
+                whole.add(id, "a".repeat(9).as_bytes());
+            });
+            let mut others = ContentDigest::from(model.content());
+            Ids::new(0, STEP, rows).unwrap().iter().take(skipped as usize).for_each(|id| {
+                others.remove(id, "a".repeat(9).as_bytes());
+            });
+            assert_eq!(others.value(), neighbours.digest);
+        }
+    }
+}
+
+#[test]
+fn a_seed_determines_the_stream() {
+    let first: Vec<_> = stream(7).take(50).collect();
+    assert_eq!(first, stream(7).take(50).collect::<Vec<_>>());
+    assert_ne!(first, stream(8).take(50).collect::<Vec<_>>());
+}

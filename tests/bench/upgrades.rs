@@ -1,0 +1,174 @@
+//! Upgrades, reinstallations, closed connections, and vacuums.
+
+use super::canister::{Bench, Contents, ENGINES, count, rows};
+use super::sqlite::MODES;
+use stablebench_protocol::{
+    Digest, Engine, EngineDescription, Error, JournalMode, LockingMode, Measurement, Occupant,
+    Result, SqliteConfig, Synchronous, TempStore,
+};
+
+/// The content of engines, without their memories.
+fn without_memories(contents: &Contents) -> Vec<(EngineDescription, Digest)> {
+    let engines = contents.engines.iter();
+    engines
+        .map(|(there, digest)| (EngineDescription { virtual_bytes: 0, ..*there }, *digest))
+        .collect()
+}
+
+fn in_mode(mode: JournalMode) -> SqliteConfig {
+    SqliteConfig { journal_mode: Some(mode), ..SqliteConfig::default() }
+}
+
+/// Both engines with 2 000 rows, and SQLite in a journal mode.
+fn filled(mode: JournalMode) -> Bench {
+    let mut bench = Bench::configured(in_mode(mode));
+    for engine in [Engine::BTREE, Engine::SQLITE] {
+        bench.measure("add_users", rows(engine, 0, 10, 2_000));
+    }
+    bench
+}
+
+/// The cost of reading 100 rows.
+fn read(bench: &mut Bench) -> u64 {
+    let measurement = bench.measure("read_users", rows(Engine::SQLITE, 0, 200, 100));
+    assert_eq!(measurement.rows, 100);
+    measurement.instructions
+}
+
+#[test]
+fn an_upgrade_keeps_rows_and_settings() {
+    for mode in MODES {
+        let mut bench = Bench::configured(SqliteConfig {
+            synchronous: Some(Synchronous::Extra),
+            locking_mode: Some(LockingMode::Exclusive),
+            temp_store: Some(TempStore::Default),
+            page_size: Some(2048),
+            cache_size: Some(-1_234),
+            ..in_mode(mode)
+        });
+        bench.call("set_payload", (55_u32,));
+        bench.measure("add_users", rows(Engine::BTREE, 3, 7, 500));
+        bench.measure("add_users", rows(Engine::SQLITE, 0, 10, 2_000));
+        let before = bench.contents();
+        assert_eq!(before.settings.unwrap().cache_size, -1_234);
+
+        let cost = read(&mut bench.fork());
+        for _ in 0..2 {
+            bench.upgrade();
+            assert_eq!(bench.describe().payload_bytes, 55);
+            let after = bench.contents();
+            // The first upgrade has put the state into its own memory.
+            assert_eq!(after.settings, before.settings, "{mode:?}");
+            // The upgrade removes a write-ahead log, which changes the size of its memory.
+            assert_eq!(without_memories(&after), without_memories(&before), "{mode:?}");
+            assert_eq!(after.occupant, before.occupant);
+            // The first read is cold, the second as warm as before.
+            let cold = read(&mut bench);
+            assert!(cold > cost * 2, "{mode:?}: {cold} cold, {cost} warm");
+            let warm = read(&mut bench);
+            assert!(cold > warm * 2, "{mode:?}: {cold} cold, then {warm}");
+        }
+        bench.measure("insert_end", count(Engine::SQLITE, 10));
+        assert_eq!(bench.digest(Engine::SQLITE, 1_000).rows, 2_010);
+    }
+}
+
+#[test]
+fn an_upgrade_keeps_one_engine_alone() {
+    for engine in ENGINES {
+        let mut bench = Bench::filled(&[engine], 300);
+        bench.call("set_payload", (7_u32,));
+        let before = bench.contents();
+        bench.upgrade();
+        let after = bench.contents();
+        assert_eq!(after.occupant, before.occupant, "{engine}");
+        assert_eq!(after.engines, before.engines, "{engine}");
+        assert_eq!(after.payload_bytes, 7, "{engine}");
+        assert_eq!(bench.measure("insert_end", count(engine, 3)).rows, 3);
+        assert_eq!(bench.digest(engine, 100).rows, 303);
+    }
+}
+
+#[test]
+fn an_upgrade_of_a_fresh_canister_keeps_the_payload() {
+    let mut bench = Bench::new();
+    bench.call("set_payload", (7_u32,));
+    bench.upgrade();
+    let description = bench.describe();
+    assert_eq!(description.payload_bytes, 7);
+    assert_eq!(description.occupant, Occupant::Nobody);
+    for engine in ENGINES {
+        let mut bench = bench.fork();
+        assert_eq!(bench.measure("insert_end", count(engine, 3)).rows, 3);
+        bench.upgrade();
+        assert_eq!(bench.digest(engine, 100).rows, 3, "{engine}");
+    }
+}
+
+#[test]
+fn a_reinstall_empties() {
+    let mut bench = filled(JournalMode::Wal);
+    bench.call("set_payload", (7_u32,));
+    bench.reinstall();
+    assert_eq!(bench.contents(), Bench::new().contents());
+    assert_eq!(bench.describe().stable_pages, 0);
+    bench.measure("add_users", rows(Engine::SQLITE, 0, 10, 10));
+}
+
+#[test]
+fn a_closed_connection_is_opened_by_the_work() {
+    for mode in MODES {
+        let mut bench = filled(mode);
+        let digest = bench.digest(Engine::SQLITE, 1_000);
+        read(&mut bench);
+        let warm = read(&mut bench);
+        bench.call("close_connection", ());
+        bench.call("close_connection", ());
+        let mut refused = bench.fork();
+        let cold = read(&mut bench);
+        assert!(cold > 2 * warm, "{mode:?}: {cold} cold, {warm} warm");
+        let again = read(&mut bench);
+        assert!(cold > 2 * again, "{mode:?}: {cold} cold, then {again}");
+        assert_eq!(bench.digest(Engine::SQLITE, 1_000), digest);
+
+        // Checks and queries leave the connection closed.
+        let missing = rows(Engine::SQLITE, 5, 10, 1);
+        let done: Result<Measurement> = refused.update("delete_users", missing);
+        assert_eq!(done, Err(Error::IdMissing { id: 5 }));
+        refused.contents();
+        let still_cold = read(&mut refused);
+        // The allocator's state differs, so that the costs are not exactly the same.
+        assert!(
+            still_cold.abs_diff(cold) < cold / 50,
+            "{mode:?}: {cold}, and {still_cold} after a refusal"
+        );
+    }
+}
+
+#[test]
+fn a_vacuum_keeps_the_rows_and_frees_pages() {
+    for mode in MODES {
+        let mut bench = filled(mode);
+        bench.measure("delete_users", rows(Engine::SQLITE, 0, 10, 1_500));
+        let (digest, before) = (bench.digest(Engine::SQLITE, 1_000), bench.settings());
+        assert!(before.freelist_count > 0, "{before:?}");
+        for cold in [false, true] {
+            if cold {
+                bench.call("close_connection", ());
+            }
+            let measurement = bench.measure("vacuum", ());
+            assert_eq!(measurement.rows, 0, "a vacuum is not about rows");
+            assert!(measurement.instructions > measurement.counter_overhead);
+            assert_eq!(bench.digest(Engine::SQLITE, 1_000), digest, "{mode:?}");
+            let after = bench.settings();
+            assert_eq!(after.freelist_count, 0);
+            assert_eq!(after.journal_mode, mode);
+            assert!(
+                after.page_count <= before.page_count - before.freelist_count,
+                "{before:?}, then {after:?}"
+            );
+        }
+        bench.measure("insert_end", count(Engine::SQLITE, 100));
+        assert_eq!(bench.digest(Engine::SQLITE, 1_000).rows, 600);
+    }
+}
