@@ -13,7 +13,9 @@ use candid::{CandidType, Principal, decode_one, encode_args};
 // In a package of your own, the crate is `pocket_ic`.
 use pocket_ic_16::{PocketIc, PocketIcBuilder};
 use serde::de::DeserializeOwned;
-use stablebench_protocol::{Digest, DigestPart, Engine, Error, Measurement, Result};
+use stablebench_protocol::{
+    Digest, DigestPart, Engine, Error, Job, Measurement, Result, Users, UsersTask,
+};
 
 /// The principal that creates and calls canisters here, and therefore controls them.
 const CONTROLLER: Principal = Principal::anonymous();
@@ -35,7 +37,7 @@ fn main() {
 pub fn rows_survive_an_upgrade(pic: &PocketIc, wasm: &[u8]) {
     let canister = installed(pic, wasm);
     let added: Measurement =
-        update(pic, canister, CONTROLLER, "add_users", (Engine::Sqlite, 0_u64, 10_u64, 50_u64))
+        update(pic, canister, CONTROLLER, "add_users", (Engine::SQLITE, 0_u64, 10_u64, 50_u64))
             .unwrap();
     assert_eq!(added.rows, 50);
     // The canister's own measurement with `performance_counter(0)`.
@@ -61,12 +63,12 @@ pub fn strangers_may_not_write(pic: &PocketIc, wasm: &[u8]) {
 /// Populates once, then starts several attempts from the same state.
 pub fn a_snapshot_restores_rows(pic: &PocketIc, wasm: &[u8]) {
     let canister = installed(pic, wasm);
-    let arguments = (Engine::Sqlite, 0_u64, 10_u64, 200_u64);
+    let arguments = (Engine::SQLITE, 0_u64, 10_u64, 200_u64);
     update::<Measurement>(pic, canister, CONTROLLER, "add_users", arguments).unwrap();
     let before = digest(pic, canister);
     let snapshot = pic.take_canister_snapshot(canister, Some(CONTROLLER), None).unwrap();
     for _ in 0..2 {
-        update::<()>(pic, canister, CONTROLLER, "reset", (Engine::Sqlite,)).unwrap();
+        update::<()>(pic, canister, CONTROLLER, "reset", (Engine::SQLITE,)).unwrap();
         assert_eq!(digest(pic, canister).rows, 0);
         pic.load_canister_snapshot(canister, Some(CONTROLLER), snapshot.id.clone()).unwrap();
         assert_eq!(digest(pic, canister), before);
@@ -102,8 +104,10 @@ where
 
 /// Returns a fingerprint of the rows. It is a query, which changes nothing and costs nothing.
 fn digest(pic: &PocketIc, canister: Principal) -> Digest {
-    let argument = encode_args((Engine::Sqlite, None::<DigestPart>, 1_000_u64)).unwrap();
-    let reply = pic.query_call(canister, STRANGER, "digest", argument).unwrap();
+    // The content of an engine is that of any job of it.
+    let job = Users { engine: Engine::SQLITE, payload_bytes: 0, task: UsersTask::Close };
+    let argument = encode_args((Job::new(&job), None::<DigestPart>, 1_000_u64)).unwrap();
+    let reply = pic.query_call(canister, STRANGER, "content", argument).unwrap();
     let part: Result<DigestPart> = decode_one(&reply).unwrap();
     part.unwrap().digest
 }

@@ -1,7 +1,7 @@
-/** Two columns of a file against each other: section by section, then case by case. */
+/** Two configurations of a file compared: by section, then case by case. */
 
-import { copyable } from "./copy.js";
-import { columnsOf, heading, about, measured } from "./data.js";
+import { copyable } from "./command.js";
+import { configurationsOf, heading, about, measured } from "./data.js";
 import { choice, h } from "./dom.js";
 import { times, whole } from "./format.js";
 import { means, ratios } from "./tables/ratios.js";
@@ -9,7 +9,7 @@ import { table } from "./tables/table.js";
 
 /** @param {import("./data.js").Report[]} reports @returns {HTMLElement?} */
 export function multipliers(reports) {
-  const comparable = reports.filter((report) => columns(report).length > 1);
+  const comparable = reports.filter((report) => configurations(report).length > 1);
   if (!comparable.length) return null;
   const place = h("div", { class: "pair" });
   const show = (report) => place.replaceChildren(pair(report));
@@ -18,18 +18,18 @@ export function multipliers(reports) {
     "section",
     { id: "multipliers", "aria-labelledby": "multipliers-title" },
     h("h2", { id: "multipliers-title" }, "One against the other"),
-    h("p", { class: "about" }, "How many times the base's instructions the other takes: more than 1 is worse. Where a case says how many operations fit into a message, base / other of those."),
+    h("p", { class: "about" }, "The other's instructions divided by the base's: more than 1 is worse. For the number of operations that fit into a message, base / other."),
     comparable.length > 1 && choice("From", comparable.map((report, at) => ({ value: String(at), text: report.title })), "0", (value) => show(comparable[Number(value)])),
     place,
   );
 }
 
-function columns(report) {
-  return columnsOf(report, report.results.cases.filter(measured));
+function configurations(report) {
+  return configurationsOf(report, report.results.cases.filter(measured));
 }
 
 function pair(report) {
-  const keys = columns(report);
+  const keys = configurations(report);
   const chosen = { base: keys[0], other: keys[1] };
   const place = h("div", { "aria-live": "off" });
   const options = keys.map((value) => ({ value, text: heading(report, value) }));

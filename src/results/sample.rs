@@ -5,7 +5,7 @@ use stablebench_protocol::{JournalMode, LockingMode, Phase, Synchronous, TempSto
 use super::*;
 use crate::replica::{Inside, StableCalls, TouchedPages};
 
-/// Results in which nothing is left out. No two numbers of its case are the same.
+/// Returns results with a value for every field. All numbers of the case are different.
 pub fn full() -> Results {
     let digest = Digest { rows: 1_010_000, low: 71, high: 72 };
     Results {
@@ -33,21 +33,17 @@ pub fn full() -> Results {
                 compile_options: vec!["THREADSAFE=0".to_owned()],
             }),
         }],
-        columns: vec![Column {
+        configurations: vec![ConfigurationInfo {
             key: "sqlite/wal".to_owned(),
             canister: "bench".to_owned(),
-            engine: Engine::Sqlite,
-            sqlite: Some(SqliteConfig {
-                journal_mode: Some(JournalMode::Wal),
-                ..SqliteConfig::default()
-            }),
-            leveldb: None,
+            engine: Engine::SQLITE,
+            settings: Some([("journal_mode".to_owned(), "wal".to_owned())].into()),
         }],
-        stores: vec![store("sqlite/wal")],
+        fixtures: vec![fixture("sqlite/wal")],
         cases: vec![Case {
             section: "insert".to_owned(),
             name: "middle 10 000".to_owned(),
-            column: "sqlite/wal".to_owned(),
+            configuration: "sqlite/wal".to_owned(),
             rows: 1_000_000,
             payload: 100,
             state: State::Warm,
@@ -79,12 +75,12 @@ pub fn full() -> Results {
     }
 }
 
-/// A case of 1 000 000 rows of 100 bytes in which only the instructions are known.
+/// Returns a case of 1 000 000 rows of 100 bytes with instructions only.
 pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case {
     Case {
         section: section.to_owned(),
         name: name.to_owned(),
-        column: column.to_owned(),
+        configuration: column.to_owned(),
         rows: 1_000_000,
         payload: 100,
         state: State::Warm,
@@ -99,25 +95,24 @@ pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case 
     }
 }
 
-/// Such cases, and their columns.
+/// Returns results with these cases and their configurations.
 pub fn of(cases: Vec<Case>) -> Results {
-    let mut columns: Vec<Column> = Vec::new();
+    let mut configurations: Vec<ConfigurationInfo> = Vec::new();
     for case in &cases {
-        if columns.iter().all(|column| column.key != case.column) {
-            columns.push(Column {
-                key: case.column.clone(),
+        if configurations.iter().all(|known| known.key != case.configuration) {
+            configurations.push(ConfigurationInfo {
+                key: case.configuration.clone(),
                 canister: "bench".to_owned(),
-                engine: Engine::Btree,
-                sqlite: None,
-                leveldb: None,
+                engine: Engine::BTREE,
+                settings: None,
             });
         }
     }
-    Results { published: None, columns, stores: Vec::new(), cases, ..full() }
+    Results { published: None, configurations, fixtures: Vec::new(), cases, ..full() }
 }
 
-/// That column, populated.
-pub fn store(column: &str) -> Store {
+/// Returns a fixture with this configuration.
+pub fn fixture(configuration: &str) -> FixtureInfo {
     let held = Held {
         sqlite: Some(SqliteSettings {
             journal_mode: JournalMode::Wal,
@@ -144,8 +139,8 @@ pub fn store(column: &str) -> Store {
         digest: Digest { rows: 1_000_000, low: 1, high: 2 },
         wall_milliseconds: Some(4_578),
     };
-    Store {
-        column: column.to_owned(),
+    FixtureInfo {
+        configuration: configuration.to_owned(),
         name: String::new(),
         rows: 1_000_000,
         payload: 100,
@@ -153,7 +148,7 @@ pub fn store(column: &str) -> Store {
     }
 }
 
-/// Costs of pages, with six numbers from `first` on.
+/// Returns costs of pages with six consecutive numbers.
 fn pages(first: u64) -> PageCosts {
     PageCosts {
         heap: first,
@@ -167,7 +162,7 @@ fn pages(first: u64) -> PageCosts {
     }
 }
 
-/// What else is known of a measurement that left that content.
+/// Returns the details of a measurement after which the rows have this digest.
 pub fn detail(digest: Digest) -> Detail {
     Detail {
         messages: 30,

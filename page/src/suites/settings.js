@@ -1,13 +1,13 @@
-/** The heat map of the users suite's settings: each against its library's default. */
+/** The heat map of the users suite's settings, each compared with its library's default. */
 
 import { heatMap } from "../charts/heat.js";
 import { narrowed } from "../command.js";
-import { casesOf, columnsOf, eachOperation, heading, measured, missing, unique } from "../data.js";
+import { casesOf, configurationsOf, eachOperation, heading, measured, missing, unique } from "../data.js";
 import { figure } from "../figure.js";
 import { times } from "../format.js";
 import { ofHeat } from "./describe.js";
 
-/** What the libraries open their connections with. */
+/** Default configurations of the libraries. */
 const DEFAULTS = [
   ["sqlite-vfs", /^sqlite-vfs(?:$|[,/])/],
   ["sqlite/persist", /^sqlite\//],
@@ -17,9 +17,9 @@ const DEFAULTS = [
 export function settingsFigure(report, section, table) {
   const cases = casesOf(report, section);
   const names = unique(cases.map((of) => of.name));
-  const found = new Map(cases.map((of) => [`${of.name}\n${of.column}`, of]));
+  const found = new Map(cases.map((of) => [`${of.name}\n${of.configuration}`, of]));
   const at = (name, key) => found.get(`${name}\n${key}`);
-  const keys = columnsOf(report, cases);
+  const keys = configurationsOf(report, cases);
   const shown = keys.filter((key) => names.some((name) => measured(at(name, key))));
   const left = keys.length - shown.length;
   const groups = DEFAULTS.map(([base, pattern]) => ({ base, keys: shown.filter((key) => pattern.test(key)) }));
@@ -36,7 +36,7 @@ export function settingsFigure(report, section, table) {
   if (!cells.some((cell) => Number.isFinite(cell.ratio))) return null;
   return figure({
     title: "Settings against the default",
-    about: `Instructions an operation, against the same work with the library's own settings. Blue is cheaper, orange dearer.${left ? ` ${left} settings that the library does not take are in the table, with the reason.` : ""}`,
+    about: `Instructions per operation, compared with the same work under the library's own settings. Blue is cheaper, orange more expensive.${left ? ` ${left} settings that the library does not accept are in the table, with the reason.` : ""}`,
     file: "users-settings",
     command: narrowed(report.results, section),
     table,

@@ -1,4 +1,4 @@
-//! Random calls to the bench canister, whose interface is `canisters/bench/bench.did`.
+//! Random calls of the bench canister, whose interface is `canisters/bench.did`.
 //!
 //! A case is one canister and a sequence of calls: rows are added, read, changed and removed,
 //! settings change, code is upgraded, and some calls are invalid. The engines alternate between
@@ -13,10 +13,10 @@ use std::path::Path;
 
 use candid::utils::ArgumentEncoder;
 use stablebench_protocol::{
-    DigestPart, Engine, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, Operation, Selection,
-    SqliteConfig, Synchronous, TempStore, Work,
+    DigestPart, Engine, Job, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, Operation, Part,
+    Selection, SqliteConfig, Synchronous, TempStore, Users, UsersTask,
 };
-use stablebench_workload::{Rng, ids::STEP};
+use stablebench_workload::{Rng, STEP};
 
 use crate::case::{Call, Case, Kind, Source};
 
@@ -37,9 +37,9 @@ pub fn cases(seed: u64, count: u16, wasm: &Path) -> Result<Vec<Case>, candid::Er
     (0..count)
         .map(|number| {
             let (about, engines): (_, &[Engine]) = match number % 4 {
-                0 | 1 => ("manager", &[Engine::Btree, Engine::Sqlite]),
-                2 => ("append", &[Engine::Append]),
-                _ => ("array", &[Engine::Array]),
+                0 | 1 => ("manager", &[Engine::BTREE, Engine::SQLITE]),
+                2 => ("append", &[Engine::APPEND]),
+                _ => ("array", &[Engine::ARRAY]),
             };
             Ok(Case {
                 name: format!("canister_{about}_{number:03}"),
@@ -69,7 +69,7 @@ impl<'a> Sequence<'a> {
     fn calls(mut self) -> Result<Vec<Call>, candid::Error> {
         let payload = self.rng.below(200) as u32;
         self.update("set_payload", (payload,))?;
-        if self.engines.contains(&Engine::Sqlite) {
+        if self.engines.contains(&Engine::SQLITE) {
             self.configure()?;
         }
         for place in 0..self.engines.len() {
@@ -107,7 +107,8 @@ impl<'a> Sequence<'a> {
             12 => self.touch("delete_users", engine, end),
             13 => {
                 let limit = 1 + self.rng.below(10_000);
-                self.query("digest", (engine, None::<DigestPart>, limit))
+                let job = self.part(engine, end).job;
+                self.query("content", (job, None::<DigestPart>, limit))
             }
             14 => self.sqlite(),
             15 => self.query("describe", ()),
@@ -124,13 +125,14 @@ impl<'a> Sequence<'a> {
                 self.update("reset", (engine,))
             }
             19..=22 => {
-                let work = self.work(engine, end);
-                self.update("work", (work,))
+                let part = self.part(engine, end);
+                self.update("execute", (part, None::<u64>))
             }
             23 | 24 => {
-                // Writing work is refused.
-                let work = self.work(engine, end);
-                self.query("look", (work,))
+                // A query refuses writes.
+                let part = self.part(engine, end);
+                self.update("stage", (part,))?;
+                self.query("run_query", ())
             }
             _ => self.refused(engine),
         }
@@ -150,8 +152,8 @@ impl<'a> Sequence<'a> {
         self.update(method, (engine, first * STEP, STEP, rows))
     }
 
-    /// Random work on random rows, some of which may exist.
-    fn work(&mut self, engine: Engine, end: u64) -> Work {
+    /// A part of the suite users on any rows, some of which may exist.
+    fn part(&mut self, engine: Engine, end: u64) -> Part {
         let rows = 1 + self.rng.below(40);
         let list = |rng: &mut Rng, apart: u64| {
             let id = |_| rng.below(end / apart + 5) * apart;
@@ -170,7 +172,10 @@ impl<'a> Sequence<'a> {
             _ => Operation::Count,
         };
         let transaction = some(self.rng, &[1, 3, 100]);
-        Work { engine, operation, transaction, each: self.rng.below(2) == 0 }
+        let count = operation.selection().map_or(1, Selection::rows);
+        let task = UsersTask::Operation { operation, transaction };
+        let job = Job::new(&Users { engine, payload_bytes: self.rng.below(200) as u32, task });
+        Part { job, seed: 0, from: 0, count, each: self.rng.below(2) == 0 }
     }
 
     /// Adds a call that concerns the connection to SQLite.
@@ -210,8 +215,8 @@ impl<'a> Sequence<'a> {
             5 => self.update("set_payload", (MAX_PAYLOAD_BYTES + 1,)),
             6 => {
                 let other = match engine {
-                    Engine::Append => Engine::Btree,
-                    _ => Engine::Append,
+                    Engine::APPEND => Engine::BTREE,
+                    _ => Engine::APPEND,
                 };
                 self.update("insert_end", (other, 1_u64))
             }

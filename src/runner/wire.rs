@@ -1,0 +1,191 @@
+//! The messages of our canisters: the only place that knows their methods.
+//!
+//! A measured message contains the work and next to nothing else, because a message before it
+//! stages the work:
+//!
+//! ```text
+//!   results         the digest of what a part of a job will read
+//!   stage           decodes, checks and expands; may be sent again
+//!   run(call id)    the work, measured; executed once
+//! ```
+
+use anyhow::{Context, Result};
+use candid::encode_args;
+use stablebench_protocol::{
+    Description, Digest, DigestPart, Executed, Inspected, Job, Measurement, OperationCost, Part,
+    PartCost, PhaseCost, Setting,
+};
+
+use crate::replica::decoding::decode_one;
+use crate::replica::{Answer, Messages, Receipt, Reject, query, query_all, update};
+use crate::results::ConfigurationInfo;
+use crate::suites::plan::Search;
+
+/// The outcome of a message.
+pub struct Done {
+    pub measurement: Measurement,
+    /// The cost of each operation, if it was measured.
+    pub each: Vec<OperationCost>,
+    /// The digest of what was read; nothing if the message wrote.
+    pub results: Option<Digest>,
+    pub receipt: Receipt,
+}
+
+/// The purpose of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A measurement.
+    Measure,
+    /// The same messages as for a measurement, for the state that they leave in the canister.
+    AsMeasured,
+    /// Preparation, in one message.
+    Prepare,
+}
+
+/// Executes a part of a job.
+pub fn execute(canister: &mut dyn Messages, part: &Part, purpose: Purpose) -> Result<Done> {
+    if purpose == Purpose::Prepare {
+        let id = Some(canister.call_id());
+        let (executed, cost) = update(canister, "execute", (part, id))?;
+        let Executed { measurement, each, results } = executed;
+        let receipt = Receipt { cost, ..Receipt::default() };
+        return Ok(Done { measurement, each, results, receipt });
+    }
+    // The query leaves nothing behind: if it reaches a limit, nothing has happened.
+    let results = match query(canister, "results", (part,)) {
+        // An update may use more instructions, and its changes are dropped as well.
+        Err(error) if exceeds_limit(&error) => {
+            update(canister, "results", (part,)).map(|(results, _)| results)
+        }
+        answer => answer,
+    }?;
+    let mut done = Done { results, ..run_staged(canister, part, purpose == Purpose::Measure)? };
+    if purpose == Purpose::AsMeasured {
+        done.receipt = Receipt { cost: done.receipt.cost, ..Receipt::default() };
+    }
+    Ok(done)
+}
+
+/// Executes a part of a job in a measured message, whose results are not read.
+pub fn execute_unread(canister: &mut dyn Messages, part: &Part, search: Search) -> Result<Done> {
+    match search {
+        Search::Update => run_staged(canister, part, true),
+        Search::Query => {
+            stage(canister, part)?;
+            let answer = canister.measure_query("run_query", &encode_args(())?)?;
+            decode("run_query", answer)
+        }
+    }
+}
+
+/// Executes a message without work: what is left is the harness.
+pub fn execute_nothing(canister: &mut dyn Messages) -> Result<Done> {
+    // No profile shows this message, so it is not sent as a measurement.
+    run(canister, false)
+}
+
+/// The phases of a part of a job.
+pub fn phases(canister: &mut dyn Messages, part: &Part) -> Result<Vec<PhaseCost>> {
+    let id = Some(canister.call_id());
+    Ok(update(canister, "phases", (part, id))?.0)
+}
+
+/// Sets the engine of a fresh canister up.
+///
+/// # Errors
+///
+/// If the engine does not take a setting; the canister reads them back.
+pub fn configure(canister: &mut dyn Messages, configuration: &ConfigurationInfo) -> Result<()> {
+    if let Some(settings) = &configuration.settings {
+        let settings: Vec<Setting> =
+            settings.iter().map(|(name, value)| Setting::new(name, value)).collect();
+        update::<Vec<Setting>>(canister, "configure", (settings,))?;
+    }
+    Ok(())
+}
+
+/// Sets the length of texts that decides how many rows a message may write.
+pub fn set_payload(canister: &mut dyn Messages, bytes: u32) -> Result<()> {
+    update::<()>(canister, "set_payload", (bytes,)).map(drop)
+}
+
+/// Reads the digest of at most `rows` rows of a job's tables after those of `part`.
+pub fn content(
+    canister: &mut dyn Messages,
+    job: &Job,
+    part: DigestPart,
+    rows: u64,
+) -> Result<DigestPart> {
+    /// Rows from which on a query reads most of a canister's memory.
+    const MANY_ROWS: u64 = 100_000;
+    let arguments = (job, Some(part), rows);
+    match rows < MANY_ROWS {
+        true => query(canister, "content", arguments),
+        false => query_all(canister, "content", arguments),
+    }
+}
+
+/// The size of a job's tables and the settings of the engine.
+pub fn inspect(canister: &mut dyn Messages, job: &Job) -> Result<Inspected> {
+    query(canister, "inspect", (job,))
+}
+
+/// The description of a canister.
+pub fn describe(canister: &mut dyn Messages) -> Result<Description> {
+    query(canister, "describe", ())
+}
+
+/// True if a message has reached one of its limits.
+pub fn exceeds_limit(error: &anyhow::Error) -> bool {
+    use stablebench_protocol::Error;
+    let limit = |reject: &Reject| {
+        matches!(
+            reject.code.as_str(),
+            "CanisterInstructionLimitExceeded" | "CanisterMemoryAccessLimitExceeded"
+        )
+    };
+    error.downcast_ref::<Reject>().is_some_and(limit)
+        || matches!(
+            error.downcast_ref::<Error>(),
+            Some(Error::TooManyRows { .. } | Error::TooManyEach { .. })
+        )
+}
+
+/// The most instructions of a message.
+pub fn limit(search: Search) -> u64 {
+    match search {
+        Search::Update => 40_000_000_000,
+        Search::Query => 5_000_000_000,
+    }
+}
+
+fn run_staged(canister: &mut dyn Messages, part: &Part, measure: bool) -> Result<Done> {
+    stage(canister, part)?;
+    run(canister, measure)
+}
+
+fn stage(canister: &mut dyn Messages, part: &Part) -> Result<()> {
+    // Work that is staged twice is staged once: a message with an id is sent again if its answer
+    // is lost.
+    canister.call_id();
+    update::<()>(canister, "stage", (part,)).map(drop)
+}
+
+/// Executes the staged work; `measure` is true if profilers and the like observe it.
+fn run(canister: &mut dyn Messages, measure: bool) -> Result<Done> {
+    let id = encode_args((canister.call_id(),))?;
+    let answer = match measure {
+        true => canister.measure("run", &id)?,
+        false => canister.update("run", &id)?,
+    };
+    decode("run", answer)
+}
+
+fn decode(method: &'static str, answer: Answer) -> Result<Done> {
+    let Answer { outcome, cost, readings } = answer;
+    let bytes = outcome.context(method)?;
+    let cost_of_part = decode_one::<stablebench_protocol::Result<PartCost>>(&bytes)
+        .with_context(|| format!("{method} returned another type than expected"))?;
+    let PartCost { measurement, each } = cost_of_part.context(method)?;
+    Ok(Done { measurement, each, results: None, receipt: Receipt { cost, readings } })
+}
