@@ -150,7 +150,7 @@ fn dies_during_a_run(version: &str) -> Result<(), Failed> {
     let saved = fs::read_to_string(directory.path().join("results.json"))?;
     let results: serde_json::Value = serde_json::from_str(&saved)?;
     let columns: Vec<_> =
-        results["cases"].as_array().unwrap().iter().map(|case| &case["column"]).collect();
+        results["cases"].as_array().unwrap().iter().map(|case| &case["configuration"]).collect();
     // In the middle and at the end.
     assert_eq!(columns, ["btree", "btree"]);
     assert_contains(&message, &["2 cases saved to results.json"]);

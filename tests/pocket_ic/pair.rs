@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, decode_one, encode_args};
 use serde::de::DeserializeOwned;
-use stablebench_protocol::{Digest, DigestPart, Engine, Measurement};
+use stablebench_protocol::{Digest, DigestPart, Engine, Job, Measurement, Users, UsersTask};
 
 use crate::replica::{
     CONTROLLER, Canister, Embedded, Mode, Outcome, Principal, Reject, Replica, Updated,
@@ -183,9 +183,10 @@ impl Bench {
     /// Returns the digest of all rows, computed by several queries.
     pub fn digest(&mut self, engine: Engine) -> Digest {
         const ROWS: u64 = 300;
+        let job = Users { engine, payload_bytes: 0, task: UsersTask::Close };
         let mut part: Option<DigestPart> = None;
         loop {
-            let next: DigestPart = self.query("digest", (engine, part, ROWS));
+            let next: DigestPart = self.query("content", (Job::new(&job), part, ROWS));
             if next.done {
                 return next.digest;
             }

@@ -7,20 +7,20 @@ use candid::{CandidType, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Cuckoo, CuckooKeys, CuckooTask, Description, Digest, DigestPart, Engine, Error, Inspected, Job,
-    Measurement, Operation, Part, Performed, Phase, PhaseCost, PointStore, Selection, SqliteConfig,
-    SqliteSettings, Vfs, VfsTask, VfsTransaction, VfsWork, Work, Worked,
+    Cuckoo, CuckooKeys, CuckooTask, Description, Digest, DigestPart, Engine, Error, Executed,
+    Inspected, Job, Measurement, Operation, Part, PartCost, Phase, PhaseCost, Selection, Setting,
+    SqliteConfig, SqliteSettings, Users, UsersTask, Vfs, VfsTask, VfsTransaction, VfsWork,
 };
 
 use crate::pair::Bench;
 use crate::replica::{Replica, STRANGER};
 
-const BTREE: Engine = Engine::Btree;
-const SQLITE: Engine = Engine::Sqlite;
+const BTREE: Engine = Engine::BTREE;
+const SQLITE: Engine = Engine::SQLITE;
 
 /// Returns the queries or the updates of the interface.
 fn methods(queries: bool) -> BTreeSet<String> {
-    let text = include_str!("../../../canisters/bench/bench.did");
+    let text = include_str!("../../../canisters/bench.did");
     let (env, service) = CandidSource::Text(text).load().unwrap();
     let service = service.unwrap();
     let methods = env.as_service(&service).unwrap().iter();
@@ -75,14 +75,22 @@ impl Calls {
 
 /// Returns a job of the suite cuckoo, which inserts items into a map of its own.
 fn build(items: u64) -> Part {
-    let (store, keys) = (PointStore::Btree, CuckooKeys::Sequential);
-    let job = Cuckoo { store, keys, buckets: 128, items, task: CuckooTask::Build };
-    Part { job: Job::Cuckoo(job), seed: 1, from: 0, count: items, each: false }
+    let (keys, task) = (CuckooKeys::Sequential, CuckooTask::Build);
+    let job = Cuckoo { engine: BTREE, first_hash: None, keys, buckets: 128, items, task };
+    Part { job: Job::new(&job), seed: 1, from: 0, count: items, each: false }
+}
+
+/// Returns a job of the suite users, whose operations are measured one by one.
+fn users(engine: Engine, operation: Operation) -> Part {
+    let count = operation.selection().map_or(1, Selection::rows);
+    let task = UsersTask::Operation { operation, transaction: None };
+    let job = Job::new(&Users { engine, payload_bytes: 30, task });
+    Part { job, seed: 1, from: 0, count, each: true }
 }
 
 /// Returns a job of the suite vfs in one transaction.
 fn vfs(task: VfsTask, rows: u64) -> Part {
-    let job = Job::Vfs(Vfs { transaction: VfsTransaction::Message, copy: true, task });
+    let job = Job::new(&Vfs { transaction: VfsTransaction::Message, copy: true, task });
     Part { job, seed: 1, from: 0, count: rows, each: false }
 }
 
@@ -92,6 +100,8 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
     let config = SqliteConfig { cache_size: Some(77), ..SqliteConfig::default() };
     let taken: SqliteSettings = calls.update("configure_sqlite", (config,));
     assert_eq!(taken.cache_size, 77);
+    let settings: Vec<Setting> = calls.update("configure", (vec![Setting::new("cache_size", 77)],));
+    assert_eq!(settings, taken.list());
     calls.work("add_users", (BTREE, 0_u64, 10_u64, 5_u64), 5);
     calls.work("add_users_btree", (50_u64, 10_u64, 5_u64), 5);
     calls.work("add_users_sqlite", (0_u64, 10_u64, 10_u64), 10);
@@ -103,36 +113,32 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
         calls.work("scan_users", (engine, 4_u64), 4);
         calls.work("update_users", (engine, 0_u64, 10_u64, 3_u64), 3);
         calls.work("delete_users", (engine, 10_u64, 10_u64, 2_u64), 2);
-        let part: DigestPart = calls.query("digest", (engine, None::<DigestPart>, 100_u64));
+    }
+    let [btree, sqlite] = [BTREE, SQLITE].map(|engine| {
+        let job = users(engine, Operation::Count).job;
+        let part: DigestPart = calls.query("content", (job, None::<DigestPart>, 100_u64));
         // 10 + 2 + 3 − 2.
         assert_eq!((part.done, part.digest.rows), (true, 13), "{engine}");
-    }
-    let btree: DigestPart = calls.query("digest", (BTREE, None::<DigestPart>, 100_u64));
-    let sqlite: DigestPart = calls.query("digest", (SQLITE, None::<DigestPart>, 100_u64));
-    assert_eq!(btree.digest, sqlite.digest, "both engines have the same rows");
+        part.digest
+    });
+    assert_eq!(btree, sqlite, "both engines have the same rows");
     for engine in [BTREE, SQLITE] {
-        let read = |ids: &[u64]| Work {
-            engine,
-            operation: Operation::Read(Selection::List(ids.to_vec())),
-            transaction: None,
-            each: true,
-        };
-        let worked: Worked = calls.update("work", (read(&[30, 7, 30]),));
-        assert_eq!((worked.measurement.rows, worked.each.len()), (2, 3), "{engine}");
-        let looked: Worked = calls.query("look", (read(&[7, 30]),));
-        assert_eq!((looked.measurement.rows, looked.each.len()), (1, 2), "{engine}");
-        calls.update::<()>("stage_work", (read(&[7, 30]),));
-        let staged: Worked = calls.query("run_query", ());
+        let read = |ids: &[u64]| users(engine, Operation::Read(Selection::List(ids.to_vec())));
+        let executed: Executed = calls.update("execute", (read(&[30, 7, 30]), None::<u64>));
+        assert_eq!((executed.measurement.rows, executed.each.len()), (2, 3), "{engine}");
+        let results: Option<Digest> = calls.query("results", (read(&[30, 7, 30]),));
+        assert_eq!((results.unwrap().rows, results), (2, executed.results), "{engine}");
+        calls.update::<()>("stage", (read(&[7, 30]),));
+        let staged: PartCost = calls.query("run_query", ());
         assert_eq!(staged.measurement.rows, 1, "{engine}");
         let id = 1 + u64::from(engine == SQLITE);
-        let run: Worked = calls.update("run", (id,));
+        let run: PartCost = calls.update("run", (id,));
         assert_eq!((run.measurement.rows, run.each.len()), (1, 2), "{engine}");
     }
     let part = build(7);
-    calls.update::<()>("stage_part", (part.clone(),));
     let results: Option<Digest> = calls.query("results", (part.clone(),));
     assert_eq!(results, None);
-    let built: Performed = calls.update("perform", (part.clone(),));
+    let built: Executed = calls.update("execute", (part.clone(), None::<u64>));
     assert_eq!(built.measurement.rows, 7);
     let content: DigestPart =
         calls.query("content", (part.job.clone(), None::<DigestPart>, 100_u64));
@@ -151,10 +157,10 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
         found.map(|there| there.rows)
     };
     assert_eq!((rows(BTREE), rows(SQLITE)), (Some(0), Some(13)));
-    let filled: Performed = calls.update("perform", (vfs(VfsTask::Create, 1),));
+    let filled: Executed = calls.update("execute", (vfs(VfsTask::Create, 1), None::<u64>));
     assert_eq!(filled.measurement.rows, 0);
     let insert = VfsTask::Work(VfsWork::Insert(0));
-    let phases: Vec<PhaseCost> = calls.update("phases", (vfs(insert, 7),));
+    let phases: Vec<PhaseCost> = calls.update("phases", (vfs(insert, 7), None::<u64>));
     let times = |phase| phases.iter().find(|cost| cost.phase == phase).unwrap().times;
     assert_eq!((times(Phase::Step), times(Phase::Commit)), (7, 1), "{phases:?}");
     let all: BTreeSet<String> = methods(true).union(&methods(false)).cloned().collect();
@@ -184,41 +190,32 @@ pub fn strangers_may_only_query(replica: &dyn Replica) {
     calls.refused::<SqliteSettings>("configure_sqlite", (SqliteConfig::default(),));
     calls.refused::<()>("close_connection", ());
     calls.refused::<Measurement>("vacuum", ());
-    let work = Work { engine: SQLITE, operation: Operation::Count, transaction: None, each: false };
-    calls.refused::<()>("stage_work", (work.clone(),));
-    calls.refused::<()>("stage_part", (build(7),));
-    calls.refused::<Worked>("run", (1_u64,));
-    calls.refused::<Worked>("work", (work.clone(),));
-    calls.refused::<Performed>("perform", (build(7),));
-    calls.refused::<Vec<PhaseCost>>("phases", (vfs(VfsTask::Create, 1),));
+    calls.refused::<Vec<Setting>>("configure", (Vec::<Setting>::new(),));
+    calls.refused::<()>("stage", (build(7),));
+    calls.refused::<PartCost>("run", (1_u64,));
+    calls.refused::<Executed>("execute", (build(7), None::<u64>));
+    calls.refused::<Vec<PhaseCost>>("phases", (vfs(VfsTask::Create, 1), None::<u64>));
     assert_eq!(calls.called, methods(false));
 
     let Calls { mut bench, .. } = calls;
     assert_eq!(bench.digest(SQLITE), digest, "nothing has changed");
     // Queries have the same answers for strangers and controllers.
-    let arguments = (SQLITE, None::<DigestPart>, 100_u64);
-    let part: DigestPart = bench.query_as(STRANGER, "digest", arguments).unwrap();
-    assert_eq!(part.digest, digest);
+    let read = Operation::Read(Selection::List(vec![30]));
+    let part = users(SQLITE, read);
+    let arguments = (part.job.clone(), None::<DigestPart>, 100_u64);
+    let content: DigestPart = bench.query_as(STRANGER, "content", arguments).unwrap();
+    assert_eq!(content.digest, digest);
+    let results: Option<Digest> = bench.query_as(STRANGER, "results", (part,)).unwrap();
+    assert_eq!(results.map(|results| results.rows), Some(1));
     assert_eq!(bench.query_as(STRANGER, "sqlite_settings", ()), Ok(settings));
     let description: Description = bench.query("describe", ());
     assert_eq!(bench.query_as(STRANGER, "describe", ()), Ok(description));
-    let looked: Worked = bench.query_as(STRANGER, "look", (work,)).unwrap();
-    assert_eq!(looked.measurement.rows, digest.rows);
     let job = build(7).job;
     let none: DigestPart =
         bench.query_as(STRANGER, "content", (job.clone(), None::<DigestPart>, 100_u64)).unwrap();
     assert_eq!((none.done, none.digest.rows), (true, 0), "nothing was built");
     let inspected: Inspected = bench.query_as(STRANGER, "inspect", (job,)).unwrap();
     assert_eq!(inspected.objects, [], "a map has no SQLite b-trees");
-    let queries = [
-        "content",
-        "describe",
-        "digest",
-        "inspect",
-        "look",
-        "results",
-        "run_query",
-        "sqlite_settings",
-    ];
+    let queries = ["content", "describe", "inspect", "results", "run_query", "sqlite_settings"];
     assert_eq!(methods(true), queries.map(str::to_owned).into());
 }

@@ -136,7 +136,7 @@ pub fn install_that_traps(replica: &dyn Replica) {
     assert_eq!(cells(&mut canister), (5, 5), "the canister is unchanged");
 }
 
-const ENGINES: [Engine; 2] = [Engine::Btree, Engine::Sqlite];
+const ENGINES: [Engine; 2] = [Engine::BTREE, Engine::SQLITE];
 
 /// Creates a canister with 500 rows in both engines and a non-default SQLite setting.
 fn filled(replica: &dyn Replica) -> Bench {
@@ -155,7 +155,7 @@ fn digests(bench: &mut Bench) -> [Digest; 2] {
 
 /// Reads rows and returns the instructions of the work.
 fn read(bench: &mut Bench) -> u64 {
-    let arguments = (Engine::Sqlite, 0_u64, 100_u64, 50_u64);
+    let arguments = (Engine::SQLITE, 0_u64, 100_u64, 50_u64);
     let measurement: Measurement = bench.update("read_users", arguments);
     assert_eq!(measurement.rows, 50);
     measurement.instructions
@@ -216,7 +216,7 @@ pub fn reinstall(replica: &dyn Replica) {
     for engine in ENGINES {
         assert_eq!(bench.digest(engine).rows, 0);
     }
-    bench.work("add_users", (Engine::Sqlite, 0_u64, 10_u64, 5_u64), 5);
+    bench.work("add_users", (Engine::SQLITE, 0_u64, 10_u64, 5_u64), 5);
 
     let mut canister = Pair::with(replica, CELLS);
     set(&mut canister, 5);
@@ -250,10 +250,10 @@ pub fn snapshot(replica: &dyn Replica) {
         assert_eq!(digests(&mut bench), before, "round {round}");
     }
     // A later snapshot replaces the first.
-    bench.work("insert_end", (Engine::Btree, 10_u64), 10);
+    bench.work("insert_end", (Engine::BTREE, 10_u64), 10);
     let later = digests(&mut bench);
     bench.0.take_snapshot();
-    bench.update::<()>("reset", (Engine::Btree,));
+    bench.update::<()>("reset", (Engine::BTREE,));
     bench.0.load_snapshot();
     assert_eq!(digests(&mut bench), later);
 }

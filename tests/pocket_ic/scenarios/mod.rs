@@ -17,9 +17,9 @@ pub type Scenario = fn(&dyn Replica);
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("controllers_call_every_method", callers::controllers_call_every_method),
     ("strangers_may_only_query", callers::strangers_may_only_query),
-    ("counts_of_btree", |replica| suites::counts_of_engine(replica, Engine::Btree)),
-    ("counts_of_append", |replica| suites::counts_of_engine(replica, Engine::Append)),
-    ("counts_of_array", |replica| suites::counts_of_engine(replica, Engine::Array)),
+    ("counts_of_btree", |replica| suites::counts_of_engine(replica, Engine::BTREE)),
+    ("counts_of_append", |replica| suites::counts_of_engine(replica, Engine::APPEND)),
+    ("counts_of_array", |replica| suites::counts_of_engine(replica, Engine::ARRAY)),
     ("counts_of_sqlite_delete", |replica| suites::counts_of_sqlite(replica, JournalMode::Delete)),
     ("counts_of_sqlite_truncate", |replica| suites::counts_of_sqlite(replica, JournalMode::Truncate)),
     ("counts_of_sqlite_persist", |replica| suites::counts_of_sqlite(replica, JournalMode::Persist)),

@@ -20,11 +20,11 @@ pub fn counts_of_sqlite(replica: &dyn Replica, mode: JournalMode) {
     let config = SqliteConfig { journal_mode: Some(mode), ..SqliteConfig::default() };
     let settings: SqliteSettings = bench.update("configure_sqlite", (config,));
     assert_eq!(settings.journal_mode, mode);
-    work(&mut bench, Engine::Sqlite);
+    work(&mut bench, Engine::SQLITE);
     bench.work("vacuum", (), 0);
     bench.update::<()>("close_connection", ());
     // `work` leaves three rows.
-    bench.work("read_users", (Engine::Sqlite, 0_u64, 10_u64, 20_u64), 3);
+    bench.work("read_users", (Engine::SQLITE, 0_u64, 10_u64, 20_u64), 3);
     let after: SqliteSettings = bench.query("sqlite_settings", ());
     assert_eq!(after.journal_mode, mode);
 }
@@ -41,7 +41,7 @@ fn work(bench: &mut Bench, engine: Engine) {
     bench.update::<()>("set_payload", (300_u32,));
     let mut rows = ROWS;
     // A slot of the array has the size of the payload that it was created for.
-    if engine == Engine::Array {
+    if engine == Engine::ARRAY {
         bench.update::<()>("set_payload", (100_u32,));
     }
     for added in [1, 20] {
@@ -52,7 +52,7 @@ fn work(bench: &mut Bench, engine: Engine) {
     rows += 20;
     bench.work("scan_users", (engine, 50_u64), 50);
     // The append floor has no index: it supports only adding and scanning.
-    if engine != Engine::Append {
+    if engine != Engine::APPEND {
         bench.work("read_users", (engine, 0_u64, 10_u64, 50_u64), 50);
         bench.work("update_users", (engine, 100_u64, 10_u64, 30_u64), 30);
         bench.work("delete_users", (engine, 0_u64, 10_u64, 30_u64), 30);
