@@ -193,7 +193,7 @@ fn a_called_canister_is_saved_to_a_file_and_loaded() {
     let added = call(&["add_users_sqlite", "(0, 10, 1000)", "--save=state"]);
     assert!(added.contains("rows = 1_000 : nat64"), "{added}");
     assert!(added.contains("\ninstructions "), "{added}");
-    let read = call(&["read_users", "(variant { sqlite }, 0, 5, 10)", "--state=state"]);
+    let read = call(&["read_users", "(\"sqlite\", 0, 5, 10)", "--state=state"]);
     assert!(read.contains("rows = 5 : nat64"), "half of the ids exist: {read}");
     let fresh = call(&["describe"]);
     assert!(fresh.contains("occupant = variant { nobody }"), "{fresh}");
