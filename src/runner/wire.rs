@@ -4,7 +4,8 @@
 //! stages the work:
 //!
 //! ```text
-//!   results         the digest of what a part of a job will read
+//!   results         the digest of what a part of a job will read, unless that exceeds the limits of
+//!                   this message: the digest of a million rows costs more than reading them
 //!   stage           decodes, checks and expands; may be sent again
 //!   run(call id)    the work, measured; executed once
 //! ```
@@ -26,9 +27,17 @@ pub struct Done {
     pub measurement: Measurement,
     /// The cost of each operation, if it was measured.
     pub each: Vec<OperationCost>,
-    /// The digest of what was read; nothing if the message wrote.
-    pub results: Option<Digest>,
+    pub results: Found,
     pub receipt: Receipt,
+}
+
+/// The results of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The digest of what was read; `None` if the message wrote.
+    Digest(Option<Digest>),
+    /// Not known: the digest exceeds the limits of a message, or was not requested.
+    Unknown,
 }
 
 /// The purpose of a message.
@@ -49,16 +58,21 @@ pub fn execute(canister: &mut dyn Messages, part: &Part, purpose: Purpose) -> Re
         let (executed, cost) = update(canister, "execute", (part, id))?;
         let Executed { measurement, each, results } = executed;
         let receipt = Receipt { cost, ..Receipt::default() };
-        return Ok(Done { measurement, each, results, receipt });
+        return Ok(Done { measurement, each, results: Found::Digest(results), receipt });
     }
     // The query leaves nothing behind: if it reaches a limit, nothing has happened.
     let results = match query(canister, "results", (part,)) {
-        // An update may use more instructions, and its changes are dropped as well.
+        // An update may read more pages, and its changes are dropped as well.
         Err(error) if exceeds_limit(&error) => {
             update(canister, "results", (part,)).map(|(results, _)| results)
         }
         answer => answer,
-    }?;
+    };
+    let results = match results {
+        Ok(results) => Found::Digest(results),
+        Err(error) if exceeds_limit(&error) => Found::Unknown,
+        Err(error) => return Err(error),
+    };
     let mut done = Done { results, ..run_staged(canister, part, purpose == Purpose::Measure)? };
     if purpose == Purpose::AsMeasured {
         done.receipt = Receipt { cost: done.receipt.cost, ..Receipt::default() };
@@ -187,5 +201,5 @@ fn decode(method: &'static str, answer: Answer) -> Result<Done> {
     let cost_of_part = decode_one::<stablebench_protocol::Result<PartCost>>(&bytes)
         .with_context(|| format!("{method} returned another type than expected"))?;
     let PartCost { measurement, each } = cost_of_part.context(method)?;
-    Ok(Done { measurement, each, results: None, receipt: Receipt { cost, readings } })
+    Ok(Done { measurement, each, results: Found::Unknown, receipt: Receipt { cost, readings } })
 }
