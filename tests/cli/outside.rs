@@ -96,7 +96,7 @@ fn nothing_is_read_forever() {
     for (args, expected) in [
         (&["compare", "/dev/zero"][..], "larger than"),
         (&["report", "/dev/zero"], "larger than"),
-        (&["--resume", "--out=pipe"], "--resume needs a file"),
+        (&["--resume", "--out=pipe"], "not a regular file; --resume needs one"),
         (&["call", "bench", "describe", "--state=pipe"], "not a regular file"),
         (&["serve", "bench", "--port=0", "--state=pipe"], "not a regular file"),
         (&["call", "pipe", "describe"], "no canister pipe"),
