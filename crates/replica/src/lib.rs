@@ -90,6 +90,6 @@ pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
-pub use saved::{LoadError, LockError, STATE_STAMP, StateLock, saved_note};
+pub use saved::{LoadError, LockError, StateLock, saved_note};
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

@@ -14,7 +14,7 @@ use crate::fault::{Fault, HostError, Reject};
 use crate::instrument::Metering;
 use crate::module::{Module, Prepared, first_canister};
 use crate::rules::Rules;
-use crate::saved::{self, LoadError, StampPolicy};
+use crate::saved::{self, LoadError};
 use crate::system_api::host::{Host, link};
 use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
@@ -120,7 +120,7 @@ impl Replica {
     /// Compiles a module that may have heartbeats or timers. They never run, so queries return
     /// what they return on the network before the first heartbeat and before the first timer is
     /// due. A canister with such a module can be saved, but only loaded with
-    /// [`Replica::load_stamped`].
+    /// [`Replica::load_with_note`].
     ///
     /// # Errors
     ///
@@ -175,36 +175,20 @@ impl Replica {
         saved::load(path, self.0.rules, |module| self.compile(module))
     }
 
-    /// Loads a canister with the given module from a file that [`Canister::save_stamped`] wrote,
+    /// Loads a canister with the given module from a file that [`Canister::save_with_note`] wrote,
     /// and the note in it. The file is mapped and must not change while the canister is used, but
     /// may be deleted or replaced.
-    ///
-    /// The memories are not read if the stamp shows that the file has not changed since they were
-    /// last checked. Otherwise they are checked, and a new stamp is written.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, is damaged, has another version, or belongs to a canister with
     /// another module.
-    pub fn load_stamped(
+    pub fn load_with_note(
         &self,
         path: &Path,
         module: &Module,
     ) -> Result<(Canister, String), LoadError> {
-        saved::load_with_note(path, module, StampPolicy::Trust)
-    }
-
-    /// Loads a canister as [`Replica::load_stamped`] does, but always checks the memories.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Replica::load_stamped`].
-    pub fn load_checked(
-        &self,
-        path: &Path,
-        module: &Module,
-    ) -> Result<(Canister, String), LoadError> {
-        saved::load_with_note(path, module, StampPolicy::Ignore)
+        saved::load_with_note(path, module)
     }
 
     /// Creates a canister without a module, with the settings of the first canister of a PocketIC

@@ -530,8 +530,8 @@ fn saved_canisters_keep_environment_variables() {
     let loaded = replica.load(&path).unwrap();
     assert_eq!(loaded.environment(), &variables(&THREE));
     assert_eq!(number(ask(&loaded, "env_var_count", &[])), 3);
-    canister.save_stamped(&path, "note").unwrap();
-    let (loaded, _) = replica.load_stamped(&path, canister.module().unwrap()).unwrap();
+    canister.save_with_note(&path, "note").unwrap();
+    let (loaded, _) = replica.load_with_note(&path, canister.module().unwrap()).unwrap();
     assert_eq!(loaded.environment(), &variables(&THREE));
 
     // The largest number that a canister without a module can have.

@@ -12,11 +12,9 @@
 //! ```
 //!
 //! Memories are mapped when a file is loaded, so the file must not change while the canister is
-//! used. All parts are checked before. If the caller requests it, a valid [`stamp`] replaces the
-//! check of the memories. Only one process at a time saves to a file: see [`lock`].
+//! used. All parts are checked before. Only one process at a time saves to a file: see [`lock`].
 
 mod lock;
-mod stamp;
 #[cfg(test)]
 mod tests;
 
@@ -45,10 +43,7 @@ use crate::state::{GlobalValue, State};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
-use stamp::Stamp;
-
 pub use lock::{LockError, StateLock};
-pub use stamp::STATE_STAMP;
 
 /// A canister could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -89,22 +84,17 @@ impl Canister {
         lock::replace(&path, |to| file.write(to))
     }
 
-    /// Saves the canister without its module for [`Replica::load_stamped`], atomically and with a
-    /// note. It may reach the disk later; loading detects an incomplete file after a system crash.
+    /// Saves the canister without its module for [`Replica::load_with_note`], atomically
+    /// and with a note. It may reach the disk later; loading detects an incomplete file after a system crash.
     ///
     /// # Errors
     ///
     /// If the file cannot be written, or the canister has no module.
     ///
-    /// [`Replica::load_stamped`]: crate::Replica::load_stamped
-    pub fn save_stamped(&self, path: &Path, note: &str) -> io::Result<()> {
+    /// [`Replica::load_with_note`]: crate::Replica::load_with_note
+    pub fn save_with_note(&self, path: &Path, note: &str) -> io::Result<()> {
         let file = self.to_file(&[], note.to_owned())?;
-        let file = files::write(path, |to| file.write(to))?;
-        if let Some(stamp) = Stamp::of(&file)? {
-            // Without a stamp the file is checked when it is loaded.
-            let _ = stamp.write(path);
-        }
-        Ok(())
+        files::write(path, |to| file.write(to)).map(drop)
     }
 
     /// Prepares the content of a file.
@@ -396,41 +386,23 @@ pub(crate) fn load(
     open(&file, header, &offsets, module)
 }
 
-/// Handling of stamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StampPolicy {
-    Trust,
-    Ignore,
-}
-
 /// Loads a canister with the given module, and the note in the file.
 pub(crate) fn load_with_note(
     path: &Path,
     module: &Module,
-    policy: StampPolicy,
 ) -> Result<(Canister, String), LoadError> {
     let file = files::open_own(path)?;
-    // Before anything is read, so that later changes are detected next time.
-    let now = Stamp::of(&file)?;
     let (mut header, offsets, expected) = read_header(&file)?;
     header.check_rules(module.rules())?;
     if hex::decode(&header.module_hash) != Some(module.hash()) {
         return Err(LoadError::Damaged("it belongs to another module"));
     }
-    if policy == StampPolicy::Trust && now.is_some() && now == Stamp::read(path) {
-        stamp::touch(path);
-    } else {
-        check_memories(&file, &header, &offsets, expected)?;
-        if let Some(now) = now {
-            // If the folder is not writable, the file is checked again next time.
-            let _ = now.write(path);
-        }
-    }
+    check_memories(&file, &header, &offsets, expected)?;
     let note = std::mem::take(&mut header.note);
     Ok((open(&file, header, &offsets, module.clone())?, note))
 }
 
-/// Returns the note in a file that [`Canister::save_stamped`] wrote. Only the header is checked.
+/// Returns the note in a file that [`Canister::save_with_note`] wrote. Only the header is checked.
 ///
 /// # Errors
 ///

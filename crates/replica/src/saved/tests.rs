@@ -78,8 +78,8 @@ fn damaged_files_are_refused() {
     assert!(matches!(replica.load(&directory.path().join("none")), Err(LoadError::Io(_))));
 }
 
-/// A canister with data in both memories, saved with a stamp.
-fn stamped() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
+/// A canister with data in both memories, saved with a note.
+fn noted() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
     let anyone = Principal::anonymous();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("some.state");
@@ -90,32 +90,32 @@ fn stamped() -> (tempfile::TempDir, PathBuf, Replica, Module, Vec<u8>) {
     for _ in 0..3 {
         canister.update(anyone, "bump", &[]).unwrap().outcome.unwrap();
     }
-    canister.save_stamped(&path, "a note").unwrap();
+    canister.save_with_note(&path, "a note").unwrap();
     let shown = canister.query(anyone, "show", &[]).unwrap().outcome.unwrap();
     (directory, path, replica, module, shown)
 }
 
 #[test]
-fn a_stamped_canister_has_its_note() {
-    let (_directory, path, replica, module, shown) = stamped();
+fn a_canister_is_loaded_with_its_note() {
+    let (_directory, path, replica, module, shown) = noted();
     let anyone = Principal::anonymous();
     assert_eq!(saved_note(&path).unwrap(), "a note");
-    let (loaded, note) = replica.load_stamped(&path, &module).unwrap();
+    let (loaded, note) = replica.load_with_note(&path, &module).unwrap();
     assert_eq!(note, "a note");
     // A loaded canister does not need the file's name.
     std::fs::remove_file(&path).unwrap();
     assert_eq!(loaded.query(anyone, "show", &[]).unwrap().outcome.unwrap(), shown);
     // Without its module, it cannot be loaded like a file that a user saved.
-    loaded.save_stamped(&path, "").unwrap();
+    loaded.save_with_note(&path, "").unwrap();
     assert!(matches!(replica.load(&path), Err(LoadError::Damaged("its module"))));
     let other = replica.compile(&wat::parse_str("(module)").unwrap()).unwrap();
-    assert!(matches!(replica.load_stamped(&path, &other), Err(LoadError::Damaged(_))));
+    assert!(matches!(replica.load_with_note(&path, &other), Err(LoadError::Damaged(_))));
 }
 
 /// Every byte of the memories and before them is checked.
 #[test]
-fn a_damaged_stamped_canister_is_refused() {
-    let (_directory, path, replica, module, _) = stamped();
+fn a_damaged_file_with_a_note_is_refused() {
+    let (_directory, path, replica, module, _) = noted();
     let whole = std::fs::read(&path).unwrap();
     let (header, offsets, _) = read_header(&File::open(&path).unwrap()).unwrap();
     let ends = [offsets.heap + header.heap, offsets.stable + header.stable].map(|end| end - 1);
@@ -125,11 +125,11 @@ fn a_damaged_stamped_canister_is_refused() {
         let mut bytes = whole.clone();
         bytes[at as usize] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert!(replica.load_stamped(&path, &module).is_err(), "changed at {at}");
+        assert!(replica.load_with_note(&path, &module).is_err(), "changed at {at}");
     }
     for end in [0, 40, 100, offsets.heap as usize + 5, whole.len() - 1] {
         std::fs::write(&path, &whole[..end]).unwrap();
-        assert!(replica.load_stamped(&path, &module).is_err(), "cut at {end}");
+        assert!(replica.load_with_note(&path, &module).is_err(), "cut at {end}");
     }
     // The checksum depends on the position of pages.
     let mut bytes = whole.clone();
@@ -137,53 +137,19 @@ fn a_damaged_stamped_canister_is_refused() {
     bytes.copy_within(page..page + PAGE, page + PAGE);
     bytes[page..page + PAGE].fill(0);
     std::fs::write(&path, &bytes).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_err());
+    assert!(replica.load_with_note(&path, &module).is_err());
     std::fs::write(&path, &whole).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_ok());
-}
-
-/// A file that was only touched is checked and stamped again. A file with a valid stamp is not
-/// read, so damage that the stamp does not show is not detected.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_valid_stamp_replaces_reading_the_memories() {
-    let (_directory, path, replica, module, _) = stamped();
-    let stamp = path.with_extension(STATE_STAMP);
-    let first = std::fs::read(&stamp).unwrap();
-    std::fs::write(&path, std::fs::read(&path).unwrap()).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_ok());
-    assert_ne!(std::fs::read(&stamp).unwrap(), first, "there is a new stamp");
-
-    let mut bytes = std::fs::read(&path).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    std::fs::write(&path, &bytes).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_err());
-    Stamp::of(&File::open(&path).unwrap()).unwrap().unwrap().write(&path).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_ok(), "the stamp is trusted");
-    assert!(replica.load_checked(&path, &module).is_err(), "the stamp is ignored");
-    bytes[last] ^= 1;
-    std::fs::write(&path, &bytes).unwrap();
-    assert!(replica.load_checked(&path, &module).is_ok());
-    bytes[last] ^= 1;
-    std::fs::write(&path, &bytes).unwrap();
-
-    for text in ["", "{}", "nonsense"] {
-        std::fs::write(&stamp, text).unwrap();
-        assert!(replica.load_stamped(&path, &module).is_err(), "{text:?} is not a stamp");
-    }
-    std::fs::remove_file(&stamp).unwrap();
-    assert!(replica.load_stamped(&path, &module).is_err());
+    assert!(replica.load_with_note(&path, &module).is_ok());
 }
 
 /// Holes and zeros are equivalent.
 #[test]
 fn a_copy_without_holes_is_loaded() {
-    let (_directory, path, replica, module, shown) = stamped();
+    let (_directory, path, replica, module, shown) = noted();
     let bytes = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, bytes).unwrap();
-    let (loaded, _) = replica.load_stamped(&path, &module).unwrap();
+    let (loaded, _) = replica.load_with_note(&path, &module).unwrap();
     let reply = loaded.query(Principal::anonymous(), "show", &[]).unwrap().outcome.unwrap();
     assert_eq!(reply, shown);
 }
@@ -247,7 +213,7 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
 fn environment_variables_are_saved_only_if_there_are_some() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
-    let (_directory, _, replica, module, _) = stamped();
+    let (_directory, _, replica, module, _) = noted();
     let mut canister = replica.create_canister().unwrap();
     canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
     canister.save(&path).unwrap();
@@ -291,7 +257,7 @@ fn environment_variables_are_saved_only_if_there_are_some() {
 fn damaged_memories_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("canister");
-    let (_directory, _, replica, module, _) = stamped();
+    let (_directory, _, replica, module, _) = noted();
     let mut canister = replica.create_canister().unwrap();
     canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
     for _ in 0..3 {

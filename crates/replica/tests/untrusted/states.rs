@@ -45,7 +45,7 @@ fn saved(folder: &Path) -> Saved {
     let path = folder.join("saved");
     canister.save(&path).unwrap();
     let whole = fs::read(&path).unwrap();
-    canister.save_stamped(&path, "a note").unwrap();
+    canister.save_with_note(&path, "a note").unwrap();
     Saved { replica, module, whole, bare: fs::read(&path).unwrap() }
 }
 
@@ -208,21 +208,15 @@ fn invalid_files_are_not_loaded() {
             }
             let began = now();
             let loaded = if has_module {
-                vec![replica.load(&path)]
+                replica.load(&path)
             } else {
-                let canister = |(canister, _)| canister;
-                vec![
-                    replica.load_checked(&path, &module).map(canister),
-                    replica.load_stamped(&path, &module).map(canister),
-                ]
+                replica.load_with_note(&path, &module).map(|(canister, _)| canister)
             };
             let _ = saved_note(&path);
             assert!(began.elapsed() < LONGEST, "{what}: {:?}", began.elapsed());
             // Truncated zeros are present again.
             let whole = long && what.starts_with("cut at");
-            for loaded in loaded {
-                assert!(is_refused(loaded) || whole, "{what}");
-            }
+            assert!(is_refused(loaded) || whole, "{what}");
         }
         bounded_memory(&what);
     }

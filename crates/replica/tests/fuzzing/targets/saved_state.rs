@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 
 use arbitrary::{Result, Unstructured};
 use serde_json::{Value, json};
-use stablebench_replica::{Canister, Module, STATE_STAMP, saved_note};
+use stablebench_replica::{Canister, Module, saved_note};
 
 use super::content::Content;
-use super::damage::{damaged, damaged_file};
+use super::damage::damaged_file;
 use super::sealed::{parts, sealed};
 use super::{CALLER, bounded_memory, folder, met, replica};
 
@@ -48,9 +48,8 @@ struct Saved {
     content: Content,
     /// With its module.
     whole: Vec<u8>,
-    /// Without, with a note and a stamp.
+    /// Without, with a note.
     noted: Vec<u8>,
-    stamp: Vec<u8>,
 }
 
 fn saved() -> &'static Saved {
@@ -64,11 +63,9 @@ fn saved() -> &'static Saved {
         let path = folder.path().join("state");
         canister.save(&path).unwrap();
         let whole = fs::read(&path).unwrap();
-        canister.save_stamped(&path, NOTE).unwrap();
+        canister.save_with_note(&path, NOTE).unwrap();
         let noted = fs::read(&path).unwrap();
-        // There is no stamp on systems without a boot id.
-        let stamp = fs::read(path.with_extension(STATE_STAMP)).unwrap_or_default();
-        Saved { module, content: Content::of(&canister), whole, noted, stamp }
+        Saved { module, content: Content::of(&canister), whole, noted }
     })
 }
 
@@ -82,7 +79,7 @@ pub fn saved_state(bytes: &[u8]) {
 fn shaped(input: &mut Unstructured<'_>) -> Result<()> {
     match input.int_in_range(0..=3)? {
         0 => with_module(&damaged_file(&saved().whole, input)?),
-        1 => with_note(&damaged_file(&saved().noted, input)?, input)?,
+        1 => with_note(&damaged_file(&saved().noted, input)?),
         2 => with_fields(&saved().whole, input)?,
         _ => with_fields(&saved().noted, input)?,
     }
@@ -107,35 +104,24 @@ fn with_module(bytes: &[u8]) {
     }
 }
 
-/// Damage to a file with a note. Its stamp is damaged or missing. The memories are always read,
-/// because the stamp belongs to another file.
-fn with_note(bytes: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
+/// Damage to a file with a note.
+fn with_note(bytes: &[u8]) {
     let folder = folder();
     let path = folder.path().join("kept.state");
     fs::write(&path, bytes).unwrap();
-    let stamp = path.with_extension(STATE_STAMP);
-    if !saved().stamp.is_empty() && input.arbitrary()? {
-        fs::write(&stamp, damaged(&saved().stamp, 0, input)?).unwrap();
-    }
     let note = saved_note(&path);
-    let stamped = replica().load_stamped(&path, &saved().module);
-    let checked = replica().load_checked(&path, &saved().module);
-    assert_eq!(stamped.is_ok(), checked.is_ok(), "{stamped:?} {checked:?}");
-    match (stamped, checked) {
-        (Ok((canister, told)), Ok((again, _))) => {
-            assert_eq!((told.as_str(), note.unwrap().as_str()), (NOTE, NOTE));
-            for canister in [canister, again] {
-                assert_eq!(Content::of(&canister), saved().content);
-                goes_on(&canister);
-            }
+    match replica().load_with_note(&path, &saved().module) {
+        Ok((canister, loaded)) => {
+            assert_eq!((loaded.as_str(), note.unwrap().as_str()), (NOTE, NOTE));
+            assert_eq!(Content::of(&canister), saved().content);
+            goes_on(&canister);
             met(NAME, "loaded");
         }
-        (Err(error), _) | (_, Err(error)) => {
+        Err(error) => {
             assert_ne!(bytes, saved().noted, "{error}");
             met(NAME, "refused");
         }
     }
-    Ok(())
 }
 
 /// An intact file with another header. It may have the length that the header claims.
@@ -155,7 +141,7 @@ fn with_fields(whole: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
     let _ = saved_note(&path);
     let loaded = [
         replica().load(&path).ok(),
-        replica().load_checked(&path, &saved().module).ok().map(|(canister, _)| canister),
+        replica().load_with_note(&path, &saved().module).ok().map(|(canister, _)| canister),
     ];
     met(NAME, if loaded.iter().any(Option::is_some) { "fields taken" } else { "fields refused" });
     loaded.iter().flatten().for_each(goes_on);
