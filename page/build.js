@@ -1,8 +1,8 @@
 /**
- * Builds what the tool puts into a report: `dist/page.js` and `dist/page.css`.
+ * Builds the script and style sheet of the report page: `dist/page.js` and `dist/page.css`.
  *
  *   node build.js            writes them
- *   node build.js --check    fails where they are not what would be written
+ *   node build.js --check    fails if they are out of date
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ async function script() {
   return `${licences(Object.keys(metafile.inputs))}${outputFiles[0].text}`;
 }
 
-/** The licences of what is in the bundle, each text once. */
+/** The licences of the bundled packages, each text once. */
 function licences(inputs) {
   const names = new Set(inputs.map((input) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]).filter(Boolean));
   const texts = new Map();
@@ -63,11 +63,11 @@ async function style() {
 
 const built = { "page.js": await script(), "page.css": await style() };
 for (const [name, text] of Object.entries(built)) {
-  if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`${name} holds what would end its block`);
+  if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`${name} contains text that would end its block`);
   const path = join(HERE, "dist", name);
   if (!process.argv.includes("--check")) writeFileSync(path, text);
   else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
-    throw new Error(`dist/${name} is not what src/ gives; run \`npm run build\` and commit it`);
+    throw new Error(`dist/${name} is out of date; run \`npm run build\` and commit it`);
   }
   console.log(`dist/${name}: ${Buffer.byteLength(text)} bytes`);
 }

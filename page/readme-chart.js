@@ -1,9 +1,9 @@
 /**
- * The chart of the README, by the code that draws the report's: cost of a new row against rows a
- * message, of the committed run.
+ * The README's chart, drawn by the report's code: cost of a new row over rows per message, from the
+ * committed run.
  *
  *   node readme-chart.js            writes docs/figures/insert-{light,dark}.svg
- *   node readme-chart.js --check    fails where they are not what would be written
+ *   node readme-chart.js --check    fails if they are out of date
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,11 +13,11 @@ import { lines } from "./src/charts/lines.js";
 import { named } from "./src/data.js";
 import { linesContent, linesOf } from "./src/suites/lines.js";
 
-/** GitHub shows an image at most about so wide. */
+/** About the maximum width of an image on GitHub. */
 const WIDTH = 800;
 const FIGURES = new URL("../docs/figures/", import.meta.url);
 
-/** Headings as the report's, which come from the tool: here there are results alone. */
+/** The report's headings, which results files do not contain. */
 const HEADINGS = { btree: "StableBTreeMap", append: "floor: append", array: "floor: array" };
 const heading = (key) => HEADINGS[key] ?? key.replace(/^sqlite\/(.+)/, (_, mode) => `SQLite ${mode.toUpperCase()}`);
 
@@ -34,12 +34,12 @@ mkdirSync(FIGURES, { recursive: true });
 for (const theme of ["light", "dark"]) {
   const context = { document, colours: values(theme), width: WIDTH - 32, alone: true };
   const svg = lines(context, linesContent(users, "insert", "instructions", linesOf(users, "insert")));
-  // Two decimals are finer than a screen; the last digits of more could differ between engines.
+  // Two decimals suffice; further digits could differ between JavaScript engines.
   const text = `${svg.outerHTML.replace(/\d+\.\d{3,}/g, (number) => String(Number(Number(number).toFixed(2))))}\n`;
   const file = new URL(`insert-${theme}.svg`, FIGURES);
   if (!process.argv.includes("--check")) writeFileSync(file, text);
   else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
-    throw new Error(`docs/figures/insert-${theme}.svg is not of results/users.json; run \`npm run readme-chart\` in page/ and commit it`);
+    throw new Error(`docs/figures/insert-${theme}.svg is out of date; run \`npm run readme-chart\` in page/ and commit it`);
   }
   console.log(`docs/figures/insert-${theme}.svg: ${Buffer.byteLength(text)} bytes`);
 }

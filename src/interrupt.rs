@@ -1,29 +1,29 @@
-//! Ctrl-C: the first ends the run after the message at hand, the second at once.
+//! Ctrl-C: the first stops the run after the current message, the second immediately.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long it may take until Ctrl-C is seen.
+/// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(20);
-/// Bytes of the stack of work that is left behind: as much as `main` usually has.
+/// The stack size of abandoned work in bytes: the usual size for `main`.
 const STACK: usize = 8 << 20;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The user wants the run to end.
+/// The error of a run that the user stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// From now on Ctrl-C is noted instead of ending the process.
+/// Records Ctrl-C from now on instead of ending the process.
 pub fn listen() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             stop();
         }
-        eprintln!("\nstopping after the message at hand; Ctrl-C again stops at once");
+        eprintln!("\nstopping after the current message; Ctrl-C again stops immediately");
     })?;
     Ok(())
 }
@@ -33,28 +33,29 @@ fn stop() {
     std::process::exit(130);
 }
 
-/// Fails once Ctrl-C was pressed.
+/// Fails if Ctrl-C was pressed.
 pub fn check() -> Result<(), Interrupted> {
     if INTERRUPTED.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Does work that cannot be stopped on a thread of its own, which is left behind once Ctrl-C was
-/// pressed.
+/// Does work that cannot be stopped on another thread, which is abandoned if Ctrl-C is pressed.
 ///
 /// # Errors
 ///
-/// [`Interrupted`], or if there are no more threads.
-pub fn leaving<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<T> {
-    leaving_if(work, check)
+/// [`Interrupted`], or an error if no thread can be started.
+pub fn abandonable<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<T> {
+    abandonable_if(work, check)
 }
 
-fn leaving_if<T: Send + 'static>(
+fn abandonable_if<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     check: impl Fn() -> Result<(), Interrupted>,
 ) -> anyhow::Result<T> {
     let (done, waiting) = channel();
     let work = move || {
-        // Who was interrupted does not wait any more.
+        // The receiver is gone after an interruption.
         let _ = done.send(work());
     };
     let thread = thread::Builder::new().stack_size(STACK).spawn(work)?;
@@ -64,7 +65,7 @@ fn leaving_if<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => check()?,
             Err(RecvTimeoutError::Disconnected) => match thread.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
-                Ok(()) => unreachable!("a thread that ends in order has sent what it did"),
+                Ok(()) => unreachable!("a thread that ends without a panic has sent its result"),
             },
         }
     }
@@ -77,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_waited_for_until_ctrl_c() {
+    fn work_is_abandoned_after_ctrl_c() {
         let began = Instant::now();
         let pressed = || if began.elapsed() > TICK * 5 { Err(Interrupted) } else { Ok(()) };
-        assert_eq!(leaving_if(|| 7, pressed).unwrap(), 7);
+        assert_eq!(abandonable_if(|| 7, pressed).unwrap(), 7);
         let endless = || thread::sleep(Duration::from_secs(600));
-        let error = leaving_if(endless, pressed).unwrap_err();
+        let error = abandonable_if(endless, pressed).unwrap_err();
         assert!(error.is::<Interrupted>());
         assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     }

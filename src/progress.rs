@@ -1,16 +1,15 @@
-//! Progress on stderr: bars where it is a terminal, a line a step where not, nothing where
-//! nothing is wanted.
+//! Progress on stderr: bars on a terminal, else a line per step, or nothing.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use stablebench_replica::text::safe;
 
 use crate::report::number::Grouped;
-use crate::terminal::safe;
 
-/// Where progress goes.
+/// The form of progress.
 #[derive(Clone, Debug)]
 pub enum Progress {
     Bars(MultiProgress),
@@ -18,7 +17,7 @@ pub enum Progress {
     Quiet,
 }
 
-/// One thing that takes its time.
+/// An activity that takes time.
 #[derive(Debug)]
 pub struct Step {
     progress: Progress,
@@ -27,7 +26,7 @@ pub struct Step {
 }
 
 impl Progress {
-    /// As stderr allows, or none.
+    /// Returns bars if stderr is a terminal, else lines; nothing if `quiet`.
     pub fn new(quiet: bool) -> Self {
         match quiet {
             true => Self::Quiet,
@@ -36,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// Says something once.
+    /// Prints a line.
     pub fn note(&self, text: &str) {
         let text = safe(text);
         match self {
@@ -46,7 +45,7 @@ impl Progress {
         }
     }
 
-    /// Begins something of so many of what `unit` calls them.
+    /// Begins an activity with a known number of units.
     pub fn step(&self, name: &str, unit: &'static str, length: u64) -> Step {
         let bar = ProgressBar::hidden();
         bar.set_length(length);
@@ -54,8 +53,8 @@ impl Progress {
         self.begin(name, bar)
     }
 
-    /// Begins something of which nobody knows how long it takes. Shown only where
-    /// stderr is a terminal; elsewhere a [`Progress::note`] says what is worth a line.
+    /// Begins an activity of unknown length. It is shown on a terminal only; [`Progress::note`] prints
+    /// a line everywhere.
     pub fn spinner(&self, name: &str) -> Step {
         let bar = ProgressBar::hidden();
         bar.set_style(style("{spinner} {elapsed:>4}  {wide_msg}"));
@@ -76,13 +75,13 @@ impl Progress {
 }
 
 impl Step {
-    /// How far it is.
+    /// Sets the position and the message.
     pub fn at(&self, position: u64, message: impl Into<Cow<'static, str>>) {
         self.bar.set_position(position);
         self.says(message);
     }
 
-    /// What it is at.
+    /// Sets the message.
     pub fn says(&self, message: impl Into<Cow<'static, str>>) {
         let message = message.into();
         let message = safe(&message);
@@ -92,19 +91,19 @@ impl Step {
         });
     }
 
-    /// It is one further.
+    /// Advances by one unit.
     pub fn advance(&self) {
         self.bar.inc(1);
     }
 
-    /// The same thing goes on with so many of something else.
+    /// Continues the activity with other units.
     pub fn next(&self, unit: &'static str, length: u64) {
         self.bar.set_style(counting(unit));
         self.bar.set_length(length);
         self.bar.reset();
     }
 
-    /// It is over.
+    /// Ends the activity.
     pub fn done(self, message: &str) {
         if matches!(self.progress, Progress::Lines) && !message.is_empty() {
             eprintln!("{}: {}", self.name, safe(message));
@@ -118,8 +117,8 @@ impl Drop for Step {
     }
 }
 
-/// How much is done, at which rate, for how long, and for how long it will be. What it is comes
-/// last, because that can be cut off.
+/// Returns a style with the percentage, the rate, the elapsed and the remaining time. The message is
+/// last, because it may be cut off.
 fn counting(unit: &'static str) -> ProgressStyle {
     style("{bar:16} {percent:>3} % {rate:>15}  {elapsed:>4}, {eta:>4} left  {wide_msg}").with_key(
         "rate",
@@ -139,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Bars on a terminal of that width.
+    /// Returns bars on a terminal of this width.
     fn bars(width: u16) -> (InMemoryTerm, Progress) {
         let term = InMemoryTerm::new(10, width);
         let target = ProgressDrawTarget::term_like(Box::new(term.clone()));
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_tells_how_far_how_fast_and_how_long() {
+    fn a_bar_shows_percentage_rate_and_time() {
         let (term, progress) = bars(140);
         let step = progress.step("btree, 1 000 000 rows of 100 bytes", "rows", 1_000_000);
         step.at(250_000, "18.5 G instructions");
@@ -155,19 +154,19 @@ mod tests {
         let shown = term.contents();
         assert!(shown.starts_with("████░░░░░░░░░░░░  25 % "), "{shown}");
         assert!(shown.contains(" rows/s    0s, "), "{shown}");
-        let what = " left  btree, 1 000 000 rows of 100 bytes  18.5 G instructions";
-        assert!(shown.ends_with(what), "{shown}");
+        let end = " left  btree, 1 000 000 rows of 100 bytes  18.5 G instructions";
+        assert!(shown.ends_with(end), "{shown}");
         step.next("cases", 12);
         step.at(3, "insert: middle 10");
         step.bar.tick();
         assert!(term.contents().contains("  25 % "), "{}", term.contents());
         assert!(term.contents().contains(" cases/s "), "{}", term.contents());
         step.done("");
-        assert_eq!(term.contents(), "", "it leaves nothing behind");
+        assert_eq!(term.contents(), "", "the bar is cleared");
     }
 
     #[test]
-    fn a_bar_stays_in_its_line() {
+    fn a_bar_is_one_line() {
         let (term, progress) = bars(80);
         let step = progress.step("btree, 1 000 000 rows of 100 bytes", "rows", 1_000_000);
         step.at(250_000, "18.5 G instructions");

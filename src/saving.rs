@@ -1,5 +1,5 @@
-//! Saving files: one is replaced as a whole or not at all. Links are followed, and into a pipe or a
-//! device, which cannot be replaced, it is written.
+//! Saving files atomically. Links are followed. Pipes and devices, which cannot be replaced, are
+//! written to.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 use stablebench_replica::files::{Place, place};
 use tempfile::NamedTempFile;
 
-/// Tells where saving leads, or why nothing could be saved there. What is there stays.
+/// Returns the place to which [`save`] writes, or the reason why it would fail. Changes nothing.
 pub fn check(path: &Path) -> io::Result<Place> {
     let place = place(path)?;
     if let Place::File(path) = &place {
-        beside(path)?;
+        temporary(path)?;
     }
     Ok(place)
 }
 
-/// Saves a file as a whole or not at all.
+/// Saves a file completely or not at all.
 pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match place(path)? {
         Place::File(path) => {
-            let mut file = beside(&path)?;
+            let mut file = temporary(&path)?;
             file.write_all(bytes)?;
             file.persist(path)?;
             Ok(())
@@ -31,11 +31,11 @@ pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Gives a file a second name, if nothing has that yet.
+/// Gives a file a second name, unless that exists.
 pub fn keep_as(path: &Path, name: &Path) -> io::Result<()> {
     let kept = fs::hard_link(path, name).or_else(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Err(error),
-        // Not every file system has links.
+        // Not all file systems support links.
         _ => OpenOptions::new().write(true).create_new(true).open(name).and_then(|mut copy| {
             io::copy(&mut fs::File::open(path)?, &mut copy)?;
             Ok(())
@@ -47,14 +47,14 @@ pub fn keep_as(path: &Path, name: &Path) -> io::Result<()> {
     }
 }
 
-/// A file beside `path`, which it can replace.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
+/// Creates a temporary file next to `path` that can replace it.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
     fs::create_dir_all(directory)?;
-    // Readable for whom the user lets read files, not for the user alone.
+    // The mode is that of ordinary new files, not that of private temporary files.
     let file = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)?;
@@ -64,7 +64,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// The path with `more` after its name.
+/// Returns the path with `more` after its name.
 pub fn with_more(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_stay_links_and_modes_stay() {
+    fn links_and_modes_are_preserved() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("file"), "old").unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_stays_a_device() {
+    fn devices_are_written_to() {
         let before = fs::metadata("/dev/null").unwrap();
         assert_eq!(check(Path::new("/dev/null")).unwrap(), Place::Stream("/dev/null".into()));
         save(Path::new("/dev/null"), b"text").unwrap();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_not_replaced() {
+    fn an_existing_second_name_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let [file, kept] = ["file", "kept"].map(|name| folder.path().join(name));
         for text in ["first", "second"] {

@@ -1,19 +1,52 @@
-//! What results are printed on: whether it shows bold text and colours, and how wide it is.
+//! Output: standard output, its colours and its width, and text that is safe to print there.
+
+use std::io::Write;
 
 use anstream::{AutoStream, ColorChoice};
 pub use stablebench_replica::text::{safe, safe_line, steers};
 
-/// Where standard output goes.
+use crate::progress::Progress;
+
+/// The destinations of a command's output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub progress: Progress,
+    pub terminal: Terminal,
+}
+
+/// Prints text to standard output.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Prints bytes to standard output.
+pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+/// Returns a word of a command line, quoted for a shell if necessary.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:%+@".contains(letter);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// The properties of standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminal {
-    /// Whether text may be bold or coloured.
+    /// `true` if text may be bold or coloured.
     pub colour: bool,
-    /// Characters in a line; nothing where lines may be as long as they are.
+    /// The characters in a line; `None` if lines are not limited.
     pub width: Option<u16>,
 }
 
 impl Terminal {
-    /// What standard output is now. `COLUMNS` is believed before the terminal.
+    /// Returns the properties of standard output. `COLUMNS` takes precedence over the terminal's
+    /// width.
     pub fn stdout() -> Self {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         Self {
@@ -22,14 +55,14 @@ impl Terminal {
         }
     }
 
-    /// A text that is to be read, in lines that fit.
+    /// Wraps prose to lines that fit.
     pub fn wrapped(self, text: &str) -> String {
-        // Longer lines are hard to read, wherever they fit.
-        const LONGEST: usize = 100;
+        // Longer lines are hard to read on any terminal.
+        const MAX_WIDTH: usize = 100;
         let Some(width) = self.width else {
             return text.to_owned();
         };
-        let options = textwrap::Options::new(usize::from(width).min(LONGEST))
+        let options = textwrap::Options::new(usize::from(width).min(MAX_WIDTH))
             .word_splitter(textwrap::WordSplitter::NoHyphenation)
             .break_words(false);
         textwrap::fill(&numbers_together(text), options).replace(NO_BREAK, " ")
@@ -38,13 +71,14 @@ impl Terminal {
 
 const NO_BREAK: char = '\u{a0}';
 
-/// With the spaces inside of numbers such that no line ends there.
+/// Replaces the spaces inside of numbers, so that no line ends there.
 fn numbers_together(text: &str) -> String {
     let mut last = None;
     let mut following = text.chars().skip(1).chain([' ']);
     text.chars()
         .map(|here| {
-            let inside = |beside: Option<char>| beside.is_some_and(|char| char.is_ascii_digit());
+            let inside =
+                |neighbour: Option<char>| neighbour.is_some_and(|char| char.is_ascii_digit());
             let next = following.next();
             let number = here == ' ' && inside(last) && inside(next);
             last = Some(here);
@@ -58,11 +92,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_are_wrapped_between_words_and_never_inside_of_a_number() {
-        let text = "SQLite is cheaper from 1 000 000 rows on, dearer at 10.";
+    fn words_are_quoted_for_a_shell_if_necessary() {
+        for plain in ["insert", "--rules=2025-10,2026-08", "users/insert/end-1/sqlite/wal"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(["", "a b", "$x;y"].map(quoted), ["''", "'a b'", "'$x;y'"]);
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words_and_never_inside_of_a_number() {
+        let text = "SQLite is cheaper from 1 000 000 rows on, slower at 10.";
         let wrapped = |width| Terminal { colour: false, width }.wrapped(text);
         assert_eq!(wrapped(None), text);
-        assert_eq!(wrapped(Some(30)), "SQLite is cheaper from\n1 000 000 rows on, dearer at\n10.");
+        assert_eq!(wrapped(Some(30)), "SQLite is cheaper from\n1 000 000 rows on, slower at\n10.");
         assert_eq!(wrapped(Some(4)).lines().find(|line| line.contains('1')), Some("1 000 000"));
     }
 }

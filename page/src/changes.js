@@ -1,14 +1,19 @@
-/** What changed from one rule set to another: a row a case, a dot an engine. */
+/** The section on changes from one rule set to another: one row per case, one dot per engine. */
+/**
+ * The same case under two rule sets: the new cost divided by the old. For capacities, the old number of
+ * operations divided by the new. More than 1 is worse.
+ *
+ * @typedef {{section: string, name: string, column: string, old: number, new: number, ratio: number}} Change
+ */
 
 import { dots } from "./charts/dots.js";
 import { series } from "./charts/series.js";
-import { about, columnsOf, heading, isFloor, unique } from "./data.js";
+import { about, columnsOf, heading, isFloor, unique, inside, measured } from "./data.js";
 import { choice, h, slug } from "./dom.js";
 import { figure } from "./figure.js";
 import { times, whole } from "./format.js";
 import { nameOf } from "./rules.js";
 import { ofDots } from "./suites/describe.js";
-import { COSTS, changes } from "./tables/changes.js";
 import { table } from "./tables/table.js";
 
 /** @param {import("./rules.js").Pair[]} pairs @returns {HTMLElement?} */
@@ -27,7 +32,7 @@ export function changesSection(pairs) {
   );
 }
 
-/** Costs that both reports tell of some case. */
+/** Costs that both reports contain for some case. */
 function costsOf(pair) {
   return Object.keys(COSTS).filter((cost) => changes(pair, cost).length);
 }
@@ -48,7 +53,7 @@ function ofPair(pair) {
   };
   const made = figure({
     title: `${from} → ${to}, case by case`,
-    about: `The cost under the rules ${to}, divided by the cost under ${from}: a mark to the right of 1 is dearer now. Cases are those that both files have, with the same sizes.`,
+    about: `The cost under the rules ${to}, divided by the cost under ${from}: a mark to the right of 1 means more expensive now. Only cases with the same sizes in both files are shown.`,
     level: 3,
     file: `${slug(pair.suite)}-rules`,
     command: `stablebench compare ${pair.old.file} ${pair.new.file}`,
@@ -91,4 +96,35 @@ function ratioTable(pair, rows, caption) {
       })),
     ],
   });
+}
+
+/** The costs that can be compared. @type {Object<string, [string, (of: import("./data.js").Case) => number]>} */
+export const COSTS = {
+  charge: ["whole charge", (of) => Number(inside(of)?.charge ?? NaN)],
+  instructions: ["instructions of the work", (of) => Number(measured(of).instructions)],
+};
+
+/**
+ * @param {import("./rules.js").Pair} pair
+ * @param {string} cost a key of COSTS
+ * @returns {Change[]} for cases that both reports measured with the same sizes
+ */
+export function changes(pair, cost) {
+  const key = ({ section, name, column, rows, payload, state }) => JSON.stringify([section, name, column, rows, payload, state]);
+  const later = new Map(pair.new.results.cases.map((of) => [key(of), of]));
+  return pair.old.results.cases
+    .flatMap((before) => {
+      const after = later.get(key(before));
+      const [one, two] = [measured(before), measured(after)];
+      if (!one || !two) return [];
+      const { section, name, column } = before;
+      if (one.capacity && two.capacity) {
+        const [fitted, fits] = [Number(one.capacity.fits), Number(two.capacity.fits)];
+        return [{ section, name, column, old: fitted, new: fits, ratio: fitted / fits }];
+      }
+      if (Number(one.operations) !== Number(two.operations)) return [];
+      const [old, now] = [before, after].map(COSTS[cost][1]);
+      return [{ section, name, column, old, new: now, ratio: now / old }];
+    })
+    .filter((row) => Number.isFinite(row.ratio) && row.ratio > 0);
 }

@@ -1,13 +1,15 @@
-/** The command that makes a chart or a table once more. */
+/** The command that measures a chart or a table again, and its button. */
 
-/** The option's value that measures a section, where a suite can be told sections. */
+import { h } from "./dom.js";
+
+/** The value of `--sections` that measures a section, for suites that have this option. */
 const SECTIONS = {
   users: (section) => section,
   vfs: (section) => (section === "as published" || section === "equal" ? "published" : section),
 };
 
 /**
- * The command of a run, for one section alone where it names its sections.
+ * The command of a run, limited to one section if the command names its sections.
  * @param {any} results
  * @param {string} section
  */
@@ -16,4 +18,35 @@ export function narrowed(results, section) {
   const option = Object.hasOwn(SECTIONS, results.suite) ? SECTIONS[results.suite](section) : null;
   if (!option || !/^[a-z]+$/.test(option)) return command;
   return command.replace(/ --sections [a-z,]+(?= |$)/, ` --sections ${option}`);
+}
+
+/** A command with a button that copies it. @param {string} command @param {string} what the command measures */
+export function copyable(command, what) {
+  const code = h("code", {}, command);
+  const button = h("button", { type: "button", class: "quiet" }, "Copy command", h("span", { class: "hidden" }, `: ${what}`));
+  const label = button.firstChild;
+  button.addEventListener("click", async () => {
+    label.textContent = (await copied(command, code)) ? "Copied" : "Select and copy it";
+    setTimeout(() => {
+      label.textContent = "Copy command";
+    }, 2_000);
+  });
+  return h(
+    "div",
+    { class: "command" },
+    h("details", { class: "code" }, h("summary", {}, "Command"), code),
+    button,
+  );
+}
+
+async function copied(text, code) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Some browsers do not allow this from a file: select the text, so that the reader can copy it.
+    code.closest("details").open = true;
+    getSelection().selectAllChildren(code);
+    return false;
+  }
 }

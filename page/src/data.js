@@ -1,5 +1,5 @@
 /**
- * Results as the page reads them.
+ * The page's data: results, as JSON compressed with gzip and encoded in base64.
  *
  * @typedef {{section: string, name: string, column: string, rows: number, payload: number,
  *   state: string, outcome: Object}} Case
@@ -11,8 +11,18 @@
 import { slug } from "./dom.js";
 import { spaced } from "./format.js";
 
+/** Unpacks the data. @param {string} packed @returns {Promise<any>} */
+export async function unpack(packed) {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser cannot unpack the figures (no DecompressionStream); use a newer one");
+  }
+  const bytes = Uint8Array.from(atob(packed.trim()), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
 /**
- * Gives each report an id and a title that no other has, and what is known of its rule set.
+ * Gives each report a unique id and title, and the data of its rule set.
  * @param {Array<any>} reports
  * @param {Object<string, import("./rules.js").Rules>} [rules]
  */
@@ -20,42 +30,42 @@ export function named(reports, rules = {}) {
   const seen = new Map();
   return reports.map((report) => {
     const suite = String(report.results.suite);
-    const alike = reports.filter((other) => other.results.suite === suite).length;
+    const sameSuite = reports.filter((other) => other.results.suite === suite).length;
     const base = slug(suite);
     const times = seen.get(base) ?? 0;
     seen.set(base, times + 1);
     const last = times === 0 ? base : `${base}-${times + 1}`;
     const known = own(rules, String(report.results.replica.rules)) ?? null;
-    return { ...report, id: `suite-${last}`, title: alike > 1 ? `${suite} (${report.file})` : suite, rules: known && { ...known, charge: spaced(known.charge) } };
+    return { ...report, id: `suite-${last}`, title: sameSuite > 1 ? `${suite} (${report.file})` : suite, rules: known && { ...known, charge: spaced(known.charge) } };
   });
 }
 
-/** What a column is called. @param {Report} report @param {string} key */
+/** The heading of a configuration. @param {Report} report @param {string} key */
 export function heading(report, key) {
   return own(report.columns, key)?.heading ?? key;
 }
 
-/** Whether a column is bare stable memory. @param {Report} report @param {string} key */
+/** Returns `true` for floors. @param {Report} report @param {string} key */
 export function isFloor(report, key) {
   return own(report.columns, key)?.floor ?? false;
 }
 
-/** What a section is about. @param {Report} report @param {string} section */
+/** The description of a section. @param {Report} report @param {string} section */
 export function about(report, section) {
   return own(report.sections, section) ?? section;
 }
 
-/** A value of an object that came with the data; never what objects inherit. */
+/** A property of an object from the data, never an inherited one. */
 function own(object, key) {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** @template T @param {Iterable<T>} values @returns {T[]} each once, in its first place */
+/** @template T @param {Iterable<T>} values @returns {T[]} without duplicates, in order of first occurrence */
 export function unique(values) {
   return [...new Set(values)];
 }
 
-/** Names of sections, in their order. @param {Report} report */
+/** Names of the sections, in order. @param {Report} report */
 export function sections(report) {
   return unique(report.results.cases.map((of) => of.section));
 }
@@ -65,19 +75,19 @@ export function casesOf(report, section) {
   return report.results.cases.filter((of) => of.section === section);
 }
 
-/** Columns that have one of the cases, in the results' order. @param {Report} report @param {Case[]} cases */
+/** Configurations of the cases, in the order of the results. @param {Report} report @param {Case[]} cases */
 export function columnsOf(report, cases) {
   const used = new Set(cases.map((of) => of.column));
   const listed = report.results.columns.map((of) => of.key).filter((key) => used.has(key));
   return unique([...listed, ...used]);
 }
 
-/** What was measured, if it was. @param {Case} of */
+/** The measured values, if the case was measured. @param {Case} of */
 export function measured(of) {
   return of?.outcome?.measured ?? null;
 }
 
-/** What the embedded replica told of a case. @param {Case} of */
+/** The values that only the embedded replica reports. @param {Case} of */
 export function inside(of) {
   return measured(of)?.detail?.cost?.inside ?? null;
 }
@@ -86,7 +96,7 @@ export function inside(of) {
  * Instructions as compute, heap pages, stable pages.
  * @param {number} total
  * @param {{heap: number, stable: number}?} pages instructions for pages, part of the total
- * @returns {number[]?} nothing where it is not told, or is not a part
+ * @returns {number[]?} `null` if the pages are unknown or exceed the total
  */
 function parts(total, pages) {
   if (!pages) return null;
@@ -107,7 +117,7 @@ export function workParts(of) {
   return found && parts(Number(found.instructions), found.detail?.pages);
 }
 
-/** Why there is no measurement. @param {Case} of @returns {{mark: string, reason: string}?} */
+/** The reason for a missing measurement. @param {Case} of @returns {{mark: string, reason: string}?} */
 export function missing(of) {
   if (of?.outcome?.not_applicable) return { mark: "n/a", reason: of.outcome.not_applicable.reason };
   if (of?.outcome?.failed) return { mark: "failed", reason: of.outcome.failed.reason };

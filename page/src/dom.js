@@ -1,9 +1,9 @@
-/** Elements. Texts are set as texts: nothing that comes with the data is ever read as HTML. */
+/** Elements. Texts are set as text nodes: nothing from the data is ever parsed as HTML. */
 
 /**
  * @param {string} tag
  * @param {Object<string, any>} [attributes] Functions are listeners, `style` is an object,
- *   true is an attribute without value; null and false leave it away.
+ *   `true` is an attribute without a value; `null` and `false` omit it.
  * @param {...(Node|string|number|null|undefined|false|Array)} children
  * @returns {HTMLElement}
  */
@@ -22,23 +22,23 @@ export function h(tag, attributes = {}, ...children) {
 
 let last = 0;
 
-/** An id that no other element has. @param {string} prefix */
+/** A unique id. @param {string} prefix */
 export function id(prefix) {
   last += 1;
   return `${prefix}-${last}`;
 }
 
-/** Text as part of an id: letters, digits and hyphens alone. @param {string} text */
+/** Text as part of an id: only letters, digits and hyphens. @param {string} text */
 export function slug(text) {
   return text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 40) || "x";
 }
 
 /**
- * A field for a number; what is no number, or less than `min`, changes nothing.
+ * A field for a number. Other input, and numbers below `min`, are ignored.
  * @param {{name: string, label: string, value: number|string, min: number, max?: number,
  *   step: number|string, digits: number, readonly?: boolean, optional?: boolean,
- *   change: (value: number?) => void}} of `digits` is its width; an optional field that is empty
- *   is null
+ *   change: (value: number?) => void}} of `digits` is its width; an empty optional field gives
+ *   `null`
  */
 export function numberField({ name, label, value, min, max, step, digits, readonly, optional, change }) {
   const input = h("input", {
@@ -47,7 +47,7 @@ export function numberField({ name, label, value, min, max, step, digits, readon
     oninput: () => {
       const typed = Number(input.value);
       if (input.value === "") {
-        // Half-typed numbers are empty as well.
+        // Incomplete numbers are empty too.
         if (optional && !input.validity.badInput) change(null);
       } else if (Number.isFinite(typed) && typed >= min) change(typed);
     },

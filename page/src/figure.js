@@ -1,21 +1,21 @@
 /**
- * A chart on the page: heading, what it shows, the drawing, its command, the way to save it, and
- * the table of its figures. It is drawn anew when its width changes.
+ * A chart on the page: heading, description, drawing, command, a button that saves it, and the
+ * table of its figures. It is drawn again when its width changes.
  *
  * @typedef {{title: string, about?: string, command?: string, file: string,
  *   draw: (context: import("./charts/frame.js").Context) => SVGElement,
  *   controls?: Node[], table?: Node?, tableTitle?: string, level?: number}} Figure
  */
 
-import { copyable } from "./copy.js";
+import { copyable } from "./command.js";
 import { VARIABLES, values } from "./charts/theme.js";
 import { h, id } from "./dom.js";
-import { isDark } from "./appearance.js";
+import { isDark } from "./header.js";
 
-/** Width of a chart that is saved. */
+/** Width of a saved chart. */
 const SAVED = 960;
 
-/** All drawn figures, by their place on the page. @type {WeakMap<Element, () => void>} */
+/** Functions that redraw the figures, by canvas. @type {WeakMap<Element, () => void>} */
 const redraws = new WeakMap();
 const observer =
   typeof ResizeObserver === "undefined"
@@ -57,7 +57,7 @@ export function figure(of) {
   return { element, redraw: () => drawn > 0 && draw(drawn) };
 }
 
-/** Offers the chart as a file of its own, with the page's present colours as values. */
+/** Downloads the chart as a file, with the current colours as values. */
 function save(of) {
   const svg = of.draw({ document, colours: values(isDark() ? "dark" : "light"), width: SAVED, alone: true });
   const text = `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(svg)}\n`;

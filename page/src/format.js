@@ -1,6 +1,6 @@
-/** The one place of the page where numbers become text. */
+/** Formatting of all numbers on the page. */
 
-/** A thin space that does not break. */
+/** A thin, non-breaking space. */
 const THIN = "\u202f";
 const FIXED = "\u00a0";
 
@@ -9,14 +9,14 @@ function grouped(digits) {
   return digits.replace(/\B(?=(\d{3})+$)/g, THIN);
 }
 
-/** A whole number with its thousands apart. @param {number} value */
+/** An integer with grouped thousands. @param {number} value */
 export function whole(value) {
   if (!Number.isFinite(value)) return "–";
   const rounded = Math.round(value);
   return (rounded < 0 ? "−" : "") + grouped(String(Math.abs(rounded)));
 }
 
-/** A number with so many decimals. @param {number} value @param {number} decimals */
+/** A number with a fixed number of decimals. @param {number} value @param {number} decimals */
 export function fixed(value, decimals) {
   if (!Number.isFinite(value)) return "–";
   const [before, after] = Math.abs(value).toFixed(decimals).split(".");
@@ -30,7 +30,7 @@ const UNITS = [
   [1e3, "k"],
 ];
 
-/** A large number in three digits: `74.4 G`. @param {number} value */
+/** A large number with three digits: `74.4 G`. @param {number} value */
 export function short(value) {
   if (!Number.isFinite(value)) return "–";
   for (const [unit, name] of UNITS) {
@@ -42,7 +42,7 @@ export function short(value) {
   return whole(value);
 }
 
-/** A tick of an axis: `10 k`, `500`. @param {number} value */
+/** The label of an axis tick: `10 k`, `500`. @param {number} value */
 export function tick(value) {
   for (const [unit, name] of UNITS) {
     if (value >= unit) return `${Number((value / unit).toPrecision(3))}${FIXED}${name}`;
@@ -50,7 +50,7 @@ export function tick(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-/** How many times one number is another: `0.36×`. @param {number} value */
+/** A ratio: `0.36×`. @param {number} value */
 export function times(value) {
   if (!Number.isFinite(value)) return "–";
   const decimals = value < 0.1 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0;
@@ -64,7 +64,7 @@ export function percent(share) {
   return `${fixed(value, value < 0.95 ? 1 : 0)}${FIXED}%`;
 }
 
-/** US dollars in three digits, however few: `$12.30`, `$0.000 0105`. @param {number} value */
+/** US dollars with three digits: `$12.30`, `$0.000 0105`. @param {number} value */
 export function dollars(value) {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "$0";
@@ -74,17 +74,17 @@ export function dollars(value) {
   return `$${value.toFixed(decimals)}`;
 }
 
-/** Spaces within the numbers of a text as thin ones. @param {string} text */
+/** Replaces the spaces within numbers by thin ones. @param {string} text */
 export function spaced(text) {
   return text.replace(/(\d) (?=\d{3}(?!\d))/g, `$1${THIN}`);
 }
 
-/** Several of the same: `1 other`, `2 others`. @param {number} count @param {string} noun */
+/** A number with its noun: `1 other`, `2 others`. @param {number} count @param {string} noun */
 export function count(count, noun) {
   return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** The number that a text begins with, where it is one: `1 234 0.36×` is 1234. @param {string} text */
+/** The number at the start of a text: 1234 for `1 234 0.36×`. @param {string} text */
 export function leading(text) {
   const first = String(text).split("\n")[0].trim();
   const match = /^[≥$+]?\s*(−|-)?(\d[\d \u202f]*(?:\.\d+)?)\s*(T|G|M|k)?/.exec(first);

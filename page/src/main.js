@@ -1,24 +1,22 @@
 /** The page: unpacks its data, and builds itself of it. */
 
 import { answer } from "./answer/view.js";
-import { toggle } from "./appearance.js";
+import { toggle, navigation } from "./header.js";
 import { bill } from "./bill/view.js";
 import { changesSection } from "./changes.js";
-import { named } from "./data.js";
+import { named, unpack } from "./data.js";
 import { h } from "./dom.js";
 import { multipliers } from "./multipliers.js";
-import { navigation } from "./navigation.js";
 import { provenance } from "./provenance.js";
 import * as rules from "./rules.js";
 import { suite } from "./suites/view.js";
-import { unpack } from "./unpack.js";
 
 async function start() {
   const place = document.getElementById("page");
   try {
     const data = await unpack(document.getElementById("data").textContent);
     const names = rules.choices(data.reports);
-    // The newest is what the network charges now.
+    // The newest set contains today's prices.
     show(place, data, { names, chosen: names[names.length - 1] ?? null, kept: { answer: {}, bill: {} } });
     if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   } catch (error) {
@@ -74,7 +72,7 @@ function show(place, all, state) {
   );
 }
 
-/** Remembers which part is being read; what it returns scrolls there again. */
+/** Remembers the part in view; the returned function scrolls back to it. */
 function position() {
   const parts = [...document.querySelectorAll("main section[id]")];
   const part = parts.filter((of) => of.getBoundingClientRect().top <= 100).pop();

@@ -1,6 +1,6 @@
-/** Two columns of a file against each other: section by section, then case by case. */
+/** Two configurations of a file compared: by section, then case by case. */
 
-import { copyable } from "./copy.js";
+import { copyable } from "./command.js";
 import { columnsOf, heading, about, measured } from "./data.js";
 import { choice, h } from "./dom.js";
 import { times, whole } from "./format.js";
@@ -18,7 +18,7 @@ export function multipliers(reports) {
     "section",
     { id: "multipliers", "aria-labelledby": "multipliers-title" },
     h("h2", { id: "multipliers-title" }, "One against the other"),
-    h("p", { class: "about" }, "How many times the base's instructions the other takes: more than 1 is worse. Where a case says how many operations fit into a message, base / other of those."),
+    h("p", { class: "about" }, "The other's instructions divided by the base's: more than 1 is worse. For the number of operations that fit into a message, base / other."),
     comparable.length > 1 && choice("From", comparable.map((report, at) => ({ value: String(at), text: report.title })), "0", (value) => show(comparable[Number(value)])),
     place,
   );

@@ -1,6 +1,6 @@
-/** What names of cases say: sizes, places, kinds of work. Others are shown as they are. */
+/** Sizes, places and kinds of work in the names of cases. Other names are shown unchanged. */
 
-/** A whole number that may have spaces in it. @param {string} text */
+/** An integer that may contain spaces. @param {string} text */
 export function number(text) {
   return Number(text.replace(/[\s\u202f]/g, ""));
 }
@@ -35,7 +35,7 @@ export function sized(name) {
   return match && { work: match[1], n: number(match[2]), state: match[3] };
 }
 
-/** The place in which `insert middle` or `insert uniform` puts its rows. @param {string} work */
+/** The place where `insert middle` or `insert uniform` inserts rows. @param {string} work */
 export function place(work) {
   const match = /^insert (middle|end|uniform)$/.exec(work);
   return match && (match[1] === "uniform" ? "random" : match[1]);

@@ -1,11 +1,10 @@
-/** Where the figures come from: versions, modules, settings, commands. */
+/** The sources of the figures: versions, modules, settings, commands. */
 
-import { copyable } from "./copy.js";
+import { copyable } from "./command.js";
 import { h } from "./dom.js";
 import { nameOf } from "./rules.js";
 import { whole } from "./format.js";
-import { sheetTable } from "./tables/sheet.js";
-import { table } from "./tables/table.js";
+import { sheetTable, table } from "./tables/table.js";
 
 /** @param {{reports: import("./data.js").Report[], tool: string}} data @returns {HTMLElement} */
 export function provenance({ reports, tool }) {
@@ -13,10 +12,10 @@ export function provenance({ reports, tool }) {
     "section",
     { id: "provenance", "aria-labelledby": "provenance-title" },
     h("h2", { id: "provenance-title" }, "Where the figures come from"),
-    h("p", { class: "about" }, "Instructions are read from performance_counter(0) inside of the canister, before and after the work. ",
+    h("p", { class: "about" }, "Instructions are read from performance_counter(0) in the canister, before and after the work. ",
       "Nothing is subtracted."),
     reports.map(source),
-    h("p", { class: "about" }, `This page was made by ${tool} from the files alone.`),
+    h("p", { class: "about" }, `This page was made by ${tool} from the files only.`),
   );
 }
 
@@ -26,11 +25,11 @@ function source(report) {
     ["File", report.file],
     ["Suite", results.suite],
     ["Measured by", `stablebench ${results.stablebench}`],
-    ["Revision", results.revision ?? "not known"],
+    ["Revision", results.revision ?? "unknown"],
     ["Replica", `${results.replica.kind} ${results.replica.version}, ${results.replica.subnet} subnet`],
     ["Rule set", nameOf(report)],
     ["Seed", String(results.seed)],
-    ["Prices", `${whole(Number(results.prices.nodes))} nodes, $${results.prices.usd_per_trillion_cycles} for a trillion cycles`],
+    ["Prices", `${whole(Number(results.prices.nodes))} nodes, $${results.prices.usd_per_trillion_cycles} per trillion cycles`],
     ["Published figures in charts", report.published?.source ?? "none"],
   ];
   return h(
@@ -56,7 +55,7 @@ function canisters(report) {
     rows: report.results.canisters,
     columns: [
       text("Canister", (of) => of.name),
-      text("SHA-256 of the module", (of) => of.sha256 || "not known", "hash"),
+      text("SHA-256 of the module", (of) => of.sha256 || "unknown", "hash"),
       { heading: "Bytes", numeric: true, value: (of) => of.bytes, cell: (of) => whole(Number(of.bytes)) },
       text("Crates", (of) => of.crates.map((one) => `${one.name} ${one.version}`).join(", "), "wide"),
       text("SQLite", (of) => of.sqlite?.version ?? "–"),

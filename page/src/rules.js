@@ -1,8 +1,8 @@
 /**
- * Rule sets: what the network charged at a time. Results of one suite may be of several; the page
- * shows one rule set at a time then, and what changed between them.
+ * Rule sets: the network's prices at a given time. If a suite has results under several rule sets, the
+ * page shows one at a time, and the changes between them.
  *
- * @typedef {{fees: import("./bill/month.js").Fees, charge: string}} Rules
+ * @typedef {{fees: import("./bill/bill.js").Fees, charge: string}} Rules
  * @typedef {{suite: string, old: import("./data.js").Report, new: import("./data.js").Report}} Pair
  */
 
@@ -16,25 +16,25 @@ export function nameOf(report) {
   return String(report.results.replica.rules ?? UNKNOWN);
 }
 
-/** Known rule sets of a suite, the oldest first. @param {import("./data.js").Report[]} reports */
+/** Known rule sets of a suite, oldest first. @param {import("./data.js").Report[]} reports */
 function ofSuite(reports, suite) {
   const names = reports.filter((report) => report.results.suite === suite).map(nameOf);
   // Names are dates.
   return unique(names).filter((name) => name !== UNKNOWN).sort();
 }
 
-/** Suites of which there are results under several rule sets. @param {import("./data.js").Report[]} reports */
+/** Suites with results under several rule sets. @param {import("./data.js").Report[]} reports */
 function suites(reports) {
   return unique(reports.map((report) => report.results.suite)).filter((suite) => ofSuite(reports, suite).length > 1);
 }
 
-/** Rule sets to choose from, the oldest first; none where no suite has several. @param {import("./data.js").Report[]} reports */
+/** Rule sets to choose from, oldest first; empty if no suite has several. @param {import("./data.js").Report[]} reports */
 export function choices(reports) {
   return unique(suites(reports).flatMap((suite) => ofSuite(reports, suite))).sort();
 }
 
 /**
- * The reports under one rule set, and those of suites that have no choice.
+ * The reports under the chosen rule set, and those of suites without a choice.
  * @param {import("./data.js").Report[]} reports
  * @param {string?} chosen
  */
@@ -47,7 +47,7 @@ export function visible(reports, chosen) {
   });
 }
 
-/** The oldest and the newest rule set of each suite that has several. @param {import("./data.js").Report[]} reports @returns {Pair[]} */
+/** The oldest and newest report of each suite with several rule sets. @param {import("./data.js").Report[]} reports @returns {Pair[]} */
 export function pairs(reports) {
   return suites(reports).map((suite) => {
     const names = ofSuite(reports, suite);
@@ -56,7 +56,7 @@ export function pairs(reports) {
   });
 }
 
-/** The switch between rule sets. @param {string[]} names @param {string} chosen @param {(name: string) => void} change */
+/** The control that selects a rule set. @param {string[]} names @param {string} chosen @param {(name: string) => void} change */
 export function switcher(names, chosen, change) {
   const own = id("rules");
   const select = h(

@@ -1,29 +1,38 @@
-//! The folder of a cache: which files of ours are in it, and dropping them.
+//! The folder of a cache: its files, and dropping them.
 //!
-//! Whoever writes an entry writes it beside its place and moves it there; whoever has
-//! loaded one keeps it although its name goes. So several programs can use a folder at
-//! once, and a file that is gone is never an error.
+//! ```text
+//!   HASH-VERSION.module   a compiled module: SHA-256 of the module, of everything else
+//!   HASH-VERSION.state    a populated canister: SHA-256 of its setup, of the tool
+//!   HASH-VERSION.digests  digests that were read from forks of it
+//!   .stablebench-XXXXXX   a file that is being written
+//! ```
+//!
+//! HASH has 64 hexadecimal digits, VERSION 16. Files with other names are not the cache's.
+//!
+//! A program that writes an entry writes a temporary file and moves it into place. A program that
+//! has loaded an entry keeps it even if its name is removed. So several programs can use a folder at
+//! once, and a missing file is never an error.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use stablebench_replica::files;
+use stablebench_replica::cache::{MODULE, TEMPORARY};
+use stablebench_replica::{Replica, Rules, files};
 use tempfile::NamedTempFile;
 
-use super::name::{self, Kind, Versions};
-use super::setup;
+use super::setup::version;
 
-/// After this time nobody is writing a file any more.
+/// The age of a temporary file from which it is considered abandoned.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bytes of the largest file that is read as a whole here: digests of forks.
-const MOST: u64 = 256 << 20;
+/// The maximum size of a file that is read as a whole, in bytes: digests of forks.
+const MAX_FILE: u64 = 256 << 20;
 
-/// A folder that may not be there yet.
+/// A folder that may not exist yet.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
@@ -33,9 +42,9 @@ pub struct Entry {
     pub name: String,
     pub kind: Kind,
     pub version: String,
-    /// What it takes on the disk; holes take nothing.
+    /// The size on disk, without holes.
     pub bytes: u64,
-    /// When it was last used.
+    /// The time of the last use.
     pub used: SystemTime,
 }
 
@@ -43,49 +52,49 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Files {
     pub entries: Vec<Entry>,
-    /// Files that are being written, or were.
+    /// Temporary files.
     temporaries: Vec<(String, SystemTime)>,
-    /// Companions of entries that are not there.
+    /// Digests of missing entries.
     orphans: Vec<String>,
-    /// What is not ours.
+    /// The number of files that are not the cache's.
     pub others: usize,
 }
 
-/// What clearing has done.
+/// The effect of clearing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cleared {
     pub modules: usize,
     pub states: usize,
     pub bytes: u64,
-    /// What is not ours, and so was left.
+    /// The number of files that are not the cache's and were left.
     pub others: usize,
 }
 
 impl Folder {
-    /// The folder at a path.
+    /// Returns the folder at a path.
     pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Makes the folder where it is missing, and tries whether it can be written. A folder that
-    /// is not the user's own is refused: what is in it is executed.
+    /// Creates the folder if it is missing, and checks that it is writable. A folder that does not
+    /// belong to the user is refused, because its modules are executed.
     pub fn prepare(&self) -> io::Result<()> {
-        // What earlier runs have done is nobody else's business.
+        // Other users may not see earlier runs.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
         files::check_own(&fs::metadata(&self.0)?)?;
         self.temporary().map(drop)
     }
 
-    /// What is in a file; nothing where that is missing.
+    /// Reads a file, if it exists.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match files::open_own(&self.0.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            file => files::read_at_most(file?, MOST).map(Some),
+            file => files::read_at_most(file?, MAX_FILE).map(Some),
         }
     }
 
@@ -98,14 +107,13 @@ impl Folder {
     }
 
     fn temporary(&self) -> io::Result<NamedTempFile> {
-        let prefix = stablebench_replica::cache::TEMPORARY;
-        tempfile::Builder::new().prefix(prefix).tempfile_in(&self.0)
+        tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.0)
     }
 
-    /// The files in it; none where it is missing.
+    /// Lists the files; none if the folder is missing.
     pub fn files(&self) -> io::Result<Files> {
         let mut files = Files::default();
-        let mut companions = Vec::new();
+        let mut digests = Vec::new();
         let listed = match fs::read_dir(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
             listed => listed?,
@@ -116,15 +124,15 @@ impl Folder {
                 files.others += 1;
                 continue;
             };
-            // Links are not followed: they are nothing of ours.
+            // Links are not followed: they are not the cache's.
             let metadata = match listed.metadata() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 metadata => metadata?,
             };
-            match name::parse(&name).filter(|_| metadata.is_file()) {
+            match parse(&name).filter(|_| metadata.is_file()) {
                 None => files.others += 1,
                 Some((Kind::Temporary, _)) => files.temporaries.push((name, modified(&metadata))),
-                Some((Kind::Stamp | Kind::Digests, _)) => companions.push((name, metadata)),
+                Some((Kind::Digests, _)) => digests.push((name, metadata)),
                 Some((kind, version)) => files.entries.push(Entry {
                     version: version.to_owned(),
                     kind,
@@ -134,24 +142,23 @@ impl Folder {
                 }),
             }
         }
-        for (companion, metadata) in companions {
-            let of = |entry: &&mut Entry| {
-                entry.kind == Kind::State && name::companions(&entry.name).contains(&companion)
-            };
+        for (name, metadata) in digests {
+            let of =
+                |entry: &&mut Entry| entry.kind == Kind::State && digests_of(&entry.name) == name;
             match files.entries.iter_mut().find(of) {
                 Some(entry) => {
                     entry.bytes += on_disk(&metadata);
                     entry.used = entry.used.max(modified(&metadata));
                 }
-                None => files.orphans.push(companion),
+                None => files.orphans.push(name),
             }
         }
         Ok(files)
     }
 
-    /// Drops entries of other versions, then those that were not used for the longest time,
-    /// until what is left takes at most `limit` bytes. Those in `used` stay, whatever
-    /// they take. Tells what is left. Old temporaries go too.
+    /// Drops entries of other versions, then the least recently used ones, until the rest has at
+    /// most `limit` bytes. Entries in `used` and their sizes stay. Drops old temporary files too.
+    /// Returns the remaining size.
     pub fn shrink(
         &self,
         limit: u64,
@@ -180,7 +187,7 @@ impl Folder {
         Ok(size)
     }
 
-    /// Drops every file of ours.
+    /// Drops all files of the cache.
     pub fn clear(&self) -> io::Result<Cleared> {
         let files = self.files()?;
         let mut cleared = Cleared { others: files.others, ..Cleared::default() };
@@ -197,35 +204,22 @@ impl Folder {
         Ok(cleared)
     }
 
-    /// Drops a file, and its companions where it has some.
+    /// Marks a file as used now.
+    pub fn touch(&self, name: &str) -> io::Result<()> {
+        File::open(self.0.join(name))?.set_modified(SystemTime::now())
+    }
+
+    /// Drops a file and its digests.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         let remove = |name: &str| match fs::remove_file(self.0.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         };
         remove(name)?;
-        match name::parse(name) {
-            Some((Kind::State, _)) => {
-                name::companions(name).iter().try_for_each(|name| remove(name))
-            }
+        match parse(name) {
+            Some((Kind::State, _)) => remove(&digests_of(name)),
             _ => Ok(()),
         }
-    }
-}
-
-impl Versions {
-    /// With that version of modules, which the replica knows, and those that it has under
-    /// other rules.
-    pub fn new(module: String, others: Vec<String>) -> Self {
-        Self { state: setup::version(&module), module, others }
-    }
-
-    /// Whether this program reads the entry, under some rules.
-    pub fn has(&self, entry: &Entry) -> bool {
-        std::iter::once(&self.module).chain(&self.others).any(|module| match entry.kind {
-            Kind::Module => entry.version == *module,
-            _ => entry.version == setup::version(module),
-        })
     }
 }
 
@@ -235,4 +229,94 @@ fn on_disk(metadata: &Metadata) -> u64 {
 
 fn modified(metadata: &Metadata) -> SystemTime {
     metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+const STATE: &str = ".state";
+const DIGESTS: &str = ".digests";
+
+/// The versions of entries that this program reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versions {
+    pub module: String,
+    pub state: String,
+    /// The versions of modules under other rules.
+    pub others: Vec<String>,
+}
+
+impl Versions {
+    /// Returns the versions of this program, whose replica this is.
+    ///
+    /// # Errors
+    ///
+    /// If the engine does not compile for this machine.
+    pub fn of(replica: &Replica) -> anyhow::Result<Self> {
+        let mut others = Vec::new();
+        for name in Rules::SETS.iter().chain(Rules::VARIANTS) {
+            others.push(Replica::new(name.parse()?, None)?.cache_version().to_owned());
+        }
+        Ok(Self::new(replica.cache_version().to_owned(), others))
+    }
+
+    /// Returns the versions with these versions of modules, the second under other rules.
+    pub(super) fn new(module: String, others: Vec<String>) -> Self {
+        Self { state: version(&module), module, others }
+    }
+
+    /// Returns `true` if this program can read the entry under some rules.
+    pub fn has(&self, entry: &Entry) -> bool {
+        std::iter::once(&self.module).chain(&self.others).any(|module| match entry.kind {
+            Kind::Module => entry.version == *module,
+            _ => entry.version == version(module),
+        })
+    }
+}
+
+/// The kind of a file of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A compiled module.
+    Module,
+    /// A populated canister.
+    State,
+    /// Digests of forks of a populated canister.
+    Digests,
+    /// A file that is being written, or was when a program was killed.
+    Temporary,
+}
+
+/// Returns the kind and the version in a file's name, if it is the cache's. Temporary files have an
+/// empty version.
+pub fn parse(name: &str) -> Option<(Kind, &str)> {
+    if let Some(random) = name.strip_prefix(TEMPORARY) {
+        let valid = !random.is_empty() && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return valid.then_some((Kind::Temporary, ""));
+    }
+    let (stem, kind) = [(MODULE, Kind::Module), (STATE, Kind::State), (DIGESTS, Kind::Digests)]
+        .into_iter()
+        .find_map(|(end, kind)| Some((name.strip_suffix(end)?, kind)))?;
+    let (hash, version) = stem.split_once('-')?;
+    let digits = |text: &str, length: usize| {
+        text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    (digits(hash, 64) && digits(version, 16)).then_some((kind, version))
+}
+
+/// Returns the file name of a module by its hash.
+pub fn module(hash: &str, version: &str) -> String {
+    format!("{hash}-{version}{MODULE}")
+}
+
+/// Returns the file name of a populated canister.
+pub fn state(key: &str, version: &str) -> String {
+    format!("{key}-{version}{STATE}")
+}
+
+/// Returns the file name of a populated canister's digests.
+pub fn digests(key: &str, version: &str) -> String {
+    format!("{key}-{version}{DIGESTS}")
+}
+
+/// Returns the file name of the digests that belong to a populated canister's file.
+pub fn digests_of(state: &str) -> String {
+    format!("{}{DIGESTS}", state.trim_end_matches(STATE))
 }

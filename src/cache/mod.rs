@@ -1,17 +1,15 @@
-//! What earlier runs have left for later ones: compiled modules and populated canisters.
+//! The cache of earlier runs: compiled modules and populated canisters.
 //!
 //! ```text
-//!   Cache ── one run's: takes and keeps, and says what went wrong
-//!     ├─ setup.rs    what a populated canister depends on: its key
-//!     ├─ name.rs     how the files are called
-//!     └─ folder.rs   which files there are; dropping them
+//!   Cache ── loads and saves for one run, and reports failures
+//!     ├─ setup.rs    everything that a populated canister depends on: its key
+//!     └─ folder.rs   the files, and dropping them
 //! ```
 //!
-//! Modules are kept by the replica, in the same folder. An entry that cannot be used is
-//! made anew, and one that cannot be kept is not: results are the same without a cache.
+//! The replica saves modules in the same folder. An entry that cannot be used is replaced, and one
+//! that cannot be saved is skipped: results are the same without a cache.
 
 mod folder;
-mod name;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -25,12 +23,11 @@ use serde::{Deserialize, Serialize};
 use stablebench_protocol::Digest;
 
 use crate::progress::Progress;
-use crate::replica::{Canister, Replica, Trust};
+use crate::replica::{Canister, Replica};
 use crate::results::Held;
 
-pub use folder::{Entry, Folder};
-pub use name::{Kind, Versions};
-pub use setup::{Setup, Stored};
+pub use folder::{Entry, Folder, Kind, Versions};
+pub use setup::{Prepared, Setup};
 
 /// Populated canisters of earlier runs, and of this one.
 pub struct Cache {
@@ -43,13 +40,13 @@ pub struct Cache {
 
 #[derive(Default)]
 struct Session {
-    /// Files that this run has used, which it does not drop.
+    /// The files that this run has used and must not drop.
     used: BTreeSet<String>,
-    /// Nothing more is kept: it did not work, which was said.
+    /// `true` once saving has failed, which was reported.
     stopped: bool,
 }
 
-/// What is noted in the file of a populated canister.
+/// The note in the file of a populated canister.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
@@ -57,10 +54,10 @@ pub struct Note {
     pub held: Held,
 }
 
-/// Digests of forks by how these differ from the canister, in hexadecimal digits.
+/// Digests of forks by their differences from the canister, in hexadecimal digits.
 pub type Digests = BTreeMap<String, Digest>;
 
-/// The digests of a populated canister's forks, as they are kept.
+/// The file with the digests of a populated canister's forks.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeptDigests {
@@ -69,7 +66,7 @@ struct KeptDigests {
 }
 
 impl Cache {
-    /// A cache of at most `limit` bytes, old entries dropped.
+    /// Opens a cache of at most `limit` bytes, and drops old entries.
     pub fn new(folder: Folder, limit: u64, versions: Versions, progress: &Progress) -> Self {
         let cache =
             Self { folder, limit, versions, progress: progress.clone(), session: Mutex::default() };
@@ -77,49 +74,50 @@ impl Cache {
         cache
     }
 
-    /// Drops old entries until the limit is kept, but none that this run has used.
+    /// Drops old entries beyond the limit, but none that this run has used.
     pub fn shrink(&self) {
-        // What cannot be dropped now will be later.
+        // Entries that cannot be dropped now will be dropped later.
         let _ = self.folder.shrink(self.limit, &self.versions, &self.session().used);
     }
 
-    /// The canister that an earlier run has populated so, and what it holds. `plausible`
-    /// says whether that can be.
+    /// Loads the canister that an earlier run has populated with this setup, and its content.
+    /// `plausible` checks the content.
     pub fn take(
         &self,
         replica: &dyn Replica,
         wasm: &[u8],
         setup: &Setup,
-        trust: Trust,
         plausible: impl FnOnce(&Held) -> bool,
     ) -> Option<(Box<dyn Canister>, Held)> {
         let (name, path) = self.place(setup);
         let loaded = || -> Result<_> {
-            let Some((canister, note)) = replica.load(wasm, &path, trust)? else {
+            let Some((canister, note)) = replica.load(wasm, &path)? else {
                 return Ok(None);
             };
             let note: Note = serde_json::from_str(&note).context("its note cannot be read")?;
             if note.setup != *setup {
-                bail!("it is another one");
+                bail!("it has another setup");
             }
             if !plausible(&note.held) {
-                bail!("it holds something else");
+                bail!("it has other content");
             }
+            // If it cannot be marked, it is dropped earlier.
+            let _ = self.folder.touch(&name);
             Ok(Some((canister, note.held)))
         };
         match loaded() {
             Ok(found) => found,
             Err(error) => {
                 let path = path.display();
-                self.progress.note(&format!("{path} is not used and made anew: {error:#}"));
-                // Where it cannot be dropped it will be replaced.
+                self.progress.note(&format!("{path} is not used and is replaced: {error:#}"));
+                // If it cannot be removed, it will be replaced.
                 let _ = self.folder.remove(&name);
                 None
             }
         }
     }
 
-    /// Keeps a populated canister. Where that fails it is said, once.
+    /// Saves a populated canister. A failure is reported once.
     pub fn keep(&self, canister: &dyn Canister, setup: Setup, held: &Held) {
         if self.session().stopped {
             return;
@@ -129,7 +127,7 @@ impl Cache {
             if !session.stopped {
                 let folder = self.folder.path().display();
                 self.progress.note(&format!(
-                    "populated canisters are not kept any more in {folder}: {error:#}"
+                    "populated canisters are no longer saved in {folder}: {error:#}"
                 ));
             }
             session.stopped = true;
@@ -138,7 +136,7 @@ impl Cache {
 
     fn try_keep(&self, canister: &dyn Canister, setup: Setup, held: &Held) -> Result<()> {
         let (name, path) = self.place(&setup);
-        // How long it took is this run's alone.
+        // The wall time belongs to this run only.
         let held = Held { wall_milliseconds: None, ..held.clone() };
         let note = serde_json::to_string(&Note { setup, held })?;
         if !canister.save(&path, &note)? {
@@ -148,14 +146,14 @@ impl Cache {
         if size > self.limit {
             self.folder.remove(&name)?;
             bail!(
-                "this run uses more than its limit of {} GiB; raise that with --cache-limit",
+                "this run uses more than the limit of {} GiB; raise it with --cache-limit",
                 self.limit as f64 / (1_u64 << 30) as f64
             );
         }
         Ok(())
     }
 
-    /// What earlier runs have read back from forks of the canister with that setup.
+    /// Returns the digests that earlier runs have read from forks of the canister with this setup.
     pub fn digests(&self, setup: &Setup) -> Digests {
         let name = self.digests_name(setup);
         let read = || -> Result<Option<Digests>> {
@@ -164,7 +162,7 @@ impl Cache {
             };
             let kept: KeptDigests = serde_json::from_slice(&text).context("it cannot be read")?;
             if kept.setup != *setup {
-                bail!("it is another one's");
+                bail!("it has another setup");
             }
             Ok(Some(kept.digests))
         };
@@ -172,36 +170,36 @@ impl Cache {
             .unwrap_or_else(|error| {
                 let path = self.folder.path().join(&name);
                 self.progress
-                    .note(&format!("{} is not used and made anew: {error:#}", path.display()));
+                    .note(&format!("{} is not used and is replaced: {error:#}", path.display()));
                 None
             })
             .unwrap_or_default()
     }
 
-    /// Keeps what was read back, beside the canister. Where that fails it is read again.
+    /// Saves digests next to the canister. If that fails, they are read again.
     pub fn keep_digests(&self, setup: &Setup, digests: &Digests) {
         if self.session().stopped || digests.is_empty() {
             return;
         }
         let kept = KeptDigests { setup: setup.clone(), digests: digests.clone() };
-        // Of such a type writing JSON does not fail.
+        // Serializing this type does not fail.
         let text = serde_json::to_vec(&kept).unwrap_or_default();
         let name = self.digests_name(setup);
         if let Err(error) = self.folder.write(&name, &text) {
             let path = self.folder.path().join(&name);
-            self.progress.note(&format!("{} cannot be kept: {error}", path.display()));
+            self.progress.note(&format!("{} cannot be saved: {error}", path.display()));
         }
     }
 
     fn digests_name(&self, setup: &Setup) -> String {
-        name::digests(&setup.key(), &self.versions.state)
+        folder::digests(&setup.key(), &self.versions.state)
     }
 
-    /// Where a canister with that setup is kept, from now on in use.
+    /// Returns the file of a canister with this setup, and marks it as used.
     fn place(&self, setup: &Setup) -> (String, PathBuf) {
-        let name = name::state(&setup.key(), &self.versions.state);
+        let name = folder::state(&setup.key(), &self.versions.state);
         let mut session = self.session();
-        session.used.insert(name::module(&setup.canister, &self.versions.module));
+        session.used.insert(folder::module(&setup.canister, &self.versions.module));
         session.used.insert(name.clone());
         drop(session);
         let path = self.folder.path().join(&name);

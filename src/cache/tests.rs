@@ -2,17 +2,13 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use clap::Parser;
-use stablebench_protocol::{Engine, JournalMode};
 use tempfile::TempDir;
 
 use super::folder::Cleared;
 use super::*;
-use crate::cli::{Cli, Command, Suite};
 use crate::replica::Identity;
-use crate::suites::lane::Lane;
-use crate::suites::users::{Setting, StorePlan};
-use crate::suites::{db_bench, sysbench};
+use crate::suites::plan::Fixture;
+use crate::suites::tests::plan_of;
 
 fn identity() -> Identity {
     Identity {
@@ -23,40 +19,32 @@ fn identity() -> Identity {
     }
 }
 
-fn users(setting: Setting, rows: u64, payload: u32) -> Stored {
-    Stored::users(&StorePlan { setting, rows, payload, cases: Vec::new() })
+/// The fixtures of `SUITE OPTION…`.
+fn fixtures(typed: &str) -> Vec<Fixture> {
+    let (suite, options) = typed.split_once(' ').unwrap_or((typed, ""));
+    plan_of(crate::suites::suite(suite).unwrap(), options).unwrap().fixtures
 }
 
-fn lanes(typed: &[&str]) -> Vec<Lane> {
-    let typed = [&["stablebench", "run"], typed].concat();
-    match Cli::parse_from(typed).command {
-        Some(Command::Run { suite: Some(Suite::Sysbench(args)) }) => {
-            sysbench::plan(&args).unwrap().lanes
-        }
-        Some(Command::Run { suite: Some(Suite::DbBench(args)) }) => {
-            db_bench::plan(&args).unwrap().lanes
-        }
-        other => panic!("{other:?}"),
-    }
+fn users(configuration: &str, rows: u64, payload: u32) -> Prepared {
+    let typed = format!("users --engines={configuration} --rows={rows} --payload={payload}");
+    Prepared::new(&fixtures(&format!("{typed} --batches=1"))[0], 1).unwrap()
 }
 
-fn setup(stored: Stored) -> Setup {
-    Setup::new(identity(), "hash".to_owned(), stored)
+fn setup(prepared: Prepared) -> Setup {
+    Setup::new(identity(), "hash".to_owned(), prepared)
 }
 
 #[test]
-fn the_key_is_another_one_with_each_part_of_a_setup() {
-    let delete = Setting::sqlite(JournalMode::Delete);
-    let mut page_size = delete;
-    page_size.sqlite.page_size = Some(512);
+fn the_key_depends_on_each_part_of_a_setup() {
+    let delete = "sqlite/delete";
     let mut setups = vec![
         setup(users(delete, 10, 100)),
         setup(users(delete, 11, 100)),
         setup(users(delete, 10, 101)),
-        setup(users(page_size, 10, 100)),
-        setup(users(Setting::sqlite(JournalMode::Wal), 10, 100)),
-        setup(users(Setting::of(Engine::Btree), 10, 100)),
-        setup(users(Setting::of(Engine::Array), 10, 100)),
+        setup(users("sqlite/delete,page_size=512", 10, 100)),
+        setup(users("sqlite/wal", 10, 100)),
+        setup(users("btree", 10, 100)),
+        setup(users("array", 10, 100)),
         Setup::new(identity(), "other".to_owned(), users(delete, 10, 100)),
     ];
     for other in [
@@ -68,9 +56,9 @@ fn the_key_is_another_one_with_each_part_of_a_setup() {
         setups.push(Setup::new(other, "hash".to_owned(), users(delete, 10, 100)));
     }
     for (rows, seed) in [(10, 1), (10, 2), (11, 1)] {
-        let rows = format!("--rows={rows}");
-        for lane in lanes(&["sysbench", &rows, "--keys=integer,text", "--places=memory"]) {
-            setups.push(setup(Stored::lane(&lane, seed).unwrap()));
+        let typed = format!("sysbench --rows={rows} --keys=integer,text --places=memory");
+        for fixture in fixtures(&typed) {
+            setups.push(setup(Prepared::new(&fixture, seed).unwrap()));
         }
     }
     let keys: BTreeSet<String> = setups.iter().map(Setup::key).collect();
@@ -82,31 +70,30 @@ fn the_key_is_another_one_with_each_part_of_a_setup() {
 }
 
 #[test]
-fn what_is_measured_is_not_taken_from_a_cache() {
-    for lane in lanes(&["db-bench"]) {
-        assert_eq!(Stored::lane(&lane, 1), None, "its populating is a case");
+fn measured_steps_are_not_taken_from_a_cache() {
+    for fixture in fixtures("db-bench") {
+        assert_eq!(Prepared::new(&fixture, 1), None, "its populating is a case");
     }
-    for mut lane in lanes(&["sysbench"]) {
-        assert!(Stored::lane(&lane, 1).is_some());
-        lane.steps[0].forked = true;
-        assert_eq!(Stored::lane(&lane, 1), None);
-        lane.populated = 0;
-        assert_eq!(Stored::lane(&lane, 1), None, "nothing to keep");
+    for mut fixture in fixtures("sysbench") {
+        assert!(Prepared::new(&fixture, 1).is_some());
+        fixture.steps[0].forked = true;
+        assert_eq!(Prepared::new(&fixture, 1), None);
+        fixture.populated = 0;
+        assert_eq!(Prepared::new(&fixture, 1), None, "nothing to keep");
     }
 }
 
 #[test]
-fn only_our_names_are_ours() {
+fn names_of_other_files_are_not_parsed() {
     let (hash, version) = ("0a".repeat(32), "12".repeat(8));
     for (name, kind) in [
-        (name::module(&hash, &version), Kind::Module),
-        (name::state(&hash, &version), Kind::State),
-        (stamp(&name::state(&hash, &version)), Kind::Stamp),
-        (name::digests(&hash, &version), Kind::Digests),
+        (folder::module(&hash, &version), Kind::Module),
+        (folder::state(&hash, &version), Kind::State),
+        (folder::digests(&hash, &version), Kind::Digests),
     ] {
-        assert_eq!(name::parse(&name), Some((kind, version.as_str())), "{name}");
+        assert_eq!(folder::parse(&name), Some((kind, version.as_str())), "{name}");
     }
-    assert_eq!(name::parse(".stablebench-Ab12"), Some((Kind::Temporary, "")));
+    assert_eq!(folder::parse(".stablebench-Ab12"), Some((Kind::Temporary, "")));
     for name in [
         "",
         "results.json",
@@ -123,7 +110,7 @@ fn only_our_names_are_ours() {
         &format!("{hash}-{}.state", &version[1..]),
         &format!("x{hash}-{version}.state"),
     ] {
-        assert_eq!(name::parse(name), None, "{name}");
+        assert_eq!(folder::parse(name), None, "{name}");
     }
 }
 
@@ -150,7 +137,7 @@ impl Filled {
     }
 
     fn state(&self, digit: &str) -> String {
-        name::state(&digit.repeat(64), &self.versions.state)
+        folder::state(&digit.repeat(64), &self.versions.state)
     }
 
     fn names(&self) -> BTreeSet<String> {
@@ -159,27 +146,21 @@ impl Filled {
     }
 }
 
-/// The stamp of a populated canister.
-fn stamp(state: &str) -> String {
-    let [stamp, _] = name::companions(state);
-    stamp
-}
-
 fn aged(path: &Path, minutes: u64) {
     let time = SystemTime::now() - Duration::from_secs(60 * minutes);
     File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
 #[test]
-fn beyond_the_limit_goes_what_was_not_used_for_the_longest_time() {
+fn the_least_recently_used_entries_are_dropped_beyond_the_limit() {
     let filled = Filled::new();
     for (digit, minutes) in [("a", 50), ("b", 40), ("c", 30)] {
         filled.file(&filled.state(digit), minutes);
     }
-    // The oldest was used a moment ago, which its stamp tells.
-    filled.file(&stamp(&filled.state("a")), 0);
-    filled.file(&name::module(&"d".repeat(64), &filled.versions.module), 20);
-    let older = name::module(&"e".repeat(64), &"9".repeat(16));
+    // Digests of the oldest were added a moment ago.
+    filled.file(&folder::digests_of(&filled.state("a")), 0);
+    filled.file(&folder::module(&"d".repeat(64), &filled.versions.module), 20);
+    let older = folder::module(&"e".repeat(64), &"9".repeat(16));
     filled.file(&older, 0);
     filled.file("not ours", 1_000);
     let shrink = |limit: u64, used: &[String]| {
@@ -197,23 +178,23 @@ fn beyond_the_limit_goes_what_was_not_used_for_the_longest_time() {
 }
 
 #[test]
-fn what_killed_runs_have_left_goes_when_it_is_old() {
+fn old_files_of_killed_runs_are_dropped() {
     let filled = Filled::new();
     filled.file(".stablebench-old", 25 * 60);
     filled.file(".stablebench-new", 23 * 60);
-    filled.file(&stamp(&filled.state("a")), 0);
+    filled.file(&folder::digests_of(&filled.state("a")), 0);
     filled.folder().shrink(1 << 20, &filled.versions, &BTreeSet::new()).unwrap();
     assert_eq!(filled.names(), BTreeSet::from([".stablebench-new".to_owned()]));
 }
 
 #[test]
-fn clearing_leaves_what_is_not_ours() {
+fn clearing_leaves_other_files() {
     let filled = Filled::new();
     filled.file(&filled.state("a"), 0);
-    filled.file(&stamp(&filled.state("a")), 0);
-    filled.file(&stamp(&filled.state("b")), 0);
-    filled.file(&name::digests(&"c".repeat(64), &filled.versions.state), 0);
-    filled.file(&name::module(&"d".repeat(64), &"9".repeat(16)), 0);
+    filled.file(&folder::digests_of(&filled.state("a")), 0);
+    filled.file(&folder::digests_of(&filled.state("b")), 0);
+    filled.file(&folder::digests(&"c".repeat(64), &filled.versions.state), 0);
+    filled.file(&folder::module(&"d".repeat(64), &"9".repeat(16)), 0);
     filled.file(".stablebench-new", 0);
     filled.file("notes.txt", 0);
     let path = |name: &str| filled.directory.path().join(name);
@@ -228,7 +209,7 @@ fn clearing_leaves_what_is_not_ours() {
 }
 
 #[test]
-fn a_missing_folder_is_an_empty_one() {
+fn a_missing_folder_is_empty() {
     let directory = tempfile::tempdir().unwrap();
     let folder = Folder::new(directory.path().join("a/b"));
     assert_eq!(folder.files().unwrap().entries.len(), 0);

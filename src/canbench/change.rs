@@ -1,6 +1,8 @@
 //! Changes between the kept results and new ones.
 
-use super::{Bench, Benches, Measurement};
+use serde::Serialize;
+
+use super::results::{Bench, Benches, Measurement};
 
 /// A metric that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub enum Metric {
 impl Metric {
     pub const ALL: [Self; 3] = [Self::Instructions, Self::HeapIncrease, Self::StableMemoryIncrease];
 
-    /// The name in canbench's files and texts.
+    /// Returns the name in canbench's files and texts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -22,7 +24,7 @@ impl Metric {
         }
     }
 
-    /// Its value.
+    /// Returns the value of the metric.
     pub const fn of(self, measurement: &Measurement) -> u64 {
         match self {
             Self::Instructions => measurement.instructions,
@@ -32,7 +34,7 @@ impl Metric {
     }
 }
 
-/// A value, and the one before.
+/// A value and the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     pub now: u64,
@@ -45,17 +47,17 @@ pub enum Change {
     New,
     Improved,
     Regressed,
-    /// Or by less than the noise threshold.
+    /// Equal, or different by less than the noise threshold.
     Unchanged,
 }
 
 impl Value {
-    /// The difference from the value before.
+    /// Returns the difference from the previous value.
     pub fn delta(self) -> Option<i128> {
         Some(i128::from(self.now) - i128::from(self.before?))
     }
 
-    /// The same in percent; infinite from 0.
+    /// Returns the difference in percent; infinite from 0.
     pub fn percent(self) -> Option<f64> {
         let (delta, before) = (self.delta()?, self.before?);
         Some(match (before, delta) {
@@ -77,7 +79,7 @@ impl Value {
     }
 }
 
-/// A benchmark or a scope of one, with what it was before.
+/// A benchmark or a scope of one, with its previous result.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub bench: String,
@@ -87,7 +89,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// `BENCH` or `BENCH::SCOPE`.
+    /// Returns `BENCH` or `BENCH::SCOPE`.
     pub fn name(&self) -> String {
         match &self.scope {
             Some(scope) => format!("{}::{scope}", self.bench),
@@ -95,29 +97,29 @@ impl Entry {
         }
     }
 
-    /// Returns true if the kept results do not have it.
+    /// Returns `true` if the kept results do not have it.
     pub fn is_new(&self) -> bool {
         self.before.is_none()
     }
 
-    /// A metric, with its value before.
+    /// Returns a metric with its previous value.
     pub fn value(&self, metric: Metric) -> Value {
         let before = self.before.as_ref().map(|before| metric.of(before));
         Value { now: metric.of(&self.now), before }
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn calls(&self) -> Value {
         Value { now: self.now.calls, before: self.before.map(|before| before.calls) }
     }
 
-    /// Returns true if any metric changed in this way.
+    /// Returns `true` if any metric changed in this way.
     pub fn has(&self, change: Change, noise: f64) -> bool {
         Metric::ALL.iter().any(|metric| self.value(*metric).change(noise) == change)
     }
 }
 
-/// The benchmarks and their scopes, by name, with what they were before.
+/// Returns the benchmarks and their scopes by name, with their previous results.
 pub fn entries(now: &Benches, before: &Benches) -> Vec<Entry> {
     now.iter().flat_map(|(name, bench)| of_bench(name, bench, before.get(name))).collect()
 }
@@ -137,7 +139,52 @@ fn of_bench(name: &str, now: &Bench, before: Option<&Bench>) -> Vec<Entry> {
     entries
 }
 
-/// Returns true if any metric regressed.
+/// Returns `true` if any metric regressed.
 pub fn regressed(entries: &[Entry], noise: f64) -> bool {
     entries.iter().any(|entry| entry.has(Change::Regressed, noise))
+}
+
+/// The numbers of benchmarks by the change of a metric, without scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    pub total: usize,
+    pub regressed: usize,
+    pub improved: usize,
+    pub new: usize,
+    pub unchanged: usize,
+}
+
+impl Counts {
+    /// Counts benchmarks.
+    pub fn of(entries: &[Entry], metric: Metric, noise: f64) -> Self {
+        let mut counts = Self::default();
+        for entry in totals(entries) {
+            counts.total += 1;
+            *match entry.value(metric).change(noise) {
+                Change::Regressed => &mut counts.regressed,
+                Change::Improved => &mut counts.improved,
+                Change::New => &mut counts.new,
+                Change::Unchanged => &mut counts.unchanged,
+            } += 1;
+        }
+        counts
+    }
+
+    /// Returns a short text.
+    pub const fn status(self) -> &'static str {
+        match (self.regressed > 0, self.improved > 0, self.new > 0) {
+            (false, false, false) => "No significant changes 👍",
+            (true, false, false) => "Regressions detected 🔴",
+            (false, true, false) => "Improvements detected 🟢",
+            (false, false, true) => "New benchmarks added ➕",
+            (true, true, false) => "Regressions and improvements 🔴🟢",
+            (true, false, true) => "Regressions and new benchmarks 🔴➕",
+            (false, true, true) => "Improvements and new benchmarks 🟢➕",
+            (true, true, true) => "Regressions, improvements, and new benchmarks 🔴🟢➕",
+        }
+    }
+}
+
+pub fn totals(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| entry.scope.is_none())
 }

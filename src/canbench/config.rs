@@ -28,11 +28,11 @@ use stablebench_replica::files;
 const FILE: &str = "canbench.yml";
 /// The environment variable that names another file.
 pub const VARIABLE: &str = "CANBENCH_CFG_FILE";
-/// The largest file that is read, in bytes.
-const MOST: u64 = 1 << 20;
+/// The maximum size of a file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
-/// The largest file that is loaded into stable memory, in bytes: it is held in memory.
-const LARGEST: u64 = 16 << 30;
+/// The maximum size of a file for stable memory, in bytes: it is read as a whole.
+const MAX_MEMORY_FILE: u64 = 16 << 30;
 
 const KEYS: [&str; 7] = [
     "build_cmd",
@@ -83,7 +83,7 @@ impl Config {
     /// If there is no file, or it is not valid: the message names the line.
     pub fn read(note: impl Fn(&str)) -> Result<Self> {
         let path = std::env::var_os(VARIABLE).map_or_else(|| FILE.into(), PathBuf::from);
-        let read = files::read(&path, MOST);
+        let read = files::read(&path, MAX_FILE);
         let text = read.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => anyhow!(
                 "configuration file not found: '{}'\nRun this in the folder of the project, or \
@@ -156,7 +156,7 @@ impl Config {
         let Some(InFile { file }) = &self.stable_memory else {
             return Ok(None);
         };
-        let read = files::read(file, LARGEST).map_err(|error| {
+        let read = files::read(file, MAX_MEMORY_FILE).map_err(|error| {
             anyhow!("Error reading stable memory file {}\nError: {error}", file.display())
         });
         read.map(Some)
@@ -171,7 +171,7 @@ impl Config {
         let Some(InFile { file }) = &self.env_vars else {
             return Ok(BTreeMap::new());
         };
-        let bytes = files::read(file, MOST).map_err(|error| {
+        let bytes = files::read(file, MAX_FILE).map_err(|error| {
             anyhow!("Error reading environment variables file {}\nError: {error}", file.display())
         })?;
         let text = String::from_utf8(bytes).map_err(|error| {

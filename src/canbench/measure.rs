@@ -12,16 +12,71 @@ use anyhow::{Context, Result, anyhow};
 use candid::CandidType;
 use serde::Deserialize;
 use stablebench_replica::{Canister, Execution, Principal, Reading, Span, TouchedPages, WasmPages};
+use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
+use wasmparser::{Export, ExternalKind, Parser, Payload};
 
-use super::module::PREFIX;
-use super::{Bench, Measurement};
+use super::results::{Bench, Measurement};
 use crate::profile::{Flame, Heading, check, svg};
 use crate::replica::decoding::decode_one;
 use crate::replica::embedded::Embedded;
 use crate::replica::network::ic_code;
 use crate::terminal::safe_line;
 
-/// Bytes of the stack of a thread that runs benchmarks: as much as `main` usually has.
+/// The prefix of the query methods that are benchmarks.
+pub const PREFIX: &str = "__canbench__";
+/// The prefix of queries by which canbench traces benchmarks in a module that it has instrumented.
+/// They do nothing in other modules.
+const TRACING: &str = "canister_query __tracing__";
+
+/// Returns the names of the benchmarks in the order of the export section.
+pub fn benches(wasm: &[u8]) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        if let Payload::ExportSection(exports) = payload.context("the module cannot be read")? {
+            for export in exports {
+                let name = export?.name;
+                let name = name.strip_prefix("canister_query ");
+                names.extend(name.and_then(|name| name.strip_prefix(PREFIX)).map(str::to_owned));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Returns the module without the queries for tracing. Their names count towards the limit on the
+/// names of all methods, which a module may exceed because of them alone. All functions and their
+/// indices stay.
+pub fn without_tracing(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut module = Module::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload.context("the module cannot be read")?;
+        if let Payload::ExportSection(exports) = &payload {
+            let mut kept = ExportSection::new();
+            for export in exports.clone() {
+                let Export { name, kind, index } = export?;
+                if !name.starts_with(TRACING) {
+                    kept.export(name, self::kind(kind), index);
+                }
+            }
+            module.section(&kept);
+        } else if let Some((id, range)) = payload.as_section() {
+            module.section(&RawSection { id, data: &wasm[range] });
+        }
+    }
+    Ok(module.finish())
+}
+
+fn kind(kind: ExternalKind) -> ExportKind {
+    match kind {
+        ExternalKind::Func | ExternalKind::FuncExact => ExportKind::Func,
+        ExternalKind::Table => ExportKind::Table,
+        ExternalKind::Memory => ExportKind::Memory,
+        ExternalKind::Global => ExportKind::Global,
+        ExternalKind::Tag => ExportKind::Tag,
+    }
+}
+
+/// The stack size of a thread that runs benchmarks, in bytes: the usual size for `main`.
 const STACK: usize = 8 << 20;
 
 /// A canister to install.
@@ -72,7 +127,7 @@ pub struct Pages {
 ///
 /// # Errors
 ///
-/// If it cannot be installed, in the words of the replica.
+/// If it cannot be installed; the message is the replica's.
 pub fn install(replica: &Embedded, project: &Project) -> Result<(Canister, Vec<String>)> {
     let refused = "the canister cannot be installed";
     let module = replica.inner().compile_for_queries(&project.wasm).context(refused)?;
@@ -131,8 +186,8 @@ pub fn run(
     })
 }
 
-/// One argument, the value `()`, as canbench sends it. No argument would be a byte shorter, and
-/// that byte decides where the allocator of a canister puts what follows.
+/// Returns one argument, the value `()`, as canbench sends it. No argument would be a byte shorter,
+/// which changes the addresses that a canister's allocator returns.
 fn argument() -> candid::Result<Vec<u8>> {
     candid::encode_one(())
 }
@@ -153,10 +208,9 @@ fn measure(canister: Canister, name: &str, traced: bool) -> Result<Measured> {
             ));
         }
     };
-    // The cause is a page of Candid types.
-    let bench = decode(reply).map_err(|_| {
-        anyhow!("the query {method} does not answer what a benchmark of canbench-rs does")
-    })?;
+    // The cause would be a page of Candid types.
+    let bench = decode(reply)
+        .map_err(|_| anyhow!("the reply of {method} is not that of a benchmark of canbench-rs"))?;
     let read = span(&execution.readings, bench.total.instructions);
     let cost = Cost {
         touched: read.and_then(|[from, to]| {
@@ -208,7 +262,7 @@ fn decode(reply: &[u8]) -> Result<Bench> {
     Ok(Bench { total: total.into(), scopes: scopes.map(|(name, it)| (name, it.into())).collect() })
 }
 
-/// The readings of the counter between which are so many instructions: the last two such.
+/// Returns the last two readings of the counter that differ by this number of instructions.
 fn span(readings: &[Reading], instructions: u64) -> Option<[Reading; 2]> {
     readings.iter().rev().find_map(|to| {
         let from = to.used.get().checked_sub(instructions)?;
@@ -222,8 +276,8 @@ fn touched(from: TouchedPages, to: TouchedPages) -> Pages {
     Pages { heap: more(from.heap, to.heap), stable: more(from.stable, to.stable) }
 }
 
-/// The flame graph of a benchmark, or of the whole message where it is not known which part of it
-/// the benchmark is.
+/// Returns the flame graph of a benchmark, or of the whole message if the benchmark's part of it is
+/// not known.
 fn flame(
     canister: &Canister,
     name: &str,
@@ -251,6 +305,28 @@ mod tests {
     use stablebench_replica::{Instructions, PageCharges};
 
     use super::*;
+
+    #[test]
+    fn only_queries_for_tracing_are_removed() {
+        let wasm = |tracing: &str| {
+            wat::parse_str(format!(
+                r#"(module
+                    (memory (export "memory") 1)
+                    (func $a (export "canister_query __canbench__b"))
+                    {tracing}
+                    (func (export "canister_query __canbench__a") call $a)
+                    (func (export "canister_query other"))
+                    (func (export "__prepare_tracing"))
+                    (data (i32.const 0) "text"))"#
+            ))
+            .unwrap()
+        };
+        let traced = wasm(r#"(export "canister_query __tracing__b" (func $a))"#);
+        assert_eq!(benches(&traced).unwrap(), ["b", "a"]);
+        assert_eq!(without_tracing(&traced).unwrap(), wasm(""));
+        assert_eq!(without_tracing(&wasm("")).unwrap(), wasm(""));
+        assert!(benches(b"\0asm\x01\0\0\0\xff").is_err() && without_tracing(b"no").is_err());
+    }
 
     #[derive(CandidType)]
     struct First {

@@ -9,9 +9,10 @@
 //! # rules: 2026-08
 //! ```
 //!
-//! The file is canbench's. The comment is ours and not there for the rules of autumn 2025, by
-//! which the servers of canbench 0.7 and before count: such a file is theirs to the last byte.
+//! The format is canbench's. The comment is an addition. It is absent for the rules of autumn 2025,
+//! by which the servers of canbench 0.7 and before count: such a file equals theirs to the last byte.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -20,18 +21,50 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::{Rules, files};
 
-use super::{Benches, VERSION};
 use crate::saving;
 
-/// The largest file that is read, in bytes.
-const MOST: u64 = 256 << 20;
+/// The version of canbench whose files are read and written.
+pub const VERSION: &str = "0.7.0";
+
+/// The result of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bench {
+    /// The whole benchmark.
+    pub total: Measurement,
+    /// Parts of it, by name.
+    #[serde(default)]
+    pub scopes: BTreeMap<String, Measurement>,
+}
+
+/// A measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The number of calls.
+    #[serde(default)]
+    pub calls: u64,
+    /// Instructions by `performance_counter(0)`.
+    #[serde(default)]
+    pub instructions: u64,
+    /// Wasm pages by which the heap grew.
+    #[serde(default)]
+    pub heap_increase: u64,
+    /// Wasm pages by which stable memory grew.
+    #[serde(default)]
+    pub stable_memory_increase: u64,
+}
+
+/// Benchmarks by name.
+pub type Benches = BTreeMap<String, Bench>;
+
+/// The maximum size of a file, in bytes.
+const MAX_FILE: u64 = 256 << 20;
 const COMMENT: &str = "# rules: ";
 
 /// The content of a results file.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     pub benches: Benches,
-    /// Name of the rules by which they were counted.
+    /// The name of the rules by which they were counted.
     pub rules: String,
 }
 
@@ -41,13 +74,13 @@ struct Kept {
     version: String,
 }
 
-/// Reads a file; nothing where there is none.
+/// Reads a file, if it exists.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or was written by a newer canbench than this one keeps up with.
+/// If it cannot be read, or was written by a newer version of canbench than is supported.
 pub fn read(path: &Path) -> Result<Option<Results>> {
-    let bytes = match files::read(path, MOST) {
+    let bytes = match files::read(path, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| unreadable(path)),
@@ -67,13 +100,13 @@ fn unreadable(path: &Path) -> String {
     format!("cannot read the results in {}", path.display())
 }
 
-/// The results, or the version by which they were written if it is newer.
+/// Returns the results, or the version of canbench that wrote them if it is newer.
 fn parse(text: &str) -> Result<Result<Option<Results>, Version>> {
     let kept: Kept = yaml_serde::from_str(text)?;
     let version: Version = kept
         .version
         .parse()
-        .with_context(|| format!("the version {} is none, as {VERSION} is", kept.version))?;
+        .with_context(|| format!("{} is no version, such as {VERSION}", kept.version))?;
     if version > VERSION.parse()? {
         return Ok(Err(version));
     }
@@ -117,7 +150,6 @@ fn render(results: &Results) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canbench::{Bench, Measurement};
 
     const TEXT: &str = "\
 benches:
@@ -170,7 +202,7 @@ version: 0.7.0
     }
 
     #[test]
-    fn what_older_versions_left_out_is_0() {
+    fn fields_that_older_versions_lack_are_0() {
         let text = "benches: {a: {total: {instructions: 7, heap_delta: 1}}}\nversion: 0.1.0";
         let seven = Measurement { instructions: 7, ..Measurement::default() };
         assert_eq!(parsed(text).benches["a"], Bench { total: seven, ..Bench::default() });

@@ -1,11 +1,9 @@
 //! Output for hand-made results.
 
 use super::change::{Change, Value, entries, regressed};
-use super::csv::csv;
-use super::summary::summary;
-use super::table::significant;
-use super::text::bench;
-use super::{Bench, Benches, Measurement};
+use super::export::csv;
+use super::results::{Bench, Benches, Measurement};
+use super::text::{bench, significant, summary};
 use crate::terminal::Terminal;
 
 fn measured(instructions: u64, heap_increase: u64) -> Measurement {

@@ -1,16 +1,25 @@
-//! Builds a canister with `cargo build`. In one that is built for WASI, the calls of WASI
-//! are replaced by ones that work on the IC.
+//! The origin of modules: embedded in this program, or built in a checkout with `cargo build`.
+//! In a canister that is built for WASI, the calls of WASI are replaced by ones that work on
+//! the IC.
 //!
 //! ```text
 //!   cargo build --target wasm32-wasip1 --profile canister
 //!     → wasi2ic → target/canisters/NAME.wasm, NAME.stamp
 //! ```
 //!
-//! Cargo knows whether the sources changed; the stamp is the hash of what it last left, so
-//! that `wasi2ic` runs only when that changed.
+//! Cargo detects changes of the sources. The stamp is the hash of the module that cargo built
+//! last, so that `wasi2ic` runs only when that changed.
+//!
+//! Canisters with C sources need a C compiler, which the crate `cc` reads from the environment:
+//!
+//! ```text
+//!   CC_wasm32_wasip1       clang-19, unless the user chose another
+//!   AR_wasm32_wasip1       ar
+//!   CFLAGS_wasm32_wasip1   -isystem …/wasm32-wasi -include canisters/…/canister.h, quoted for a shell
+//! ```
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,32 +30,104 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Built, Source, c_sources, hash, root};
+use super::module::{Built, SOURCES, Source, hash, plain};
+use super::revision::revision_of;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::saving;
 
-/// How long it may take until Ctrl-C is seen.
+/// The canisters' modules in gzip by name, and the revision of their sources. The build script
+/// writes them with the feature `embed-canisters`; without it there are none.
+const EMBEDDED: (&[(&str, &[u8])], Option<&str>) =
+    include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Builds `source` if it changed.
-pub fn build(source: Source, progress: &Progress) -> Result<Built> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    if !root().join("Cargo.toml").is_file() {
-        bail!(
-            "the sources of canister {} are not at {}; run this from a clone of the repository, \
-             built there",
-            source.name,
-            root().display()
-        );
+/// The C compiler. One version, so that everybody gets the same module.
+const COMPILER: &str = "clang-19";
+
+/// The folders in which Debian's packages install the headers of WASI's C library.
+const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-wasip1"];
+
+/// Returns the canister with this name, or the module at this path.
+pub fn find(name: &str, progress: &Progress) -> Result<Built> {
+    match Source::named(name) {
+        Some(source) => build(source, progress),
+        None if Path::new(name).is_file() => Built::read(Path::new(name)),
+        None => bail!(
+            "no canister {name}; there is {}, or give the path of a wasm file",
+            SOURCES.map(|source| source.name).join(", ")
+        ),
     }
-    ensure_target(source.target, progress)?;
+}
+
+/// Returns the embedded canister, or builds it in the checkout if its sources changed.
+pub fn build(source: Source, progress: &Progress) -> Result<Built> {
+    match embedded(source) {
+        Some(gzip) => Ok(Built::new(source.name, plain(gzip).into_owned())),
+        None => build_in(&checkout()?, source, progress),
+    }
+}
+
+/// Returns the folder for a canister's module files: `target/canisters` of the checkout, or the
+/// current folder for an embedded canister.
+pub fn output_folder(source: Source) -> Result<PathBuf> {
+    match embedded(source) {
+        Some(_) => Ok(PathBuf::new()),
+        None => Ok(modules(&checkout()?)),
+    }
+}
+
+/// Returns the revision of the canisters' sources, if git knows it.
+pub fn revision() -> Option<String> {
+    match EMBEDDED {
+        ([], _) => revision_of(&checkout().ok()?),
+        (_, revision) => revision.map(str::to_owned),
+    }
+}
+
+fn embedded(source: Source) -> Option<&'static [u8]> {
+    EMBEDDED.0.iter().find(|(name, _)| *name == source.name).map(|(_, gzip)| *gzip)
+}
+
+/// Returns the root folder of the checkout to work in: the one from which cargo runs this
+/// program, else the one that contains the current folder.
+pub fn checkout() -> Result<PathBuf> {
+    let here = env::current_dir().context("the current folder is unknown")?;
+    // `cargo run` and `cargo test` set it.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let found = manifest.as_deref().and_then(checkout_above).or_else(|| checkout_above(&here));
+    found.map(Path::to_owned).with_context(|| {
+        format!(
+            "{} is in no checkout of stablebench, whose canisters this program builds; run this \
+             in a checkout, or install the program with embedded canisters: `just install` in a \
+             checkout",
+            here.display()
+        )
+    })
+}
+
+/// Returns the nearest folder, from `folder` upwards, that contains this workspace.
+fn checkout_above(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        manifest.lines().any(|line| line == r#"name = "stablebench""#)
+    })
+}
+
+fn modules(root: &Path) -> PathBuf {
+    root.join("target/canisters")
+}
+
+fn build_in(root: &Path, source: Source, progress: &Progress) -> Result<Built> {
+    ensure_target(root, source.target, progress)?;
     let c_compiler = match source.c_header {
-        Some(header) => c_sources::environment(source.name, source.target, &root().join(header))?,
+        Some(header) => c_environment(root, source, &root.join(header))?,
         None => Vec::new(),
     };
-    let compiled = compile(&cargo, source, c_compiler, progress)?;
-    let path = source.wasm_path();
+    let compiled = compile(root, source, c_compiler, progress)?;
+    let path = modules(root).join(source.name).with_extension("wasm");
     let stamp = path.with_extension("stamp");
     let input = fs::read(&compiled)
         .with_context(|| format!("cargo left no module at {}", compiled.display()))?;
@@ -54,31 +135,25 @@ pub fn build(source: Source, progress: &Progress) -> Result<Built> {
     if !(path.is_file() && fs::read_to_string(&stamp).is_ok_and(|old| old == hash)) {
         let step = progress.spinner(&format!("converting {} for the IC", source.name));
         let wasm = convert(input).with_context(|| format!("converting {}", source.name))?;
-        write(&path, &wasm)?;
-        write(&stamp, hash.as_bytes())?;
+        for (path, bytes) in [(&path, &wasm[..]), (&stamp, hash.as_bytes())] {
+            saving::save(path, bytes)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
         step.done("");
     }
-    let mut built = Built::read(&path)?;
-    built.candid = fs::read_to_string(source.candid_path())
-        .with_context(|| format!("cannot read {}", source.candid_path().display()))?;
-    Ok(built)
+    Built::read(&path)
 }
 
 /// Adds the target to the toolchain if it is missing.
-fn ensure_target(target: &str, progress: &Progress) -> Result<()> {
-    let output = Command::new("rustc")
-        .args(["--print", "target-libdir", "--target", target])
-        .current_dir(root())
-        .output()
-        .context("cannot run rustc; install Rust from https://rustup.rs")?;
-    let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    if output.status.success() && directory.is_dir() {
+fn ensure_target(root: &Path, target: &str, progress: &Progress) -> Result<()> {
+    let libraries = rustc(root, &["--print", "target-libdir", "--target", target]);
+    if libraries.is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
         return Ok(());
     }
     let step = progress.spinner(&format!("adding the Rust target {target}"));
     let added = Command::new("rustup")
         .args(["target", "add", target])
-        .current_dir(root())
+        .current_dir(root)
         .stdout(Stdio::null())
         .output();
     step.done("");
@@ -95,83 +170,87 @@ fn ensure_target(target: &str, progress: &Progress) -> Result<()> {
     }
 }
 
-/// Runs cargo and answers where the module is.
+/// Runs cargo and returns the path of the module.
 fn compile(
-    cargo: &OsString,
+    root: &Path,
     source: Source,
     c_compiler: Vec<(String, OsString)>,
     progress: &Progress,
 ) -> Result<PathBuf> {
     const PROFILE: &str = "canister";
     let step = progress.spinner(&format!("building canister {}", source.name));
-    let target = target_directory()?;
-    let mut child = Command::new(cargo)
+    // Cargo runs in the checkout, but a relative path begins where this program was started.
+    let target = match env::var_os("CARGO_TARGET_DIR") {
+        Some(named) => std::path::absolute(named)?,
+        None => root.join("target"),
+    };
+    let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--locked", "--profile", PROFILE])
         .args(["--package", source.package, "--target", source.target])
         .arg("--target-dir")
         .arg(&target)
-        .current_dir(root())
-        // What a user sets for native builds must not change what is measured,
-        // and neither must where the sources are.
+        .current_dir(root)
+        // Neither the user's flags for native builds nor the location of the sources may
+        // change the module.
         .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths()?)
+        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths(root)?)
         .envs(c_compiler)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .context("cannot run cargo; install Rust from https://rustup.rs")?;
-    let said = child.stderr.take().map(lines).transpose()?;
-    let mut told = Vec::new();
-    while let Some(said) = &said {
-        let line = match said.recv_timeout(TICK) {
+    let output = child.stderr.take().map(lines).transpose()?;
+    let mut printed = Vec::new();
+    while let Some(output) = &output {
+        let line = match output.recv_timeout(TICK) {
             Ok(line) => line?,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(interrupted) = interrupt::check() {
-                    // The signal may have come to this process alone. Compilers that cargo has
-                    // started end by themselves.
+                    // The signal may have been sent to this process alone. Compilers that cargo
+                    // has started end by themselves.
                     child.kill().and_then(|()| child.wait())?;
                     return Err(interrupted.into());
                 }
                 continue;
             }
         };
-        if told.is_empty() && line.trim_start().starts_with("Compiling") {
+        if printed.is_empty() && line.trim_start().starts_with("Compiling") {
             progress.note(&format!("building canister {}", source.name));
         }
-        step.at(told.len() as u64, line.trim().to_owned());
-        told.push(line);
+        step.at(printed.len() as u64, line.trim().to_owned());
+        printed.push(line);
     }
     let status = child.wait()?;
     step.done("");
     if !status.success() {
-        // Ctrl-C ends cargo as well.
+        // Ctrl-C ends cargo too.
         interrupt::check()?;
-        bail!("cargo could not build canister {}:\n{}", source.name, told.join("\n"));
+        bail!("cargo could not build canister {}:\n{}", source.name, printed.join("\n"));
     }
     let file = format!("{}.wasm", source.package.replace('-', "_"));
     Ok(target.join(source.target).join(PROFILE).join(file))
 }
 
-/// The lines that a program says, read by a thread of its own: programs that it has started may
-/// keep this open for longer than it runs.
+/// Returns the lines that cargo prints. A thread reads them, because programs that cargo has
+/// started may keep the pipe open for longer than cargo runs.
 fn lines(from: ChildStderr) -> Result<Receiver<io::Result<String>>> {
     let (sender, lines) = channel();
     let read = move || {
-        // Until nobody hears them any more.
+        // Sending fails once the receiver is gone.
         let _ = BufReader::new(from).lines().try_for_each(|line| sender.send(line));
     };
     thread::Builder::new()
         .spawn(read)
-        .context("cannot start a thread that reads what cargo says")?;
+        .context("cannot start a thread that reads the output of cargo")?;
     Ok(lines)
 }
 
-/// Flags that take this machine's paths out of the module.
-fn remapped_paths() -> Result<OsString> {
-    let mut paths = own_paths();
-    paths.push(library_sources()?);
+/// Returns the flags that keep this machine's paths out of the module.
+fn remapped_paths(root: &Path) -> Result<OsString> {
+    let mut paths = own_paths(root);
+    paths.push(library_sources(root)?);
     let mut flags = OsString::new();
     for (from, to) in paths {
         if !flags.is_empty() {
@@ -185,31 +264,31 @@ fn remapped_paths() -> Result<OsString> {
     Ok(flags)
 }
 
-/// The repository and cargo's home, and what they are called in modules.
-pub fn own_paths() -> Vec<(PathBuf, String)> {
+/// Returns the paths of the checkout and of cargo's home, and their names in modules.
+fn own_paths(root: &Path) -> Vec<(PathBuf, String)> {
     let cargo_home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
-    let mut paths = vec![(root().to_owned(), "/stablebench".to_owned())];
+    let mut paths = vec![(root.to_owned(), "/stablebench".to_owned())];
     paths.extend(cargo_home.map(|home| (home, "/cargo".to_owned())));
     paths
 }
 
-/// Where the sources of the standard library are, and what they are called where they are not:
-/// with the component `rust-src`, rustc names the files themselves.
-fn library_sources() -> Result<(PathBuf, String)> {
-    let sysroot = rustc(&["--print", "sysroot"])?;
-    let version = rustc(&["-vV"])?;
+/// Returns the path of the standard library's sources, and the name by which rustc calls them
+/// without the component `rust-src`. With it, rustc names the files themselves.
+fn library_sources(root: &Path) -> Result<(PathBuf, String)> {
+    let sysroot = rustc(root, &["--print", "sysroot"])?;
+    let version = rustc(root, &["-vV"])?;
     let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
     let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
     Ok((sources, format!("/rustc/{}", commit.unwrap_or("unknown"))))
 }
 
-/// What rustc prints, of the toolchain that the repository names.
-fn rustc(arguments: &[&str]) -> Result<String> {
+/// Returns the output of the rustc of the checkout's toolchain.
+fn rustc(root: &Path, arguments: &[&str]) -> Result<String> {
     let output = Command::new("rustc")
         .args(arguments)
-        .current_dir(root())
+        .current_dir(root)
         .output()
         .context("cannot run rustc; install Rust from https://rustup.rs")?;
     if !output.status.success() {
@@ -222,17 +301,70 @@ fn rustc(arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Where cargo builds. It is told so, since it runs in the repository, and a relative path
-/// begins where this program was started.
-fn target_directory() -> Result<PathBuf> {
-    match env::var_os("CARGO_TARGET_DIR") {
-        Some(named) => Ok(std::path::absolute(named)?),
-        None => Ok(root().join("target")),
+/// Returns the environment in which cargo builds a canister with C sources.
+///
+/// # Errors
+///
+/// If the compiler or the headers are missing; the message names the packages to install.
+fn c_environment(root: &Path, source: Source, header: &Path) -> Result<Vec<(String, OsString)>> {
+    let name = |tool: &str| format!("{tool}_{}", source.target.replace('-', "_"));
+    let chosen = |tool: &str| env::var_os(name(tool));
+    let compiler = chosen("CC").unwrap_or_else(|| COMPILER.into());
+    let mut missing = Vec::new();
+    if !runs(&compiler) {
+        missing.push(format!("the C compiler {}", compiler.display()));
     }
+    let headers = HEADERS.into_iter().find(|folder| Path::new(folder).join("stdio.h").is_file());
+    if headers.is_none() && chosen("CFLAGS").is_none() {
+        missing.push(format!("the headers of wasi-libc in {}", HEADERS[0]));
+    }
+    if !missing.is_empty() {
+        bail!(
+            "canister {} has C sources, and for them {} {} missing; install them: \
+             apt-get install {COMPILER} wasi-libc\n\
+             No other canister needs that.",
+            source.name,
+            missing.join(" and "),
+            if missing.len() == 1 { "is" } else { "are" },
+        );
+    }
+    let mut flags = chosen("CFLAGS").unwrap_or_default();
+    let mut add = |flag: &str, value: &OsStr| {
+        // In quotes, since paths may contain spaces.
+        for part in [OsStr::new(flag), OsStr::new("'"), value, OsStr::new("'")] {
+            flags.push(part);
+        }
+    };
+    if let Some(headers) = headers {
+        add(" -isystem ", headers.as_ref());
+    }
+    add(" -include ", header.as_os_str());
+    // Cargo does not know the header, but compiles again if flags change.
+    let text = fs::read(header).with_context(|| format!("cannot read {}", header.display()))?;
+    add(" -DCANISTER_HEADER=", format!("0x{}", &hash(&text)[..8]).as_ref());
+    for (from, to) in own_paths(root) {
+        let mut map = from.into_os_string();
+        map.push("=");
+        map.push(to);
+        add(" -ffile-prefix-map=", &map);
+    }
+    let archiver = chosen("AR").unwrap_or_else(|| "ar".into());
+    Ok(vec![
+        (name("CC"), compiler),
+        (name("AR"), archiver),
+        (name("CFLAGS"), flags),
+        ("CC_SHELL_ESCAPED_FLAGS".to_owned(), "1".into()),
+    ])
 }
 
-/// Replaces WASI calls where there are such; what then still imports something else could
-/// not be installed.
+fn runs(program: &OsStr) -> bool {
+    let mut command = Command::new(program);
+    let silent = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    silent.status().is_ok_and(|status| status.success())
+}
+
+/// Replaces WASI calls, if there are any. A module that then still imports functions from
+/// elsewhere could not be installed.
 fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
     let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(&wasm)?;
     if module.imports.iter().all(|import| import.module == "ic0") {
@@ -245,7 +377,20 @@ fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
     Ok(module.emit_wasm())
 }
 
-/// Writes a file as a whole or not at all.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    saving::save(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkout_is_found_from_its_folders_and_nowhere_else() {
+        let root = crate::canisters::root();
+        for folder in ["", "src/canisters", "crates/replica/tests", "no/such/folder"] {
+            assert_eq!(checkout_above(&root.join(folder)), Some(root), "{folder}");
+        }
+        let elsewhere = tempfile::tempdir().unwrap();
+        let project = elsewhere.path().join("project");
+        fs::create_dir(&project).unwrap();
+        fs::write(project.join("Cargo.toml"), "[package]\nname = \"other\"\n").unwrap();
+        assert_eq!(checkout_above(&project), None);
+    }
 }

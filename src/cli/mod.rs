@@ -1,79 +1,97 @@
-//! What can be typed. What it means is decided in `commands` and `suites`.
+//! Command-line definitions: the list of subcommands, and the options of the tool as a whole. Each
+//! command owns its options, and each suite its own.
 
-mod all;
-mod cache;
-mod canbench;
-mod cuckoo;
-mod db_bench;
-mod environment;
 mod examples;
-mod history;
-mod keys;
 mod output;
-mod profile;
-mod run;
-mod serve;
-mod sysbench;
-mod target;
-mod users;
-mod values;
-mod vfs;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::canisters::SOURCES;
-use crate::terminal::safe_line;
+use crate::commands::{
+    self, BuildArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, ProfileArgs, ReportArgs,
+    RunArgs, ServeArgs, with_run_options,
+};
+use crate::progress::Progress;
+use crate::suites::{SUITES, Suite, users};
+use crate::terminal::{Output, Terminal, safe_line};
 
-pub use all::{AllArgs, defaults};
-pub use cache::{CacheArgs, CacheCommand, CacheFolderArgs, LIMIT, ReplicaArgs, SubnetKind, limit};
-pub use canbench::{CanbenchArgs, CanbenchFormat};
-pub use cuckoo::{CuckooArgs, KeysArg, StoreArg};
-pub use db_bench::DbBenchArgs;
-pub use environment::{EnvironmentArgs, Variable};
-pub use history::HistoryArgs;
-pub use keys::{KeysArgs, SwitchArg};
 pub use output::{OutputArgs, follow_color};
-pub use profile::{ProfileArgs, ProfileFormat};
-pub use run::RunArgs;
-pub use serve::{AllowedOrigin, ServeArgs};
-pub use sysbench::{SysbenchArgs, SysbenchPlace};
-pub use target::{ReplicaArg, TargetArgs};
-pub use users::UsersArgs;
-pub use values::{DbEngineArg, EngineArg, Format, JournalModeArg, Place, ReportFormat};
-pub use vfs::{VfsArgs, VfsSection};
 
-/// What storing and reading data costs in a canister of the Internet Computer.
+/// The cost of storing and reading data in a canister of the Internet Computer.
 ///
-/// Without a command: runs the users suite on 1 000 000 rows.
+/// Without a command: the users suite on 1 000 000 rows, with the options of `run users`.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = examples::TOOL)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
-    pub users: UsersArgs,
-    #[command(flatten)]
     pub output: OutputArgs,
 }
 
+/// The definition of the whole command line. Options of the users suite are accepted without a
+/// command, too; the help of `run users` describes them.
+pub fn command() -> Clap {
+    let mut command = Cli::command();
+    for argument in with_run_options(users::Users.arguments(Clap::new(""))).get_arguments() {
+        command = command.arg(argument.clone().hide(true));
+    }
+    command
+}
+
 impl Cli {
-    /// What was typed.
+    /// Executes the command. An exit code other than 0 means that a threshold was exceeded.
     ///
     /// # Errors
     ///
-    /// Where it cannot be meant: an option of the users suite before another command, too, which
-    /// would change nothing.
+    /// Those of the command.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        let done = |done: anyhow::Result<()>| done.map(|()| ExitCode::SUCCESS);
+        let progress = Progress::new(self.output.quiet);
+        let output = Output { progress, terminal: Terminal::stdout() };
+        match self.command {
+            None | Some(Command::Run { suite: None }) => {
+                let command = suite_command(&users::Users);
+                let matches = command.try_get_matches_from([users::Users.name()])?;
+                commands::run(&users::Users, &matches, &output)
+            }
+            Some(Command::Run { suite: Some(SuiteCommand { suite: Some(suite), matches }) }) => {
+                commands::run(suite, &matches, &output)
+            }
+            Some(Command::Run { suite: Some(SuiteCommand { suite: None, matches }) }) => {
+                commands::run_all(&matches, &output)
+            }
+            Some(Command::List) => done(commands::list()),
+            Some(Command::Compare(args)) => commands::compare(&args, &output),
+            Some(Command::Report(args)) => done(commands::report(&args, &output)),
+            Some(Command::Profile(args)) => done(commands::profile(&args, &output)),
+            Some(Command::Canbench(args)) => commands::canbench(&args, &output),
+            Some(Command::Call(args)) => done(commands::call(&args, &output)),
+            Some(Command::Serve(args)) => done(commands::serve(&args, &output)),
+            Some(Command::Build(args)) => done(commands::build(&args, &output)),
+            Some(Command::Cache(args)) => done(commands::cache(&args)),
+            Some(Command::Completions { shell }) => done(commands::completions(shell, command())),
+            Some(Command::Man { out }) => done(commands::man(out.as_deref(), command())),
+        }
+    }
+
+    /// Parses the words of a command line.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit the definitions, or an option of the users suite precedes another command,
+    /// where it would change nothing.
     pub fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         Self::parsed(&words).map_err(|error| {
-            // The error shows what was typed, which may come from elsewhere: it is made once more
-            // of words that do not steer a terminal.
+            // The error shows the words, which may come from elsewhere: it is made again from words
+            // that do not control a terminal.
             let safe = |word: &OsString| match safe_line(&word.to_string_lossy()) {
                 Cow::Owned(safe) => safe.into(),
                 Cow::Borrowed(_) => word.clone(),
@@ -84,25 +102,30 @@ impl Cli {
     }
 
     fn parsed(words: &[OsString]) -> Result<Self, clap::Error> {
-        let mut command = Self::command();
+        let mut command = command();
         let matches = command.try_get_matches_from_mut(words)?;
-        if let Some(name) = matches.subcommand_name() {
-            let everywhere = OutputArgs::augment_args(clap::Command::new(""));
-            let everywhere: Vec<&clap::Id> =
-                everywhere.get_arguments().map(clap::Arg::get_id).collect();
-            let typed = matches.ids().find(|id| {
-                let typed = matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-                // Groups of arguments have ids too.
-                let argument = command.get_arguments().any(|known| known.get_id() == *id);
-                typed && argument && !everywhere.contains(id)
-            });
-            if let Some(id) = typed {
-                let option = id.as_str().replace('_', "-");
-                let message = format!("--{option} is not for {name}, unless it follows it");
-                return Err(command.error(ErrorKind::ArgumentConflict, message));
-            }
+        let mut cli = Self::from_arg_matches(&matches)?;
+        let Some(name) = matches.subcommand_name() else {
+            let suite = SuiteCommand { suite: Some(&users::Users), matches };
+            cli.command = Some(Command::Run { suite: Some(suite) });
+            return Ok(cli);
+        };
+        let everywhere = OutputArgs::augment_args(Clap::new(""));
+        let everywhere: Vec<&clap::Id> =
+            everywhere.get_arguments().map(clap::Arg::get_id).collect();
+        let typed = matches.ids().find(|id| {
+            let typed = matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+            // Groups of arguments have ids too.
+            let argument = command.get_arguments().any(|known| known.get_id() == *id);
+            typed && argument && !everywhere.contains(id)
+        });
+        if let Some(id) = typed {
+            let option = id.as_str().replace('_', "-");
+            let message =
+                format!("--{option} is not supported by {name} unless it follows that word");
+            return Err(command.error(ErrorKind::ArgumentConflict, message));
         }
-        Self::from_arg_matches(&matches)
+        Ok(cli)
     }
 }
 
@@ -112,36 +135,33 @@ pub enum Command {
     #[command(after_help = examples::RUN)]
     Run {
         #[command(subcommand)]
-        suite: Option<Suite>,
+        suite: Option<SuiteCommand>,
     },
     /// List the suites.
     #[command(after_help = examples::LIST)]
     List,
-    /// Compare two runs, or two columns: ratios of instructions, ceilings, every value.
+    /// Compare two runs, or two configurations: ratios of instructions, ceilings, every value.
     ///
     /// Prints new / base of the instructions of each case that both have, and the means of each
-    /// section and of all. Where a case says how many operations fit into a message, base / new
-    /// of those: more than 1 is always worse.
+    /// section and of all; for capacities, base / new: more than 1 is always worse.
     ///
-    /// Ends with exit code 1 if a ceiling or the threshold is exceeded, or if a case or store
-    /// that the base has is missing from the new results, has failed there, or cannot be measured
-    /// there any more. What only the new results have is noted.
+    /// The exit code is 1 if a ceiling or the threshold is exceeded, or if a case or fixture of the
+    /// base is missing from the new results, failed there, or is no longer applicable there.
     #[command(after_help = examples::COMPARE)]
     Compare(CompareArgs),
-    /// Print saved results once more.
+    /// Print saved results as tables, CSV, JSON or an HTML page.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
-    /// Show where the instructions of a measured case go, function by function.
+    /// Show the functions in which a case spends its instructions.
     ///
-    /// The case is measured as its suite does it, on the embedded replica, and executed once
-    /// more with every function told apart. All instructions together are what was measured,
-    /// exactly.
+    /// The case is measured as its suite does it, on the embedded replica, and executed once more
+    /// with a counter for each function. Their sum is exactly the measured number.
     #[command(after_help = examples::PROFILE)]
     Profile(Box<ProfileArgs>),
     /// Run the benchmarks of a canbench project, without a server.
     ///
     /// Reads canbench.yml, as canbench 0.7 does, builds the canister and runs its benchmarks on the
-    /// embedded replica. Prints and writes what canbench does, so that scripts go on working.
+    /// embedded replica. Prints and writes what canbench does, so that scripts keep working.
     #[command(after_help = examples::CANBENCH)]
     Canbench(Box<CanbenchArgs>),
     /// Call a method of a canister on the embedded replica.
@@ -149,38 +169,30 @@ pub enum Command {
     Call(CallArgs),
     /// Serve canisters on this machine to the Internet Computer's ordinary clients.
     ///
-    /// The HTTP interface of the Internet Computer over the embedded replica: dfx, icp, agents
-    /// in any language call the canisters, and get the counts that the embedded replica counts.
-    /// Prints the URL, the root key, the canisters' ids, and commands to begin with.
+    /// The HTTP interface of the Internet Computer over the embedded replica: dfx, icp and agents
+    /// in any language call the canisters and get exact counts. Prints the URL, the root key, the
+    /// canisters' ids, and first commands.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// Build a canister, ready to be deployed.
     ///
-    /// Prints hash and path of two files, as `sha256sum` does: what is deployed, which is the module
-    /// in gzip, and the plain module, which is what runs here measure. The first hash is what the
-    /// Internet Computer shows as `module_hash`. The same sources give the same hashes.
+    /// Prints hash and path of two files, as `sha256sum` does: the module in gzip, which is deployed,
+    /// and the plain module, which runs measure. The first hash is the `module_hash` that the Internet
+    /// Computer shows. The same sources give the same hashes.
     #[command(after_help = examples::BUILD)]
     Build(BuildArgs),
-    /// Show what is kept for later runs, or clear it.
+    /// Show or clear the cache of compiled modules and populated canisters.
     ///
-    /// Runs on the embedded replica keep compiled modules and populated canisters, and take
-    /// them up where everything that they depend on is the same: the module, the setting, rows
-    /// and payload, this tool and its replica. Results are the same with and without. What
-    /// cannot be used is made anew, with a note.
+    /// Runs on the embedded replica reuse an entry if everything that it depends on is the same: the
+    /// module, the configuration, rows and payload, this tool and its replica. Results are the same
+    /// with and without the cache. Entries that cannot be used are replaced, with a note.
     #[command(after_help = examples::CACHE)]
     Cache(CacheArgs),
-    /// Print what a shell completes this tool's arguments with.
+    /// Print a completion script for a shell.
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
-    },
-    /// Renew what README.md shows of results/: for those who work on this tool.
-    #[command(hide = true)]
-    Readme {
-        /// Change nothing; fail where that would change something.
-        #[arg(long)]
-        check: bool,
     },
     /// Print the manual page.
     #[command(after_help = examples::MAN)]
@@ -191,128 +203,63 @@ pub enum Command {
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub enum Suite {
-    /// Insert into the middle and at the end of many rows.
-    #[command(after_help = examples::USERS)]
-    Users(Box<UsersArgs>),
-    /// LevelDB's db_bench for SQLite, with and without rowid, and for a map.
-    #[command(after_help = examples::DB_BENCH)]
-    DbBench(Box<DbBenchArgs>),
-    /// Integers, ULIDs and UUIDs as keys of a link table, with and without rowid.
-    #[command(after_help = examples::KEYS)]
-    Keys(Box<KeysArgs>),
-    /// Statements as sysbench has them, for two engines or settings side by side.
-    #[command(after_help = examples::SYSBENCH)]
-    Sysbench(Box<SysbenchArgs>),
-    /// Point reads of a cuckoo hash table beside those of a map and of SQLite.
-    #[command(after_help = examples::CUCKOO)]
-    Cuckoo(Box<CuckooArgs>),
-    /// SQLite through ic-sqlite-vfs and through ic-rusqlite: what the file layer costs.
-    #[command(after_help = examples::VFS)]
-    Vfs(Box<VfsArgs>),
-    /// Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler.
-    #[command(after_help = examples::HISTORY)]
-    History(Box<HistoryArgs>),
-    /// Every suite but history with its defaults, each into a file of its own.
-    #[command(after_help = examples::ALL)]
-    All(Box<AllArgs>),
+/// A suite, or all of them, and the options that were given.
+#[derive(Clone)]
+pub struct SuiteCommand {
+    /// `None` for all suites.
+    pub suite: Option<&'static dyn Suite>,
+    pub matches: ArgMatches,
 }
 
-#[derive(Debug, Args)]
-pub struct CompareArgs {
-    /// The results to compare with: a file, or published:users for published figures.
-    pub base: PathBuf,
-    /// The results that are compared: likewise. With --columns, the base where left out.
-    #[arg(required_unless_present = "columns")]
-    pub new: Option<PathBuf>,
-    /// Compare column A of the base with column B of the new results, case by case: ratios
-    /// and ceilings alone, because other engines hold other values.
-    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "threshold")]
-    pub columns: Option<Vec<String>>,
-    /// The largest ratio that a case may have, as 1.05.
-    #[arg(long, value_name = "X", value_parser = ceiling)]
-    pub max_ratio: Option<f64>,
-    /// The largest arithmetic average that the ratios of a section may have; each section is
-    /// looked at by itself.
-    #[arg(long, value_name = "X", value_parser = ceiling)]
-    pub max_average: Option<f64>,
-    /// How far every value that both hold may be from the base's, up or down: counters, pages,
-    /// charges, cycles. Digests must be equal. [default: 0%, or none where --max-ratio,
-    /// --max-average or --columns is given]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub threshold: Option<f64>,
-    /// How the comparison is printed.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-}
-
-#[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// Saved results, or published:users for published figures.
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only these sections.
-    #[arg(long, value_delimiter = ',', value_name = "SECTION")]
-    pub sections: Vec<String>,
-    /// Below the tables, show what the open rule changes: from a comparison with a run by
-    /// `2026-08-first-reads` (`compare --format csv`).
-    #[arg(long, value_name = "CSV")]
-    pub open_rule: Option<PathBuf>,
-    /// How they are printed. [default: html where --out ends with .html, else table]
-    #[arg(long, value_enum)]
-    pub format: Option<ReportFormat>,
-    /// Save what would be printed to this file.
-    #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-}
-
-/// `2%`, or `2`.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim();
-    match number.parse::<f64>() {
-        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("a threshold is a percentage, as 2% or 0.5%".to_owned()),
+impl std::fmt::Debug for SuiteCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.suite.map_or("all", |suite| suite.name()))
     }
 }
 
-/// `1.05`, or `1.05x`.
-fn ceiling(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches(['x', '×']).parse::<f64>() {
-        Ok(ratio) if ratio.is_finite() && ratio > 0.0 => Ok(ratio),
-        _ => Err("a ceiling is a ratio, as 1.05 for five percent more".to_owned()),
+const ALL: &str = "all";
+
+impl FromArgMatches for SuiteCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (name, matches) =
+            matches.subcommand().ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        Ok(Self { suite: crate::suites::suite(name), matches: matches.clone() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
-#[derive(Debug, Args)]
-pub struct CallArgs {
-    /// `bench`, `bench_vfs`, `bench_leveldb` or `bench_doltlite`, or the path of a wasm file.
-    pub canister: String,
-    /// The method.
-    pub method: String,
-    /// The arguments as Candid text.
-    #[arg(default_value = "()")]
-    pub arguments: String,
-    /// Begin with the canister saved in this file.
-    #[arg(long)]
-    pub state: Option<PathBuf>,
-    /// Save the canister to this file afterwards.
-    #[arg(long)]
-    pub save: Option<PathBuf>,
-    #[command(flatten)]
-    pub environment: EnvironmentArgs,
-    #[command(flatten)]
-    pub replica: ReplicaArgs,
+impl Subcommand for SuiteCommand {
+    fn augment_subcommands(command: Clap) -> Clap {
+        let suites = SUITES.iter().map(|suite| suite_command(*suite));
+        let all = RunArgs::augment_args(Clap::new(ALL))
+            .about("Every suite but history with its defaults, each into a file of its own")
+            .mut_arg("out", |out| {
+                out.value_name("DIR")
+                    .help("The folder of the results [default: stablebench-results]")
+            })
+            .after_help(examples::ALL);
+        command.subcommands(suites).subcommand(all)
+    }
+
+    fn augment_subcommands_for_update(command: Clap) -> Clap {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        name == ALL || crate::suites::suite(name).is_some()
+    }
 }
 
-#[derive(Debug, Args)]
-pub struct BuildArgs {
-    /// The canister.
-    #[arg(default_value = "bench", value_parser = names())]
-    pub canister: String,
-}
-
-/// Names of the canisters.
-fn names() -> clap::builder::PossibleValuesParser {
-    SOURCES.map(|source| source.name).into()
+/// The definition of `run SUITE`.
+fn suite_command(suite: &'static dyn Suite) -> Clap {
+    let command = Clap::new(suite.name()).next_help_heading("Workload");
+    // Arguments bring their own description, which the suite's replaces.
+    with_run_options(suite.arguments(command))
+        .about(suite.summary())
+        .long_about(None)
+        .after_help(suite.examples())
 }

@@ -1,4 +1,4 @@
-//! What can be typed about what is printed beside results, and how.
+//! Options for the output of all commands.
 
 use std::ffi::OsString;
 
@@ -10,24 +10,24 @@ pub struct OutputArgs {
     /// Print results and errors only: no progress, no notes.
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// When text is coloured or bold; NO_COLOR is honoured.
+    /// Use colours and bold text; NO_COLOR is honoured.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorArg,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorArg {
-    /// On a terminal.
+    /// On a terminal only.
     #[default]
     Auto,
-    /// Wherever it goes.
+    /// Always.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// Makes all that is printed follow `--color`, help and errors about what was typed included:
-/// that is why it is looked for before the rest is understood.
+/// Applies `--color` to all output. It is searched before the command line is parsed, so that it
+/// affects help and parsing errors too.
 pub fn follow_color(words: impl IntoIterator<Item = OsString>) {
     match typed_color(words) {
         ColorArg::Auto => ColorChoice::Auto,
@@ -37,7 +37,7 @@ pub fn follow_color(words: impl IntoIterator<Item = OsString>) {
     .write_global();
 }
 
-/// The last that stands there; a value that there is not is refused later.
+/// Returns the last valid value of `--color`. Invalid values are refused later.
 fn typed_color(words: impl IntoIterator<Item = OsString>) -> ColorArg {
     let mut found = ColorArg::Auto;
     let mut words = words.into_iter().map_while(|word| {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn color_is_found_wherever_it_stands() {
+    fn color_is_found_at_any_position() {
         let typed = |words: &[&str]| typed_color(words.iter().map(OsString::from));
         assert_eq!(typed(&["stablebench", "run", "users"]), ColorArg::Auto);
         assert_eq!(typed(&["stablebench", "--color=never", "run"]), ColorArg::Never);

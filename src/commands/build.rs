@@ -1,25 +1,42 @@
 //! `stablebench build`: a canister as it is deployed.
 
 use std::env;
-use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use clap::Args;
 
-use super::Output;
-use crate::canisters::{self, Source};
-use crate::cli::BuildArgs;
+use crate::canisters::{self, SOURCES, Source};
 use crate::report::number::Grouped;
+use crate::saving;
+use crate::terminal::{Output, print};
 
-/// Builds the canister and prints the hashes and the paths of its two files, in the form that
-/// `sha256sum --check` reads. The first is what is deployed.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// The canister.
+    #[arg(default_value = "bench", value_parser = names())]
+    pub canister: String,
+}
+
+/// Names of the canisters.
+fn names() -> clap::builder::PossibleValuesParser {
+    SOURCES.map(|source| source.name).into()
+}
+
+/// Writes the two files of a canister, and prints their hashes and paths in the form that
+/// `sha256sum --check` reads. The first is the one to deploy.
 pub fn build(args: &BuildArgs, output: &Output) -> Result<()> {
     let source = Source::named(&args.canister).unwrap_or(canisters::BENCH);
     let built = canisters::build(source, &output.progress)?;
     let step = output.progress.spinner(&format!("compressing {}", source.name));
-    let deployable = canisters::deployable(&built.wasm);
-    let path = source.deployable_path();
-    canisters::write(&path, &deployable)?;
+    let deployable = canisters::deployable(&built.wasm)?;
+    let folder = canisters::output_folder(source)?;
+    let mut printed = String::new();
+    for (extension, file) in [("wasm.gz", &deployable), ("wasm", &built.wasm)] {
+        let path = folder.join(source.name).with_extension(extension);
+        saving::save(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
+        printed += &format!("{}  {}\n", canisters::hash(file), from_here(&path).display());
+    }
     step.done("");
     output.progress.note(&format!(
         "{}: {} bytes to deploy, {} as plain module",
@@ -27,14 +44,10 @@ pub fn build(args: &BuildArgs, output: &Output) -> Result<()> {
         Grouped(deployable.len() as u64),
         Grouped(built.wasm.len() as u64),
     ));
-    let mut out = std::io::stdout().lock();
-    for (path, file) in [(&path, &deployable), (&built.path, &built.wasm)] {
-        writeln!(out, "{}  {}", canisters::hash(file), from_here(path).display())?;
-    }
-    Ok(())
+    print(&printed)
 }
 
-/// The path from where one is, or the whole path.
+/// Returns the path relative to the current folder if it is inside, else the whole path.
 fn from_here(path: &Path) -> &Path {
     env::current_dir().ok().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }

@@ -1,17 +1,32 @@
-//! `stablebench cache`: what is kept for later runs.
+//! `stablebench cache`: compiled modules and populated canisters of earlier runs.
 
 use std::io::Write;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use stablebench_replica::{Rules, saved_note};
+use clap::{Args, Subcommand};
+use stablebench_replica::{Replica, Rules, saved_note};
 
 use super::replica::{cache_folder, cache_limit};
-use crate::cache::{Entry, Folder, Kind, Note, Stored, Versions};
-use crate::cli::{CacheArgs, CacheCommand};
-use crate::replica::embedded::Embedded;
+use crate::cache::{Entry, Folder, Kind, Note, Versions};
+use crate::replica::options::CacheFolderArgs;
 use crate::report::number::{Age, Binary, Grouped};
 use crate::terminal::safe_line;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct CacheArgs {
+    #[command(subcommand)]
+    pub command: Option<CacheCommand>,
+    #[command(flatten)]
+    pub folder: CacheFolderArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Clear it. Files that are not the cache's stay.
+    Clear(CacheFolderArgs),
+}
 
 /// Shows the cache, or clears it.
 pub fn cache(args: &CacheArgs) -> Result<()> {
@@ -40,8 +55,7 @@ fn clear(folder: &Folder) -> Result<()> {
 }
 
 fn show(folder: &Folder, limit: u64) -> Result<()> {
-    // The replica knows which of the modules it would take.
-    let versions = Embedded::new(Rules::today(), None, |_| {})?.versions()?;
+    let versions = Versions::of(&Replica::new(Rules::today(), None)?)?;
     let files = folder.files()?;
     let mut entries = files.entries;
     entries.sort_by(|one, other| (other.used, &one.name).cmp(&(one.used, &other.name)));
@@ -72,30 +86,21 @@ fn show(folder: &Folder, limit: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a populated canister is.
+/// Returns the line of a populated canister.
 fn line(folder: &Folder, entry: &Entry, versions: &Versions) -> String {
     let age = SystemTime::now().duration_since(entry.used).unwrap_or_default();
     let note = || -> Result<Note> {
         Ok(serde_json::from_str(&saved_note(&folder.path().join(&entry.name))?)?)
     };
-    let (canister, what) = match note() {
+    let (canister, content) = match note() {
         _ if !versions.has(entry) => (String::new(), "of another version".to_owned()),
         Err(_) => (String::new(), "damaged".to_owned()),
         Ok(note) => {
-            let (column, name, rows, payload) = match &note.setup.stored {
-                Stored::Users { column, rows, payload } => (column, "", rows, payload),
-                Stored::Lane { column, name, rows, payload, .. } => {
-                    (column, name.as_str(), rows, payload)
-                }
-            };
-            let name = if name.is_empty() { String::new() } else { format!(", {name}") };
-            let payload = Grouped((*payload).into());
             let canister = note.setup.canister.chars().take(8).collect();
-            let key = &column.key;
-            (canister, format!("{key}{name}, {} rows of {payload} bytes", Grouped(*rows)))
+            (canister, note.setup.prepared.to_string())
         }
     };
-    let what = safe_line(&what);
+    let content = safe_line(&content);
     let canister = safe_line(&canister);
-    format!("{:>10} {:>9}  {canister:<8}  {what}", Binary(entry.bytes), Age(age))
+    format!("{:>10} {:>9}  {canister:<8}  {content}", Binary(entry.bytes), Age(age))
 }

@@ -1,34 +1,55 @@
 //! `stablebench call`: one message to a canister on the embedded replica.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use candid::types::{FuncMode, Type, TypeEnv};
 use candid::{IDLArgs, types::Function};
 use candid_parser::token::{Token, Tokenizer};
 use candid_parser::utils::CandidSource;
+use clap::Args;
 use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls, files};
 
-use super::Output;
-use super::environment::Environment;
+use super::environment::{Environment, EnvironmentArgs};
 use super::replica::embedded;
-use super::serve::lock;
+use super::state::lock;
 use crate::canisters;
-use crate::cli::CallArgs;
 use crate::progress::Progress;
 use crate::replica::PageCosts;
 use crate::replica::decoding::decode_values;
 use crate::replica::embedded::{Embedded, cycles, inside};
+use crate::replica::options::ReplicaArgs;
 use crate::report::number::Grouped;
-use crate::terminal::safe;
+use crate::terminal::{Output, safe};
 
-/// How deep types and values may be in each other; each takes up to 1 KiB of stack.
-const DEEPEST: usize = 3_000;
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// `bench`, `bench_vfs`, `bench_leveldb` or `bench_doltlite`, or the path of a wasm file.
+    pub canister: String,
+    /// The method.
+    pub method: String,
+    /// The arguments as Candid text.
+    #[arg(default_value = "()")]
+    pub arguments: String,
+    /// Load the canister from this file.
+    #[arg(long)]
+    pub state: Option<PathBuf>,
+    /// Save the canister to this file afterwards.
+    #[arg(long)]
+    pub save: Option<PathBuf>,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
 
-/// Calls a method and prints the reply and what it cost.
+/// The maximum nesting of types and values; each level takes up to 1 KiB of stack.
+const MAX_DEPTH: usize = 3_000;
+
+/// Calls a method and prints the reply and its cost.
 pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
-    // Before anything is executed.
+    // The file is checked before anything is executed.
     let _lock = match &args.save {
         Some(path) => {
             files::replaceable(path).with_context(|| not_saved(path))?;
@@ -72,20 +93,20 @@ fn not_saved(path: &Path) -> String {
     format!("cannot save the canister to {}", path.display())
 }
 
-/// Reads arguments as they are typed.
+/// Parses arguments in Candid text.
 pub fn parse_arguments(text: &str) -> candid_parser::Result<IDLArgs> {
     check_nesting(text).map_err(candid_parser::Error::msg)?;
     candid_parser::parse_idl_args(text)
 }
 
-/// Refuses Candid in which types or values can be so deep in each other, by name too, that going
-/// through them takes more stack than there is.
+/// Refuses Candid whose types or values can be nested so deeply, by name too, that traversing them
+/// would overflow the stack.
 fn check_nesting(text: &str) -> Result<(), String> {
-    // Levels that an unfinished field or parameter has opened by itself, by bracket.
+    // The levels that an unfinished field or parameter has opened itself, by bracket.
     let mut open: Vec<usize> = vec![0];
-    // Of the definition at hand: how deep it is here, and where it is deepest.
+    // The depth of the current definition here, and its maximum.
     let (mut depth, mut deepest) = (0_usize, 0);
-    // Of all definitions: each can be in the one before.
+    // The depth of all definitions: each can be nested in the one before.
     let mut all = 0;
     for (_, token, _) in Tokenizer::new(text).map_while(Result::ok) {
         match token {
@@ -109,8 +130,8 @@ fn check_nesting(text: &str) -> Result<(), String> {
         deepest = deepest.max(depth);
     }
     match all + deepest {
-        deep if deep > DEEPEST => Err(format!(
-            "its types or values can be {deep} deep in each other; {DEEPEST} is the most"
+        deep if deep > MAX_DEPTH => Err(format!(
+            "its types or values can be nested {deep} levels deep; the maximum is {MAX_DEPTH}"
         )),
         _ => Ok(()),
     }
@@ -120,7 +141,7 @@ pub fn argument_types(function: &Function) -> Vec<Type> {
     function.args.clone()
 }
 
-/// The canister to call, with what it is given, and its interface.
+/// Loads or installs the canister to call, and returns it with its interface.
 pub fn prepare(
     name: &str,
     state: Option<&Path>,
@@ -146,7 +167,7 @@ pub fn prepare(
     Ok((canister, built.candid))
 }
 
-/// The type of a method.
+/// Returns the type of a method.
 pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
     if candid.is_empty() {
         bail!("the module has no candid:service metadata, so {method} cannot be called in Candid");
@@ -229,9 +250,9 @@ mod tests {
         for (fits, deep) in [(records(1_000), records(100_000)), (options(700), options(100_000))] {
             signature(&interface(&fits), "f").unwrap();
             let error = signature(&interface(&deep), "f").unwrap_err().to_string();
-            assert!(error.contains("deep in each other"), "{error}");
+            assert!(error.contains("levels deep"), "{error}");
         }
-        // What follows on each other is not nested.
+        // Sequences are not nested.
         let wide = "record { a : opt nat; b : vec opt nat; c : func (opt nat, vec nat) -> () }; ";
         signature(&interface(&format!("record {{ {} }}", wide.repeat(500))), "f").unwrap();
         let named = |count: usize| -> String {

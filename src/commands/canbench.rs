@@ -1,33 +1,121 @@
 //! `stablebench canbench`: the benchmarks of a canbench project on the embedded replica.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
+use clap::{Args, ValueEnum};
 use stablebench_replica::{Canister, Rules, files};
 
 use super::replica::embedded;
-use super::run::print;
-use super::{Output, quoted};
 use crate::canbench::change::{entries, regressed};
 use crate::canbench::config::Config;
-use crate::canbench::csv::csv;
-use crate::canbench::json::{Compared, Report, json};
-use crate::canbench::markdown::markdown;
-use crate::canbench::measure::{Measured, Project, install, run as run_all};
-use crate::canbench::results::{self, Results};
-use crate::canbench::summary::summary;
-use crate::canbench::table::{COSTS, costs, significant};
-use crate::canbench::text::{RULE, bench};
-use crate::canbench::{Benches, module};
+use crate::canbench::export::{Compared, Report, csv, json, markdown};
+use crate::canbench::measure::{self, Measured, Project, install, without_tracing};
+use crate::canbench::results::{self, Benches, Results};
+use crate::canbench::text::{COSTS, RULE, bench, costs, significant, summary};
 use crate::canisters::{hash, plain};
-use crate::cli::{CanbenchArgs, CanbenchFormat};
+use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
 use crate::results::save_text;
-use crate::terminal::{safe, safe_line};
+use crate::terminal::{Output, print, quoted, safe, safe_line};
 
-/// Larger than any module that can be installed.
-const MOST: u64 = 200 << 20;
+#[derive(Debug, Args)]
+pub struct CanbenchArgs {
+    /// Run only the benchmarks whose names contain this.
+    pub pattern: Option<String>,
+    /// Write the project's results file.
+    #[arg(long)]
+    pub persist: bool,
+    /// Write the project's CSV file.
+    #[arg(long)]
+    pub csv: bool,
+    /// Omit the summary.
+    #[arg(long)]
+    pub less_verbose: bool,
+    /// Omit the individual benchmarks.
+    #[arg(long)]
+    pub hide_results: bool,
+    /// Print the summary even with --less-verbose.
+    #[arg(long)]
+    pub show_summary: bool,
+    /// Print the canister's debug output to stderr.
+    #[arg(long)]
+    pub show_canister_output: bool,
+    /// Write an exact flame graph of each benchmark, NAME.svg, next to the results file.
+    #[arg(long)]
+    pub instruction_tracing: bool,
+    /// Threshold below which a change is noise.
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
+    pub noise_threshold: f64,
+    /// Without effect: there is no server.
+    #[arg(long, value_name = "PATH")]
+    pub runtime_path: Option<PathBuf>,
+    /// Without effect: there is no server.
+    #[arg(long)]
+    pub no_runtime_integrity_check: bool,
+    /// Rules to count by, for example 2025-10,2026-08. Several are shown side by side; the first is
+    /// compared and persisted.
+    #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = Rules::today().name())]
+    pub rules: Vec<Rules>,
+    /// Compare with this results file instead of the project's.
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+    /// Exit with code 1 if a benchmark or scope regressed by more than the noise threshold.
+    #[arg(long)]
+    pub fail_on_regression: bool,
+    /// Print touched Wasm pages and cycles of each benchmark.
+    #[arg(long)]
+    pub show_costs: bool,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CanbenchFormat,
+    /// Number of benchmarks to run in parallel; results are the same. [default: one per core]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub cache: CacheFolderArgs,
+    /// Do not use the cache of compiled modules.
+    #[arg(long)]
+    pub no_cache: bool,
+}
+
+/// Formats of benchmarks' results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CanbenchFormat {
+    /// The output of canbench.
+    #[default]
+    Text,
+    /// Tables with costs.
+    Markdown,
+    /// Everything that was measured.
+    Json,
+}
+
+impl CanbenchArgs {
+    /// A replica that counts by these rules, on a benchmarking subnet.
+    pub fn replica(&self, rules: Rules) -> ReplicaArgs {
+        ReplicaArgs {
+            rules: Some(rules),
+            subnet: SubnetKind::Benchmarking,
+            cache: self.cache.clone(),
+            no_cache: self.no_cache,
+        }
+    }
+}
+
+/// Parses a percentage: `2%` or `2`.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a threshold is a percentage, such as 2% or 0.5%".to_owned()),
+    }
+}
+
+/// The maximum size of a module in bytes: more than can be installed.
+const MAX_MODULE: u64 = 200 << 20;
 
 /// Runs benchmarks. Failures exit with code 1, as in canbench.
 pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
@@ -48,7 +136,7 @@ fn lines(error: &anyhow::Error) -> String {
     causes.join("\n")
 }
 
-/// Runs benchmarks and returns true if one regressed.
+/// Runs benchmarks and returns `true` if one regressed.
 fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     let note = |text: &str| output.progress.note(text);
     check(args)?;
@@ -65,12 +153,12 @@ fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     let before = before.filter(|before| !before.benches.is_empty());
     let deployed = read_module(&config.wasm_path)?;
     let wasm = plain(&deployed);
-    let names: Vec<String> = module::benches(&wasm)?
+    let names: Vec<String> = measure::benches(&wasm)?
         .into_iter()
         .filter(|name| args.pattern.as_ref().is_none_or(|pattern| name.contains(pattern)))
         .collect();
     let project = Project {
-        wasm: module::without_tracing(&wasm)?,
+        wasm: without_tracing(&wasm)?,
         init_args: config.init_args().to_vec(),
         stable_memory: config.stable_memory()?,
         environment: config.environment()?,
@@ -138,7 +226,7 @@ fn check(args: &CanbenchArgs) -> Result<()> {
 }
 
 fn read_module(path: &Path) -> Result<Vec<u8>> {
-    files::read(path, MOST).map_err(|error| {
+    files::read(path, MAX_MODULE).map_err(|error| {
         anyhow!("Couldn't read file at {}. Are you sure the file exists?\n{error}", path.display())
     })
 }
@@ -152,7 +240,7 @@ fn command() -> String {
     format!("stablebench {}", words.join(" "))
 }
 
-/// All that running a project's benchmarks needs.
+/// The context for running a project's benchmarks.
 struct Session<'a> {
     args: &'a CanbenchArgs,
     output: &'a Output,
@@ -233,10 +321,10 @@ impl Session<'_> {
     ) -> Result<()> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let threads = self.args.jobs.map_or_else(cores, usize::from);
-        run_all(canister, self.names, threads, traced, report)
+        measure::run(canister, self.names, threads, traced, report)
     }
 
-    /// Writes the results, in place of those that were there.
+    /// Replaces the results file.
     fn persist(&self, now: Benches, before: &Benches) -> Result<()> {
         let path = self.config.results_path();
         let left_out = before.keys().filter(|name| !now.contains_key(*name)).count();
@@ -252,7 +340,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says something on stdout, unless that has to hold one document.
+    /// Prints a message to stdout, or to stderr if stdout is reserved for a document.
     fn say(&self, text: &str) -> Result<()> {
         match self.args.format {
             CanbenchFormat::Text => print(&format!("{text}\n")),
@@ -269,7 +357,7 @@ impl Session<'_> {
         }
     }
 
-    /// Beside the results. The module decides what its benchmarks are called.
+    /// Returns a path next to the results. The name is from the module, so it is sanitised.
     fn flame_path(&self, name: &str) -> PathBuf {
         let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
         let name: String =

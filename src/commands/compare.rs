@@ -1,24 +1,51 @@
-//! `stablebench compare`: two result files, or two columns.
+//! `stablebench compare`: two results files, or two configurations.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::Output;
+use super::percent;
 use super::report::read;
-use crate::cli::CompareArgs;
-use crate::compare::{Columns, Gates, compare};
-use crate::report::{comparison, printable};
+use crate::compare::{self, Columns, Gates, ceiling};
+use crate::report::{Format, comparison, printable};
+use crate::terminal::Output;
 
-/// Prints ratios and what is too much; exit code 1 if anything is.
-pub fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// The base: a file with results, or published:users for published figures.
+    pub base: PathBuf,
+    /// The new results: a file, or published figures. Default with --columns: the base.
+    #[arg(required_unless_present = "columns")]
+    pub new: Option<PathBuf>,
+    /// Compare configuration A of the base with configuration B of the new results, case by case:
+    /// only ratios and ceilings, because other values of two engines differ.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "threshold")]
+    pub columns: Option<Vec<String>>,
+    /// Maximum ratio of a case, such as 1.05.
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_ratio: Option<f64>,
+    /// Maximum arithmetic average of a section's ratios.
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_average: Option<f64>,
+    /// Maximum difference of any value from the base's, up or down: counters, pages, charges,
+    /// cycles. Digests must be equal. [default: 0%, or none with --max-ratio, --max-average or
+    /// --columns]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub threshold: Option<f64>,
+    /// The format of the comparison.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// Prints ratios and failures. The exit code is 1 if there are failures.
+pub fn compare(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     let read = |path: &Path| printable(&read(path)?);
     let base = read(&args.base)?;
     let new = args.new.as_deref().map(read).transpose()?;
     let new = new.as_ref().unwrap_or(&base);
-    let found = compare(&base, new, columns(args), gates(args))?;
+    let found = compare::compare(&base, new, columns(args), gates(args))?;
     let mut out = std::io::stdout().lock();
     out.write_all(comparison::render(&found, args.format, output.terminal)?.as_bytes())?;
     out.flush()?;
@@ -32,7 +59,7 @@ fn columns(args: &CompareArgs) -> Columns<'_> {
     }
 }
 
-/// Who names no ceiling and no columns wants two runs that are the same.
+/// Without ceilings and configurations, the runs must be equal.
 fn gates(args: &CompareArgs) -> Gates {
     let CompareArgs { threshold, max_ratio, max_average, .. } = *args;
     let none = max_ratio.is_none() && max_average.is_none() && args.columns.is_none();
@@ -44,18 +71,22 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+
+    #[derive(clap::Parser)]
+    struct Parsed {
+        #[command(flatten)]
+        args: CompareArgs,
+    }
 
     fn typed(arguments: &[&str]) -> Result<Gates, String> {
-        let all = [&["stablebench", "compare", "base.json"], arguments].concat();
-        match Cli::try_parse_from(all).map_err(|error| error.to_string())?.command {
-            Some(Command::Compare(args)) => Ok(gates(&args)),
-            other => panic!("{other:?}"),
-        }
+        let all = [&["compare", "base.json"], arguments].concat();
+        Parsed::try_parse_from(all)
+            .map(|parsed| gates(&parsed.args))
+            .map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_threshold_of_zero_is_for_who_names_nothing_else() {
+    fn without_other_gates_the_threshold_is_zero() {
         let threshold = |arguments: &[&str]| typed(arguments).unwrap().threshold;
         assert_eq!(threshold(&["new.json"]), Some(0.0));
         assert_eq!(threshold(&["new.json", "--threshold=2%"]), Some(2.0));
@@ -67,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_arguments_are_refused() {
         for arguments in [
             &[][..],
             &["--columns", "btree"],

@@ -1,15 +1,47 @@
 //! Environment variables of canisters, and stable memory from a file.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use stablebench_replica::{Canister, files};
 
-use crate::cli::{EnvironmentArgs, Variable};
+/// Environment variables and stable memory of a canister.
+#[derive(Clone, Debug, Default, Args)]
+pub struct EnvironmentArgs {
+    /// Set an environment variable of each canister before it is installed. Repeat it for other
+    /// names. Other variables of a saved canister stay.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    pub variables: Vec<Variable>,
+    /// Replace the stable memory of each canister by the content of this file after it is
+    /// installed.
+    #[arg(long, value_name = "FILE")]
+    pub stable_memory: Option<PathBuf>,
+}
 
-/// Largest file that is read as stable memory, for this process holds it as a whole: 16 GiB.
-const LARGEST: u64 = 16 << 30;
+/// An environment variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub name: String,
+    pub value: String,
+}
+
+/// Parses `NAME=VALUE`. The first `=` ends the name; the value may be empty.
+///
+/// # Errors
+///
+/// If the `=` or the name is missing.
+pub fn variable(text: &str) -> Result<Variable, String> {
+    match text.split_once('=') {
+        None => Err("a variable is NAME=VALUE, where VALUE may be empty".to_owned()),
+        Some(("", _)) => Err("a variable has a name: NAME=VALUE".to_owned()),
+        Some((name, value)) => Ok(Variable { name: name.to_owned(), value: value.to_owned() }),
+    }
+}
+
+/// The maximum size of a file for stable memory in bytes: it is read as a whole.
+const MAX_FILE: u64 = 16 << 30;
 
 /// Environment variables and initial stable memory.
 #[derive(Debug, Default)]
@@ -19,14 +51,14 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the options, and the file.
+    /// Converts the options, and reads the file.
     pub fn read(args: &EnvironmentArgs) -> Result<Self> {
         let variables = by_name(&args.variables)?;
         let stable_memory = args.stable_memory.as_deref().map(read_stable_memory).transpose()?;
         Ok(Self { variables, stable_memory })
     }
 
-    /// Sets the variables; those of other names stay.
+    /// Sets the variables. Variables with other names stay.
     pub fn set_variables(&self, canister: &mut Canister) -> Result<()> {
         let mut variables = canister.environment().clone();
         variables.extend(self.variables.clone());
@@ -36,7 +68,7 @@ impl Environment {
         canister.set_environment(variables).context("--env cannot be set")
     }
 
-    /// Replaces the stable memory, if there is another.
+    /// Replaces the stable memory, if there is a file.
     pub fn set_stable_memory(&self, canister: &mut Canister) -> Result<()> {
         match &self.stable_memory {
             Some(bytes) => {
@@ -47,11 +79,11 @@ impl Environment {
     }
 }
 
-/// Environment variables, values by name.
+/// Returns the values by name.
 ///
 /// # Errors
 ///
-/// If two have one name.
+/// If two variables have the same name.
 pub fn by_name(variables: &[Variable]) -> Result<BTreeMap<String, String>> {
     let mut values = BTreeMap::new();
     for Variable { name, value } in variables {
@@ -62,13 +94,13 @@ pub fn by_name(variables: &[Variable]) -> Result<BTreeMap<String, String>> {
     Ok(values)
 }
 
-/// The bytes of a file that are to be a canister's stable memory.
+/// Reads a file for stable memory.
 ///
 /// # Errors
 ///
 /// If it cannot be read, is no regular file, or is larger than 16 GiB.
 pub fn read_stable_memory(path: &Path) -> Result<Vec<u8>> {
-    files::read(path, LARGEST)
+    files::read(path, MAX_FILE)
         .with_context(|| format!("cannot read stable memory from {}", path.display()))
 }
 
@@ -77,11 +109,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_cannot_be_stable_memory_is_named() {
+    fn the_first_equals_sign_ends_the_name() {
+        for (text, name, value) in
+            [("a=b", "a", "b"), ("a=", "a", ""), ("a=b=c", "a", "b=c"), (" a = b ", " a ", " b ")]
+        {
+            let expected = Variable { name: name.to_owned(), value: value.to_owned() };
+            assert_eq!(variable(text), Ok(expected));
+        }
+        for text in ["", "a", "=", "=b"] {
+            assert!(variable(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_file_for_stable_memory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("memory");
-        let told = || format!("{:#}", read_stable_memory(&path).unwrap_err());
-        assert!(told().contains(path.to_str().unwrap()), "{}", told());
+        let error = || format!("{:#}", read_stable_memory(&path).unwrap_err());
+        assert!(error().contains(path.to_str().unwrap()), "{}", error());
         let file = std::fs::File::create(&path).unwrap();
         assert_eq!(read_stable_memory(&path).unwrap(), b"");
         drop(file);
@@ -89,6 +134,6 @@ mod tests {
         assert_eq!(read_stable_memory(&path).unwrap(), b"some");
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
-        assert!(told().contains("it is not a regular file"), "{}", told());
+        assert!(error().contains("it is not a regular file"), "{}", error());
     }
 }

@@ -1,38 +1,45 @@
-//! The replica that was asked for, and its cache.
+//! The replica of a command, and its cache.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::spending::Spending;
-use crate::cache::{Cache, Folder};
+use crate::cache::{Cache, Folder, Versions};
 use crate::canisters::Built;
-use crate::cli::{CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit};
 use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::replica::embedded::Embedded;
 use crate::replica::lockstep::Lockstep;
-use crate::replica::network::{Access, Address, Network, exposed};
+use crate::replica::network::{Access, Address, Balance, Network, exposed};
+use crate::replica::options::{
+    CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit,
+};
 
-/// Where a suite runs, and what goes with that.
+/// The replica that a suite runs on, and what belongs to it.
 pub struct Target {
     pub replica: Box<dyn Replica + Send>,
-    /// What earlier runs have left.
+    /// The cache of the embedded replica.
     pub cache: Option<Cache>,
-    /// What a network's canisters can spend.
+    /// The cycles of a network's canisters.
     pub spending: Option<Spending>,
 }
 
-/// Whether what was typed of a target can be meant.
+/// Canisters on a network whose cycles a run spends.
+pub struct Spending {
+    pub address: Address,
+    pub balances: Vec<Balance>,
+    /// Permission to spend cycles on another machine's replica.
+    pub yes: bool,
+}
+
+/// Checks that the options fit the replica.
 pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
     let replica = &target.replica;
     if *replica == ReplicaArg::Embedded && target.verify_embedded {
         bail!("--verify-embedded is for other replicas; add --replica pocket-ic");
     }
     if args.rules.is_some() && *replica == ReplicaArg::PocketIc {
-        bail!(
-            "a PocketIC server charges by rules of its own, which are found out; leave out --rules"
-        );
+        bail!("a PocketIC server has its own rules, which are detected; leave out --rules");
     }
     let ReplicaArg::At(address) = replica else {
         for (option, typed) in [
@@ -50,19 +57,19 @@ pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
         return Ok(());
     };
     if args.subnet != SubnetKind::Application {
-        bail!("a network decides itself which kind of subnet it is; leave out --subnet");
+        bail!("the kind of subnet is the network's; leave out --subnet");
     }
     if target.canister.is_empty() {
         bail!(
-            "which canister at {address} may be emptied and measured in? Deploy one of ours (dfx \
-             deploy bench, icp deploy bench) and give its id: --canister ID"
+            "which canister at {address} may be emptied and measured in? Deploy one (dfx deploy bench, \
+             icp deploy bench) and give its id: --canister ID"
         );
     }
     Ok(())
 }
 
-/// Where a suite runs that needs these modules. What differs between two replicas is saved
-/// beside `out`.
+/// Starts the replica for a suite that needs these modules. Differences between two replicas are
+/// saved next to `out`.
 pub fn target(
     target: &TargetArgs,
     args: &ReplicaArgs,
@@ -77,18 +84,20 @@ pub fn target(
         }
         ReplicaArg::PocketIc => (pocket_ic(args.subnet, progress)?, None),
         ReplicaArg::At(address) => {
-            if let Some(told) = target.identity.as_deref().and_then(exposed) {
-                progress.note(&told);
+            if let Some(warning) = target.identity.as_deref().and_then(exposed) {
+                progress.note(&warning);
             }
             let network = Network::connect(access(target, address), built)?;
-            let spending = Spending::new(address, network.purses()?, target.yes);
+            let address = address.clone();
+            let balances = network.balances()?;
+            let spending = Spending { address, balances, yes: target.yes };
             (Box::new(network), Some(spending))
         }
     };
     if !target.verify_embedded {
         return Ok(Target { replica: real, cache: None, spending });
     }
-    // Every message has to go to both, which must charge by the same rules.
+    // Every message is sent to both, which must charge by the same rules.
     let args = match real.identity().rules.parse() {
         Ok(rules) => ReplicaArgs { rules: Some(rules), ..args.clone() },
         Err(_) => args.clone(),
@@ -129,7 +138,7 @@ fn pocket_ic(_: SubnetKind, _: &Progress) -> Result<Box<dyn Replica + Send>> {
     )
 }
 
-/// The embedded replica, with a cache where that was not forbidden and can be.
+/// Starts the embedded replica, with a cache if that is allowed and possible.
 pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Option<Cache>)> {
     let limit = cache_limit(&args.cache)?;
     let folder = usable(args, progress);
@@ -138,12 +147,13 @@ pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Op
         Embedded::new(args.rules(), folder.as_ref().map(|it| it.path().to_owned()), move |note| {
             notes.note(&note.to_string());
         })?;
-    let versions = replica.versions()?;
+    let versions = Versions::of(replica.inner())?;
     let cache = folder.map(|folder| Cache::new(folder, limit, versions, progress));
     Ok((replica, cache))
 }
 
-/// The cache's folder, made where it is missing. Where that fails, the run goes on without.
+/// Returns the cache's folder, which is created if missing. Without one, the run continues
+/// uncached.
 fn usable(args: &ReplicaArgs, progress: &Progress) -> Option<Folder> {
     if args.no_cache {
         return None;
@@ -155,19 +165,23 @@ fn usable(args: &ReplicaArgs, progress: &Progress) -> Option<Folder> {
                 .with_context(|| format!("the cache {} is not used", folder.path().display()))?;
             Ok(folder)
         })
-        .inspect_err(|error| progress.note(&format!("nothing is kept for later runs: {error:#}")));
+        .inspect_err(|error| {
+            progress.note(&format!("nothing is cached for later runs: {error:#}"))
+        });
     folder.ok()
 }
 
-/// Where the cache is.
+/// Returns the cache's folder.
 pub fn cache_folder(args: &CacheFolderArgs) -> Result<Folder> {
     let path = args.cache_dir.clone().or_else(default_cache).ok_or_else(|| {
-        anyhow!("neither XDG_CACHE_HOME nor HOME is an absolute path; say where with --cache-dir")
+        anyhow!(
+            "neither XDG_CACHE_HOME nor HOME is an absolute path; name a folder with --cache-dir"
+        )
     })?;
     Ok(Folder::new(path))
 }
 
-/// What the cache may take, in bytes.
+/// Returns the maximum size of the cache in bytes.
 pub fn cache_limit(args: &CacheFolderArgs) -> Result<u64> {
     let gib = match (args.cache_limit, std::env::var(LIMIT)) {
         (Some(gib), _) => gib,
@@ -179,7 +193,7 @@ pub fn cache_limit(args: &CacheFolderArgs) -> Result<u64> {
     Ok((gib * (1_u64 << 30) as f64) as u64)
 }
 
-/// GiB: three runs of the users suite.
+/// The default limit in GiB: three runs of the users suite.
 const DEFAULT_LIMIT: f64 = 8.0;
 
 fn default_cache() -> Option<PathBuf> {

@@ -1,21 +1,50 @@
-//! `stablebench report`: saved results, printed once more.
+//! `stablebench report`: rendering of saved results.
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::Output;
-use crate::cli::{Format, ReportArgs, ReportFormat};
-use crate::report;
 use crate::report::style::Style;
+use crate::report::{self, Format};
 use crate::results::{Results, save_text};
-use crate::suites::published;
-use crate::terminal::Terminal;
+use crate::suites::{presentation, published};
+use crate::terminal::{Output, Terminal};
 
-/// Prints or saves them one after the other, or as one page.
-pub fn run(args: &ReportArgs, output: &Output) -> Result<()> {
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// Saved results, or published:users for published figures.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only these sections.
+    #[arg(long, value_delimiter = ',', value_name = "SECTION")]
+    pub sections: Vec<String>,
+    /// Below the tables, list the figures that the open rule changes: from a comparison with a run
+    /// by `2026-08-first-reads` (`compare --format csv`).
+    #[arg(long, value_name = "CSV")]
+    pub open_rule: Option<PathBuf>,
+    /// The format [default: html if --out ends with .html, else table].
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
+    /// Save the report to this file.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// The formats of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportFormat {
+    Table,
+    Markdown,
+    Csv,
+    Json,
+    /// A page of all files: charts, tables, the cheapest engine.
+    Html,
+}
+
+/// Prints or saves reports one after the other, or as one page.
+pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
     // A file is not a terminal.
     let terminal = if args.out.is_some() { Terminal::default() } else { output.terminal };
     let format = format(args);
@@ -39,7 +68,7 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<()> {
     }
 }
 
-/// The format that was asked for, else that of the file's name.
+/// Returns the requested format, or the one for the name of the file.
 fn format(args: &ReportArgs) -> ReportFormat {
     let extension = args.out.as_deref().and_then(Path::extension);
     let is_page = |extension: &OsStr| {
@@ -61,7 +90,7 @@ fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String
         .iter()
         .map(|file| {
             let results = read(file)?.only(&args.sections)?;
-            report::render(&results, format, terminal)
+            report::render(presentation(&results), &results, format, terminal)
                 .with_context(|| format!("cannot print {}", file.display()))
         })
         .collect::<Result<Vec<String>>>()?;
@@ -74,15 +103,16 @@ fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String
 fn page(args: &ReportArgs) -> Result<String> {
     let named = args.files.iter().map(|file| {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        Ok((name, read(file)?.only(&args.sections)?))
+        let results = read(file)?.only(&args.sections)?;
+        Ok((name, presentation(&results), results))
     });
     report::page(&named.collect::<Result<Vec<_>>>()?)
 }
 
-/// The results of a file, or published figures where `published:` says so.
+/// Returns the results of a file, or published figures for `published:NAME`.
 pub fn read(path: &Path) -> Result<Results> {
     match path.to_str().and_then(|text| text.strip_prefix("published:")) {
-        Some(name) => published::get(name),
+        Some(name) => published(name),
         None => Results::read(path),
     }
 }
@@ -92,18 +122,20 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+
+    #[derive(clap::Parser)]
+    struct Parsed {
+        #[command(flatten)]
+        args: ReportArgs,
+    }
 
     fn chosen(options: &[&str]) -> ReportFormat {
-        let words = ["stablebench", "report", "results.json"].iter().chain(options);
-        match Cli::parse_from(words).command {
-            Some(Command::Report(args)) => format(&args),
-            other => panic!("{other:?}"),
-        }
+        let words = ["report", "results.json"].iter().chain(options);
+        format(&Parsed::parse_from(words).args)
     }
 
     #[test]
-    fn the_files_name_tells_the_format_where_nothing_else_does() {
+    fn the_default_format_depends_on_the_name_of_the_file() {
         assert_eq!(chosen(&[]), ReportFormat::Table);
         assert_eq!(chosen(&["--out", "tables.md"]), ReportFormat::Table);
         for name in ["report.html", "report.HTM"] {

@@ -1,132 +1,209 @@
-//! `stablebench run`: a suite from what was typed to what is printed.
+//! `stablebench run`: a suite from its options to the printed results.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use clap::{ArgMatches, Args, FromArgMatches};
 use sha2::{Digest, Sha256};
 
-use super::Output;
-use super::ceilings::ceilings;
 use super::replica::{check, target};
-use super::revision::revision;
+use super::spending::agree;
 use crate::canisters::{self, Built, SOURCES, Source};
-use crate::cli::{RunArgs, Suite};
+use crate::compare::{Gates, compare};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
 use crate::replica::Replica;
-use crate::report;
-use crate::report::number::Grouped;
-use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Results, RunFile};
+use crate::replica::options::{ReplicaArg, ReplicaArgs, TargetArgs};
+use crate::report::style::Style;
+use crate::report::{self, Format, comparison};
+use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
 use crate::runner::Runner;
-use crate::suites::outline::Outline;
-use crate::suites::{cuckoo, db_bench, history, keys, lane, sysbench, users, vfs};
+use crate::suites::plan::{Ceilings, Plan};
+use crate::suites::{SUITES, Suite, words};
+use crate::terminal::{Output, print};
 
-/// Runs a suite and prints what it found.
-pub fn suite(suite: &Suite, output: &Output) -> Result<ExitCode> {
-    if let Suite::All(args) = suite {
-        return super::all::all(args, output);
-    }
-    let (args, planned) = plan(suite)?;
-    if let Planned::Users(plan) = &planned
-        && !plan.left_out.is_empty()
-    {
-        let batches: Vec<String> =
-            plan.left_out.iter().map(|rows| Grouped(*rows).to_string()).collect();
-        output.progress.note(&format!(
-            "left out: batches of {} rows, which do not fit between the others; more --rows have \
-             room for them",
-            batches.join(", ")
-        ));
-    }
-    if args.list {
-        print(&planned.list())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let results = run(args, &planned, output)?;
-    match suite {
-        Suite::Sysbench(args) => ceilings(args, &results, output),
-        _ => Ok(ExitCode::SUCCESS),
+/// Options of all suites.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run and output")]
+pub struct RunArgs {
+    /// The seed of random choices.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub prices: PriceArgs,
+    /// The file of the results [default: results.json, or the suite's name].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Resume the run that was saved there and did not end.
+    #[arg(long)]
+    pub resume: bool,
+    /// Leave wall times out of the results.
+    #[arg(long)]
+    pub no_wall_time: bool,
+    /// The format in which results are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// List the cases without measuring them.
+    #[arg(long)]
+    pub list: bool,
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Canisters that run in parallel.
+    #[arg(long, default_value_t = default_jobs(), value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: u64,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+impl RunArgs {
+    /// The file of a suite's results.
+    pub fn out(&self, suite: &str) -> PathBuf {
+        match &self.out {
+            Some(out) => out.clone(),
+            None if suite == "users" => Path::new("results.json").to_owned(),
+            None => Path::new(suite).with_extension("json"),
+        }
     }
 }
 
-/// What the arguments of a suite mean.
-pub fn plan(suite: &Suite) -> Result<(&RunArgs, Planned)> {
-    Ok(match suite {
-        Suite::Users(args) => (&args.run, Planned::Users(users::Plan::new(args)?)),
-        Suite::DbBench(args) => (&args.run, Planned::Lanes(db_bench::plan(args)?)),
-        Suite::Keys(args) => (&args.run, Planned::Lanes(keys::plan(args)?)),
-        Suite::Sysbench(args) => (&args.run, Planned::Lanes(sysbench::plan(args)?)),
-        Suite::Cuckoo(args) => (&args.run, Planned::Lanes(cuckoo::plan(args)?)),
-        Suite::Vfs(args) => (&args.run, Planned::Lanes(vfs::plan(args)?)),
-        Suite::History(args) => (&args.run, Planned::Lanes(history::plan(args)?)),
-        Suite::All(_) => bail!("all suites have no plan together"),
-    })
+/// The prices of cycles.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PriceArgs {
+    /// Nodes of the subnet that prices are shown for; cycles scale with them from 13.
+    #[arg(long, default_value_t = 13, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub nodes: u32,
+    /// US dollars for a trillion cycles, which is one XDR.
+    #[arg(long, default_value_t = 1.36, value_parser = price)]
+    pub usd_per_trillion_cycles: f64,
 }
 
-/// What a suite is going to measure.
-pub enum Planned {
-    Users(users::Plan),
-    Lanes(lane::Plan),
+fn price(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(price) if price.is_finite() && price >= 0.0 => Ok(price),
+        _ => Err("a price is a number of US dollars, such as 1.36".to_owned()),
+    }
+}
+
+fn default_jobs() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+}
+
+/// Adds the options of all suites to those of a suite.
+pub fn with_run_options(command: clap::Command) -> clap::Command {
+    RunArgs::augment_args(command)
+}
+
+/// Options that affect what is measured, and not only the output.
+const REPEATED: [&str; 6] =
+    ["seed", "nodes", "usd_per_trillion_cycles", "subnet", "replica", "canister"];
+
+/// A suite with the options that were given.
+pub struct Planned {
+    pub suite: &'static dyn Suite,
+    pub args: RunArgs,
+    /// The command that repeats the run.
+    pub command: String,
+    pub plan: Plan,
 }
 
 impl Planned {
-    pub fn outline(&self) -> &Outline {
-        match self {
-            Self::Users(plan) => &plan.outline,
-            Self::Lanes(plan) => &plan.outline,
+    /// Plans a suite. Its own options are in `matches`, those of all suites in `run`, parsed from
+    /// `run_matches`.
+    ///
+    /// # Errors
+    ///
+    /// If the options ask for the impossible.
+    pub fn new(
+        suite: &'static dyn Suite,
+        matches: &ArgMatches,
+        args: RunArgs,
+        run_matches: &ArgMatches,
+    ) -> Result<Self> {
+        let plan = suite.plan(matches, args.seed)?;
+        let mut command = vec![format!("stablebench run {}", suite.name())];
+        let measured = |id: &str| !suite.gates().contains(&id);
+        command.extend(words(&suite.arguments(clap::Command::new("")), matches, measured));
+        let repeated = |id: &str| REPEATED.contains(&id);
+        command.extend(words(&with_run_options(clap::Command::new("")), run_matches, repeated));
+        if args.target.replica == ReplicaArg::Embedded {
+            // The default changes with the network.
+            command.push(format!("--rules {}", args.replica.rules()));
         }
-    }
-
-    /// Measures what is not measured yet, `jobs` canisters side by side.
-    pub fn measure(&self, runner: &Runner<'_>, jobs: usize) -> Result<()> {
-        match self {
-            Self::Users(plan) => runner.run(jobs, &plan.stores, Runner::store),
-            Self::Lanes(plan) => runner.run(jobs, &plan.lanes, Runner::lane),
-        }
-    }
-
-    fn list(&self) -> String {
-        match self {
-            Self::Users(plan) => list_stores(plan),
-            Self::Lanes(plan) => list_lanes(plan),
-        }
+        Ok(Self { suite, args, command: command.join(" "), plan })
     }
 }
 
-fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
-    let outline = planned.outline();
-    let out = args.out(outline.suite);
+/// Runs a suite and prints its results.
+pub fn run(suite: &'static dyn Suite, matches: &ArgMatches, output: &Output) -> Result<ExitCode> {
+    let args = RunArgs::from_arg_matches(matches)?;
+    execute(&Planned::new(suite, matches, args, matches)?, output)
+}
+
+/// Prints names and questions of the suites.
+pub fn list() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for suite in SUITES {
+        writeln!(out, "{:<9} {}", suite.name(), suite.question().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Executes a plan, or lists its cases, and prints the results.
+pub fn execute(planned: &Planned, output: &Output) -> Result<ExitCode> {
+    for note in &planned.plan.notes {
+        output.progress.note(note);
+    }
+    if planned.args.list {
+        print(&list_of(&planned.plan))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let results = measure(planned, output)?;
+    match planned.plan.ceilings {
+        Some(ceilings) => check_ceilings(ceilings, &results, planned.args.format, output),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn measure(planned: &Planned, output: &Output) -> Result<Results> {
+    let Planned { suite, args, plan, .. } = planned;
+    let out = args.out(plan.suite);
     let mut file = RunFile::new(&out)?;
     interrupt::listen()?;
     let progress = &output.progress;
     check(&args.target, &args.replica)?;
-    let built = needed(outline, progress)?;
+    let built = needed(plan, progress)?;
     let target = target(&args.target, &args.replica, &out, &built, progress)?;
     let replica = &*target.replica;
-    let mut results = empty(outline, replica, &built);
+    let mut results = empty(planned, replica, &built);
     if args.resume {
         results = resumed(&mut file, results, progress)?;
     }
     let mut jobs = usize::try_from(args.jobs).unwrap_or(1);
     if let Some(spending) = &target.spending {
-        spending.agree(args, planned, &built, &results, progress)?;
-        progress.note("one store after the other: a canister holds one at a time");
+        agree(spending, &args.replica, jobs, plan, &built, &results, progress)?;
+        progress
+            .note("fixtures are measured one after the other: a canister contains one at a time");
         jobs = 1;
     }
-    let runner = Runner::new(replica, &built, outline, progress, Some(file), results)?
+    let runner = Runner::new(replica, &built, plan, progress, Some(file), results)?
+        .with_wall_time(!args.no_wall_time)
         .with_cache(target.cache.as_ref());
-    let ran = planned.measure(&runner, jobs);
+    let ran = runner.run(jobs);
     let results = runner.results();
     if !results.cases.is_empty() {
-        print(&report::render(&results, args.format, output.terminal)?)?;
+        print(&report::render(*suite, &results, args.format, output.terminal)?)?;
     }
-    let (saved, left) = runner.file().map(|file| (file.told(), file.left())).unwrap_or_default();
+    let (saved, incomplete) = runner
+        .file()
+        .map(|file| (file.summary(), file.summary_of_incomplete()))
+        .unwrap_or_default();
     match ran {
         Err(error) if error.is::<Interrupted>() => {
-            Err(error.context(format!("the run is not complete; {left}")))
+            Err(error.context(format!("the run is not complete; {incomplete}")))
         }
-        Err(error) => Err(error.context(format!("the run failed; {left}"))),
+        Err(error) => Err(error.context(format!("the run failed; {incomplete}"))),
         Ok(()) => {
             progress.note(&saved);
             failures(&results)?;
@@ -135,15 +212,16 @@ fn run(args: &RunArgs, planned: &Planned, output: &Output) -> Result<Results> {
     }
 }
 
-/// The canisters of the columns, built.
-pub fn needed(outline: &Outline, progress: &Progress) -> Result<Vec<Built>> {
+/// Builds the canisters of a plan's configurations.
+pub fn needed(plan: &Plan, progress: &Progress) -> Result<Vec<Built>> {
     let needed =
-        |source: &&Source| outline.columns.iter().any(|column| column.canister == source.name);
-    SOURCES.iter().filter(needed).map(|source| canisters::build(*source, progress)).collect()
+        |source: &&Source| plan.columns.iter().any(|column| column.canister == source.name);
+    SOURCES.iter().filter(needed).map(|source| canisters::find(source.name, progress)).collect()
 }
 
-/// Results without cases.
-pub fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Results {
+/// Returns results without cases.
+pub fn empty(planned: &Planned, replica: &dyn Replica, built: &[Built]) -> Results {
+    let Planned { args, command, plan, .. } = planned;
     let canister = |built: &Built| CanisterInfo {
         name: built.name.clone(),
         sha256: format!("{:x}", Sha256::digest(&built.wasm)),
@@ -154,33 +232,71 @@ pub fn empty(outline: &Outline, replica: &dyn Replica, built: &[Built]) -> Resul
     Results {
         format: FORMAT,
         stablebench: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: revision(canisters::root()),
-        suite: outline.suite.to_owned(),
-        command: outline.command.clone(),
-        published: outline.published.clone(),
-        seed: outline.seed,
-        prices: outline.prices,
+        revision: canisters::revision(),
+        suite: plan.suite.to_owned(),
+        command: command.clone(),
+        published: plan.published.clone(),
+        seed: args.seed,
+        prices: Prices {
+            nodes: args.prices.nodes,
+            usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
+        },
         replica: replica.identity(),
         canisters: built.iter().map(canister).collect(),
-        columns: outline.columns.clone(),
+        columns: plan.columns.clone(),
         stores: Vec::new(),
         cases: Vec::new(),
         harness: Vec::new(),
     }
 }
 
-/// The canisters by name and hash.
+/// Lists the configurations whose ratios to the first one exceed a ceiling. The exit code is 1 if
+/// there are any.
+///
+/// If results are printed for a program, the list goes to stderr.
+fn check_ceilings(
+    ceilings: Ceilings,
+    results: &Results,
+    format: Format,
+    output: &Output,
+) -> Result<ExitCode> {
+    let Ceilings { max_ratio, max_average } = ceilings;
+    let gates = Gates { threshold: None, max_ratio, max_average };
+    let mut code = ExitCode::SUCCESS;
+    let Some((base, others)) = results.columns.split_first() else { return Ok(code) };
+    for other in others {
+        let found = compare(results, results, Some((&base.key, &other.key)), gates)?;
+        match format {
+            Format::Table => {
+                let style = Style::of(output.terminal);
+                print(&format!("\n{}", comparison::verdict(&found, style)))?;
+            }
+            Format::Markdown => {
+                print(&format!("\n{}", comparison::verdict(&found, Style::MARKDOWN)))?;
+            }
+            Format::Csv | Format::Json => {
+                eprint!("{}", comparison::verdict(&found, Style::default()));
+            }
+        }
+        if !found.failures.is_empty() {
+            code = ExitCode::from(1);
+        }
+    }
+    Ok(code)
+}
+
+/// Returns the canisters' names and hashes.
 fn modules(results: &Results) -> String {
     let module = |of: &CanisterInfo| format!("{} {}", of.name, of.sha256);
     results.canisters.iter().map(module).collect::<Vec<_>>().join(", ")
 }
 
-/// What the saved run found, if it was the same run.
+/// Returns the results of the saved run if its options were the same.
 fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Results> {
     let old = file.resume()?;
     let out = file.path().display();
     let Some(old) = old else {
-        progress.note(&format!("there is no run at {out} yet; it begins"));
+        progress.note(&format!("there is no run at {out} yet; starting a new one"));
         return Ok(new);
     };
     for (what, saved, now) in [
@@ -191,19 +307,19 @@ fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Resu
     ] {
         if saved != now {
             bail!(
-                "the run saved at {out} cannot go on, its {what} was another one:\n  saved: {saved}\n  \
+                "the run saved at {out} cannot be resumed, because its {what} differs:\n  saved: {saved}\n  \
                  now:   {now}\nrepeat it without --resume, or choose another --out"
             );
         }
     }
-    // What has failed is measured again.
+    // Failed cases are measured again.
     let failed = |case: &&Case| matches!(case.outcome, Outcome::Failed { .. });
     let done = old.cases.len() - old.cases.iter().filter(failed).count();
     progress.note(&format!("{done} cases are measured already"));
     Ok(Results { stores: old.stores, cases: old.cases, harness: old.harness, ..new })
 }
 
-/// Cases that failed make the run fail, but only in the end.
+/// Fails if any case failed.
 fn failures(results: &Results) -> Result<()> {
     let failed: Vec<String> = results
         .cases
@@ -219,42 +335,13 @@ fn failures(results: &Results) -> Result<()> {
     bail!("{} cases failed; add --resume to try them again:\n{}", failed.len(), failed.join("\n"))
 }
 
-pub fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
-}
-
-pub fn print_bytes(bytes: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes)?;
-    Ok(out.flush()?)
-}
-
-fn list_stores(plan: &users::Plan) -> String {
+/// Returns the fixtures and their cases as text.
+fn list_of(plan: &Plan) -> String {
     let mut text = String::new();
-    for store in &plan.stores {
-        text += &format!(
-            "{} with {} rows of {} bytes\n",
-            store.setting.key(),
-            Grouped(store.rows),
-            Grouped(store.payload.into())
-        );
-        for case in &store.cases {
-            text += &format!("  {:<12} {}\n", case.section.name(), case.name);
-        }
-    }
-    text
-}
-
-fn list_lanes(plan: &lane::Plan) -> String {
-    let mut text = String::new();
-    for lane in &plan.lanes {
-        text += &format!("{}, {} rows of {} bytes", lane.column.key, lane.rows, lane.payload);
-        if !lane.name.is_empty() {
-            text += &format!(", {}", lane.name);
-        }
-        text += "\n";
-        for (section, name) in lane.steps.iter().filter_map(|step| step.case.as_ref()) {
-            text += &format!("  {section}: {name}\n");
+    for fixture in &plan.fixtures {
+        text += &format!("{}\n", fixture.label());
+        for (section, name) in fixture.cases() {
+            text += &format!("  {section:<12} {name}\n");
         }
     }
     text

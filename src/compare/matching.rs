@@ -1,23 +1,23 @@
-//! Which case of one run belongs to which of the other, and whether both ask the same.
+//! Matching the cases of two runs, and checking that they ask the same question.
 
 use anyhow::{Result, bail};
 
 use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, Case, Results, State, Store};
 
-/// Columns that are compared: of the base, and of the new run.
+/// The compared configurations of the base and of the new run.
 pub type Columns<'a> = Option<(&'a str, &'a str)>;
 
-/// Something of the base and what belongs to it in the new run, and what is only there.
+/// Items of the base with their counterparts in the new run, and the items of the new run alone.
 pub struct Matched<'a, T> {
     pub pairs: Vec<(&'a T, Option<&'a T>)>,
     pub only_new: Vec<&'a T>,
 }
 
-/// Something that is found again in the other run.
+/// An item that can be found in the other run.
 pub trait Matchable {
     fn column(&self) -> &str;
-    /// Whether both are the same but for the column.
+    /// Returns `true` if both are equal except for the configuration.
     fn same(&self, other: &Self) -> bool;
 }
 
@@ -41,7 +41,7 @@ impl Matchable for Store {
     }
 }
 
-/// By name and column; where columns are compared, by name in those two.
+/// Matches by name and configuration, or by name in two configurations that are compared.
 pub fn matched<'a, T: Matchable>(
     base: &'a [T],
     new: &'a [T],
@@ -64,9 +64,11 @@ pub fn matched<'a, T: Matchable>(
     Matched { pairs, only_new }
 }
 
+/// Checks that matched cases ask the same question.
+///
 /// # Errors
 ///
-/// If a case that both have is not the same question in both.
+/// If one does not.
 pub fn same_questions(cases: &Matched<'_, Case>) -> Result<()> {
     for (base, new) in &cases.pairs {
         let Some(new) = new else { continue };
@@ -102,15 +104,17 @@ fn question(case: &Case) -> String {
     )
 }
 
+/// Checks that the runs can be compared.
+///
 /// # Errors
 ///
-/// If the runs are not of the same suite, or have no such columns.
+/// If they belong to different suites, or lack one of the configurations.
 pub fn same_suite(base: &Results, new: &Results, columns: Columns<'_>) -> Result<()> {
     if base.suite != new.suite {
         bail!("these runs cannot be compared: their suites are {} and {}", base.suite, new.suite);
     }
     if base.cases.is_empty() && base.stores.is_empty() {
-        bail!("there is nothing to compare: the base holds no case");
+        bail!("there is nothing to compare: the base contains no case");
     }
     let Some((one, other)) = columns else { return Ok(()) };
     for (which, results, key) in [("base", base, one), ("new", new, other)] {
@@ -122,7 +126,7 @@ pub fn same_suite(base: &Results, new: &Results, columns: Columns<'_>) -> Result
     Ok(())
 }
 
-/// What a reader must know of both.
+/// Returns notes on differences of the runs that a reader must know.
 pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<String> {
     let mut notes = Vec::new();
     let published = |results: &Results| results.replica.kind == "published";
@@ -170,7 +174,8 @@ pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<St
     notes
 }
 
-/// All may be but insertions into the middle or at the end of what was populated.
+/// Returns `false` for insertions in the middle or at the end of a fixture, which alone do not
+/// depend on the seed.
 fn may_be_random(case: &Case) -> bool {
     let ordered = ["middle ", "end "].iter().any(|place| case.name.starts_with(place));
     let churned = matches!(case.state, State::Churned | State::ChurnedAndVacuumed);

@@ -1,13 +1,12 @@
-//! Two runs side by side, or two columns: what became dearer, and whether that is too
-//! much.
+//! Comparing two runs, or two configurations, with thresholds.
 //!
 //! ```text
 //!   matching ──→ ratio    instructions of each case, means of each section
-//!            └─→ values   everything that both hold, one by one
+//!            └─→ values   all values that both contain, one by one
 //! ```
 //!
-//! A case or store that the base has must be in the new run too. One that failed there
-//! is never the same.
+//! The new run must contain all cases and fixtures of the base. One that failed there is never
+//! equal.
 
 mod matching;
 mod ratio;
@@ -26,36 +25,48 @@ use crate::results::{Case, Outcome, Results, Store};
 use matching::{Matchable, Matched, matched};
 use values::{Named, Value};
 
-/// What may not be exceeded. What is left out is not looked at.
+/// Parses a ceiling: `1.05`, or `1.05x`.
+///
+/// # Errors
+///
+/// If it is not a positive number.
+pub fn ceiling(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches(['x', '×']).parse::<f64>() {
+        Ok(ratio) if ratio.is_finite() && ratio > 0.0 => Ok(ratio),
+        _ => Err("a ceiling is a ratio, such as 1.05 for five percent more".to_owned()),
+    }
+}
+
+/// The thresholds. Those that are `None` are not checked.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Gates {
-    /// How far any value may be from the base's, in percent.
+    /// The maximum difference of any value from the base's, in percent.
     pub threshold: Option<f64>,
-    /// The largest ratio of a case.
+    /// The maximum ratio of a case.
     pub max_ratio: Option<f64>,
-    /// The largest arithmetic mean of a section's ratios.
+    /// The maximum arithmetic mean of a section's ratios.
     pub max_average: Option<f64>,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Debug, Default, Serialize)]
 pub struct Comparison {
     pub gates: Gates,
-    /// The columns, where two of them are compared.
+    /// The configurations, if two of them are compared.
     pub columns: Option<(String, String)>,
     /// Ratios of the cases that both measured, in the order of the base.
     pub rows: Vec<Row>,
-    /// Means of each section's.
+    /// Means of each section.
     pub sections: Vec<Means>,
     /// Means of all.
     pub all: Option<Means>,
-    /// Values that both hold, where a threshold was given.
+    /// The number of values that both contain, if there is a threshold.
     pub compared: usize,
-    /// Values that only one of them tells.
-    pub told_once: usize,
-    /// What makes the comparison fail.
+    /// The number of values that only one of them contains.
+    pub unmatched: usize,
+    /// The reasons why the comparison fails.
     pub failures: Vec<Failure>,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -66,38 +77,38 @@ pub struct Failure {
     pub name: String,
     pub base: String,
     pub new: String,
-    /// By how much, where that is a number.
+    /// The difference, if it is a number.
     pub by: Option<By>,
 }
 
-/// What a failure is one of, in the order in which they are shown.
+/// The kinds of failures, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The base has it, the new run not, or it failed there.
+    /// The new run lacks it, or it failed there.
     Missing,
     Ratio,
     Average,
     Value,
 }
 
-/// How far apart two values are.
+/// The difference of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     Ratio(f64),
-    /// More than the base.
+    /// The increase from the base.
     Percent(f64),
 }
 
-/// Sums of ratios are rounded: a mean counts as above a ceiling from there on.
+/// The relative tolerance of means, since sums of ratios are rounded.
 const ROUNDING: f64 = 1e-12;
 
-/// Compares `new` with `base`, or one column of `new` with one of `base`.
+/// Compares `new` with `base`, or one configuration of `new` with one of `base`.
 ///
 /// # Errors
 ///
-/// If the runs answer different questions, or have no such columns.
+/// If the runs ask different questions, or lack one of the configurations.
 pub fn compare(
     base: &Results,
     new: &Results,
@@ -114,7 +125,7 @@ pub fn compare(
         notes: matching::notes(base, new, &cases),
         ..Comparison::default()
     };
-    // Other engines hold other values; they have ratios alone.
+    // Values of other engines differ, so only ratios are compared.
     let threshold = gates.threshold.filter(|_| columns.is_none());
     let cycles = base.replica.subnet == new.replica.subnet;
     found.outcomes(
@@ -142,7 +153,7 @@ pub fn compare(
         },
     );
     if let Some(threshold) = threshold {
-        // The messages without work: no ratio of theirs says anything about an engine.
+        // Messages without work have no ratios, which would mean nothing for an engine.
         let harness = matched(&base.harness, &new.harness, columns);
         found.outcomes(
             &harness,
@@ -169,7 +180,7 @@ fn store_name(store: &Store) -> String {
 }
 
 impl Comparison {
-    /// What is missing or failed is a failure; `both` sees what both measured.
+    /// Adds failures for missing and failed items, and calls `both` for measured ones.
     fn outcomes<'a, T: Matchable, M: 'a>(
         &mut self,
         matched: &Matched<'a, T>,
@@ -207,11 +218,11 @@ impl Comparison {
         self.failures.push(Failure { kind: Kind::Missing, name, base, new, by: None });
     }
 
-    /// Both have the same values in the same order.
+    /// Compares values. Both have the same names in the same order.
     fn values(&mut self, of: &str, base: &[Named], new: &[Named], threshold: f64) {
         for ((name, before), (_, after)) in base.iter().zip(new) {
             if !before.compares(after) {
-                self.told_once += usize::from(before != after);
+                self.unmatched += usize::from(before != after);
                 continue;
             }
             self.compared += 1;
@@ -228,7 +239,7 @@ impl Comparison {
         }
     }
 
-    /// Ratios and means that are too large.
+    /// Adds failures for ratios and means that are too large.
     fn ceilings(&mut self) {
         if let Some(ceiling) = self.gates.max_ratio {
             let over = self.rows.iter().filter(|row| row.ratio > ceiling);

@@ -1,7 +1,7 @@
-//! How many times as dear a case became, and the means of that.
+//! Ratios of cases, and their means.
 //!
-//! The ratio is `new / base` of the instructions. Where a case says how many operations
-//! fit into a message it is `base / new` of those. So more than 1 is always worse.
+//! The ratio is `new / base` of the instructions, or `base / new` of the operations that fit into a
+//! message if the case measures those. So more than 1 is always worse.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::results::{Case, Measured};
 pub struct Row {
     pub section: String,
     pub name: String,
-    /// Of the base, and of the new run: not the same where columns are compared.
+    /// The configuration of the base; that of the new run differs if configurations are compared.
     pub column: String,
     pub new_column: String,
     pub unit: Unit,
@@ -21,7 +21,7 @@ pub struct Row {
     pub ratio: f64,
 }
 
-/// What a ratio is of.
+/// The unit of the compared numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -34,7 +34,7 @@ pub enum Unit {
 /// Means of ratios.
 #[derive(Clone, Debug, Serialize)]
 pub struct Means {
-    /// Nothing for the means of all sections.
+    /// `None` for the means of all sections.
     pub section: Option<String>,
     pub cases: usize,
     pub arithmetic: f64,
@@ -64,7 +64,7 @@ impl Row {
         }
     }
 
-    /// The row of the table: the column is named where it is one for both.
+    /// Returns the label of the table's row, with the configuration if it is the same for both.
     pub fn label(&self) -> String {
         if self.column == self.new_column {
             format!("{}, {}", self.name, self.column)
@@ -73,18 +73,18 @@ impl Row {
         }
     }
 
-    /// The case, as failures call it.
+    /// Returns the title of the case for failures.
     pub fn title(&self) -> String {
         format!("{}: {}", self.section, self.label())
     }
 }
 
-/// Nothing and nothing are the same.
+/// Returns the quotient, and 1 for equal numbers, including 0.
 fn quotient(dividend: u64, divisor: u64) -> f64 {
     if dividend == divisor { 1.0 } else { dividend as f64 / divisor as f64 }
 }
 
-/// Means of each section in their order, and of all, if there is any row.
+/// Returns the means of each section in order, and of all rows, if there are any.
 pub fn means(rows: &[Row]) -> (Vec<Means>, Option<Means>) {
     let mut sections: Vec<&str> = Vec::new();
     for row in rows {
@@ -124,7 +124,7 @@ mod tests {
         (means.arithmetic, means.geometric)
     }
 
-    /// By hand: of 1/2 and 2, (0.5 + 2) / 2 = 1.25 and √(0.5 · 2) = 1; of 1, 2 and 4,
+    /// Calculated by hand: of 1/2 and 2, (0.5 + 2) / 2 = 1.25 and √(0.5 · 2) = 1; of 1, 2 and 4,
     /// 7/3 and ∛8 = 2.
     #[test]
     fn arithmetic_and_geometric_means() {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn quotients_of_nothing() {
+    fn quotients_of_zero() {
         assert_eq!((quotient(0, 0), quotient(0, 5), quotient(5, 0)), (1.0, 0.0, f64::INFINITY));
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::results::sample::{case, full, of};
 use crate::results::{Capacity, State};
 
-/// No differences at all are wanted.
+/// No differences are allowed.
 const SAME: Gates = Gates { threshold: Some(0.0), max_ratio: None, max_average: None };
 const NONE: Gates = Gates { threshold: None, max_ratio: None, max_average: None };
 
@@ -31,12 +31,12 @@ fn refusal(base: &Results, new: &Results) -> String {
     compare(base, new, None, SAME).unwrap_err().to_string()
 }
 
-/// One case of so many instructions.
+/// Returns results with one case of this many instructions.
 fn one(instructions: u64) -> Results {
     of(vec![case("insert", "middle 1", "btree", instructions)])
 }
 
-/// One case for which so many operations fit.
+/// Returns results with one case of which this many operations fit into a message.
 fn fitting(fits: u64) -> Results {
     let mut results = one(39_000_000_000 + fits);
     if let Outcome::Measured(measured) = &mut results.cases[0].outcome {
@@ -67,12 +67,12 @@ fn committed(name: &str) -> Results {
 }
 
 #[test]
-fn a_run_is_the_same_as_itself() {
+fn a_run_equals_itself() {
     for run in [full(), committed("users"), committed("users-pocket-ic")] {
         let gates = Gates { threshold: Some(0.0), max_ratio: Some(1.0), max_average: Some(1.0) };
         let found = compare(&run, &run, None, gates).unwrap();
         assert!(found.failures.is_empty() && found.notes.is_empty(), "{found:?}");
-        assert_eq!(found.told_once, 0);
+        assert_eq!(found.unmatched, 0);
         let measured = run.cases.iter().filter(|case| case.measured().is_some()).count();
         assert_eq!(found.rows.len(), measured);
         let all = found.all.unwrap();
@@ -80,8 +80,8 @@ fn a_run_is_the_same_as_itself() {
     }
 }
 
-/// Eleven values of a store; two of a case, three of its capacity, twenty of its detail,
-/// four of what its tables take, twelve of its single operations.
+/// Eleven values of a fixture; two of a case, three of its capacity, twenty of its detail, four of
+/// the sizes of its tables, twelve of its single operations.
 #[test]
 fn every_value_is_compared() {
     assert_eq!(compare(&full(), &full(), None, SAME).unwrap().compared, 11 + 56);
@@ -90,7 +90,7 @@ fn every_value_is_compared() {
 
 /// The committed runs on both replicas, with the same modules.
 #[test]
-fn the_reference_run_is_the_same_on_a_pocket_ic_server() {
+fn the_reference_run_is_equal_on_a_pocket_ic_server() {
     let (embedded, real) = (committed("users-embedded"), committed("users-pocket-ic"));
     assert_eq!(real.replica.kind, "pocket-ic");
     assert_eq!(real.canisters, embedded.canisters);
@@ -111,13 +111,13 @@ fn a_ratio_at_the_ceiling_passes_and_one_instruction_more_fails() {
     let failure = &found.failures[0];
     assert_eq!((failure.base.as_str(), failure.new.as_str()), ("1 000", "1 051"));
     assert_eq!((failure.kind, failure.by), (Kind::Ratio, Some(By::Ratio(1.051))));
-    // The largest that a message can have.
+    // The maximum of a message.
     let most = 40_000_000_000;
     assert!(failures(&one(most), &one(most), max_ratio(1.0)).is_empty());
     assert_eq!(failures(&one(most), &one(most + 1), max_ratio(1.0)).len(), 1);
 }
 
-/// 100 / 80 operations are 1.25 times as bad, whatever the instructions say.
+/// 100 / 80 operations have a ratio of 1.25, independently of the instructions.
 #[test]
 fn fewer_operations_that_fit_are_worse() {
     let found = compare(&fitting(100), &fitting(80), None, max_ratio(1.25)).unwrap();
@@ -157,7 +157,7 @@ fn the_arithmetic_mean_of_each_section_has_a_ceiling() {
 
 /// Ten ratios of 1.1 add up to a little more than 11 in binary.
 #[test]
-fn a_mean_at_the_ceiling_passes_though_sums_are_rounded() {
+fn a_mean_at_the_ceiling_passes_although_sums_are_rounded() {
     let cases = |instructions| {
         let names = (0..10).map(|index| format!("{index}"));
         of(names.map(|name| case("read", &name, "btree", instructions)).collect())
@@ -193,13 +193,13 @@ fn a_difference_at_the_threshold_is_none_and_one_more_is_one() {
     assert_eq!(names(&found), ["insert: middle 1, btree: instructions"]);
     let difference = &found.failures[0];
     assert_eq!((difference.base.as_str(), difference.new.as_str()), ("98 000", "100 000"));
-    // Less counts as well.
+    // A decrease is a difference too.
     assert_eq!(failures(&new, &base, threshold(1.9)).len(), 1);
     assert_eq!(failures(&new, &base, threshold(2.0)).len(), 0);
 }
 
 #[test]
-fn another_digest_differs_at_any_threshold_and_is_no_matter_to_ceilings() {
+fn another_digest_differs_at_any_threshold_and_does_not_affect_ceilings() {
     let base = full();
     let mut new = base.clone();
     if let Outcome::Measured(measured) = &mut new.cases[0].outcome {
@@ -211,7 +211,7 @@ fn another_digest_differs_at_any_threshold_and_is_no_matter_to_ceilings() {
 }
 
 #[test]
-fn what_the_new_run_lacks_is_a_failure_in_every_mode() {
+fn missing_cases_are_failures_in_every_mode() {
     let base = full();
     let mut without_case = base.clone();
     without_case.cases.clear();
@@ -228,7 +228,7 @@ fn what_the_new_run_lacks_is_a_failure_in_every_mode() {
 }
 
 #[test]
-fn what_failed_or_became_impossible_is_a_failure_in_every_mode() {
+fn failed_and_no_longer_applicable_cases_are_failures_in_every_mode() {
     for gates in [SAME, NONE, max_ratio(9.0), max_average(9.0)] {
         for base in [one(100), not_applicable(), failed()] {
             let found = compare(&base, &failed(), None, gates).unwrap();
@@ -245,7 +245,7 @@ fn what_failed_or_became_impossible_is_a_failure_in_every_mode() {
 }
 
 #[test]
-fn a_store_that_failed_is_a_failure() {
+fn a_failed_fixture_is_a_failure() {
     let base = full();
     let mut new = base.clone();
     new.stores[0].outcome = Outcome::Failed { reason: "out of memory".to_owned() };
@@ -255,7 +255,7 @@ fn a_store_that_failed_is_a_failure() {
 }
 
 #[test]
-fn what_neither_can_do_is_equal_and_what_works_now_is_noted() {
+fn inapplicable_cases_are_equal_and_newly_measured_ones_are_noted() {
     let found = compare(&not_applicable(), &not_applicable(), None, SAME).unwrap();
     assert!(found.failures.is_empty() && found.notes.is_empty());
     for before in [not_applicable(), failed()] {
@@ -297,15 +297,15 @@ fn columns_of_one_file_are_compared_by_name() {
 }
 
 #[test]
-fn what_one_does_not_tell_is_counted_and_left_out() {
+fn absent_values_are_counted_and_not_compared() {
     let base = full();
     let mut new = base.clone();
     if let Outcome::Measured(measured) = &mut new.cases[0].outcome {
         measured.detail.as_mut().unwrap().cost.inside = None;
     }
     let found = compare(&base, &new, None, SAME).unwrap();
-    // Nine values of the messages, and seven of what of their charge is for pages.
-    assert_eq!((found.failures.len(), found.told_once), (0, 16));
+    // Nine values of the messages, and seven of the part of their charge that is for pages.
+    assert_eq!((found.failures.len(), found.unmatched), (0, 16));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn other_rule_sets_are_noted_and_compared() {
         measured.instructions += 1;
     }
     let found = compare(&base, &new, None, SAME).unwrap();
-    // The work, and so the compute in it.
+    // The work, and the compute in it.
     assert_eq!(found.failures.len(), 2);
     assert_eq!(
         found.notes,
@@ -365,11 +365,11 @@ fn another_question_is_refused() {
     let other_suite = Results { suite: "keys".to_owned(), ..base.clone() };
     assert!(refusal(&base, &other_suite).ends_with("their suites are users and keys"));
     let nothing = of(Vec::new());
-    assert!(refusal(&nothing, &base).contains("the base holds no case"));
+    assert!(refusal(&nothing, &base).contains("the base contains no case"));
 }
 
 #[test]
-fn other_seeds_matter_to_what_may_be_random() {
+fn other_seeds_are_noted_for_random_cases() {
     let base = of(vec![case("insert", "middle 1", "btree", 1)]);
     let other_seed = |results: &Results| Results { seed: 2, ..results.clone() };
     assert!(compare(&base, &other_seed(&base), None, SAME).unwrap().notes.is_empty());
@@ -378,10 +378,10 @@ fn other_seeds_matter_to_what_may_be_random() {
     assert_eq!(notes, ["the seeds are 1 and 2: what was chosen at random is not the same work"]);
 }
 
-/// The published figures hold instructions and operations of twenty cases.
+/// The published figures contain instructions and operations of twenty cases.
 #[test]
-fn published_figures_are_compared_by_what_they_hold() {
-    let base = crate::suites::published::get("users").unwrap();
+fn published_figures_are_compared_by_their_values() {
+    let base = crate::suites::published("users").unwrap();
     let mut new = Results { stablebench: "0.1.0".to_owned(), ..base.clone() };
     new.replica.kind = "embedded".to_owned();
     new.cases.push(case("insert", "end 1", "btree", 1));

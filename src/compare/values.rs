@@ -1,7 +1,7 @@
-//! Every value of a case or a store by its name, for the comparison of each.
+//! All values of a case or a fixture by name.
 //!
-//! What only one replica can tell, or only newer results hold, is untold. What belongs
-//! to the run and not to the canister (wall times, revisions) has no name here.
+//! Values that only one replica reports, or only newer results contain, are absent from the others.
+//! Values of the run and not of the canister (wall times, revisions) are not listed.
 
 use stablebench_protocol::Digest;
 
@@ -9,7 +9,7 @@ use crate::replica::{Inside, PageCosts, StableCalls, TouchedPages};
 use crate::report::number::Grouped;
 use crate::results::{Capacity, Detail, Held, Measured, Spread, Stored};
 
-/// A value and what it is.
+/// A value with its name.
 pub type Named = (&'static str, Value);
 
 /// A value of a result.
@@ -17,10 +17,10 @@ pub type Named = (&'static str, Value);
 pub enum Value {
     Number(u64),
     Text(String),
-    /// Of the rows that were read back, whose number depends on `--check-around`.
+    /// A digest of the rows that were read back, whose number depends on `--check-around`.
     Digest(Digest),
-    /// It is not told.
-    Untold,
+    /// The value is not in the results.
+    Absent,
 }
 
 impl std::fmt::Display for Value {
@@ -31,22 +31,22 @@ impl std::fmt::Display for Value {
             Self::Digest(Digest { rows, low, high }) => {
                 f.pad(&format!("{rows} rows, {low:016x}{high:016x}"))
             }
-            Self::Untold => f.pad("–"),
+            Self::Absent => f.pad("–"),
         }
     }
 }
 
 impl Value {
-    /// Whether the two tell the same thing, be it alike or not.
+    /// Returns `true` if the two can be compared.
     pub fn compares(&self, new: &Self) -> bool {
         match (self, new) {
-            (Self::Untold, _) | (_, Self::Untold) => false,
+            (Self::Absent, _) | (_, Self::Absent) => false,
             (Self::Digest(base), Self::Digest(new)) => base.rows == new.rows,
             _ => true,
         }
     }
 
-    /// By how much the new value is more, in percent, where both are numbers.
+    /// Returns the increase to the new value in percent, if both are numbers.
     pub fn percent(&self, new: &Self) -> Option<f64> {
         match (self, new) {
             (Self::Number(0), Self::Number(0)) => Some(0.0),
@@ -59,17 +59,18 @@ impl Value {
     }
 }
 
-/// Always the same names in the same order. Without `cycles` those are untold.
+/// Returns the values of a fixture, always with the same names in the same order. Cycles are absent
+/// if `cycles` is `false`.
 pub fn of_store(held: &Held, cycles: bool) -> Vec<Named> {
     let populate = &held.populate;
     vec![
         ("messages", Value::Number(populate.messages)),
         ("counter", Value::Number(populate.instructions)),
-        ("charge", told(populate.charge)),
-        ("cycles", told(cycles.then_some(populate.cycles))),
+        ("charge", or_absent(populate.charge)),
+        ("cycles", or_absent(cycles.then_some(populate.cycles))),
         ("stored bytes", Value::Number(held.stored_bytes)),
-        ("virtual bytes", told(held.virtual_bytes)),
-        ("cache bytes", told(held.cache_bytes)),
+        ("virtual bytes", or_absent(held.virtual_bytes)),
+        ("cache bytes", or_absent(held.cache_bytes)),
         ("heap pages", Value::Number(held.heap_pages)),
         ("stable pages", Value::Number(held.stable_pages)),
         ("digest", Value::Text(Value::Digest(held.digest).to_string())),
@@ -77,7 +78,8 @@ pub fn of_store(held: &Held, cycles: bool) -> Vec<Named> {
     ]
 }
 
-/// Likewise.
+/// Returns the values of a case, always with the same names in the same order. Cycles are absent if
+/// `cycles` is `false`.
 pub fn of_case(measured: &Measured, cycles: bool) -> Vec<Named> {
     let mut values = vec![
         ("instructions", Value::Number(measured.instructions)),
@@ -90,69 +92,69 @@ pub fn of_case(measured: &Measured, cycles: bool) -> Vec<Named> {
     let phases = measured.phases.as_ref();
     values.push((
         "phases",
-        phases.map_or(Value::Untold, |phases| Value::Text(format!("{phases:?}"))),
+        phases.map_or(Value::Absent, |phases| Value::Text(format!("{phases:?}"))),
     ));
     values
 }
 
 fn capacity(values: &mut Vec<Named>, capacity: Option<&Capacity>) {
-    let exceeds = capacity.map_or(Value::Untold, |capacity| match capacity.exceeds {
+    let exceeds = capacity.map_or(Value::Absent, |capacity| match capacity.exceeds {
         Some(operations) => Value::Number(operations),
         None => Value::Text("nothing".to_owned()),
     });
     values.extend([
-        ("limit", told(capacity.map(|capacity| capacity.limit))),
-        ("operations that fit", told(capacity.map(|capacity| capacity.fits))),
+        ("limit", or_absent(capacity.map(|capacity| capacity.limit))),
+        ("operations that fit", or_absent(capacity.map(|capacity| capacity.fits))),
         ("operations that do not fit", exceeds),
     ]);
 }
 
 fn detail(values: &mut Vec<Named>, detail: Option<&Detail>, cycles: bool) {
-    let number = |value: fn(&Detail) -> u64| told(detail.map(value));
+    let of = |value: fn(&Detail) -> u64| or_absent(detail.map(value));
     values.extend([
-        ("messages", number(|detail| detail.messages)),
-        ("counter overhead", number(|detail| detail.counter_overhead)),
-        ("counter after the work", number(|detail| detail.message_instructions)),
-        ("rows", number(|detail| detail.rows)),
-        ("bytes", told(detail.and_then(|detail| detail.bytes))),
-        ("heap pages before", number(|detail| detail.heap_pages_before)),
-        ("heap pages after", number(|detail| detail.heap_pages_after)),
-        ("stable pages before", number(|detail| detail.stable_pages_before)),
-        ("stable pages after", number(|detail| detail.stable_pages_after)),
-        ("cycles", told(detail.filter(|_| cycles).map(|detail| detail.cost.cycles))),
+        ("messages", of(|detail| detail.messages)),
+        ("counter overhead", of(|detail| detail.counter_overhead)),
+        ("counter after the work", of(|detail| detail.message_instructions)),
+        ("rows", of(|detail| detail.rows)),
+        ("bytes", or_absent(detail.and_then(|detail| detail.bytes))),
+        ("heap pages before", of(|detail| detail.heap_pages_before)),
+        ("heap pages after", of(|detail| detail.heap_pages_after)),
+        ("stable pages before", of(|detail| detail.stable_pages_before)),
+        ("stable pages after", of(|detail| detail.stable_pages_after)),
+        ("cycles", or_absent(detail.filter(|_| cycles).map(|detail| detail.cost.cycles))),
     ]);
     let inside = detail.and_then(|detail| detail.cost.inside);
-    let number = |value: fn(Inside) -> u64| told(inside.map(value));
+    let of = |value: fn(Inside) -> u64| or_absent(inside.map(value));
     values.extend([
-        ("counter at the end", number(|inside| inside.instructions)),
-        ("charge", number(|inside| inside.charge)),
-        ("heap pages changed", number(|inside| inside.heap_pages_changed)),
-        ("stable pages accessed", number(|inside| inside.stable_pages_accessed)),
-        ("stable pages written", number(|inside| inside.stable_pages_written)),
+        ("counter at the end", of(|inside| inside.instructions)),
+        ("charge", of(|inside| inside.charge)),
+        ("heap pages changed", of(|inside| inside.heap_pages_changed)),
+        ("stable pages accessed", of(|inside| inside.stable_pages_accessed)),
+        ("stable pages written", of(|inside| inside.stable_pages_written)),
     ]);
     let calls = inside.and_then(|inside| inside.stable_calls);
-    let number = |value: fn(StableCalls) -> u64| told(calls.map(value));
+    let of = |value: fn(StableCalls) -> u64| or_absent(calls.map(value));
     values.extend([
-        ("stable reads", number(|calls| calls.reads)),
-        ("stable bytes read", number(|calls| calls.bytes_read)),
-        ("stable writes", number(|calls| calls.writes)),
-        ("stable bytes written", number(|calls| calls.bytes_written)),
-        ("digest", detail.and_then(|detail| detail.digest).map_or(Value::Untold, Value::Digest)),
+        ("stable reads", of(|calls| calls.reads)),
+        ("stable bytes read", of(|calls| calls.bytes_read)),
+        ("stable writes", of(|calls| calls.writes)),
+        ("stable bytes written", of(|calls| calls.bytes_written)),
+        ("digest", detail.and_then(|detail| detail.digest).map_or(Value::Absent, Value::Digest)),
     ]);
     let stored = detail.and_then(|detail| detail.stored.as_ref());
-    let number = |value: fn(&Stored) -> u64| told(stored.map(value));
+    let of = |value: fn(&Stored) -> u64| or_absent(stored.map(value));
     values.extend([
-        ("stored bytes", number(|stored| stored.bytes)),
-        ("virtual bytes", number(|stored| stored.virtual_bytes)),
-        ("cache bytes", number(|stored| stored.cache_bytes)),
+        ("stored bytes", of(|stored| stored.bytes)),
+        ("virtual bytes", of(|stored| stored.virtual_bytes)),
+        ("cache bytes", of(|stored| stored.cache_bytes)),
         (
             "tables and indexes",
-            stored.map_or(Value::Untold, |stored| Value::Text(format!("{:?}", stored.objects))),
+            stored.map_or(Value::Absent, |stored| Value::Text(format!("{:?}", stored.objects))),
         ),
     ]);
 }
 
-/// Pages of the measured work, and of the whole charge.
+/// Adds the pages of the measured work and of the whole charge.
 fn pages(values: &mut Vec<Named>, measured: &Measured) {
     let detail = measured.detail.as_ref();
     let inside = detail.and_then(|detail| detail.cost.inside);
@@ -179,7 +181,7 @@ fn pages(values: &mut Vec<Named>, measured: &Measured) {
     ]);
 }
 
-/// Instructions, and what of them is for pages.
+/// Instructions, and the part of them that is for pages.
 struct Pages {
     total: u64,
     pages: Option<PageCosts>,
@@ -191,40 +193,40 @@ impl Pages {
     }
 
     fn compute(&self) -> Value {
-        told(self.pages.and_then(|pages| pages.compute(self.total)))
+        or_absent(self.pages.and_then(|pages| pages.compute(self.total)))
     }
 
     fn cost(&self, value: fn(PageCosts) -> u64) -> Value {
-        told(self.pages.map(value))
+        or_absent(self.pages.map(value))
     }
 
     fn touched(&self, value: fn(TouchedPages) -> u64) -> Value {
-        told(self.pages.and_then(|pages| pages.touched).map(value))
+        or_absent(self.pages.and_then(|pages| pages.touched).map(value))
     }
 }
 
 fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
-    let number = |value: fn(&Spread) -> u64| told(each.map(value));
+    let of = |value: fn(&Spread) -> u64| or_absent(each.map(value));
     let allocated =
-        each.map_or(Value::Untold, |each| Value::Text(each.worst.allocated.to_string()));
+        each.map_or(Value::Absent, |each| Value::Text(each.worst.allocated.to_string()));
     let buckets = each.filter(|each| !each.buckets.is_empty());
-    let buckets = buckets.map_or(Value::Untold, |each| Value::Text(format!("{:?}", each.buckets)));
+    let buckets = buckets.map_or(Value::Absent, |each| Value::Text(format!("{:?}", each.buckets)));
     values.extend([
-        ("least of an operation", number(|each| each.min)),
-        ("p50 of an operation", number(|each| each.p50)),
-        ("p90 of an operation", number(|each| each.p90)),
-        ("p99 of an operation", number(|each| each.p99)),
-        ("most of an operation", number(|each| each.max)),
-        ("sum of operations", number(|each| each.sum)),
-        ("dearest operation", number(|each| each.worst.index)),
-        ("dearest row", number(|each| each.worst.id)),
-        ("allocated by the dearest", allocated),
-        ("operations that allocate", number(|each| each.allocating)),
-        ("sum of those", number(|each| each.allocating_sum)),
+        ("least of an operation", of(|each| each.min)),
+        ("p50 of an operation", of(|each| each.p50)),
+        ("p90 of an operation", of(|each| each.p90)),
+        ("p99 of an operation", of(|each| each.p99)),
+        ("most of an operation", of(|each| each.max)),
+        ("sum of operations", of(|each| each.sum)),
+        ("most expensive operation", of(|each| each.worst.index)),
+        ("row of the most expensive operation", of(|each| each.worst.id)),
+        ("allocated by the most expensive operation", allocated),
+        ("operations that allocate", of(|each| each.allocating)),
+        ("sum of those", of(|each| each.allocating_sum)),
         ("spread of operations", buckets),
     ]);
 }
 
-fn told(value: Option<u64>) -> Value {
-    value.map_or(Value::Untold, Value::Number)
+fn or_absent(value: Option<u64>) -> Value {
+    value.map_or(Value::Absent, Value::Number)
 }

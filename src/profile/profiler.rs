@@ -1,7 +1,7 @@
-//! The embedded replica, which profiles the messages that are measurements.
+//! The embedded replica with a profiler for messages that are measurements.
 //!
-//! Each is executed twice from the same state: as always, which says what was measured, and
-//! in the profiled form. Both must answer and cost the same.
+//! Each is executed twice from the same state: normally, which gives the measurement, and in the
+//! profiled form. Both must have the same answers and costs.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,38 +12,38 @@ use serde::Deserialize;
 use stablebench_protocol::Measurement;
 use stablebench_replica::{Canister as Inner, Execution, Instructions, Principal, Profile, Span};
 
-use super::Flame;
+use super::flame::Flame;
 use crate::replica::decoding::decode_one;
 use crate::replica::embedded::{Embedded, answer};
-use crate::replica::{Answer, Canister, Identity, Messages, Replica, Trust};
+use crate::replica::{Answer, Canister, Identity, Messages, Replica};
 
-/// The replica.
+/// A replica that profiles measurements.
 pub struct Profiler {
     replica: Embedded,
-    found: Found,
+    profiles: Profiles,
 }
 
-/// What was found so far.
+/// The profiles so far.
 #[derive(Clone)]
-struct Found {
-    /// Whether messages are profiled as a whole, not only what they measure.
+struct Profiles {
+    /// `true` if whole messages are profiled, `false` if only their measured parts.
     whole: bool,
     flame: Arc<Mutex<Flame>>,
 }
 
 impl Profiler {
-    /// Profiles measurements on that replica, or whole messages with measurements.
+    /// Profiles measurements on a replica, or whole messages with measurements.
     pub fn new(replica: Embedded, whole: bool) -> Self {
-        Self { replica, found: Found { whole, flame: Arc::default() } }
+        Self { replica, profiles: Profiles { whole, flame: Arc::default() } }
     }
 
-    /// The profile of all of them.
+    /// Returns the profile of all of them.
     pub fn flame(&self) -> Flame {
-        self.found.flame.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.profiles.flame.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn canister(&self, inner: Inner) -> Box<dyn Canister> {
-        Box::new(Profiled { inner, found: self.found.clone() })
+        Box::new(Profiled { inner, profiles: self.profiles.clone() })
     }
 }
 
@@ -56,13 +56,8 @@ impl Replica for Profiler {
         Ok(self.canister(self.replica.installed(wasm)?))
     }
 
-    fn load(
-        &self,
-        wasm: &[u8],
-        path: &Path,
-        trust: Trust,
-    ) -> Result<Option<(Box<dyn Canister>, String)>> {
-        let loaded = self.replica.loaded(wasm, path, trust)?;
+    fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
+        let loaded = self.replica.loaded(wasm, path)?;
         Ok(loaded.map(|(inner, note)| (self.canister(inner), note)))
     }
 }
@@ -70,10 +65,10 @@ impl Replica for Profiler {
 /// A canister whose measurements are profiled, or a fork of one.
 struct Profiled {
     inner: Inner,
-    found: Found,
+    profiles: Profiles,
 }
 
-/// What every method that measures answers, and more.
+/// The part of a reply that all measuring methods have.
 #[derive(CandidType, Deserialize)]
 struct Answered {
     measurement: Measurement,
@@ -101,14 +96,14 @@ impl Messages for Profiled {
         let measured = measurement.instructions;
         let to = measurement.message_instructions;
         ensure!(measured <= to, "the canister measured {measured} of {to} instructions");
-        let span = match self.found.whole {
+        let span = match self.profiles.whole {
             true => Span::Message,
             false => Span::Between { from: Instructions(to - measured), to: Instructions(to) },
         };
         let (again, profile) =
             twin.profile_update(Principal::anonymous(), method, argument, span)?;
         check(&execution, &again, &profile, span)?;
-        self.found.flame.lock().unwrap_or_else(PoisonError::into_inner).add(&profile)?;
+        self.profiles.flame.lock().unwrap_or_else(PoisonError::into_inner).add(&profile)?;
         Ok(answer(execution))
     }
 
@@ -127,7 +122,7 @@ impl Messages for Profiled {
 
 impl Canister for Profiled {
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
-        Ok(Box::new(Self { inner: self.inner.fork(), found: self.found.clone() }))
+        Ok(Box::new(Self { inner: self.inner.fork(), profiles: self.profiles.clone() }))
     }
 
     fn save(&self, path: &Path, note: &str) -> Result<bool> {
@@ -135,8 +130,7 @@ impl Canister for Profiled {
     }
 }
 
-/// Holds a profiled message against the same message as it is always executed, and the
-/// profile against what was counted.
+/// Compares a profiled message with the normally executed one, and the profile with the counts.
 pub fn check(
     normal: &Execution,
     profiled: &Execution,
@@ -149,8 +143,8 @@ pub fn check(
     };
     if normal.outcome != profiled.outcome || of(normal) != of(profiled) {
         bail!(
-            "the profiled message did something else ({:?} instead of {:?}): this is a bug, unless \
-             it used up its stack",
+            "the profiled message differs ({:?} instead of {:?}): this is a bug, unless it exhausted \
+             its stack",
             of(profiled),
             of(normal)
         );
@@ -162,7 +156,7 @@ pub fn check(
     let sum: u64 = profile.nodes.iter().map(|node| node.instructions.get()).sum();
     ensure!(
         sum == counted.get() && profile.instructions == counted,
-        "the profile holds {sum} instructions, but {counted} were counted: this is a bug"
+        "the profile contains {sum} instructions, but {counted} were counted: this is a bug"
     );
     Ok(())
 }

@@ -1,5 +1,6 @@
 use stablebench_replica::{Frame, FrameKind, Instructions, Node, Profile};
 
+use super::flame::{Function, HEAP_PAGES};
 use super::*;
 use crate::terminal::Terminal;
 
@@ -50,7 +51,7 @@ fn stacks_are_joined_by_names() {
 }
 
 #[test]
-fn a_function_that_calls_itself_is_counted_once() {
+fn recursive_calls_are_counted_once() {
     let of = |name: &str, calls, own, total| Function { name: name.to_owned(), calls, own, total };
     let expected = [
         of(HEAP_PAGES, 1, 2_000, 2_000),
@@ -66,11 +67,11 @@ fn a_function_that_calls_itself_is_counted_once() {
 fn a_profile_that_does_not_add_up_is_refused() {
     let wrong = Profile { instructions: Instructions(73), ..profile() };
     let error = Flame::default().add(&wrong).unwrap_err().to_string();
-    assert!(error.contains("holds 2072 instructions, not 2073"), "{error}");
+    assert!(error.contains("contains 2072 instructions, not 2073"), "{error}");
 }
 
 #[test]
-fn the_dearest_functions() {
+fn the_most_expensive_functions() {
     insta::assert_snapshot!(table(&flame(1), Terminal::default()));
     let narrow = table(&flame(1), Terminal { colour: false, width: Some(80) });
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
@@ -92,21 +93,21 @@ fn differences_have_both_numbers() {
 }
 
 #[test]
-fn a_picture_is_the_same_each_time_and_tells_all() {
+fn a_picture_is_deterministic_and_complete() {
     let picture = svg(&flame(1), &heading()).unwrap();
     assert_eq!(picture, svg(&flame(1), &heading()).unwrap());
-    for told in [
+    for part in [
         "&lt;title&gt; &amp; more",
         "72 instructions and 2 000 for heap pages · stablebench profile",
         "[heap pages changed] (2,000 instructions, 96.53%)",
         "a (72 instructions, 3.47%)",
     ] {
-        assert!(picture.contains(told), "{told}: {picture}");
+        assert!(picture.contains(part), "{part}: {picture}");
     }
 }
 
 #[test]
-fn json_holds_the_tree() {
+fn json_contains_the_tree() {
     let text = json(&flame(1), &heading()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["instructions"], 72);
@@ -123,9 +124,9 @@ fn json_holds_the_tree() {
     assert_eq!(nodes[0]["total"], 72);
 }
 
-/// Its samples weigh what was counted, also where that is more than one can hold.
+/// The weights of the samples are the counts, even if one sample cannot represent them.
 #[test]
-fn the_firefox_profile_holds_all_instructions() {
+fn the_firefox_profile_contains_all_instructions() {
     let mut large = profile();
     large.nodes[0].instructions = Instructions(10 + 5_000_000_000);
     large.instructions = Instructions(72 + 5_000_000_000);

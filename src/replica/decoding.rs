@@ -1,5 +1,5 @@
-//! Decoding what canisters answer. In Candid a few bytes can stand for more values than memory
-//! holds, so the work is bounded.
+//! Decoding of canisters' answers. In Candid a few bytes can represent more values than fit into
+//! memory, so the work is limited.
 
 use candid::de::DecoderConfig;
 use candid::types::{Type, TypeEnv};
@@ -7,10 +7,10 @@ use candid::utils::ArgumentDecoder;
 use candid::{CandidType, IDLArgs, decode_args_with_config};
 use serde::de::DeserializeOwned;
 
-/// Steps of decoding an answer into types that are known: more than the largest needs.
+/// The maximum number of steps of decoding an answer into known types: more than the largest needs.
 const TYPED: usize = 100_000_000;
-/// Steps of decoding any values, each of which Candid counts as 50: less than a second, and less than
-/// half a gigabyte.
+/// The maximum number of steps of decoding any values, each of which Candid counts as 50: less than
+/// a second, and less than half a gigabyte.
 const UNTYPED: usize = 1_000_000_000;
 
 fn bounds(steps: usize) -> DecoderConfig {
@@ -19,12 +19,12 @@ fn bounds(steps: usize) -> DecoderConfig {
     config
 }
 
-/// Decodes values of types that are known from an interface.
+/// Decodes values of the types of an interface.
 pub fn decode_values(bytes: &[u8], env: &TypeEnv, types: &[Type]) -> candid::Result<IDLArgs> {
     IDLArgs::from_bytes_with_types_with_config(bytes, env, types, &bounds(UNTYPED))
 }
 
-/// Decodes an answer of one value.
+/// Decodes an answer with one value.
 pub fn decode_one<T: CandidType + DeserializeOwned>(bytes: &[u8]) -> candid::Result<T> {
     decode_args::<(T,)>(bytes).map(|(one,)| one)
 }
@@ -45,7 +45,7 @@ mod tests {
     const ENDLESS: &[u8] = b"DIDL\x01\x6d\x7f\x01\x00\x80\x80\x80\x80\x80\x20";
 
     #[test]
-    fn few_bytes_do_not_stand_for_endless_work() {
+    fn a_few_bytes_cannot_cause_endless_work() {
         assert!(decode_one::<Vec<()>>(ENDLESS).is_err());
         assert!(decode_one::<Reserved>(ENDLESS).is_err());
         assert!(decode_one::<Option<u8>>(ENDLESS).is_err());

@@ -9,60 +9,46 @@ use stablebench_replica::{
     Difference, Execution, LoadError, Module, PageCharges, Principal, Rules,
 };
 
-use crate::cache::Versions;
 use crate::interrupt;
 
 use super::{
     Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject, Replica,
-    StableCalls, TouchedPages, Trust,
+    StableCalls, TouchedPages,
 };
 
-/// Canisters in this process.
+/// The replica in this process.
 #[derive(Clone, Debug)]
 pub struct Embedded(stablebench_replica::Replica);
 
 impl Embedded {
-    /// Compiled modules are kept in the folder `cache`; what goes wrong there is told.
+    /// Starts a replica that keeps compiled modules in the folder `cache`. `note` is called if that
+    /// fails.
     pub fn new(
         rules: Rules,
         cache: Option<PathBuf>,
-        tell: impl Fn(Note) + Send + Sync + 'static,
+        note: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self> {
-        Ok(Self(stablebench_replica::Replica::with_notes(rules, cache, tell)?))
+        Ok(Self(stablebench_replica::Replica::with_notes(rules, cache, note)?))
     }
 
-    /// The versions of what this program keeps in a cache.
-    ///
-    /// # Errors
-    ///
-    /// If the machine is not one that the engine compiles for.
-    pub fn versions(&self) -> Result<Versions> {
-        let mut others = Vec::new();
-        for name in Rules::SETS.iter().chain(Rules::VARIANTS) {
-            let other = stablebench_replica::Replica::new(name.parse()?, None)?;
-            others.push(other.cache_version().to_owned());
-        }
-        Ok(Versions::new(self.0.cache_version().to_owned(), others))
-    }
-
-    /// The replica itself, for what only it can do.
+    /// Returns the replica itself.
     pub fn inner(&self) -> &stablebench_replica::Replica {
         &self.0
     }
 
-    /// A module, which is not waited for once Ctrl-C was pressed.
+    /// Compiles a module; returns early if Ctrl-C is pressed.
     pub fn compile(&self, wasm: &[u8]) -> Result<Module> {
         let (replica, wasm) = (self.0.clone(), wasm.to_vec());
-        let compiled = interrupt::leaving(move || replica.compile(&wasm))?;
+        let compiled = interrupt::abandonable(move || replica.compile(&wasm))?;
         compiled.context("the module was refused")
     }
 
-    /// A canister with that module, installed with no Candid arguments.
+    /// Creates a canister and installs the module without Candid arguments.
     pub fn installed(&self, wasm: &[u8]) -> Result<stablebench_replica::Canister> {
         self.installed_after(wasm, |_| Ok(()))
     }
 
-    /// Creates a canister, prepares it, and installs it.
+    /// Creates a canister, prepares it with `before`, and installs the module.
     pub fn installed_after(
         &self,
         wasm: &[u8],
@@ -78,20 +64,14 @@ impl Embedded {
         Ok(canister)
     }
 
-    /// A canister with that module as it was saved, and the note; nothing where there is no
-    /// such file.
+    /// Loads a saved canister with this module, and its note, or `None` if there is no such file.
     pub fn loaded(
         &self,
         wasm: &[u8],
         path: &Path,
-        trust: Trust,
     ) -> Result<Option<(stablebench_replica::Canister, String)>> {
         let module = self.compile(wasm)?;
-        let loaded = match trust {
-            Trust::Stamp => self.0.load_stamped(path, &module),
-            Trust::Nothing => self.0.load_checked(path, &module),
-        };
-        match loaded {
+        match self.0.load_with_note(path, &module) {
             Ok(loaded) => Ok(Some(loaded)),
             Err(LoadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
@@ -113,13 +93,8 @@ impl Replica for Embedded {
         Ok(Box::new(self.installed(wasm)?))
     }
 
-    fn load(
-        &self,
-        wasm: &[u8],
-        path: &Path,
-        trust: Trust,
-    ) -> Result<Option<(Box<dyn Canister>, String)>> {
-        let loaded = self.loaded(wasm, path, trust)?;
+    fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
+        let loaded = self.loaded(wasm, path)?;
         Ok(loaded.map(|(canister, note)| (Box::new(canister) as Box<dyn Canister>, note)))
     }
 }
@@ -143,8 +118,8 @@ impl Messages for stablebench_replica::Canister {
         Ok(answer(execution?))
     }
 
-    /// Every update makes a new version: ids of equal canisters are equal, and so are the heaps
-    /// that keep them.
+    /// Every update makes a new version. Ids of equal canisters are equal, and so are the heaps that
+    /// contain them.
     fn call_id(&mut self) -> u64 {
         self.version() + 1
     }
@@ -155,7 +130,7 @@ impl Messages for stablebench_replica::Canister {
 
     fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let execution = Self::query_all(self, Principal::anonymous(), method, argument)?;
-        // Its counts are not those of a query.
+        // Its counts are not those of an ordinary query.
         Ok(Answer { cost: Cost::default(), ..answer(execution) })
     }
 
@@ -175,12 +150,12 @@ impl Canister for stablebench_replica::Canister {
     }
 
     fn save(&self, path: &Path, note: &str) -> Result<bool> {
-        self.save_stamped(path, note)?;
+        self.save_with_note(path, note)?;
         Ok(true)
     }
 }
 
-/// A fork, and what it was forked from.
+/// A fork and its origin.
 struct Fork<'a> {
     canister: stablebench_replica::Canister,
     origin: &'a stablebench_replica::Canister,
@@ -220,7 +195,7 @@ impl Messages for Fork<'_> {
     }
 }
 
-/// What a message on the embedded replica was answered with.
+/// Converts an execution on the embedded replica.
 pub fn answer(execution: Execution) -> Answer {
     let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
     let noted = execution.readings.iter();
@@ -233,12 +208,12 @@ fn reject(reject: stablebench_replica::Reject) -> Reject {
     Reject { code: reject.code.name().to_owned(), message: reject.message }
 }
 
-/// Cycles that a message on the embedded replica cost.
+/// Returns the cycles that an execution cost.
 pub fn cycles(execution: &Execution) -> u64 {
     u64::try_from(execution.cycles.get()).unwrap_or(u64::MAX)
 }
 
-/// What a message on the embedded replica did.
+/// Returns the details of an execution.
 pub fn inside(execution: &Execution) -> Inside {
     let calls = execution.stable_calls;
     Inside {
@@ -313,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_tells_its_stable_calls() {
+    fn stable_calls_are_reported() {
         let cost = counter().update("count", &[]).unwrap().cost;
         let expected = StableCalls { reads: 1, bytes_read: 1, writes: 1, bytes_written: 1 };
         assert_eq!(cost.inside.unwrap().stable_calls, Some(expected));

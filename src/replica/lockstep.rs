@@ -1,8 +1,8 @@
-//! Two replicas that do the same: every message goes to both, and the run ends at
-//! the first answer that is not the same.
+//! Two replicas in lockstep: every message goes to both, and the run ends at the first answer
+//! that differs.
 //!
-//! What was sent until then is saved twice, each time with the answers of one of
-//! them, as files of recorded cases: either can be replayed on the other.
+//! The messages until then are saved twice as files of recorded cases, with the answers of each
+//! replica: either file can be replayed on the other replica.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,31 +13,31 @@ use stablebench_conformance::{Answers, Call, Case, Expect, Kind, Outcome, Source
 
 use super::{Answer, Canister, Cost, Identity, Messages, Readings, Reject, Replica};
 
-/// The module, beside the files of calls.
+/// The file name of the module.
 const MODULE: &str = "canister.wasm";
 
-/// The first replica's answers, once the second's are the same.
+/// A replica that returns the first replica's answers if the second's are equal.
 pub struct Lockstep {
     replicas: [Box<dyn Replica + Send>; 2],
-    told: Told,
+    report: Report,
 }
 
-/// What a difference is reported with.
+/// The data for reporting a difference.
 #[derive(Clone)]
-struct Told {
+struct Report {
     names: [String; 2],
-    /// Whether both charge alike.
+    /// `true` if both charge the same cycles.
     cycles: bool,
-    /// Where differing sequences are saved.
+    /// The folder for differing sequences.
     directory: PathBuf,
 }
 
 impl Lockstep {
-    /// `directory` is made when there is something to save.
+    /// Runs both replicas. `directory` is created once there is a difference.
     pub fn new(replicas: [Box<dyn Replica + Send>; 2], directory: PathBuf) -> Self {
         let identities = replicas.each_ref().map(|replica| replica.identity());
         let cycles = identities[0].subnet == identities[1].subnet;
-        Self { replicas, told: Told { names: identities.map(|it| it.kind), cycles, directory } }
+        Self { replicas, report: Report { names: identities.map(|it| it.kind), cycles, directory } }
     }
 }
 
@@ -50,7 +50,7 @@ impl Replica for Lockstep {
         let [first, second] = &self.replicas;
         Ok(Box::new(Both {
             sides: [first.install(wasm)?, second.install(wasm)?],
-            history: History { wasm: wasm.into(), sent: Vec::new(), told: self.told.clone() },
+            history: History { wasm: wasm.into(), sent: Vec::new(), report: self.report.clone() },
         }))
     }
 }
@@ -68,7 +68,7 @@ impl<M: Messages> Messages for Both<M> {
         self.history.agree(Kind::Update, method, argument, answers)
     }
 
-    /// The real replica's: what it was sent earlier, the other was not.
+    /// Returns the real replica's id: it may have been sent messages in earlier runs.
     fn call_id(&mut self) -> u64 {
         self.sides[0].call_id()
     }
@@ -89,8 +89,8 @@ impl<M: Messages> Messages for Both<M> {
     }
 }
 
-/// An upgrade as recorded cases have it: nothing is replied. What it cost is not told, and
-/// in recorded cases not compared.
+/// Returns the answer to an upgrade as in recorded cases: an empty reply. Its cost is not known, and
+/// recorded cases do not compare it.
 fn upgraded(result: Result<()>) -> Result<Answer> {
     let outcome = match result {
         Ok(()) => Ok(Vec::new()),
@@ -107,16 +107,16 @@ impl Canister for Both<Box<dyn Canister>> {
     }
 }
 
-/// Everything that a canister was sent since it was installed.
+/// The messages that a canister was sent since it was installed.
 #[derive(Clone)]
 struct History {
     wasm: Arc<[u8]>,
     sent: Vec<[Call; 2]>,
-    told: Told,
+    report: Report,
 }
 
 impl History {
-    /// Notes both answers and hands on the first, if they are the same.
+    /// Records both answers, and returns the first if they are equal.
     fn agree(
         &mut self,
         kind: Kind,
@@ -135,7 +135,7 @@ impl History {
             return Ok(first);
         };
         let saved = self.save().context("the calls that led to a difference are lost")?;
-        let [one, other] = &self.told.names;
+        let [one, other] = &self.report.names;
         let what = if method.is_empty() { kind.name() } else { method };
         bail!(
             "{one} and {other} differ in the answer to {what}, call {} of the canister:\n  \
@@ -147,10 +147,10 @@ impl History {
         )
     }
 
-    /// Compares as recorded cases are compared, the first answer being the recorded one.
+    /// Compares the second answer with the first as with a recorded one.
     fn compared(&self, call: &Call, first: &Answer, second: &Answer) -> Outcome {
         let paid = |answer: &Answer| {
-            let cycles = if self.told.cycles { answer.cost.cycles } else { 0 };
+            let cycles = if self.report.cycles { answer.cost.cycles } else { 0 };
             Answer { cost: Cost { cycles, ..answer.cost }, ..answer.clone() }
         };
         let (first, second) = (paid(first), paid(second));
@@ -167,17 +167,17 @@ impl History {
         outcome
     }
 
-    /// Saves both sequences and answers the path of the first.
+    /// Saves both sequences and returns the path of the first.
     fn save(&self) -> Result<String> {
-        let directory = &self.told.directory;
+        let directory = &self.report.directory;
         fs::create_dir_all(directory)?;
         fs::write(directory.join(MODULE), &self.wasm)?;
-        for (at, name) in self.told.names.iter().enumerate() {
+        for (at, name) in self.report.names.iter().enumerate() {
             let calls = self.sent.iter().map(|calls| calls[at].clone()).collect();
             let case = case(&format!("as {name} answered"), calls);
             stablebench_conformance::write(&file(directory, name), &[case])?;
         }
-        Ok(file(directory, &self.told.names[0]).display().to_string())
+        Ok(file(directory, &self.report.names[0]).display().to_string())
     }
 }
 
@@ -211,7 +211,7 @@ fn case(name: &str, calls: Vec<Call>) -> Case {
 mod tests {
     use super::*;
 
-    /// Echoes arguments; the answer after so many messages is spoiled.
+    /// Echoes arguments. The answer after `left` messages costs more.
     #[derive(Clone)]
     struct Echo {
         name: &'static str,
@@ -251,7 +251,7 @@ mod tests {
             Ok(self.answer(argument))
         }
 
-        /// Refused where an answer would be spoiled.
+        /// Fails where an answer would cost more.
         fn upgrade(&mut self) -> Result<()> {
             let answer = self.answer(&[]);
             if answer.cost.cycles == 8 {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_handed_on_and_nothing_is_saved() {
+    fn equal_answers_are_returned_and_nothing_is_saved() {
         let directory = tempfile::tempdir().unwrap();
         let mut canister = lockstep(usize::MAX, directory.path()).install(b"module").unwrap();
         assert_eq!(canister.update("a", b"1").unwrap().outcome.unwrap(), b"1");
@@ -284,9 +284,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_ends_it_and_both_sequences_are_saved() {
+    fn the_first_difference_is_an_error_and_both_sequences_are_saved() {
         let directory = tempfile::tempdir().unwrap();
-        // The second's third message is dearer.
+        // The second replica's third message is more expensive.
         let mut canister = lockstep(3, directory.path()).install(b"module").unwrap();
         canister.update("a", b"1").unwrap();
         let mut fork = canister.fork().unwrap();

@@ -1,4 +1,4 @@
-//! Where canisters run. A suite does not know which replica it runs on.
+//! Replicas, which run canisters. A suite does not know which replica it runs on.
 //!
 //! ```text
 //!   Replica ── install ──→ Canister ── fork ──→ Messages
@@ -9,6 +9,7 @@ pub mod decoding;
 pub mod embedded;
 pub mod lockstep;
 pub mod network;
+pub mod options;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
 pub mod tally;
@@ -24,96 +25,85 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use stablebench_replica::Difference;
 
-/// Something that canisters run on.
+pub use arguments::encode as encode_arguments;
+
+/// A replica.
 pub trait Replica: Sync {
-    /// What it is and in which version.
+    /// Returns the kind and the version of the replica.
     fn identity(&self) -> Identity;
 
-    /// A canister with that module installed, controlled by the caller of all
-    /// messages.
+    /// Installs a module in a canister that the caller of all messages controls.
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>>;
 
-    /// A canister with that module as [`Canister::save`] has saved it, and the note; nothing
-    /// where there is no such file, or where the replica cannot do this.
-    fn load(
-        &self,
-        _wasm: &[u8],
-        _path: &Path,
-        _trust: Trust,
-    ) -> Result<Option<(Box<dyn Canister>, String)>> {
+    /// Loads a canister with this module that [`Canister::save`] has saved, and its note. Returns
+    /// `None` if there is no such file, or if the replica does not support this.
+    fn load(&self, _wasm: &[u8], _path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
         Ok(None)
     }
 }
 
-/// What of a saved canister is taken on trust.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// That memories are whole which the file system says were not written since.
-    Stamp,
-    /// Nothing: the memories are read and held against their checksums.
-    Nothing,
-}
-
-/// Which replica it was.
+/// The identity of a replica.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
     /// `embedded`, `pocket-ic`, `network`.
     pub kind: String,
-    /// Its version.
     pub version: String,
-    /// `application`, `system` or `benchmarking`: limits and prices depend on it. Of a network:
-    /// the subnet's id, or `unknown`.
+    /// `application`, `system` or `benchmarking`, on which limits and prices depend. For a
+    /// network, the subnet's id or `unknown`.
     pub subnet: String,
-    /// Name of the rule set by which it charges, as `2026-08`, or `unknown`.
+    /// The name of the rule set by which it charges, such as `2026-08`, or `unknown`.
     #[serde(default = "first_rules")]
     pub rules: String,
 }
 
-/// The only rules that were known before results named them.
+/// The only rule set at the time of results that do not name one.
 fn first_rules() -> String {
     "2025-10".to_owned()
 }
 
-/// What takes messages. The outer errors are the replica's; a canister's refusal is
-/// an [`Answer`].
+/// A receiver of messages: a canister or a fork. Errors are the replica's; a canister's refusal
+/// is an [`Answer`].
 pub trait Messages: Send {
     /// Sends an update and waits for its answer.
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
 
-    /// Sends an update whose work is a measurement, for those who look into such.
+    /// Sends an update whose work is a measurement. Profilers override it.
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.update(method, argument)
     }
 
-    /// Asks a query whose work is a measurement, likewise.
+    /// Sends a query whose work is a measurement.
     fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.query(method, argument)
     }
 
-    /// The id of the next measured call: larger than every one before it. A canister refuses
-    /// ids that were there already, so that no retry measures work that was done before.
+    /// Returns the id of the next measured call, larger than all before it. A canister refuses ids
+    /// that it has seen, so that no retry measures work that was done before.
     fn call_id(&mut self) -> u64 {
         static LAST: AtomicU64 = AtomicU64::new(0);
         LAST.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Asks a query.
+    /// Sends a query.
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer>;
 
-    /// Asks a query that goes through most of what the canister holds.
+    /// Sends a query that reads most of the canister's content.
     fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.query(method, argument)
     }
 
-    /// How this fork differs from what it was forked from, where the replica can tell.
+    /// Returns the difference of this fork from its origin, if the replica knows it.
     fn difference(&self) -> Result<Option<Difference>> {
         Ok(None)
     }
 
-    /// Upgrades the canister to the module that it has, with no Candid arguments: stable
-    /// memory stays, the heap begins anew. A canister's refusal is an error that holds a
-    /// [`Reject`]; nothing has changed then.
+    /// Upgrades the canister to its own module without Candid arguments: stable memory stays, the
+    /// heap is reset.
+    ///
+    /// # Errors
+    ///
+    /// A [`Reject`] if the canister refuses; nothing has changed then.
     fn upgrade(&mut self) -> Result<()>;
 }
 
@@ -151,90 +141,90 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
     }
 }
 
-/// A canister with a module.
+/// A canister with an installed module.
 pub trait Canister: Messages {
-    /// The same content once more. What happens to it does not happen to the
-    /// canister, which waits until it is dropped.
+    /// Returns a copy of the canister. The canister itself cannot be used until the copy is dropped,
+    /// and does not see its changes.
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>>;
 
-    /// Saves the canister with a note, but not its module; tells whether the replica can do
-    /// this.
+    /// Saves the canister without its module, and a note. Returns `false` if the replica does not
+    /// support this.
     fn save(&self, _path: &Path, _note: &str) -> Result<bool> {
         Ok(false)
     }
 }
 
-/// What a canister answered, and what that cost.
+/// A canister's answer and its cost.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub outcome: Result<Vec<u8>, Reject>,
     pub cost: Cost,
-    /// The canister's readings of its counter, of a measurement on the embedded replica.
+    /// The canister's readings of its counter; only for measurements on the embedded replica.
     pub readings: Readings,
 }
 
-/// A canister's readings of its counter, and the cost of pages by then.
+/// A canister's readings of its counter, each with the cost of pages so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Readings(pub Vec<(u64, PageCosts)>);
 
 impl Readings {
-    /// Returns the cost of pages between two readings, where both were noted.
+    /// Returns the cost of pages between two readings if both were recorded.
     pub fn between(&self, from: u64, to: u64) -> Option<PageCosts> {
         let at = |used: u64| self.0.iter().find(|(read, _)| *read == used).map(|(_, pages)| *pages);
         Some(at(to)? - at(from)?)
     }
 }
 
-/// Cost of a message.
+/// The cost of a message, and its readings.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
     pub cost: Cost,
     pub readings: Readings,
 }
 
-/// How a message was refused.
+/// The refusal of a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct Reject {
-    /// The replica's error code by name.
+    /// The name of the replica's error code.
     pub code: String,
     pub message: String,
 }
 
-/// Why there is no measurement, though the replica goes on working.
+/// The reason why there is no measurement, although the replica works.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unmeasured {
-    /// The replica cannot do what the case needs.
+    /// The replica does not support the case.
     #[error("{0}")]
     NotApplicable(String),
-    /// The call's id was there already when the call was made again.
+    /// The canister had seen the call's id when the call was repeated.
     #[error("{method}: the work was done, but its answer was lost; --resume measures it again")]
     AnswerLost { method: String },
-    /// The call has no id, so that it was not made again.
+    /// The call has no id, so it was not repeated.
     #[error(
-        "{method}: no answer came, and whether the work was done is not known; --resume begins \
-         this store anew"
+        "{method}: no answer came, and whether the work was done is not known; --resume populates \
+         this fixture again"
     )]
     Unanswered { method: String },
 }
 
-/// What a message cost the canister, outside of what the canister can see.
+/// The cost of a message as the replica reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Cycles paid.
     pub cycles: u64,
-    /// What only the embedded replica tells.
+    /// Details that only the embedded replica reports.
     pub inside: Option<Inside>,
 }
 
-/// What a message did inside of the replica.
+/// The activity of a message inside of the embedded replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inside {
-    /// What the instruction counter read when the message ended.
+    /// The instruction counter at the end of the message.
     pub instructions: u64,
-    /// Instructions paid for: those, and 1 000 for each heap page changed.
+    /// Instructions that are charged: those, and the costs of pages.
     pub charge: u64,
     /// Heap pages of 4 KiB whose content changed.
     pub heap_pages_changed: u64,
@@ -242,14 +232,14 @@ pub struct Inside {
     pub stable_pages_accessed: u64,
     /// Stable pages of 4 KiB written.
     pub stable_pages_written: u64,
-    /// Calls that read or write stable memory; not in older results.
+    /// Calls that read or write stable memory; absent from older results.
     pub stable_calls: Option<StableCalls>,
-    /// The part of `charge` that is for pages; not in older results.
+    /// The part of `charge` that is for pages; absent from older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageCosts>,
 }
 
-/// Instructions charged for memory pages, and the pages.
+/// Instructions that are charged for memory pages, and the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageCosts {
@@ -261,7 +251,7 @@ pub struct PageCosts {
     pub touched: Option<TouchedPages>,
 }
 
-/// Wasm pages (64 KiB) that a message touched first, and wrote first.
+/// Wasm pages (64 KiB) that a message touched and wrote, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TouchedPages {
@@ -276,7 +266,7 @@ pub struct TouchedPages {
 }
 
 impl PageCosts {
-    /// The part of `total` that is not for pages; nothing where `total` is less than they cost.
+    /// Returns the part of `total` that is not for pages, or `None` if they cost more.
     pub fn compute(&self, total: u64) -> Option<u64> {
         total.checked_sub(self.heap)?.checked_sub(self.stable)
     }
@@ -332,21 +322,19 @@ impl Add for PageCosts {
     }
 }
 
-/// What a message called of stable memory, by the 32-bit and the 64-bit calls.
+/// A message's calls of stable memory, 32-bit and 64-bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StableCalls {
-    /// Calls that read.
+    /// Number of reads.
     pub reads: u64,
-    /// Bytes that they read.
     pub bytes_read: u64,
-    /// Calls that write.
+    /// Number of writes.
     pub writes: u64,
-    /// Bytes that they wrote.
     pub bytes_written: u64,
 }
 
-/// Calls an update that answers `variant { Ok : T; Err }`.
+/// Sends an update whose reply is `variant { Ok : T; Err }`.
 pub fn update<T>(
     canister: &mut dyn Messages,
     method: &str,
@@ -359,7 +347,7 @@ where
     Ok((decode(method, answer.outcome)?, answer.cost))
 }
 
-/// Asks a query that answers `variant { Ok : T; Err }`.
+/// Sends a query whose reply is `variant { Ok : T; Err }`.
 pub fn query<T>(
     canister: &mut dyn Messages,
     method: &str,
@@ -371,7 +359,7 @@ where
     decode(method, canister.query(method, &arguments::encode(method, arguments)?)?.outcome)
 }
 
-/// Asks a query that goes through most of what the canister holds.
+/// Sends such a query that reads most of the canister's content.
 pub fn query_all<T>(
     canister: &mut dyn Messages,
     method: &str,
@@ -389,6 +377,6 @@ where
 {
     let bytes = outcome.with_context(|| method.to_owned())?;
     let answer = decoding::decode_one::<stablebench_protocol::Result<T>>(&bytes)
-        .with_context(|| format!("{method} answered something else than expected"))?;
+        .with_context(|| format!("the reply to {method} has another type than expected"))?;
     answer.with_context(|| method.to_owned())
 }

@@ -1,12 +1,11 @@
-//! A PocketIC server: the real replica's code on this machine. Each canister has an
-//! instance of its own, so that canisters wait for each other nowhere.
+//! A PocketIC server: the real replica's code on this machine. Each canister has its own
+//! instance, so that canisters never wait for each other.
 //!
-//! A fork is the canister itself, put back to a snapshot before it is used again:
+//! A fork is the canister itself, which is restored from a snapshot before it is used again:
 //!
 //! ```text
-//!   fork      take a snapshot, or load it if a fork has been there since
-//!   update    load it if a fork has been there since; the snapshot is then old;
-//!             so too an upgrade
+//!   fork              take a snapshot, or load it if the canister was forked since
+//!   update, upgrade   load it if the canister was forked since; the snapshot is then outdated
 //! ```
 
 use std::sync::Arc;
@@ -26,7 +25,7 @@ pub struct PocketIc {
 }
 
 impl PocketIc {
-    /// Starts the server and finds out by which rules it charges.
+    /// Starts the server and detects the rules by which it charges.
     pub fn start(subnet: Subnet) -> Result<Self> {
         let server = Server::start()?;
         let mut probed = stablebench_conformance::PocketIc::on(Arc::clone(&server), subnet);
@@ -72,7 +71,7 @@ impl Replica for PocketIc {
 
 const CALLER: Principal = Principal::anonymous();
 
-/// A canister with a module on an instance of its own.
+/// A canister on its own instance.
 struct Installed {
     instance: Instance,
     id: Principal,
@@ -80,16 +79,16 @@ struct Installed {
     wasm: Vec<u8>,
     /// Cycles after the last message.
     balance: u128,
-    /// What the canister was when it was last forked.
+    /// The state of the canister at the last fork.
     snapshot: Option<Snapshot>,
-    /// Whether it was changed since, so that the snapshot is old.
+    /// `true` if it was changed since, so that the snapshot is outdated.
     changed: bool,
-    /// Whether a fork may have changed it since.
+    /// `true` if a fork may have changed it since.
     forked: bool,
 }
 
 impl Installed {
-    /// Undoes what a fork did.
+    /// Undoes the changes of a fork.
     fn restore(&mut self) -> Result<()> {
         if let (true, Some(snapshot)) = (self.forked, &self.snapshot) {
             self.instance.load_snapshot(self.id, CALLER, snapshot)?;
@@ -115,7 +114,7 @@ impl Installed {
         let argument = candid::encode_args(())?;
         let outcome =
             self.instance.install(self.id, CALLER, Mode::Upgrade, &self.wasm, &argument)?;
-        // A refused upgrade is paid for too, and what the next message costs begins here.
+        // A refused upgrade costs cycles too, which are not part of the next message's cost.
         self.balance = self.instance.balance(self.id)?;
         outcome.map_err(reject).context("upgrading failed")
     }
@@ -154,7 +153,7 @@ impl Canister for Installed {
     }
 }
 
-/// The canister, until it is put back.
+/// The canister until it is restored.
 struct Fork<'a>(&'a mut Installed);
 
 impl Messages for Fork<'_> {
@@ -189,7 +188,7 @@ mod tests {
     use crate::replica::embedded::Embedded;
     use crate::replica::lockstep::Lockstep;
 
-    /// Beside the embedded replica, which ends it where a reply or a cycle differs.
+    /// Runs in lockstep with the embedded replica, which fails if a reply or a cycle differs.
     #[test]
     #[ignore = "needs the PocketIC server that POCKET_IC_BIN names"]
     fn upgrades_of_a_canister_and_of_its_forks() {

@@ -1,8 +1,8 @@
-//! What a run would cost elsewhere: a replica that counts what is sent to another.
+//! The cost of a run on a network: a replica that counts the messages to another one.
 //!
-//! Counted is what a network charges a canister of ours for: updates, by the cycles that the
-//! embedded replica takes; and how often it would be emptied, kept and put back, of which only
-//! the network knows the price.
+//! It counts everything that a network charges a canister for: the cycles of updates as the
+//! embedded replica charges them, and the number of installs and snapshots, whose prices only the
+//! network knows.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,38 +12,38 @@ use stablebench_replica::Difference;
 use super::{Answer, Canister, Identity, Messages, Replica};
 use crate::canisters::Built;
 
-/// What was sent to the canisters with one module.
+/// The use of the canisters with one module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Updates.
+    /// Number of updates.
     pub messages: u64,
-    /// What those cost.
+    /// Cycles of the updates.
     pub cycles: u64,
-    /// Installs and upgrades.
+    /// Number of installs and upgrades.
     pub installs: u64,
-    /// Snapshots taken or loaded.
+    /// Number of snapshots that were taken or loaded.
     pub snapshots: u64,
 }
 
-/// Counts what goes to `replica`.
+/// A replica that counts the messages to `replica`.
 pub struct Tally<'a, R> {
     replica: R,
     built: &'a [Built],
     spent: Spendings,
 }
 
-/// In the order of the modules; whether a canister is as it was installed.
+/// The counts in the order of the modules, and whether the canister is freshly installed.
 #[derive(Clone)]
 struct Spendings(Arc<Mutex<Vec<(Spent, bool)>>>);
 
 impl<'a, R: Replica> Tally<'a, R> {
-    /// For canisters with these modules.
+    /// Counts messages to canisters with these modules.
     pub fn new(replica: R, built: &'a [Built]) -> Self {
         let spent = built.iter().map(|_| (Spent::default(), false)).collect();
         Self { replica, built, spent: Spendings(Arc::new(Mutex::new(spent))) }
     }
 
-    /// What was sent so far, in the order of the modules.
+    /// Returns the counts so far, in the order of the modules.
     pub fn spent(&self) -> Vec<Spent> {
         self.spent.lock().iter().map(|(spent, _)| *spent).collect()
     }
@@ -62,10 +62,10 @@ impl<R: Replica> Replica for Tally<'_, R> {
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
         let module = self.built.iter().position(|built| built.wasm == wasm);
-        let module = module.context("that module was not to be measured")?;
+        let module = module.context("this module is not in the plan")?;
         let canister = self.replica.install(wasm)?;
         let (spent, fresh) = &mut self.spent.lock()[module];
-        // A network's canister is emptied only where it holds something.
+        // A network's canister is emptied only if it was used.
         spent.installs += u64::from(!*fresh);
         *fresh = true;
         let account = Account { spent: self.spent.clone(), module };
@@ -73,7 +73,7 @@ impl<R: Replica> Replica for Tally<'_, R> {
     }
 }
 
-/// Where a canister's messages are counted.
+/// The counter of one canister.
 #[derive(Clone)]
 struct Account {
     spent: Spendings,
@@ -99,14 +99,14 @@ impl Account {
 struct Counted<M> {
     inner: M,
     account: Account,
-    /// Whether it was changed since the last snapshot.
+    /// `true` if it was changed since the last snapshot.
     changed: bool,
-    /// Whether a fork has been there since.
+    /// `true` if it was forked since.
     forked: bool,
 }
 
 impl<M> Counted<M> {
-    /// Before it is used itself.
+    /// Counts loading the snapshot, before the canister itself is used again.
     fn restore(&mut self) {
         if std::mem::take(&mut self.forked) {
             self.account.count(|spent| spent.snapshots += 1);
@@ -164,17 +164,14 @@ impl Canister for Counted<Box<dyn Canister>> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::replica::embedded::Embedded;
 
     #[test]
-    fn messages_and_what_they_cost_are_counted_by_module() {
+    fn messages_and_their_cycles_are_counted_by_module() {
         let wasm = wat::parse_str(include_str!("counter.wat")).unwrap();
         let built = |name: &str, wasm: Vec<u8>| Built {
             name: name.to_owned(),
-            path: PathBuf::new(),
             wasm,
             candid: String::new(),
         };
@@ -195,8 +192,8 @@ mod tests {
         cycles += canister.update("count", &[]).unwrap().cost.cycles;
         drop(canister);
         drop(tally.install(&wasm).unwrap());
-        // One install of the fresh canister, two upgrades, and one install at last; a snapshot
-        // taken once, and loaded before the second fork and before the last message.
+        // One install of the fresh canister, two upgrades, and one install at the end; one snapshot is
+        // taken, and loaded before the second fork and before the last message.
         let expected = Spent { messages: 4, cycles, installs: 4, snapshots: 3 };
         assert_eq!(tally.spent(), [Spent::default(), expected]);
         assert!(cycles > 4 * 6_000_000);

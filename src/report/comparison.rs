@@ -1,18 +1,18 @@
-//! A comparison as text: ratios by section, what is too much, and how much was compared.
+//! A comparison as text: ratios by section, failures, and a summary.
 
 use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::Cell;
 
+use super::grid::Sheet;
 use super::number::{Factor, Grouped, Percent};
-use super::sheet::Sheet;
 use super::style::Style;
-use crate::cli::Format;
 use crate::compare::{By, Comparison, Failure, Kind, Means, Row, Unit};
+use crate::report::Format;
 use crate::terminal::Terminal;
 
-/// The comparison in that format; `terminal` is what a table is printed on.
+/// Returns the comparison in a format; `terminal` is the one on which a table is printed.
 pub fn render(found: &Comparison, format: Format, terminal: Terminal) -> Result<String> {
     match format {
         Format::Table => Ok(Text { style: Style::of(terminal) }.render(found)),
@@ -22,7 +22,7 @@ pub fn render(found: &Comparison, format: Format, terminal: Terminal) -> Result<
     }
 }
 
-/// What makes a comparison fail, and how much was compared, without the ratios.
+/// Returns the failures of a comparison and its summary, without the ratios.
 pub fn verdict(found: &Comparison, style: Style) -> String {
     let text = Text { style };
     let failures = [Kind::Missing, Kind::Ratio, Kind::Average, Kind::Value];
@@ -130,7 +130,7 @@ fn averages(means: &Means) -> [(&'static str, f64); 2] {
 fn heading(found: &Comparison, kind: Kind) -> String {
     let factor = |ceiling: Option<f64>| Factor(ceiling.unwrap_or_default());
     match kind {
-        Kind::Missing => "Missing, failed, or not applicable any more".to_owned(),
+        Kind::Missing => "Missing, failed, or no longer applicable".to_owned(),
         Kind::Ratio => format!("Above the largest ratio, {}", factor(found.gates.max_ratio)),
         Kind::Average => {
             format!("Sections above the largest average, {}", factor(found.gates.max_average))
@@ -171,15 +171,14 @@ fn summary(found: &Comparison) -> String {
             Grouped(found.compared as u64),
             count(Kind::Value),
         );
-        if found.told_once > 0 {
-            let _ =
-                write!(text, "; {} are told by one of them only", Grouped(found.told_once as u64));
+        if found.unmatched > 0 {
+            let _ = write!(text, "; {} are in only one of them", Grouped(found.unmatched as u64));
         }
     }
     text
 }
 
-/// A line a ratio, a mean or a failure; what it is stands first.
+/// Returns a line for each ratio, mean and failure; its kind comes first.
 fn csv(found: &Comparison) -> Result<String> {
     let mut lines = csv::Writer::from_writer(Vec::new());
     lines.write_record([

@@ -1,30 +1,31 @@
-//! One line a case, with all raw values, and then with what follows from them; empty where there
-//! is none. Tables and indexes are one field, in JSON. The last lines are the messages without
-//! work, one a canister.
+//! Results as CSV: a line for each case, with its raw values and then the values derived from them.
+//! A missing value is empty. Tables and indexes are one field, in JSON. The last lines are the
+//! messages without work, one for each canister.
 
 use anyhow::Result;
 
-use super::{Export, price};
+use super::price;
 use crate::replica::{Inside, PageCosts, StableCalls, TouchedPages};
 use crate::results::{Capacity, Case, Detail, Measured, Outcome, Results, Spread, Stored};
 
-pub struct Csv;
-
-impl Export for Csv {
-    fn export(&self, results: &Results) -> Result<String> {
-        let mut lines = csv::Writer::from_writer(Vec::new());
-        lines.write_record(FIELDS.iter().map(|(name, _)| *name).chain(DERIVED))?;
-        for case in results.cases.iter().chain(&results.harness) {
-            let raw = FIELDS.iter().map(|(_, value)| value(case));
-            let values = raw.chain(derived(case, results));
-            lines.write_record(values.map(Option::unwrap_or_default))?;
-        }
-        Ok(String::from_utf8(lines.into_inner()?)?)
+/// Returns the results as CSV.
+///
+/// # Errors
+///
+/// If a line cannot be written.
+pub fn csv(results: &Results) -> Result<String> {
+    let mut lines = csv::Writer::from_writer(Vec::new());
+    lines.write_record(FIELDS.iter().map(|(name, _)| *name).chain(DERIVED))?;
+    for case in results.cases.iter().chain(&results.harness) {
+        let raw = FIELDS.iter().map(|(_, value)| value(case));
+        let values = raw.chain(derived(case, results));
+        lines.write_record(values.map(Option::unwrap_or_default))?;
     }
+    Ok(String::from_utf8(lines.into_inner()?)?)
 }
 
-/// What belongs to the whole run, and what follows from the values of a case: instructions that
-/// are not for pages, and what cycles cost at the prices of the results.
+/// The names of derived values: the rules of the run, instructions without the cost of pages, and
+/// cycles and US dollars at the prices of the results.
 const DERIVED: [&str; 5] = ["rules", "work_compute", "charge_compute", "priced_cycles", "usd"];
 
 fn derived(case: &Case, results: &Results) -> [Option<String>; 5] {
@@ -49,10 +50,10 @@ fn derived(case: &Case, results: &Results) -> [Option<String>; 5] {
     ]
 }
 
-/// A value's name, and the value of a case.
+/// The name of a value, and a function that returns it.
 type Field = (&'static str, fn(&Case) -> Option<String>);
 
-/// Every value of a case.
+/// All raw values of a case.
 const FIELDS: &[Field] = &[
     ("section", |case| Some(case.section.clone())),
     ("name", |case| Some(case.name.clone())),
@@ -156,7 +157,7 @@ fn calls(case: &Case, value: fn(&StableCalls) -> Option<String>) -> Option<Strin
     value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.stable_calls.as_ref()?)
 }
 
-/// Pages of the whole charge.
+/// Returns a value of the pages in the whole charge.
 fn charged(case: &Case, value: fn(&PageCosts) -> Option<String>) -> Option<String> {
     value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.pages.as_ref()?)
 }
@@ -166,7 +167,7 @@ fn charge_touched(case: &Case, value: fn(&TouchedPages) -> Option<String>) -> Op
     value(inside.pages.as_ref()?.touched.as_ref()?)
 }
 
-/// Pages of the measured work.
+/// Returns a value of the pages in the measured work.
 fn work(case: &Case, value: fn(&PageCosts) -> Option<String>) -> Option<String> {
     value(case.measured()?.detail.as_ref()?.pages.as_ref()?)
 }
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
     use crate::results::{Prices, sample};
 
-    /// The numbers of a case of which every value is another.
+    /// Collects the numbers of a case, which must all be different.
     fn numbers(value: &serde_json::Value, found: &mut BTreeSet<String>) {
         match value {
             serde_json::Value::Number(number) => {
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn every_value_of_a_case_is_in_its_line() {
         let results = sample::full();
-        let text = Csv.export(&results).unwrap();
+        let text = csv(&results).unwrap();
         let mut lines = csv::Reader::from_reader(text.as_bytes());
         let line = lines.records().next().unwrap().unwrap();
         let mut found = BTreeSet::new();
@@ -209,7 +210,7 @@ mod tests {
         let raw = line.iter().take(FIELDS.len());
         let mut shown: BTreeSet<String> =
             raw.filter(|one| one.parse::<i64>().is_ok()).map(str::to_owned).collect();
-        // Tables and indexes are one field, as in the file; so are lists of costs.
+        // Tables and indexes are one field, as in the file. So are lists of costs.
         for list in ["stored_objects", "each_buckets", "phases"] {
             let list = FIELDS.iter().position(|(name, _)| *name == list).unwrap();
             numbers(&serde_json::from_str(&line[list]).unwrap(), &mut shown);
@@ -221,16 +222,16 @@ mod tests {
         );
     }
 
-    /// The fields that follow from the values of the first case.
+    /// Returns the derived fields of the first case.
     fn derived_of(results: &Results) -> Vec<String> {
-        let text = Csv.export(results).unwrap();
+        let text = csv(results).unwrap();
         let mut lines = csv::Reader::from_reader(text.as_bytes());
         let line = lines.records().next().unwrap().unwrap();
         line.iter().skip(FIELDS.len()).map(str::to_owned).collect()
     }
 
     #[test]
-    fn compute_is_what_is_not_for_pages() {
+    fn compute_excludes_the_cost_of_pages() {
         let mut results = sample::full();
         // 577 141 375 - 81 - 82, and 241 - 75 - 76.
         assert_eq!(derived_of(&results)[..3], ["2026-08", "577141212", "90"]);
@@ -238,7 +239,7 @@ mod tests {
         let detail = measured.detail.as_mut().unwrap();
         detail.pages = None;
         detail.cost.inside.as_mut().unwrap().charge = 150;
-        assert_eq!(derived_of(&results)[..3], ["2026-08", "", ""], "pages cost more than that");
+        assert_eq!(derived_of(&results)[..3], ["2026-08", "", ""], "pages cost more than all");
     }
 
     #[test]
@@ -250,18 +251,18 @@ mod tests {
         {
             detail.cost.cycles = 3_000_000_000;
         }
-        let text = Csv.export(&results).unwrap();
+        let text = csv(&results).unwrap();
         let line = text.lines().nth(1).unwrap();
         assert!(line.ends_with(",6000000000,0.012000000"), "{line}");
     }
 
     #[test]
-    fn what_needs_quotes_has_them() {
+    fn fields_are_quoted_if_necessary() {
         let mut results = sample::full();
         results.cases[0].column = "sqlite/wal,page_size=512".to_owned();
         results.cases[0].outcome =
             Outcome::NotApplicable { reason: "it says \"no\",\nand why".to_owned() };
-        let text = Csv.export(&results).unwrap();
+        let text = csv(&results).unwrap();
         assert!(text.contains(r#","sqlite/wal,page_size=512","#), "{text}");
         let mut lines = csv::Reader::from_reader(text.as_bytes());
         let line = lines.records().next().unwrap().unwrap();

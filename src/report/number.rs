@@ -1,9 +1,9 @@
-//! The one place where numbers become text.
+//! Formatting of numbers.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A whole number with its thousands apart: `1 234 567`.
+/// A whole number with separated thousands: `1 234 567`.
 #[derive(Clone, Copy, Debug)]
 pub struct Grouped(pub u64);
 
@@ -21,7 +21,7 @@ impl fmt::Display for Grouped {
     }
 }
 
-/// A large number in three digits: `74.4 G`.
+/// A large number with three digits: `74.4 G`.
 #[derive(Clone, Copy, Debug)]
 pub struct Short(pub u64);
 
@@ -40,7 +40,7 @@ impl fmt::Display for Short {
     }
 }
 
-/// Bytes by powers of 1 024: `2.50 GiB`.
+/// A number of bytes with a binary unit: `2.50 GiB`.
 #[derive(Clone, Copy, Debug)]
 pub struct Binary(pub u64);
 
@@ -59,7 +59,7 @@ impl fmt::Display for Binary {
     }
 }
 
-/// How long ago something was, roughly: `3 h ago`.
+/// An approximate age: `3 h ago`.
 #[derive(Clone, Copy, Debug)]
 pub struct Age(pub Duration);
 
@@ -75,7 +75,7 @@ impl fmt::Display for Age {
     }
 }
 
-/// A number with so many decimals: `0.36`.
+/// A number with a fixed number of decimals: `0.36`.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed(pub f64, pub usize);
 
@@ -85,7 +85,7 @@ impl fmt::Display for Fixed {
     }
 }
 
-/// How many times one number is the other: `0.36×`.
+/// The ratio of two numbers: `0.36×`.
 #[derive(Clone, Copy, Debug)]
 pub struct Ratio(pub u64, pub u64);
 
@@ -105,7 +105,7 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// A ratio that small differences are looked for in: `1.034×`.
+/// A ratio with enough decimals for small differences: `1.034×`.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor(pub f64);
 
@@ -119,7 +119,7 @@ impl fmt::Display for Factor {
     }
 }
 
-/// By how much a number is more than another: `+2.041 %`.
+/// An increase in percent: `+2.041 %`.
 #[derive(Clone, Copy, Debug)]
 pub struct Percent(pub f64);
 
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_apart() {
+    fn thousands_are_separated() {
         let text = |number| Grouped(number).to_string();
         assert_eq!(
             [text(0), text(999), text(1_000), text(1_234_567)],

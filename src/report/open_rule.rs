@@ -1,4 +1,4 @@
-//! What the open rule decides on: each figure by today's rules, and if that rule is the other way.
+//! The effect of the open rule: each figure by today's rules, and by their other variant.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,25 +7,25 @@ use anyhow::{Context, Result, bail};
 use comfy_table::Cell;
 use serde::Deserialize;
 
+use super::grid::Sheet;
 use super::number::{Factor, Grouped};
-use super::sheet::Sheet;
 use super::style::Style;
 use crate::terminal;
 
-/// How far the two values of a figure must be apart for both to be shown.
+/// The relative difference of a figure's two values above which both are shown.
 const APART: f64 = 0.05;
 
-/// Figures of a run with the open rule the other way, in the order of the run.
+/// The figures of a run by both variants of the open rule, in the order of the run.
 pub struct OpenRule {
     figures: Vec<Figure>,
-    /// Where instructions of a case are among them, by section, name and column.
+    /// The indices of the instructions of cases, by section, name and configuration.
     places: HashMap<(String, String, String), usize>,
 }
 
-/// A figure of a case, either way.
+/// A figure of a case by both variants.
 struct Figure {
     section: String,
-    /// The case and its column.
+    /// The case and its configuration.
     label: String,
     today: u64,
     other: u64,
@@ -71,12 +71,13 @@ impl OpenRule {
         Ok(Self { figures, places })
     }
 
-    /// Returns a case's instructions with the rule the other way.
+    /// Returns a case's instructions by the other variant.
     pub fn instructions(&self, section: &str, name: &str, column: &str) -> Option<u64> {
         self.get(section, name, column).map(|figure| figure.other)
     }
 
-    /// Returns the other value of a case of so many operations, where it is far from today's.
+    /// Returns the instructions of one of a case's operations by the other variant, if they differ
+    /// enough to be shown.
     pub fn other(&self, section: &str, name: &str, column: &str, operations: u64) -> Option<u64> {
         let Figure { today, other, .. } = self.get(section, name, column)?;
         apart(*today as f64, *other as f64).then(|| other / operations.max(1))
@@ -87,7 +88,7 @@ impl OpenRule {
         self.figures.get(*place)
     }
 
-    /// A table of the figures whose two values are far apart, of those sections or of all.
+    /// Returns a table of the figures whose two values differ enough, of these sections or of all.
     pub fn table(&self, sections: &[String], style: Style) -> String {
         let far = |figure: &&Figure| {
             (sections.is_empty() || sections.contains(&figure.section))
@@ -110,8 +111,8 @@ impl OpenRule {
             "Figures that the open rule changes by more than {percent} %: instructions"
         ));
         let open = style.item(
-            "Whether the first read of a stable page is charged was not recorded on a released server. \
-             The figures above are as if it were free; by the rules 2026-08-first-reads it is charged.",
+            "No released server has confirmed whether the first read of a stable page is charged. In \
+             the figures above it is free; by the rules 2026-08-first-reads it is charged.",
         );
         if rows.is_empty() {
             return format!("{title}\n\n{}\n{open}\n", style.item("None."));
@@ -123,10 +124,10 @@ impl OpenRule {
 }
 
 fn no_comparison(path: &Path) -> String {
-    format!("{} is no comparison that `compare --format csv` wrote", path.display())
+    format!("{} is not a comparison written by `compare --format csv`", path.display())
 }
 
-/// Whether two values of a figure are so far apart that both are shown.
+/// Returns `true` if two values of a figure differ enough for both to be shown.
 pub fn apart(today: f64, other: f64) -> bool {
     (other / today - 1.0).abs() > APART
 }
@@ -153,7 +154,7 @@ average,work,,,,arithmetic,,,2,
     }
 
     #[test]
-    fn both_values_are_shown_where_they_are_far_apart() {
+    fn both_values_are_shown_if_they_differ_enough() {
         let rule = read(COMPARED).unwrap();
         let table = rule.table(&[], Style::MARKDOWN);
         let shown = ["read 1, array ", "read 3, array ", "insert, array (how many fit) "];
@@ -167,7 +168,7 @@ average,work,,,,arithmetic,,,2,
     }
 
     #[test]
-    fn other_files_are_named() {
+    fn files_without_a_comparison_are_refused() {
         let error = read("kind,section\ncase,work\n").err().map(|error| format!("{error:#}"));
         assert!(error.unwrap().contains("compare --format csv"));
         let steers = COMPARED.replace("read 1", "\u{1b}[2J");

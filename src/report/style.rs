@@ -1,23 +1,23 @@
-//! How text for people looks: Markdown, or what fits a terminal.
+//! The style of text: Markdown, or text for a terminal.
 
 use std::fmt::Display;
 
 use crate::terminal::Terminal;
 
-/// How tables and sentences look.
+/// The style of tables and sentences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     pub markdown: bool,
-    /// What they are printed on, unless they are Markdown.
+    /// The terminal, unless the style is Markdown.
     pub terminal: Terminal,
 }
 
 impl Style {
-    /// Markdown, which is as wide as it is.
+    /// Markdown, which has no maximum width.
     pub const MARKDOWN: Self =
         Self { markdown: true, terminal: Terminal { colour: false, width: None } };
 
-    /// For that terminal.
+    /// Returns the style for a terminal.
     pub fn of(terminal: Terminal) -> Self {
         Self { markdown: false, terminal }
     }
@@ -31,22 +31,22 @@ impl Style {
         }
     }
 
-    /// A sentence in a list.
+    /// Formats a sentence of a list.
     pub fn item(self, sentence: &str) -> String {
         if self.markdown { format!("- {sentence}") } else { self.sentence(sentence) }
     }
 
-    /// A sentence by itself.
+    /// Formats a single sentence.
     pub fn sentence(self, sentence: &str) -> String {
         if self.markdown { sentence.to_owned() } else { self.terminal.wrapped(sentence) }
     }
 
-    /// Two lines in one cell.
+    /// Formats two lines of one cell.
     pub fn stacked(self, above: &dyn Display, below: &dyn Display) -> String {
         format!("{above}{}{below}", if self.markdown { "<br>" } else { "\n" })
     }
 
-    /// A heading as narrow as the numbers below it.
+    /// Formats a heading in two lines, since the numbers below it are narrow.
     pub fn narrow(self, heading: &str) -> String {
         match heading.split_once(' ') {
             Some((above, below)) => self.stacked(&above, &below),

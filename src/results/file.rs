@@ -1,4 +1,4 @@
-//! Reading and saving results. A file is saved as a whole or not at all.
+//! Reading and saving results. Files are saved completely or not at all.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,11 +14,11 @@ use super::validate::validate;
 use super::{FORMAT, Results};
 use crate::saving;
 
-/// Bytes of the largest file that is read: a hundred times that of a whole suite.
+/// The maximum size of a file in bytes: a hundred times that of a whole suite.
 const MOST: u64 = 256 << 20;
 
 impl Results {
-    /// Reads a saved file. It may be a pipe, but not endless.
+    /// Reads a saved file. It may be a pipe, if that ends.
     pub fn read(path: &Path) -> Result<Self> {
         let text = File::open(path)
             .and_then(|file| files::read_at_most(file, MOST))
@@ -26,10 +26,10 @@ impl Results {
         std::str::from_utf8(&text)
             .map_err(anyhow::Error::new)
             .and_then(Self::parse)
-            .with_context(|| format!("{} holds no results", path.display()))
+            .with_context(|| format!("{} does not contain results", path.display()))
     }
 
-    /// Reads the text of a file, and refuses what no run can have saved.
+    /// Parses the text of a file, and refuses results that no run can have saved.
     pub fn parse(text: &str) -> Result<Self> {
         #[derive(Deserialize)]
         struct Header {
@@ -37,50 +37,49 @@ impl Results {
         }
         let results = match json::<Header>(text)?.format {
             FORMAT => strict::<Self>(text)?,
-            older @ 0..FORMAT => bail!(
-                "they have format {older}, which no release has written; measure again, for format \
-                 {FORMAT}"
-            ),
+            older @ 0..FORMAT => {
+                bail!("no release has written format {older}; measure again to get format {FORMAT}")
+            }
             newer => bail!(
-                "they have format {newer}, this stablebench reads up to {FORMAT}; take a newer one"
+                "format {newer} is newer than format {FORMAT} of this stablebench; use a newer version"
             ),
         };
         validate(&results)?;
         Ok(results)
     }
 
-    /// Saves the file as a whole or not at all.
+    /// Saves the results completely or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
         save_text(path, &self.to_json()?)
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn to_json(&self) -> Result<String> {
         Ok(lines(self)?)
     }
 }
 
-/// Fails early if no text could be saved there. What is there stays.
+/// Checks that a text can be saved at a path. Changes nothing.
 pub fn check_writable(path: &Path) -> Result<()> {
     saving::check(path).with_context(|| not_saved(path)).map(drop)
 }
 
-/// Saves a text as a whole or not at all.
+/// Saves a text completely or not at all.
 pub fn save_text(path: &Path, text: &str) -> Result<()> {
     saving::save(path, text.as_bytes()).with_context(|| not_saved(path))
 }
 
-/// What the text says, if it says nothing else. Types of the canisters' interface take
-/// keys that they do not know, as Candid does; results must not.
+/// Parses JSON, and refuses unknown keys: types of the canisters' interface ignore them, as in
+/// Candid.
 pub fn strict<T: DeserializeOwned + Serialize>(text: &str) -> Result<T> {
     let read = json::<T>(text)?;
     match unknown(&json::<Value>(text)?, &serde_json::to_value(&read)?) {
         None => Ok(read),
-        Some(key) => bail!("unknown key {key}; results with more keys than that are not read"),
+        Some(key) => bail!("results have no key {key}"),
     }
 }
 
-/// The path of the first key that is in the text and not in what was understood of it.
+/// Returns the path of the first key of the text that is not in the parsed value.
 fn unknown(text: &Value, read: &Value) -> Option<String> {
     match (text, read) {
         (Value::Object(text), Value::Object(read)) => text.iter().find_map(|(key, inner)| {

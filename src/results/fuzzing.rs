@@ -1,8 +1,7 @@
-//! Fuzzing of results files: bytes become damage to the text of a file, which is an error or
-//! makes tables, a page and a comparison that steer no terminal.
+//! Fuzzing of results files: bytes determine how a file is damaged. The damaged file is refused, or
+//! rendered without characters that control a terminal.
 //!
-//! The program is no library, so `cargo fuzz` does not reach this: it runs as a test, for some
-//! seconds or, with `--ignored`, some minutes.
+//! This runs as a test, for some seconds or, with `--ignored`, some minutes.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,9 +10,10 @@ use arbitrary::Unstructured;
 use serde_json::{Value, json};
 
 use super::{Results, sample};
-use crate::cli::Format;
 use crate::compare::{Gates, compare};
+use crate::report::Format;
 use crate::report::{self, comparison, printable};
+use crate::suites::presentation;
 use crate::terminal::{Terminal, steers};
 
 #[path = "../../crates/replica/tests/fuzzing/bounded.rs"]
@@ -27,10 +27,10 @@ mod met;
 use met::met;
 
 const NAME: &str = "results";
-/// Cases, stores and the like that are kept of a committed file: enough for every table.
+/// The number of entries that are kept of each list in a committed file: enough for every table.
 const KEPT: usize = 12;
 
-/// Results of every suite, as they are in files.
+/// Returns committed results of every suite.
 fn whole() -> &'static [Value] {
     static WHOLE: OnceLock<Vec<Value>> = OnceLock::new();
     WHOLE.get_or_init(|| {
@@ -48,7 +48,7 @@ fn whole() -> &'static [Value] {
     })
 }
 
-/// The results with some of the cases, from everywhere.
+/// Returns the results with some of the cases, evenly spaced.
 fn shortened(mut results: Results) -> Value {
     fn some<T>(all: Vec<T>) -> Vec<T> {
         let step = all.len().div_ceil(KEPT).max(1);
@@ -60,9 +60,9 @@ fn shortened(mut results: Results) -> Value {
     serde_json::to_value(results).unwrap()
 }
 
-/// Reads what the bytes make of a file, and shows it in every way.
+/// Reads a file that the bytes have damaged, and renders it in every format.
 fn results(bytes: &[u8]) {
-    // Whatever is too short for an input is none.
+    // Bytes that are too few for an input are ignored.
     let _ = shaped(&mut Unstructured::new(bytes));
 }
 
@@ -81,9 +81,9 @@ fn shaped(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             met(NAME, "read");
             show(&found);
             let mut again = Results::parse(&found.to_json().unwrap()).unwrap();
-            // Of a price with that many digits the last bit may be another one.
+            // The last bit of a price with that many digits may differ.
             again.prices = found.prices;
-            assert!(again == found, "what is saved is read again");
+            assert!(again == found, "saved results are read back");
             if let Ok(whole) = Results::parse(&whole()[at].to_string()) {
                 contrast(&whole, &found);
                 contrast(&found, &whole);
@@ -97,16 +97,16 @@ fn shaped(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-/// Prints results in each format.
+/// Renders results in each format.
 fn show(results: &Results) {
     for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json] {
-        let text = report::render(results, format, Terminal::default());
+        let text = report::render(presentation(results), results, format, Terminal::default());
         plain(text.ok().as_deref().unwrap_or_default());
     }
-    let _ = report::page(&[("name".to_owned(), results.clone())]);
+    let _ = report::page(&[("name".to_owned(), presentation(results), results.clone())]);
 }
 
-/// Compares results as the command does, which shows texts of either.
+/// Compares results, which renders texts of both.
 fn contrast(base: &Results, new: &Results) {
     let (base, new) = (printable(base).unwrap(), printable(new).unwrap());
     let gates = Gates { threshold: Some(0.0), max_ratio: Some(1.05), max_average: Some(1.01) };
@@ -128,7 +128,7 @@ fn plain(text: &str) {
     }
 }
 
-/// Changes one place, which may be anywhere.
+/// Changes one value anywhere.
 fn change(value: &mut Value, input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let deeper = input.ratio(7, 8)?;
     match value {
@@ -156,7 +156,7 @@ fn change(value: &mut Value, input: &mut Unstructured<'_>) -> arbitrary::Result<
                 _ => inner.swap(0, at),
             }
         }
-        // Numbers and texts often stay what they are.
+        // Numbers and texts often keep their type.
         Value::Number(_) if input.ratio(3, 4)? => *value = number(input)?,
         Value::String(_) if input.ratio(3, 4)? => *value = text(input)?,
         _ => *value = another(input)?,
@@ -219,9 +219,9 @@ fn results_are_refused_or_shown() {
     bounded::enough(&met::all_met(NAME), &meets);
 }
 
-/// Ten times as many inputs as above, which those above are not among.
+/// Ten times as many other inputs.
 #[test]
-#[ignore = "some minutes: cargo test --release --bin stablebench -- --ignored many_more"]
+#[ignore = "some minutes: cargo test --release --lib -- --ignored many_more"]
 fn many_more_results() {
     for number in 10_000..20_000 {
         println!("input {number}");

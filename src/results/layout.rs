@@ -1,5 +1,5 @@
-//! The layout of a results file: a line for each key, and in lists a line for each entry, so that
-//! `git diff` shows which cases changed.
+//! The layout of a results file: a line for each key, and for each entry of a list, so that `git
+//! diff` shows the changed cases.
 //!
 //! ```text
 //! {
@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// The text of a value that is an object.
+/// Returns the text of an object.
 ///
 /// # Errors
 ///
@@ -26,16 +26,16 @@ pub fn lines(value: &impl Serialize) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut bytes, Lines::default()))?;
     bytes.push(b'\n');
-    // A serializer of JSON writes UTF-8 alone.
+    // The JSON serializer writes UTF-8 only.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Breaks lines in the outermost object and in lists directly below it.
 #[derive(Default)]
 struct Lines {
-    /// For each open list or object, true if its entries are on separate lines.
+    /// For each open list or object, `true` if its entries are on separate lines.
     open: Vec<bool>,
-    /// True if the list or object that was opened last has entries.
+    /// `true` if the list or object that was opened last has entries.
     filled: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Results: one file a run, from which every table is made. `docs/results.md` is the
-//! description for readers.
+//! Results: a file for each run, from which all tables are made. `docs/results.md` describes it for
+//! readers.
 //!
 //! ```text
-//!   Results ─┬─ columns   what is compared: an engine and how it is set
-//!            ├─ stores    a column populated with so many rows of so many bytes
-//!            └─ cases     a row of a table, for one column: section, name, outcome
+//!   Results ─┬─ columns   the configurations: an engine and its settings
+//!            ├─ stores    the fixtures: a configuration, populated with rows
+//!            └─ cases     the measurements: section, name, configuration, outcome
 //! ```
 
 mod file;
@@ -32,48 +32,49 @@ pub use run_file::RunFile;
 
 use crate::replica::{Cost, Identity, PageCosts};
 
-/// Version of the file's format.
+/// The version of the file's format.
 pub const FORMAT: u32 = 6;
 
-/// Everything that a run found.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Results {
     pub format: u32,
-    /// Version of this tool, or who published the figures.
+    /// The version of this tool, or the author of published figures.
     pub stablebench: String,
-    /// Git revision of the sources, with `-dirty` if they were changed; results and docs are none.
+    /// The git revision of the sources, with `-dirty` if they were changed. Results and docs are
+    /// not sources.
     pub revision: Option<String>,
     pub suite: String,
-    /// Repeats the run.
+    /// The command that repeats the run.
     pub command: String,
-    /// The figures that belong beside these: a name of `suites/published`.
+    /// The published figures to compare with, by name.
     pub published: Option<String>,
-    /// What random choices follow from.
+    /// The seed of random choices.
     pub seed: u64,
     pub prices: Prices,
     pub replica: Identity,
     /// The canisters that were measured.
     pub canisters: Vec<CanisterInfo>,
-    /// What is compared, in the order of the tables.
+    /// The configurations, in the order of the tables.
     pub columns: Vec<Column>,
-    /// What was populated.
+    /// The fixtures.
     pub stores: Vec<Store>,
-    /// What was measured, in the order of the tables.
+    /// The cases, in the order of the tables.
     pub cases: Vec<Case>,
-    /// The message without work, once for each canister, which is the column.
+    /// The message without work of each canister, whose name takes the place of a configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<Case>,
 }
 
-/// What cycles are and cost where the canister would run.
+/// The prices of cycles on the subnet where the canister would run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// Nodes of the subnet for which prices are shown. Cycles in this file are those
-    /// of the replica, which charges as 13 nodes do.
+    /// The number of nodes of the subnet. Cycles in this file are those of the replica, which
+    /// charges for 13 nodes.
     pub nodes: u32,
-    /// US dollars for a trillion cycles.
+    /// The price of a trillion cycles in US dollars.
     pub usd_per_trillion_cycles: f64,
 }
 
@@ -82,212 +83,213 @@ pub struct Prices {
 #[serde(deny_unknown_fields)]
 pub struct CanisterInfo {
     pub name: String,
-    /// SHA-256 of the module.
+    /// The SHA-256 of the module.
     pub sha256: String,
-    /// Bytes of the module.
+    /// The size of the module in bytes.
     pub bytes: u64,
     pub crates: Vec<CrateVersion>,
     pub sqlite: Option<SqliteDescription>,
 }
 
-/// An engine and how it is set.
+/// An engine with its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
     /// `btree`, `sqlite/delete`, `sqlite/persist,page_size=512`, …
     pub key: String,
-    /// Name of the canister that has the engine.
+    /// The name of the canister that contains the engine.
     pub canister: String,
     pub engine: Engine,
-    /// What SQLite was asked for; what it runs with is in each store.
+    /// The requested settings of SQLite. Each fixture contains those in effect.
     pub sqlite: Option<SqliteConfig>,
-    /// What LevelDB was asked for.
+    /// The requested settings of LevelDB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leveldb: Option<LeveldbConfig>,
 }
 
-/// A column with rows in it.
+/// A populated canister.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
     pub column: String,
-    /// What tells it from other stores of the column; empty in the users suite.
+    /// The name, which is unique among fixtures of one configuration and size. Empty in the users
+    /// suite.
     #[serde(default)]
     pub name: String,
     pub rows: u64,
-    /// Bytes of each row's text.
+    /// The length of each row's text in bytes.
     pub payload: u32,
     pub outcome: Outcome<Held>,
 }
 
-/// What a populated canister holds.
+/// The content of a populated canister.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
-    /// What SQLite runs with, read back after populating.
+    /// The settings of SQLite in effect, read back after populating.
     pub sqlite: Option<SqliteSettings>,
     pub populate: Populate,
-    /// Bytes of the engine's pages or nodes, free space inside them included.
+    /// The size of the engine's pages or nodes in bytes, including free space inside of them.
     pub stored_bytes: u64,
-    /// Bytes of the virtual memories that those are in.
+    /// The size of the virtual memories that contain them, in bytes.
     pub virtual_bytes: Option<u64>,
-    /// Bytes of heap in SQLite's page cache.
+    /// The size of SQLite's page cache on the heap in bytes.
     pub cache_bytes: Option<u64>,
-    /// Wasm pages (64 KiB) of heap.
+    /// The size of the heap in Wasm pages (64 KiB).
     pub heap_pages: u64,
-    /// Wasm pages (64 KiB) of stable memory.
+    /// The size of stable memory in Wasm pages (64 KiB).
     pub stable_pages: u64,
-    /// Content, equal to the model's.
+    /// The digest of the rows, equal to the model's.
     pub digest: Digest,
-    /// Milliseconds that it took here, where they were wanted. Not a property of the
-    /// canister.
+    /// The time that populating took on this machine, in milliseconds, if requested. It is not a
+    /// property of the canister.
     pub wall_milliseconds: Option<u64>,
 }
 
-/// What putting the first rows in cost.
+/// The cost of populating a canister.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Populate {
     pub messages: u64,
-    /// Sum of what the counter read in each message after the work.
+    /// The sum of the counter's readings after the work of each message.
     pub instructions: u64,
-    /// Sum of what was paid for, where the replica tells it.
+    /// The sum of the charged instructions, if the replica reports them.
     pub charge: Option<u64>,
     pub cycles: u64,
 }
 
-/// A row of a table, for one column.
+/// A row of a table, for one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The table: `insert`, `work`, `transactions`, …
     pub section: String,
-    /// The row; unique in its section.
+    /// The row, unique in its section.
     pub name: String,
-    /// Key of the column.
+    /// The key of the configuration.
     pub column: String,
-    /// Rows that the store holds before.
+    /// The number of rows before the work.
     pub rows: u64,
-    /// Bytes of each row's text.
+    /// The length of each row's text in bytes.
     pub payload: u32,
-    /// What happened to the store before.
+    /// The state of the fixture before the work.
     pub state: State,
     pub outcome: Outcome<Measured>,
 }
 
-/// What happened to a populated store before a measurement.
+/// The state of a fixture before a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing: caches are as populating left them.
+    /// Caches are as populating left them.
     #[default]
     Warm,
     /// SQLite's connection was closed.
     Closed,
     /// The canister was upgraded to the same module.
     Upgraded,
-    /// `VACUUM`.
+    /// `VACUUM` was executed.
     Vacuumed,
     /// Random rows were deleted and as many others inserted.
     Churned,
-    /// That, and then `VACUUM`.
+    /// The same, followed by `VACUUM`.
     ChurnedAndVacuumed,
 }
 
-/// What became of something that was to be measured.
+/// The outcome of measuring or populating.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome<T> {
     Measured(T),
-    /// The engine cannot do it, and says so itself.
+    /// The engine does not support it, and reports that itself.
     NotApplicable {
         reason: String,
     },
-    /// It should have worked.
+    /// It failed unexpectedly.
     Failed {
         reason: String,
     },
 }
 
-/// What a measurement found.
+/// The result of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Instructions of the work: performance counter after it less before it, over all
-    /// messages.
+    /// The instructions of the work: the performance counter after it minus the counter before it,
+    /// over all messages.
     pub instructions: u64,
-    /// Operations that those are for.
+    /// The number of operations of the work.
     pub operations: u64,
-    /// The largest number of operations that one message can do, where that was
-    /// searched; `instructions` are for those.
+    /// The largest number of operations that one message can execute, if the case searches for it.
+    /// `instructions` are then for that number.
     pub capacity: Option<Capacity>,
-    /// All else; published figures have none.
+    /// All other values; `None` for published figures.
     pub detail: Option<Detail>,
-    /// Operation by operation, where that was asked for.
+    /// The costs of single operations, if requested.
     pub each: Option<Spread>,
-    /// Where the instructions of the same work go, measured once more; not in most results.
+    /// The instructions of the same work by phase, from a second measurement, if the suite has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<PhaseCost>>,
 }
 
-/// Where a message comes to its limit.
+/// The capacity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// The most instructions a message may use.
+    /// The maximum number of instructions of a message.
     pub limit: u64,
-    /// Operations that were seen to fit.
+    /// The largest number of operations that fitted.
     pub fits: u64,
-    /// Operations that were seen not to fit; nothing where all that could be asked for
-    /// did.
+    /// The smallest number of operations that did not fit; `None` if the largest possible number
+    /// fitted.
     pub exceeds: Option<u64>,
 }
 
-/// What else is known of a measurement.
+/// Further values of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detail {
-    /// Messages that the work took.
+    /// The number of messages.
     pub messages: u64,
-    /// Instructions of reading the counter twice; in each message, part of
-    /// `instructions`.
+    /// The instructions of reading the counter twice, which each message adds to `instructions`.
     pub counter_overhead: u64,
-    /// What the counter read after the work, over all messages: all before the work included.
+    /// The counter after the work, over all messages. It includes everything before the work.
     pub message_instructions: u64,
-    /// Rows written, found or removed.
+    /// The number of rows that were written, found or removed.
     pub rows: u64,
-    /// Bytes of their texts.
+    /// The length of their texts in bytes.
     pub bytes: Option<u64>,
     pub heap_pages_before: u64,
     pub heap_pages_after: u64,
     pub stable_pages_before: u64,
     pub stable_pages_after: u64,
-    /// The whole messages.
+    /// The cost of the whole messages.
     pub cost: Cost,
-    /// The part of the measured instructions that is for pages, where the replica reports it.
+    /// The part of the measured instructions that is for pages, if the replica reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageCosts>,
-    /// Content afterwards, equal to the model's; nothing where nothing was written.
+    /// The digest of the rows afterwards, equal to the model's; `None` if nothing was written.
     pub digest: Option<Digest>,
     /// The size of the tables afterwards, if requested.
     pub stored: Option<Stored>,
 }
 
-/// What tables take.
+/// The size of tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stored {
-    /// Bytes of pages, nodes or slots, free space inside them included.
+    /// The size of pages, nodes or slots in bytes, including free space inside of them.
     pub bytes: u64,
-    /// Bytes of the virtual memories that those are in; 0 on the heap.
+    /// The size of the virtual memories that contain them, in bytes; 0 on the heap.
     pub virtual_bytes: u64,
-    /// Bytes of heap in SQLite's page cache.
+    /// The size of SQLite's page cache on the heap in bytes.
     pub cache_bytes: u64,
-    /// Tables and indexes, as SQLite's `dbstat` tells of them.
+    /// Tables and indexes, as SQLite's `dbstat` reports them.
     pub objects: Vec<StoredObject>,
 }
 
-/// Single operations, in instructions without the beginning and end of transactions.
+/// The distribution of the instructions of single operations, without the beginning and the end of
+/// transactions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
@@ -296,64 +298,83 @@ pub struct Spread {
     pub p90: u64,
     pub p99: u64,
     pub max: u64,
-    /// Sum over all operations.
+    /// The sum over all operations.
     pub sum: u64,
     pub worst: Worst,
-    /// Operations that took or gave back units of storage, and their sum.
+    /// The number of operations that allocated or freed units of storage.
     pub allocating: u64,
+    /// The sum of the instructions of those.
     pub allocating_sum: u64,
     /// The non-empty buckets of the cost histogram, cheapest first.
     #[serde(default)]
     pub buckets: Vec<Bucket>,
 }
 
-/// Operations that cost about the same.
+/// A bucket of operations that cost about the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bucket {
-    /// Instructions: the least that an operation here can cost.
+    /// The inclusive lower bound, in instructions.
     pub from: u64,
-    /// What it costs less than.
+    /// The exclusive upper bound.
     pub below: u64,
-    /// Operations.
+    /// The number of operations.
     pub count: u64,
 }
 
-/// The dearest operation.
+/// The most expensive operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worst {
-    /// Which of the operations, from 0.
+    /// The index of the operation, from 0.
     pub index: u64,
     /// The row's id.
     pub id: u64,
-    /// Units of storage that it took: a page of SQLite's database, a node of the map, a
-    /// wasm page of a floor.
+    /// The number of allocated units of storage: pages of SQLite's database, nodes of the map, Wasm
+    /// pages of a floor. Negative if units were freed.
     pub allocated: i64,
 }
 
 impl Results {
-    /// SHA-256 of the module of a canister.
+    /// Returns the SHA-256 of a canister's module.
     pub fn module(&self, canister: &str) -> Option<&str> {
         let of = self.canisters.iter().find(|of| of.name == canister)?;
         Some(&of.sha256)
     }
 
-    /// Cases of a section, in their order.
+    /// Returns the cases of a section, in order.
     pub fn section<'a>(&'a self, section: &str) -> impl Iterator<Item = &'a Case> {
         self.cases.iter().filter(move |case| case.section == section)
     }
 
-    /// The case of that section, name and column.
+    /// Returns the names of a section's cases, each once, in order.
+    pub fn names(&self, section: &str) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for case in self.section(section) {
+            if !names.contains(&case.name.as_str()) {
+                names.push(&case.name);
+            }
+        }
+        names
+    }
+
+    /// Returns the keys of the configurations that have a case in a section, in order.
+    pub fn columns_of(&self, section: &str) -> Vec<&str> {
+        let has = |key: &&str| self.section(section).any(|case| case.column == *key);
+        self.columns.iter().map(|column| column.key.as_str()).filter(has).collect()
+    }
+
+    /// Returns the case with this section, name and configuration.
     pub fn case(&self, section: &str, name: &str, column: &str) -> Option<&Case> {
         self.section(section).find(|case| case.name == name && case.column == column)
     }
 
-    /// The results of some sections, and of what they needed; all where none is named.
+    /// Returns the results of some sections, with their fixtures and configurations, or all results
+    /// if `sections` is empty.
     ///
     /// # Errors
     ///
-    /// Names what there is where a section is not.
+    /// If there is no such section; the message names the existing ones.
     pub fn only(mut self, sections: &[String]) -> Result<Self> {
         if sections.is_empty() {
             return Ok(self);
@@ -377,19 +398,19 @@ impl Results {
 }
 
 impl Case {
-    /// `section/name column`, as comparisons call it.
+    /// Returns `section: name, configuration`.
     pub fn title(&self) -> String {
         format!("{}: {}, {}", self.section, self.name, self.column)
     }
 
-    /// What was measured, if it was.
+    /// Returns the measurement, if there is one.
     pub fn measured(&self) -> Option<&Measured> {
         self.outcome.measured()
     }
 }
 
 impl<T> Outcome<T> {
-    /// What was measured, if it was.
+    /// Returns the measurement, if there is one.
     pub fn measured(&self) -> Option<&T> {
         match self {
             Self::Measured(measured) => Some(measured),
@@ -399,7 +420,7 @@ impl<T> Outcome<T> {
 }
 
 impl Measured {
-    /// Instructions of one operation, rounded.
+    /// Returns the instructions of one operation, rounded.
     pub fn each_operation(&self) -> u64 {
         let operations = self.operations.max(1);
         (self.instructions + operations / 2) / operations
@@ -407,7 +428,7 @@ impl Measured {
 }
 
 impl Populate {
-    /// Counts a message in.
+    /// Adds a message.
     pub fn add(&mut self, instructions: u64, cost: &Cost) {
         let charge = cost.inside.map(|inside| inside.charge);
         self.charge = match self.messages {
@@ -419,7 +440,7 @@ impl Populate {
         self.cycles += cost.cycles;
     }
 
-    /// Counts other messages in.
+    /// Adds other messages.
     pub fn join(&mut self, other: Self) {
         self.charge = match self.messages {
             0 => other.charge,

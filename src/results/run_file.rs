@@ -1,8 +1,8 @@
-//! The file that a run saves its results in.
+//! The file in which a run saves its results.
 //!
 //! ```text
 //!   results.json            untouched until the first case is measured
-//!   results.json.earlier    what was there before, until a run is complete
+//!   results.json.earlier    the previous results, until a run is complete
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -15,30 +15,30 @@ use super::file::not_saved;
 use crate::report::number::Grouped;
 use crate::saving;
 
-/// Where a run's results are saved.
+/// The file of a run's results.
 #[derive(Debug)]
 pub struct RunFile {
-    /// As it was typed.
+    /// The path from the command line.
     path: PathBuf,
     place: Place,
-    /// What is there is of another run.
+    /// `true` if the file contains the results of another run.
     replaces: bool,
-    /// Cases that this run has saved there, or found there.
+    /// The number of cases in the file, saved by this run or by the resumed one.
     cases: usize,
 }
 
 impl RunFile {
-    /// Fails early if nothing could be saved there. What is there stays.
+    /// Checks that results can be saved at a path. Changes nothing.
     pub fn new(path: &Path) -> Result<Self> {
         let place = saving::check(path).with_context(|| not_saved(path))?;
         let replaces = matches!(&place, Place::File(path) if path.exists());
         Ok(Self { path: path.to_owned(), place, replaces, cases: 0 })
     }
 
-    /// What is saved there, of a run that goes on; nothing where nothing is there.
+    /// Returns the saved results of the run to resume; `None` if there is no file.
     pub fn resume(&mut self) -> Result<Option<Results>> {
         if matches!(self.place, Place::Stream(_)) {
-            bail!("{} keeps nothing; --resume needs a file", self.path.display());
+            bail!("{} is not a regular file; --resume needs one", self.path.display());
         }
         if !self.replaces {
             return Ok(None);
@@ -49,21 +49,21 @@ impl RunFile {
         Ok(Some(results))
     }
 
-    /// Where it is, as it was typed.
+    /// Returns the path from the command line.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Saves what a run has found so far, once there is a case.
+    /// Saves the results so far, if there is a case.
     pub fn save(&mut self, results: &Results) -> Result<()> {
-        // Into a stream everything can be written once.
+        // A stream can be written only once.
         match (&self.place, results.cases.is_empty()) {
             (Place::File(_), false) => self.write(results),
             _ => Ok(()),
         }
     }
 
-    /// Saves what a run has found that is over.
+    /// Saves the results of a run that has ended.
     pub fn finish(&mut self, results: &Results, complete: bool) -> Result<()> {
         if !complete && results.cases.is_empty() {
             return Ok(());
@@ -92,7 +92,7 @@ impl RunFile {
         Ok(())
     }
 
-    /// The results of before, where they are kept.
+    /// Returns the path of the previous results, if they are kept.
     fn earlier(&self) -> Option<PathBuf> {
         match &self.place {
             Place::File(path) => Some(earlier(path)).filter(|path| path.is_file()),
@@ -100,26 +100,26 @@ impl RunFile {
         }
     }
 
-    /// Tells what is saved.
-    pub fn told(&self) -> String {
+    /// Returns a text about the saved cases.
+    pub fn summary(&self) -> String {
         let out = self.path.display();
         let mut text = match self.cases {
-            0 if self.replaces => return format!("no case was measured, {out} is as it was"),
+            0 if self.replaces => return format!("no case was measured; {out} is unchanged"),
             0 => return "no case was measured".to_owned(),
             cases => format!("{} cases saved to {out}", Grouped(cases as u64)),
         };
         if let Some(earlier) = self.earlier() {
-            text += &format!("; the results of before are in {}", earlier.display());
+            text += &format!("; the previous results are in {}", earlier.display());
         }
         text
     }
 
-    /// Tells what is saved of a run that is not complete, and what goes on with it.
-    pub fn left(&self) -> String {
-        let told = self.told();
+    /// Returns the same text for an incomplete run, with the option that continues it.
+    pub fn summary_of_incomplete(&self) -> String {
+        let summary = self.summary();
         match &self.place {
-            Place::File(_) if self.cases > 0 => format!("{told}; add --resume to go on"),
-            _ => told,
+            Place::File(_) if self.cases > 0 => format!("{summary}; add --resume to continue"),
+            _ => summary,
         }
     }
 }
@@ -151,16 +151,18 @@ mod tests {
         file.save(&nothing).unwrap();
         file.finish(&nothing, false).unwrap();
         assert_eq!(suite(&path), "first", "nothing was measured");
-        assert!(file.left().ends_with("a.json is as it was"), "{}", file.left());
+        let summary = file.summary_of_incomplete();
+        assert!(summary.ends_with("a.json is unchanged"), "{summary}");
         assert!(!kept.exists());
 
         file.save(&measured("second")).unwrap();
         file.finish(&measured("second"), false).unwrap();
         assert_eq!((suite(&path), suite(&kept)), ("second".to_owned(), "first".to_owned()));
-        assert!(file.told().contains("1 cases saved to"), "{}", file.told());
-        assert!(file.left().ends_with("a.json.earlier; add --resume to go on"), "{}", file.left());
+        assert!(file.summary().contains("1 cases saved to"), "{}", file.summary());
+        let summary = file.summary_of_incomplete();
+        assert!(summary.ends_with("a.json.earlier; add --resume to continue"), "{summary}");
 
-        // One more that is interrupted keeps what was complete.
+        // A second interrupted run keeps the complete results.
         RunFile::new(&path).unwrap().finish(&measured("third"), false).unwrap();
         assert_eq!((suite(&path), suite(&kept)), ("third".to_owned(), "first".to_owned()));
 
@@ -177,7 +179,7 @@ mod tests {
         assert!(file.resume().is_err());
         file.save(&measured("users")).unwrap();
         file.finish(&measured("users"), true).unwrap();
-        assert_eq!(file.told(), "1 cases saved to /dev/null");
+        assert_eq!(file.summary(), "1 cases saved to /dev/null");
         assert!(RunFile::new(Path::new("/")).is_err());
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }

@@ -5,7 +5,7 @@ use stablebench_protocol::{JournalMode, LockingMode, Phase, Synchronous, TempSto
 use super::*;
 use crate::replica::{Inside, StableCalls, TouchedPages};
 
-/// Results in which nothing is left out. No two numbers of its case are the same.
+/// Returns results with a value for every field. All numbers of the case are different.
 pub fn full() -> Results {
     let digest = Digest { rows: 1_010_000, low: 71, high: 72 };
     Results {
@@ -79,7 +79,7 @@ pub fn full() -> Results {
     }
 }
 
-/// A case of 1 000 000 rows of 100 bytes in which only the instructions are known.
+/// Returns a case of 1 000 000 rows of 100 bytes with instructions only.
 pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case {
     Case {
         section: section.to_owned(),
@@ -99,7 +99,7 @@ pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case 
     }
 }
 
-/// Such cases, and their columns.
+/// Returns results with these cases and their configurations.
 pub fn of(cases: Vec<Case>) -> Results {
     let mut columns: Vec<Column> = Vec::new();
     for case in &cases {
@@ -116,7 +116,7 @@ pub fn of(cases: Vec<Case>) -> Results {
     Results { published: None, columns, stores: Vec::new(), cases, ..full() }
 }
 
-/// That column, populated.
+/// Returns a fixture with this configuration.
 pub fn store(column: &str) -> Store {
     let held = Held {
         sqlite: Some(SqliteSettings {
@@ -153,7 +153,7 @@ pub fn store(column: &str) -> Store {
     }
 }
 
-/// Costs of pages, with six numbers from `first` on.
+/// Returns costs of pages with six consecutive numbers.
 fn pages(first: u64) -> PageCosts {
     PageCosts {
         heap: first,
@@ -167,7 +167,7 @@ fn pages(first: u64) -> PageCosts {
     }
 }
 
-/// What else is known of a measurement that left that content.
+/// Returns the details of a measurement after which the rows have this digest.
 pub fn detail(digest: Digest) -> Detail {
     Detail {
         messages: 30,

@@ -5,7 +5,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn nothing_is_lost_in_saving() {
+fn saved_results_are_complete() {
     let results = sample::full();
     assert_eq!(Results::parse(&results.to_json().unwrap()).unwrap(), results);
 }
@@ -18,7 +18,7 @@ fn unknown_keys_are_refused() {
         assert!(text.contains(place), "{place}");
         let more = text.replacen(place, &format!("\"colour\": 1, {place}"), 1);
         let error = refusal(&more);
-        assert!(error.contains("unknown") && error.contains("colour"), "{place}: {error}");
+        assert!(error.contains("colour"), "{place}: {error}");
     }
     let reason = r#""outcome": {"failed": {"reason": "none", "colour": 1}}"#;
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -27,21 +27,18 @@ fn unknown_keys_are_refused() {
             "payload": 1, "state": "warm", {reason}}}"#
     ))
     .unwrap();
-    assert_eq!(
-        refusal(&value.to_string()),
-        "unknown key cases.0.outcome.failed.colour; results with more keys than that are not read"
-    );
+    assert_eq!(refusal(&value.to_string()), "results have no key cases.0.outcome.failed.colour");
 }
 
 #[test]
 fn other_formats_are_refused_with_the_next_step() {
     assert_eq!(
         refusal(r#"{"format": 7, "news": true}"#),
-        "they have format 7, this stablebench reads up to 6; take a newer one"
+        "format 7 is newer than format 6 of this stablebench; use a newer version"
     );
     assert_eq!(
         refusal(r#"{"format": 5}"#),
-        "they have format 5, which no release has written; measure again, for format 6"
+        "no release has written format 5; measure again to get format 6"
     );
 }
 
@@ -53,14 +50,13 @@ fn a_file_that_was_cut_off_is_one_clear_error() {
         let path = directory.path().join("cut.json");
         std::fs::write(&path, &text.as_bytes()[..length]).unwrap();
         let error = format!("{:#}", Results::read(&path).unwrap_err());
-        assert!(error.contains("cut.json holds no results: the file was cut off"), "{error}");
+        assert!(error.contains("cut.json does not contain results: the file was cut"), "{error}");
         assert_eq!(error.lines().count(), 1);
     }
 }
 
-/// Every key of the types is described.
 #[test]
-fn the_description_names_every_key() {
+fn the_documentation_names_every_key() {
     fn walk(value: &serde_json::Value, keys: &mut std::collections::BTreeSet<String>) {
         match value {
             serde_json::Value::Array(inner) => inner.iter().for_each(|one| walk(one, keys)),
@@ -89,5 +85,5 @@ fn the_description_names_every_key() {
     }
     let missing: Vec<&String> =
         keys.iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
-    assert!(missing.is_empty(), "docs/results.md says nothing of {missing:?}");
+    assert!(missing.is_empty(), "docs/results.md does not describe {missing:?}");
 }

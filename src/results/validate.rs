@@ -1,4 +1,4 @@
-//! What is checked of results that are read: tables are made of what names and numbers say.
+//! Validation of results that are read from a file.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +8,34 @@ use serde_json::Value;
 use super::{Outcome, Results};
 use crate::report::number::Grouped;
 
-/// No number of a run comes near it, and sums of many such fit into 64 bits.
+/// The maximum of a number. Those of runs are much smaller, and sums of many fit into 64 bits.
 const MOST: u64 = 1_000_000_000_000_000;
-/// Keys of numbers that may be anything: digests, seeds and ids.
+/// The keys of numbers without a maximum: digests, seeds and ids.
 const ANY: [&str; 4] = ["low", "high", "seed", "id"];
 
 /// Refuses results that no run can have saved.
 pub fn validate(results: &Results) -> Result<()> {
     let mut columns = BTreeSet::new();
     for column in &results.columns {
-        ensure!(columns.insert(column.key.as_str()), "the column {} is there twice", column.key);
+        ensure!(
+            columns.insert(column.key.as_str()),
+            "the configuration {} is listed twice",
+            column.key
+        );
     }
     let mut stores = BTreeSet::new();
     for store in &results.stores {
         let key = (&store.column, &store.name, store.rows, store.payload);
-        let told = || format!("the store {}, {} rows", store.column, Grouped(store.rows));
-        ensure!(columns.contains(store.column.as_str()), "{} has no column", told());
-        ensure!(stores.insert(key), "{} is there twice", told());
+        let title = || format!("fixture {}, {} rows", store.column, Grouped(store.rows));
+        ensure!(columns.contains(store.column.as_str()), "the {} has no configuration", title());
+        ensure!(stores.insert(key), "the {} is listed twice", title());
     }
     let mut cases = BTreeSet::new();
     for case in &results.cases {
         let title = case.title();
-        ensure!(columns.contains(case.column.as_str()), "the case {title} has no column");
+        ensure!(columns.contains(case.column.as_str()), "the case {title} has no configuration");
         let first = cases.insert((&case.section, &case.name, &case.column));
-        ensure!(first, "the case {title} is there twice");
+        ensure!(first, "the case {title} is listed twice");
         if let Outcome::Measured(measured) = &case.outcome {
             ensure!(measured.operations > 0, "the case {title} has no operations");
         }
@@ -39,15 +43,15 @@ pub fn validate(results: &Results) -> Result<()> {
     let mut harness = BTreeSet::new();
     for case in &results.harness {
         let first = harness.insert((&case.section, &case.name, &case.column));
-        ensure!(first, "the case {} is there twice", case.title());
+        ensure!(first, "the case {} is listed twice", case.title());
     }
     let prices = results.prices;
     ensure!(prices.nodes > 0, "there is no subnet of 0 nodes");
-    ensure!(prices.usd_per_trillion_cycles >= 0.0, "a price is less than nothing");
+    ensure!(prices.usd_per_trillion_cycles >= 0.0, "the price of cycles is negative");
     numbers("", &serde_json::to_value(results)?)
 }
 
-/// Refuses numbers that sums of would not fit into 64 bits.
+/// Refuses numbers whose sums may not fit into 64 bits.
 fn numbers(key: &str, value: &Value) -> Result<()> {
     match value {
         Value::Object(inner) => inner.iter().try_for_each(|(key, value)| numbers(key, value)),
@@ -56,7 +60,7 @@ fn numbers(key: &str, value: &Value) -> Result<()> {
             let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
             match size {
                 Some(size) if size > MOST => {
-                    bail!("{key} is {number}; no run finds more than {}", Grouped(MOST))
+                    bail!("{key} is {number}, but the maximum is {}", Grouped(MOST))
                 }
                 _ => Ok(()),
             }
@@ -71,9 +75,10 @@ mod tests {
 
     use super::super::sample;
     use super::*;
-    use crate::cli::Format;
     use crate::compare::{Gates, compare};
     use crate::report;
+    use crate::report::Format;
+    use crate::suites::presentation;
     use crate::terminal::Terminal;
 
     fn refusal(change: impl FnOnce(&mut Results)) -> String {
@@ -90,11 +95,11 @@ mod tests {
             ("twice", refusal(|of| of.cases.push(of.cases[0].clone()))),
             ("twice", refusal(|of| of.columns.push(of.columns[0].clone()))),
             ("twice", refusal(|of| of.stores.push(of.stores[0].clone()))),
-            ("has no column", refusal(|of| of.cases[0].column = "btree".to_owned())),
-            ("has no column", refusal(|of| of.columns.clear())),
+            ("has no configuration", refusal(|of| of.cases[0].column = "btree".to_owned())),
+            ("has no configuration", refusal(|of| of.columns.clear())),
             ("0 nodes", refusal(|of| of.prices.nodes = 0)),
-            ("less than nothing", refusal(|of| of.prices.usd_per_trillion_cycles = -1.0)),
-            ("no run finds more", refusal(|of| of.stores[0].rows = u64::MAX)),
+            ("is negative", refusal(|of| of.prices.usd_per_trillion_cycles = -1.0)),
+            ("the maximum is", refusal(|of| of.stores[0].rows = u64::MAX)),
             (
                 "has no operations",
                 refusal(|of| {
@@ -108,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Every place in the text, by the keys and places that lead there.
+    /// Collects the JSON pointers of all values.
     fn places(value: &Value, here: &mut Vec<String>, found: &mut Vec<String>) {
         found.push(here.iter().map(|key| format!("/{}", key.replace('/', "~1"))).collect());
         let inner: Vec<(String, &Value)> = match value {
@@ -125,21 +130,21 @@ mod tests {
         }
     }
 
-    /// Makes everything of results that can be made of them.
+    /// Renders results in all formats. Returns `false` if they were refused.
     fn show(text: &str) -> bool {
         let Ok(results) = Results::parse(text) else { return false };
         for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json] {
-            let _ = report::render(&results, format, Terminal::default());
+            let _ = report::render(presentation(&results), &results, format, Terminal::default());
         }
-        let _ = report::page(&[("name".to_owned(), results.clone())]);
+        let _ = report::page(&[("name".to_owned(), presentation(&results), results.clone())]);
         let gates = Gates { threshold: Some(0.0), max_ratio: None, max_average: None };
         let _ = compare(&results, &results, None, gates);
         true
     }
 
-    /// Each value is replaced by others, dropped or doubled: whatever is read can be shown.
+    /// Replaces each value by others. All results that are then accepted can be rendered.
     #[test]
-    fn no_damage_to_results_makes_a_report_panic() {
+    fn damaged_results_do_not_make_reports_panic() {
         let root = crate::canisters::root();
         let mut texts = vec![sample::full().to_json().unwrap()];
         for name in ["results/users-as-published.json", "results/history.json"] {

@@ -1,35 +1,31 @@
-//! How much of some work one message can do, found by trying.
+//! The capacity of a message: the most operations of some work that fit, found by trying.
 //!
-//! Each try is a fork of the same store. From what a try has cost, the next is guessed,
-//! until the largest that fits and the smallest that does not are next to each other,
-//! or less than a thousandth apart:
+//! Each try is a fork of the same canister. The cost of a try decides the next one, until the
+//! largest that fits and the smallest that does not are next to each other, or less than a
+//! thousandth apart:
 //!
 //! ```text
 //!   tries        1 000 fits ──→ guess ──→ … ──→ fits │ does not
 //!   bounds  [fits ………………………………………… exceeds)
 //! ```
 
-use anyhow::Result;
-use stablebench_protocol::{Engine, Error, Operation};
+use anyhow::{Result, bail};
 use stablebench_workload::ids::STEP;
 
-use super::Runner;
-use super::case::{Sent, add, send};
-use super::store::Populated;
-use crate::interrupt;
-use crate::replica::Reject;
+use super::step::add;
+use super::wire::{self, Purpose};
+use super::{Runner, interrupt};
+use crate::replica::{Canister, Reject};
 use crate::results::{Capacity, Detail, Measured};
-use crate::suites::users::task::{Verb, Work};
+use crate::suites::plan::{Fixture, Job, Part, Search, Step};
+use crate::suites::rows::{Verb, Work};
 
-/// Instructions that an update and a query may use.
-const UPDATE_LIMIT: u64 = 40_000_000_000;
-const QUERY_LIMIT: u64 = 5_000_000_000;
 /// Operations of the first try.
 const FIRST: u64 = 1_000;
-/// The bounds may be this part of what fits apart.
+/// The bounds may be this part of the largest that fits apart.
 const RESOLUTION: u64 = 1_000;
 
-/// A try that fitted: its operations, and what it found.
+/// A try that fits.
 struct Fit {
     operations: u64,
     instructions: u64,
@@ -37,21 +33,41 @@ struct Fit {
 }
 
 impl Runner<'_> {
-    /// Searches the most operations that a message can do.
+    /// Searches for the most operations of a step that one message can execute.
     pub(super) fn capacity(
         &self,
-        store: &mut Populated<'_>,
-        work: &Work,
-        sent: Sent,
+        fixture: &Fixture,
+        step: &Step,
+        search: Search,
+        canister: &mut dyn Canister,
     ) -> Result<Measured> {
-        let limit = match sent {
-            Sent::Update => UPDATE_LIMIT,
-            Sent::Query => QUERY_LIMIT,
+        let Job::Rows { table, work } = step.job else {
+            bail!("only work on rows has a capacity");
         };
+        let limit = wire::limit(search);
         let most = match work.verb {
-            // Ids end somewhere.
-            Verb::Insert => self.max_rows.min(u64::MAX / STEP - store.content.rows()),
-            _ => work.operations.min(store.content.rows()).min(self.max_rows),
+            // The range of ids is limited.
+            Verb::Insert => self.max_rows.min(u64::MAX / STEP - fixture.rows),
+            _ => work.operations.min(fixture.rows).min(self.max_rows),
+        };
+        let mut attempt = |operations: u64| -> Result<Option<Fit>> {
+            let job = Job::Rows { table, work: Work { operations, ..work } };
+            let (seed, engine) = (self.seed, fixture.column.engine);
+            let part = Part { job: &job, seed, from: 0, count: operations, each: false };
+            let mut fork = canister.fork()?;
+            let done = match search {
+                Search::Update => wire::execute(&mut *fork, engine, &part, Purpose::Measure),
+                Search::Query => wire::execute_query(&mut *fork, engine, &part),
+            };
+            match done {
+                Ok(done) => Ok(Some(Fit {
+                    operations,
+                    instructions: done.measurement.instructions,
+                    detail: add(None, &done.measurement, &done.receipt),
+                })),
+                Err(error) if wire::exceeds_limit(&error) => Ok(None),
+                Err(error) => Err(error),
+            }
         };
         let mut fits: Option<Fit> = None;
         // Instructions of one more operation, from the last two tries that fitted.
@@ -60,7 +76,7 @@ impl Runner<'_> {
         let mut next = FIRST.min(most).max(1);
         loop {
             interrupt::check()?;
-            match self.attempt(store, work, next, sent)? {
+            match attempt(next)? {
                 Some(fit) => {
                     each = fits.as_ref().map(|less| slope(less, &fit));
                     fits = Some(fit);
@@ -76,7 +92,7 @@ impl Runner<'_> {
             next = guess(fits.as_ref(), each, limit, high, exceeds.is_some());
         }
         let Some(fit) = fits else {
-            anyhow::bail!(Reject {
+            bail!(Reject {
                 code: "CanisterInstructionLimitExceeded".to_owned(),
                 message: "not one operation fits into a message".to_owned(),
             });
@@ -90,44 +106,6 @@ impl Runner<'_> {
             phases: None,
         })
     }
-
-    /// Nothing where the message comes to its limit.
-    fn attempt(
-        &self,
-        store: &mut Populated<'_>,
-        work: &Work,
-        operations: u64,
-        sent: Sent,
-    ) -> Result<Option<Fit>> {
-        let engine: Engine = store.plan.setting.engine;
-        let work = Work { operations, ..*work };
-        let operation: Operation = work.operation(&store.content, self.outline.seed)?;
-        let mut fork = store.canister.fork()?;
-        match send(&mut *fork, sent, engine, operation, None, false) {
-            Ok((worked, receipt)) => Ok(Some(Fit {
-                operations,
-                instructions: worked.measurement.instructions,
-                detail: add(None, &worked.measurement, &receipt),
-            })),
-            Err(error) if is_too_much(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// Whether a message came to one of its limits.
-pub(super) fn is_too_much(error: &anyhow::Error) -> bool {
-    let limit = |reject: &Reject| {
-        matches!(
-            reject.code.as_str(),
-            "CanisterInstructionLimitExceeded" | "CanisterMemoryAccessLimitExceeded"
-        )
-    };
-    error.downcast_ref::<Reject>().is_some_and(limit)
-        || matches!(
-            error.downcast_ref::<Error>(),
-            Some(Error::TooManyRows { .. } | Error::TooManyEach { .. })
-        )
 }
 
 /// Instructions of one more operation between two tries.
@@ -136,9 +114,9 @@ fn slope(less: &Fit, more: &Fit) -> f64 {
     (used(more) - used(less)) / (more.operations - less.operations) as f64
 }
 
-/// A number between what fits and `high`, which was `tried` or cannot be asked for: where what fitted would come to
-/// the limit if each more costs `each`, just above what fits when that is near, and the
-/// middle where neither is between the two.
+/// A number between the largest that fits and `high`, which was `tried` or is not possible: the one
+/// that reaches the limit if each further operation costs `each`, or one just above the largest
+/// that fits if that is near, or the middle if neither is between the two.
 fn guess(fit: Option<&Fit>, each: Option<f64>, limit: u64, high: u64, tried: bool) -> u64 {
     let Some(fit) = fit else {
         return high / 2;
@@ -146,13 +124,13 @@ fn guess(fit: Option<&Fit>, each: Option<f64>, limit: u64, high: u64, tried: boo
     let low = fit.operations;
     let used = fit.detail.message_instructions;
     let each = each.unwrap_or(used as f64 / low as f64).max(f64::MIN_POSITIVE);
-    // A little less than what is left, so that the next try fits and tells more.
+    // A little less than what is left, so that the next try fits and improves the estimate.
     let more = (limit.saturating_sub(used) as f64 / each * 0.999) as u64;
     let near = (low / RESOLUTION).max(1);
     let next = low.saturating_add(more.max(near));
     match next < high {
         true => next,
-        // All that can be asked for may fit.
+        // The largest possible number may fit.
         false if !tried => high - 1,
         // Far apart they differ by a factor, near by a difference.
         false if high / 4 > low => (low as f64 * high as f64).sqrt() as u64,

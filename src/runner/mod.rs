@@ -1,77 +1,74 @@
 //! Runs a plan: populates canisters, forks them, measures and checks.
 //!
 //! ```text
-//!   Runner ── keeps results, hands canisters to threads
-//!     ├─ store.rs      one canister of the users suite: populate, then its cases
-//!     │   ├─ case.rs       one fork: state, work, check
-//!     │   ├─ capacity.rs   forks until a message is full
-//!     │   ├─ content.rs    filling, churning, and reading back
-//!     │   └─ seen.rs       what was read back already
-//!     ├─ lane.rs       one canister of another suite: its steps in order
-//!     │   └─ job.rs        one step: messages, and what they must find
-//!     ├─ staged.rs     a measured message, and what stages its work
-//!     └─ earlier.rs    what earlier runs have populated and read back
+//!   Runner ── keeps results, hands fixtures to threads
+//!     └─ fixture.rs      one canister: install, populate, its steps in order
+//!         ├─ step.rs         one step: its messages, and what they must find
+//!         │   ├─ wire.rs         the methods of our canisters
+//!         │   ├─ spread.rs       the costs of single operations
+//!         │   └─ seen.rs         contents that were read back before
+//!         └─ capacity.rs     forks until a message is full
 //! ```
 
-mod buckets;
 mod capacity;
-mod case;
-mod content;
-mod earlier;
-mod job;
-mod lane;
+mod fixture;
 mod seen;
 mod spread;
-mod staged;
-mod store;
+mod step;
+mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use stablebench_protocol::{Description, Error};
+use stablebench_protocol::Error;
 
 use crate::cache::Cache;
 use crate::canisters::Built;
+use crate::interrupt;
 use crate::progress::Progress;
-use crate::replica::{Reject, Replica, Unmeasured, query};
-use crate::results::{Case, Column, Held, Outcome, Results, RunFile, Store};
-use crate::suites::outline::{Outline, StoreKey};
+use crate::replica::{Reject, Replica, Unmeasured};
+use crate::results::{Case, Column, Held, Measured, Outcome, Results, RunFile, State, Store};
+use crate::suites::plan::{FixtureKey, Plan};
 
 /// Stack of a thread that runs canisters.
 const STACK: usize = 32 << 20;
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 
-/// What every canister's run shares.
+/// The state that the fixtures of a run share.
 pub struct Runner<'a> {
     replica: &'a dyn Replica,
     canisters: &'a [Built],
-    outline: &'a Outline,
+    plan: &'a Plan,
+    /// The seed of all random choices.
+    seed: u64,
+    /// `true` if results contain wall times.
+    wall_time: bool,
     progress: &'a Progress,
     cache: Option<&'a Cache>,
     found: Mutex<Found>,
     /// Places of cases in the tables: section, name, column.
     order: BTreeMap<[String; 3], usize>,
-    /// Most rows that one message may be about.
+    /// The maximum number of rows in a message.
     max_rows: u64,
 }
 
 struct Found {
     results: Results,
-    /// Where they are saved; nowhere where they are not kept.
+    /// The file in which they are saved; `None` if they are not saved.
     out: Option<RunFile>,
     saved: Option<Instant>,
 }
 
 impl<'a> Runner<'a> {
-    /// Prepares a run; each canister is installed once to learn what it is. `results`
-    /// may hold what an earlier run has found.
+    /// Prepares a run. Installs each canister once, to ask for its description. `results` may
+    /// contain the results of the run to resume.
     pub fn new(
         replica: &'a dyn Replica,
         canisters: &'a [Built],
-        outline: &'a Outline,
+        plan: &'a Plan,
         progress: &'a Progress,
         out: Option<RunFile>,
         mut results: Results,
@@ -79,66 +76,70 @@ impl<'a> Runner<'a> {
         let mut max_rows = u64::MAX;
         for (built, info) in canisters.iter().zip(&mut results.canisters) {
             let mut fresh = replica.install(&built.wasm)?;
-            let description: Description = query(&mut fresh, "describe", ())?;
+            let description = wire::describe(&mut *fresh)?;
             info.crates = description.crates;
             info.sqlite = description.sqlite;
             max_rows = max_rows.min(description.max_rows);
             if results.harness.iter().all(|empty| empty.column != built.name) {
-                results.harness.push(staged::empty(&mut fresh, &built.name)?);
+                results.harness.push(empty(&mut *fresh, &built.name)?);
             }
         }
         Ok(Self {
             replica,
             canisters,
-            outline,
+            plan,
+            seed: results.seed,
+            wall_time: true,
             progress,
             cache: None,
             found: Mutex::new(Found { results, out, saved: None }),
-            order: order(outline),
+            order: order(plan),
             max_rows,
         })
     }
 
-    /// The same run, with what earlier ones have left.
+    /// Includes wall times in the results, or not.
+    #[must_use]
+    pub fn with_wall_time(self, wall_time: bool) -> Self {
+        Self { wall_time, ..self }
+    }
+
+    /// Uses a cache of earlier runs.
     #[must_use]
     pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
         Self { cache, ..self }
     }
 
-    /// The module of the canister that a column is measured in.
+    /// Returns the module of a configuration's canister.
     fn wasm(&self, column: &Column) -> Result<&'a [u8]> {
         let built = self.canisters.iter().find(|built| built.name == column.canister);
         Ok(&built.with_context(|| format!("no canister {} was built", column.canister))?.wasm)
     }
 
-    /// What was found so far.
+    /// Returns the results so far.
     pub fn results(&self) -> Results {
         lock(&self.found).results.clone()
     }
 
-    /// The file that results are saved in, and what is there.
+    /// Returns the file of the results.
     pub fn file(self) -> Option<RunFile> {
         self.found.into_inner().unwrap_or_else(PoisonError::into_inner).out
     }
 
-    /// Measures all of `canisters`, `jobs` of them side by side. What was measured is saved,
-    /// whatever happens.
-    pub fn run<T: Sync>(
-        &self,
-        jobs: usize,
-        canisters: &[T],
-        measure: impl Fn(&Self, &T) -> Result<()> + Sync,
-    ) -> Result<()> {
-        let waiting: Mutex<VecDeque<&T>> = Mutex::new(canisters.iter().collect());
+    /// Measures all fixtures of the plan, `jobs` of them in parallel. Saves the results even if it
+    /// fails.
+    pub fn run(&self, jobs: usize) -> Result<()> {
+        let fixtures = &self.plan.fixtures;
+        let waiting: Mutex<VecDeque<_>> = Mutex::new(fixtures.iter().collect());
         let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
         let spawned = std::thread::scope(|scope| -> Result<()> {
-            for _ in 0..jobs.min(canisters.len()) {
+            for _ in 0..jobs.min(fixtures.len()) {
                 std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
                     while lock(&failed).is_none() {
-                        let Some(canister) = lock(&waiting).pop_front() else {
+                        let Some(fixture) = lock(&waiting).pop_front() else {
                             break;
                         };
-                        if let Err(error) = measure(self, canister) {
+                        if let Err(error) = self.fixture(fixture) {
                             lock(&failed).get_or_insert(error);
                         }
                     }
@@ -153,15 +154,15 @@ impl<'a> Runner<'a> {
         failed.map_or(saved, Err)
     }
 
-    /// Whether an earlier run has measured it; what failed then is tried again.
+    /// Returns `true` if an earlier run has measured the case. Failed cases are measured again.
     fn is_measured(&self, section: &str, name: &str, column: &str) -> bool {
         let found = lock(&self.found);
         let known = found.results.case(section, name, column);
         known.is_some_and(|case| !matches!(case.outcome, Outcome::Failed { .. }))
     }
 
-    /// What an earlier run has found in a store.
-    fn known(&self, store: &StoreKey) -> Option<Held> {
+    /// Returns the content of a fixture in the results of the resumed run.
+    fn known(&self, store: &FixtureKey) -> Option<Held> {
         let found = lock(&self.found);
         let known = found.results.stores.iter().find(|known| store.is_of(known));
         known.and_then(|known| known.outcome.measured()).cloned()
@@ -169,13 +170,14 @@ impl<'a> Runner<'a> {
 
     fn wall_milliseconds(&self, began: Instant) -> Option<u64> {
         let milliseconds = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.outline.wall_time.then(milliseconds)
+        self.wall_time.then(milliseconds)
     }
 
-    /// Adds to the results, in the outline's order, or replaces what was found before.
+    /// Adds a fixture to the results, in the order of the plan, or replaces it.
     fn keep_store(&self, store: Store) -> Result<()> {
         self.keep(|results| {
-            let place = |of: &Store| self.outline.stores.iter().position(|key| key.is_of(of));
+            let place =
+                |of: &Store| self.plan.fixtures.iter().position(|fixture| fixture.key().is_of(of));
             let at = place(&store);
             results.stores.retain(|other| place(other) != at);
             results.stores.push(store);
@@ -210,11 +212,11 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Where each case stands: row by row, in the columns' order.
-fn order(outline: &Outline) -> BTreeMap<[String; 3], usize> {
+/// Returns the place of each case: row by row, in the order of the configurations.
+fn order(plan: &Plan) -> BTreeMap<[String; 3], usize> {
     let mut places = BTreeMap::new();
-    for (section, name) in &outline.rows {
-        for column in &outline.columns {
+    for (section, name) in &plan.rows {
+        for column in &plan.columns {
             let place = places.len();
             places.insert([section.clone(), name.clone(), column.key.clone()], place);
         }
@@ -222,8 +224,31 @@ fn order(outline: &Outline) -> BTreeMap<[String; 3], usize> {
     places
 }
 
-/// What an error means for what was to be measured: the canister's or the replica's
-/// refusal is a result, anything else ends the run.
+/// Measures the message without work: the cost of the harness.
+fn empty(canister: &mut dyn crate::replica::Messages, name: &str) -> Result<Case> {
+    // The first message grows the heap.
+    wire::execute_nothing(canister)?;
+    let done = wire::execute_nothing(canister)?;
+    Ok(Case {
+        section: "harness".to_owned(),
+        name: "empty message".to_owned(),
+        column: name.to_owned(),
+        rows: 0,
+        payload: 0,
+        state: State::Warm,
+        outcome: Outcome::Measured(Measured {
+            instructions: done.measurement.instructions,
+            operations: 0,
+            capacity: None,
+            detail: Some(step::add(None, &done.measurement, &done.receipt)),
+            each: None,
+            phases: None,
+        }),
+    })
+}
+
+/// Returns the outcome of an error: a refusal by the canister or the replica is a result, any other
+/// error ends the run.
 fn refused<T>(error: anyhow::Error) -> Result<Outcome<T>> {
     match error.downcast_ref::<Error>() {
         Some(
@@ -242,7 +267,7 @@ fn refused<T>(error: anyhow::Error) -> Result<Outcome<T>> {
     }
 }
 
-/// A thread that failed has reported that; what it left is still good.
+/// Locks a mutex even if a thread has panicked: that was reported, and the data is still valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,7 @@
-//! What was read back from forks of a populated canister: none is read back twice.
+//! The contents that were read back from forks of a populated canister, so that none is read twice.
 //!
-//! What a canister answers follows from its module, from what it keeps, and from the message
-//! alone. So a fork that differs from the populated canister as one did whose rows were read
-//! back, byte for byte, holds the same rows.
+//! The answer of a canister depends on its module, its state and the message alone. So if two forks
+//! differ from the populated canister in the same way, byte for byte, they contain the same rows.
 
 use anyhow::Result;
 use stablebench_protocol::Digest;
@@ -10,29 +9,29 @@ use stablebench_protocol::Digest;
 use crate::cache::Digests;
 use crate::replica::{Difference, Messages};
 
-/// Most digests that are kept; beyond, those of this run.
-const MOST: usize = 4_096;
+/// The maximum number of digests that are kept. If there are more, only those of this run are kept.
+const MAX_DIGESTS: usize = 4_096;
 
-/// Digests of forks of a populated canister, by what makes them differ from it.
+/// Digests of forks of a populated canister, by their differences from it.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// Of earlier runs.
+    /// The digests of earlier runs.
     earlier: Digests,
-    /// Of this one.
+    /// The digests of this run.
     here: Digests,
-    /// How many forks were not read back because an earlier run had done that.
+    /// The number of forks that an earlier run had read back.
     pub known: u64,
-    /// How many forks there were to read back.
+    /// The number of forks to read back.
     pub asked: u64,
 }
 
 impl Seen {
-    /// With what earlier runs have read back.
+    /// Starts with the digests of earlier runs.
     pub(super) fn with(earlier: Digests) -> Self {
         Self { earlier, ..Self::default() }
     }
 
-    /// Reads a fork back, unless one like it was read back with the digest `expected`.
+    /// Reads a fork back, unless an equal one was read back with the digest `expected`.
     pub(super) fn read_back(
         &mut self,
         fork: &mut dyn Messages,
@@ -54,15 +53,15 @@ impl Seen {
         Ok(expected)
     }
 
-    /// The canister is another one from here on.
-    pub(super) fn forget(&mut self) {
+    /// Removes all digests, because the canister has changed.
+    pub(super) fn clear(&mut self) {
         *self = Self { known: self.known, asked: self.asked, ..Self::default() };
     }
 
-    /// What is to be kept for later runs; nothing if they know it.
+    /// Returns the digests to keep for later runs; `None` if nothing is new.
     pub(super) fn news(&self) -> Option<Digests> {
         let new = self.here.iter().any(|(state, digest)| self.earlier.get(state) != Some(digest));
-        let all = self.earlier.len() + self.here.len() <= MOST;
+        let all = self.earlier.len() + self.here.len() <= MAX_DIGESTS;
         let earlier = self.earlier.iter().filter(|_| all);
         new.then(|| earlier.chain(&self.here).map(|(key, digest)| (key.clone(), *digest)).collect())
     }
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
     use crate::replica::Answer;
 
-    /// A fork with that difference, if it tells.
+    /// A fork that reports this difference.
     struct Fork(Option<Difference>);
 
     impl Messages for Fork {
@@ -104,7 +103,7 @@ mod tests {
         Digest { rows, low: 1, high: 2 }
     }
 
-    /// Whether the rows were read.
+    /// Returns `true` if the rows were read.
     fn reads(seen: &mut Seen, mut fork: Fork, expected: Digest) -> bool {
         let read = Cell::new(false);
         let found = seen.read_back(&mut fork, expected, |_| {
@@ -116,19 +115,19 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_that_is_alike_is_not_read_again() {
+    fn an_equal_fork_is_not_read_again() {
         let mut seen = Seen::default();
         assert!(reads(&mut seen, fork(1), digest(5)));
         assert!(!reads(&mut seen, fork(1), digest(5)));
-        assert!(reads(&mut seen, fork(1), digest(6)), "it must be another one");
+        assert!(reads(&mut seen, fork(1), digest(6)), "another digest is expected");
         assert!(reads(&mut seen, fork(2), digest(5)));
         for _ in 0..2 {
-            assert!(reads(&mut seen, Fork(None), digest(5)), "nothing is known");
+            assert!(reads(&mut seen, Fork(None), digest(5)), "the difference is not known");
         }
     }
 
     #[test]
-    fn what_could_not_be_read_or_is_wrong_is_not_known() {
+    fn failed_reads_are_not_kept() {
         let mut seen = Seen::default();
         let failed =
             seen.read_back(&mut fork(1), digest(5), |_| anyhow::bail!("the content is wrong"));
@@ -137,28 +136,28 @@ mod tests {
     }
 
     #[test]
-    fn earlier_runs_tell_and_later_ones_are_told() {
+    fn digests_are_kept_for_later_runs() {
         let mut seen = Seen::default();
         reads(&mut seen, fork(1), digest(5));
-        let told = seen.news().unwrap();
-        let mut later = Seen::with(told.clone());
+        let kept = seen.news().unwrap();
+        let mut later = Seen::with(kept.clone());
         assert!(!reads(&mut later, fork(1), digest(5)));
         assert_eq!((later.known, later.asked), (1, 1));
-        assert_eq!(later.news(), None, "they know that");
+        assert_eq!(later.news(), None, "nothing is new");
         assert!(reads(&mut later, fork(2), digest(6)));
         assert_eq!(later.news().unwrap().len(), 2);
-        later.forget();
-        assert!(reads(&mut later, fork(1), digest(5)), "of another canister");
-        // Of a wrong digest the right one is told.
-        let wrong = told.keys().map(|state| (state.clone(), digest(4))).collect();
+        later.clear();
+        assert!(reads(&mut later, fork(1), digest(5)), "the canister has changed");
+        // A wrong digest is replaced.
+        let wrong = kept.keys().map(|state| (state.clone(), digest(4))).collect();
         let mut later = Seen::with(wrong);
         assert!(reads(&mut later, fork(1), digest(5)));
-        assert_eq!(later.news(), Some(told));
+        assert_eq!(later.news(), Some(kept));
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
-        let many = (0..MOST).map(|number| (number.to_string(), digest(1))).collect();
+    fn the_number_of_kept_digests_is_limited() {
+        let many = (0..MAX_DIGESTS).map(|number| (number.to_string(), digest(1))).collect();
         let mut seen = Seen::with(many);
         reads(&mut seen, fork(1), digest(5));
         assert_eq!(seen.news().unwrap().len(), 1);

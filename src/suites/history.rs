@@ -1,4 +1,5 @@
-//! The suite history: what commits, branches and diffs cost in DoltLite, whose tables have them.
+//! The suite history: the costs of commits, branches and diffs in DoltLite, whose tables have
+//! them.
 //!
 //! ```text
 //!   install → configure → create → populate → commit
@@ -6,82 +7,113 @@
 //! ```
 
 use anyhow::{Result, ensure};
-use stablebench_protocol::{History, HistoryTask, Job};
+use clap::{ArgMatches, Args, FromArgMatches};
+use stablebench_protocol::{History, HistoryTask, Job as SuiteJob};
 use stablebench_workload::history::{HistoryModel, VALUE_BYTES};
 
-use super::command::Command;
-use super::lane::{Lane, Plan, Step};
-use super::outline::Outline;
-use super::users::{Library, Setting, unique};
-use crate::cli::HistoryArgs;
+use super::plan::{Fixture, Job, Messages, OfSuite, Plan, Step};
+use super::{Suite, unique};
+use crate::engines::Configuration;
+use crate::report::Presentation;
 use crate::report::number::Grouped;
 
-/// The name in results.
-pub const NAME: &str = "history";
+/// The suite.
+pub struct HistorySuite;
 
 /// Sections in results.
-pub const COMMIT: &str = "commit";
-pub const DIFF: &str = "diff";
-pub const BRANCH: &str = "branch";
+const COMMIT: &str = "commit";
+const DIFF: &str = "diff";
+const BRANCH: &str = "branch";
 
-/// Rows that are added in a message.
+/// The number of rows that are added in a message.
 const ADDED: u64 = 50_000;
 
-/// What a section is about, from its name in results.
-pub fn describe(section: &str) -> Option<String> {
-    let what = match section {
-        COMMIT => "dolt_commit, by the rows changed since the last",
-        DIFF => "The rows that differ, read before and after",
-        BRANCH => "dolt_branch, dolt_checkout and dolt_merge",
-        _ => return None,
-    };
-    Some(what.to_owned())
+#[derive(Clone, Debug, Args)]
+pub struct HistoryArgs {
+    /// Rows of the table.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rows: u64,
+    /// Rows that are changed, spread over the table; at most --rows.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100, 1_000, 10_000],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub changes: Vec<u64>,
 }
 
-/// What the arguments mean.
-///
-/// # Errors
-///
-/// Where more rows would be changed than there are.
-pub fn plan(args: &HistoryArgs) -> Result<Plan> {
-    let most = args.changes.iter().copied().max().unwrap_or(0);
-    ensure!(
-        most <= args.rows,
-        "{} rows cannot be changed of {}; choose other --changes or more --rows",
-        Grouped(most),
-        Grouped(args.rows)
-    );
-    Ok(Plan::new(Outline::new(NAME, command(args), &args.run), vec![lane(args)]))
+impl Presentation for HistorySuite {
+    fn question(&self) -> Option<&'static str> {
+        Some("What do commits, branches and diffs of a table cost in DoltLite?")
+    }
+
+    fn section(&self, name: &str) -> Option<String> {
+        let title = match name {
+            COMMIT => "dolt_commit, by the rows changed since the last",
+            DIFF => "The rows that differ, read before and after",
+            BRANCH => "dolt_branch, dolt_checkout and dolt_merge",
+            _ => return None,
+        };
+        Some(title.to_owned())
+    }
 }
 
-fn lane(args: &HistoryArgs) -> Lane {
+impl Suite for HistorySuite {
+    fn name(&self) -> &'static str {
+        "history"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler:
+    stablebench run history
+  A smaller table:
+    stablebench run history --rows 10000 --changes 1,100"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        HistoryArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        let args = HistoryArgs::from_arg_matches(matches)?;
+        let most = args.changes.iter().copied().max().unwrap_or(0);
+        ensure!(
+            most <= args.rows,
+            "{} rows cannot be changed of {}; choose other --changes or more --rows",
+            Grouped(most),
+            Grouped(args.rows)
+        );
+        Ok(Plan::new(self.name(), vec![fixture(&args)?]))
+    }
+
+    fn in_all(&self) -> bool {
+        // It needs a C compiler.
+        false
+    }
+}
+
+fn fixture(args: &HistoryArgs) -> Result<Fixture> {
     let rows = args.rows;
-    let step = |task, operations, before: Option<HistoryTask>| Step {
-        case: None,
-        job: Job::History(History { rows, task }),
-        before: before.map(|task| Job::History(History { rows, task })),
-        operations,
-        message_operations: ADDED,
-        as_measured: false,
-        anew: false,
-        forked: false,
-        upgraded: false,
-        inspected: false,
-        phases: false,
+    let job = |task| Job::Suite(SuiteJob::History(History { rows, task }));
+    let step = |task, operations| Step {
+        messages: Messages::UpTo(ADDED),
+        ..Step::new(job(task), operations)
     };
     let mut steps = vec![
-        step(HistoryTask::Create, 1, None),
-        step(HistoryTask::Insert, rows, None),
-        step(HistoryTask::Commit, 1, None),
+        step(HistoryTask::Create, 1),
+        step(HistoryTask::Insert, rows),
+        step(HistoryTask::Commit, 1),
     ];
     let populated = steps.len();
-    let changes = unique(args.changes.clone());
-    let mut case = |section: &str, name: String, task, before| {
+    let changes = unique(&args.changes);
+    let mut case = |section: &str, name: String, task, before: Option<HistoryTask>| {
         steps.push(Step {
-            case: Some((section.to_owned(), name)),
-            forked: true,
+            before: before.map(job),
             inspected: !matches!(task, HistoryTask::Diff | HistoryTask::DiffBranch),
-            ..step(task, 1, before)
+            ..Step::case(section, name, job(task), 1)
         });
     };
     for &changed in &changes {
@@ -104,20 +136,20 @@ fn lane(args: &HistoryArgs) -> Lane {
         let name = format!("merge {}, nothing new here", rows_of(changed));
         case(BRANCH, name, HistoryTask::Merge, Some(HistoryTask::Diverge(changed)));
     }
-    // Where all are changed there, the row that is changed here is a conflict.
+    // If all rows are changed there, the row that is changed here is a conflict.
     for &changed in changes.iter().filter(|changed| **changed < rows) {
         let name = format!("merge {}, one row new here", rows_of(changed));
         case(BRANCH, name, HistoryTask::Merge, Some(HistoryTask::Part(changed)));
     }
-    Lane {
-        column: Setting::through(Library::DoltLite).column(),
+    Ok(Fixture {
+        column: Configuration::of("doltlite")?.column(),
         name: String::new(),
         rows,
         payload: VALUE_BYTES as u32,
-        tables: |_| Box::new(HistoryModel::default()),
+        model: |_| Box::new(OfSuite(Box::new(HistoryModel::default()))),
         steps,
         populated,
-    }
+    })
 }
 
 fn rows_of(changed: u64) -> String {
@@ -125,12 +157,4 @@ fn rows_of(changed: u64) -> String {
         1 => "1 row".to_owned(),
         many => format!("{} rows", Grouped(many)),
     }
-}
-
-/// The command that repeats the run.
-fn command(args: &HistoryArgs) -> String {
-    let mut command = Command::new(NAME);
-    command.value("--rows", args.rows);
-    command.values("--changes", unique(args.changes.clone()));
-    command.run(&args.run)
 }

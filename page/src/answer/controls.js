@@ -12,7 +12,7 @@ const STEPS = 300;
 
 /**
  * @param {{asked: Asked, places: string[], ranges: Object<string, [number, number]>, change: () => void}} of
- *   `asked` is written to
+ *   `asked` is updated
  * @returns {HTMLElement[]}
  */
 export function controls({ asked, places: known, ranges, change }) {
@@ -59,7 +59,7 @@ export function controls({ asked, places: known, ranges, change }) {
   const sentence = h(
     "p",
     { class: "sentence" },
-    "I insert ", size("n", "New rows a message"), " rows of ", size("payload", "Bytes a row"), " bytes a message into ",
+    "I insert ", size("n", "New rows per message"), " rows of ", size("payload", "Bytes per row"), " bytes per message into ",
     size("rows", "Rows in the table"), " rows, ", places(asked, known, change), ".",
   );
   const prices = h(
@@ -71,7 +71,7 @@ export function controls({ asked, places: known, ranges, change }) {
   return [sentence, h("div", { class: "sliders" }, Object.values(sliders)), prices];
 }
 
-/** Where the rows go. @param {{place: string}} asked is written to @param {string[]} known @param {() => void} change */
+/** The choice of the place of new rows. @param {{place: string}} asked is updated @param {string[]} known @param {() => void} change */
 export function places(asked, known, change) {
   const select = h(
     "select",
@@ -87,7 +87,7 @@ function position(value, low, high) {
   return Math.round((Math.log(Math.min(Math.max(value, low), high) / low) / Math.log(high / low)) * STEPS);
 }
 
-/** A size as people would say it: two digits, but the ends as they are. */
+/** A size rounded to two digits, limited to the range. */
 function rounded(value, low, high) {
   const round = Number(value.toPrecision(2));
   return Math.round(Math.min(Math.max(round, low), high));

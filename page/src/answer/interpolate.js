@@ -1,9 +1,9 @@
 /**
- * Figures between measured points: on the straight line between the neighbours. Beyond the first
- * and the last point there is no figure.
+ * Interpolation between measured points, on the straight line between the neighbours. There is no figure
+ * beyond the first and the last point.
  *
- * A message costs something fixed and something a row, and so does a row with its bytes: there the
- * axes are linear. A tree grows with the logarithm of its rows: there both are logarithmic.
+ * A message has a fixed cost and a cost per row, and a row has a fixed cost and a cost per byte: these axes are
+ * linear. The depth of a tree grows with the logarithm of its rows: there both axes are logarithmic.
  *
  * @typedef {{x: number, y: number}} Point
  * @typedef {"linear"|"logarithmic"} Axes
@@ -25,7 +25,7 @@ export function interpolate(points, x, axes) {
 }
 
 function between(low, high, x, axes) {
-  // A logarithm of nothing is not a number.
+  // Zero has no logarithm.
   if (axes === "logarithmic" && low.x > 0 && low.y > 0 && high.y > 0) {
     return low.y * (high.y / low.y) ** (Math.log(x / low.x) / Math.log(high.x / low.x));
   }
@@ -33,13 +33,13 @@ function between(low, high, x, axes) {
 }
 
 /**
- * How far off interpolation is where that can be known: each inner point is left out in turn
- * and taken from its neighbours. They are further apart then, so this errs upwards.
+ * The error of interpolation: each inner point is left out in turn and estimated from its neighbours. They are
+ * further apart than in use, so this overestimates the error.
  * @param {Point[]} points ascending in x
  * @param {Axes} axes
- * @param {number[]} [at] only points there, in place of all
+ * @param {number[]} [at] only points with these x
  * @returns {{worst: number, typical: number, points: number}?} shares of the measured values;
- *   nothing where no such point is an inner one
+ *   `null` if none of the points is an inner one
  */
 export function leaveOneOut(points, axes, at) {
   const errors = points.slice(1, -1).flatMap((point, before) => {

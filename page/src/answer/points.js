@@ -1,24 +1,24 @@
 /**
  * The measured points of new rows, from the sections insert, curve and payload of the users suite.
  *
- * A message's cost is kept in four parts that add up to its cycles:
+ * The cost of a message has four parts that add up to its cycles:
  *
  *     work     the instructions of the work
- *     heap     what heap pages that changed are charged
+ *     heap     the charge for changed heap pages
  *     around   the instructions around the work: this canister's own checks
- *     fee      the cycles beyond the charge: taking the message in
+ *     fee      the cycles beyond the charge: submitting the message
  *
  * @typedef {{work: number, heap: number?, around: number?, fee: number?}} Parts
  * @typedef {{n: number, rows: number, payload: number, place: string, parts: Parts, section: string}} Point
  * @typedef {{key: string, points: Point[]}} Column
  * @typedef {{rows: number, payload: number, places: string[], columns: Column[], limit: number?,
- *   ratioN: number}} Points ratioN is the most new rows of a message that ratios are made of
+ *   ratioN: number}} Points `ratioN` is the largest number of new rows of the messages used for ratios
  */
 
 import { measured, unique } from "../data.js";
 import * as names from "../names.js";
 
-/** @param {import("../data.js").Report} report @returns {Points?} nothing where no rows were inserted */
+/** @param {import("../data.js").Report} report @returns {Points?} `null` if no rows were inserted */
 export function points(report) {
   if (report.results.suite !== "users") return null;
   const first = report.results.cases.find((of) => of.section === "insert" && names.insert(of.name));
@@ -71,7 +71,7 @@ function parts(found) {
 }
 
 /**
- * What parts add up to: `charge` and `cycles` of the work, `message` of the whole message.
+ * Sums of the parts: `charge` and `cycles` of the work, and `message` of the whole message.
  * @param {Parts} of
  */
 export function sum(of) {
@@ -84,4 +84,20 @@ export function sum(of) {
     cycles: cycles(charge),
     message: { charge: message, cycles: cycles(message) },
   };
+}
+
+/** The sizes for which there are figures. @param {Points} all @returns {{n: [number, number], payload: [number, number], rows: [number, number]}} */
+export function rangesOf(all) {
+  const values = (section, axis) => all.columns.flatMap((column) => column.points.filter((of) => of.section === section).map((of) => of[axis]));
+  const ends = (list) => [Math.min(...list), Math.max(...list)];
+  const rows = [...values("curve", "rows"), all.rows];
+  // Lengths are compared with rows of the usual length in a table of the same size.
+  const payload = values("curve", "rows").length ? [...values("payload", "payload"), all.payload] : [all.payload];
+  return { n: ends(values("insert", "n")), payload: ends(payload), rows: ends(rows) };
+}
+
+/** The initial number of rows per message: 100, or else the median of those measured. */
+export function usual([low, high], all) {
+  const measured = unique(all.columns.flatMap((column) => column.points.filter((of) => of.section === "insert").map((of) => of.n)));
+  return measured.includes(100) ? 100 : measured.sort((one, other) => one - other)[measured.length >> 1] ?? Math.round((low + high) / 2);
 }

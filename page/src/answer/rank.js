@@ -1,5 +1,5 @@
 /**
- * Every column's cost at the sizes asked for, the cheapest first, floors after the engines.
+ * The cost of every configuration at the requested sizes, the cheapest first, floors after the engines.
  *
  * @typedef {{key: string, heading: string, floor: boolean, estimate: import("./estimate.js").Estimate,
  *   instructions: number, charge: number, cycles: number, usd: number, fits: boolean, rank: number?}} Ranked
@@ -12,7 +12,7 @@ import { estimate } from "./estimate.js";
  * @param {import("../data.js").Report} report
  * @param {import("./points.js").Points} all
  * @param {import("./controls.js").Asked} asked
- * @param {number} chargedNodes nodes that the cycles in results are for
+ * @param {number} chargedNodes the subnet size for which the results contain cycles
  * @returns {{rows: Ranked[], by: "cycles"|"instructions"}}
  */
 export function ranked(report, all, asked, chargedNodes) {
@@ -34,7 +34,7 @@ export function ranked(report, all, asked, chargedNodes) {
       rank: null,
     };
   });
-  // Where a replica tells no cycles of some, what all have decides.
+  // Rank by instructions if some have no cycles.
   const known = rows.filter((row) => row.estimate.cost);
   const by = asked.by !== "instructions" && known.every((row) => Number.isFinite(row.cycles)) ? "cycles" : "instructions";
   const order = (row) => (row.estimate.cost ? Number(!row.fits) + 2 * Number(row.floor) : 4);
@@ -46,7 +46,7 @@ export function ranked(report, all, asked, chargedNodes) {
   return { rows, by };
 }
 
-/** Whether one message can do it. @param {import("./points.js").Points} all @param {import("./estimate.js").Estimate["cost"]} cost */
+/** Returns `true` if the cost fits into one message. @param {import("./points.js").Points} all @param {import("./estimate.js").Estimate["cost"]} cost */
 export function fits(all, cost) {
   return !(all.limit && Math.max(number(cost?.message.charge) || 0, number(cost?.instructions) || 0) > all.limit);
 }

@@ -1,28 +1,28 @@
-/** The first part of the page: the question, its answer, how the figures were made. */
+/** The first part of the page: the question, its answer, and the origin and errors of the figures. */
 
-import { choice, h } from "../dom.js";
-import { count, dollars, short, times, whole } from "../format.js";
-import { table } from "../tables/table.js";
 import { controls } from "./controls.js";
-import { errorTable } from "./errors.js";
-import { errorText } from "./estimate.js";
-import { points } from "./points.js";
-import { rangesOf, usual } from "./ranges.js";
+import { errorText, AXES, ascending, lengthRatios } from "./estimate.js";
+import { leaveOneOut } from "./interpolate.js";
+import { points, rangesOf, usual } from "./points.js";
 import { ranked } from "./rank.js";
+import { heading } from "../data.js";
+import { choice, h } from "../dom.js";
+import { count, dollars, short, times, whole, percent } from "../format.js";
+import { table } from "../tables/table.js";
 
-/** Messages that a price is told for. */
+/** The number of messages for which a price is shown. */
 const MESSAGES = 1e6;
 const ORDERS = [
   { value: "cycles", text: "cycles, without this canister's own checks" },
   { value: "message", text: "cycles of the whole message, as measured" },
   { value: "instructions", text: "instructions of the work" },
 ];
-/** The answer is read out when the reader has stopped turning. */
+/** Milliseconds without input after which screen readers announce the answer. */
 const PAUSE = 350;
 
 /**
  * @param {{reports: import("../data.js").Report[], charged_nodes: number}} data
- * @param {Object} kept what the reader has asked for before
+ * @param {Object} kept the reader's earlier choices
  * @returns {HTMLElement}
  */
 export function answer(data, kept) {
@@ -32,7 +32,7 @@ export function answer(data, kept) {
   });
   const section = h("section", { id: "answer", "aria-labelledby": "answer-title" }, h("h2", { id: "answer-title" }, "What is cheapest?"));
   if (!sources.length) {
-    section.append(h("p", { class: "about" }, "None of these files holds the section insert of the suite users, which answers this. ",
+    section.append(h("p", { class: "about" }, "None of these files contains the section insert of the suite users, which answers this. ",
       h("code", {}, "stablebench run users"), " measures it."));
     return section;
   }
@@ -81,13 +81,13 @@ function question({ report, all }, chargedNodes, kept) {
   const fields = controls({ asked, places: all.places, ranges, change });
   change(true);
   const fixed = fixedSizes(ranges);
-  const told = fixed ? [h("p", { class: "about" }, fixed)] : [];
-  return [...fields, ...told, order, spoken, list, method(report, all, errors)];
+  const note = fixed ? [h("p", { class: "about" }, fixed)] : [];
+  return [...fields, ...note, order, spoken, list, method(report, all, errors)];
 }
 
 function fixedSizes(ranges) {
   const fixed = [
-    ["payload", "bytes a row", "payload"],
+    ["payload", "bytes per row", "payload"],
     ["rows", "rows in the table", "curve"],
   ].filter(([name]) => ranges[name][0] === ranges[name][1]);
   if (!fixed.length) return null;
@@ -113,7 +113,7 @@ function sentence({ rows, by }, asked) {
   }
   const kinds = { measured: "This was measured.", interpolated: "This is interpolated.", scaled: "This is estimated from measured ratios." };
   parts.push(` ${kinds[best.estimate.kind]}`);
-  // Errors of the instructions: where they decide, the order may be another.
+  // Within the error of the instructions, the order may differ.
   const close = others.filter((row) => row[by] / best[by] - 1 < Math.max(best.estimate.error ?? 0, row.estimate.error ?? 0));
   if (close.length) parts.push(` ${count(close.length, "other")} may be as cheap: the difference is within the error.`);
   return parts;
@@ -139,11 +139,11 @@ function answerTable({ rows, by }, asked) {
         class: () => "ranked",
         cell: (row) => [h("span", { class: "rank" }, row.rank ? String(row.rank) : row.floor ? "" : "–"), row.heading, h("span", { class: "track" }, bar(row))],
       },
-      numeric("Against the cheapest", (row) => (row.fits ? row[by] / (best?.[by] ?? NaN) : NaN), times),
+      numeric("Compared with the cheapest", (row) => (row.fits ? row[by] / (best?.[by] ?? NaN) : NaN), times),
       numeric("Instructions", (row) => row.instructions, whole),
       numeric("Charge", (row) => row.charge, whole),
       numeric("Cycles", (row) => row.cycles, whole),
-      numeric("USD, a million messages", (row) => row.usd * MESSAGES, dollars),
+      numeric("USD per million messages", (row) => row.usd * MESSAGES, dollars),
       { heading: "How it is known", value: (row) => row.estimate.kind, class: () => "how", cell: how },
     ],
   });
@@ -162,16 +162,63 @@ function method(report, all, errors) {
   return h(
     "details",
     { class: "method" },
-    h("summary", {}, "How these figures are made, and how far off they are"),
-    h("p", {}, "Measured figures are raw. Between measured numbers of rows a message, figures lie on the straight line between the neighbours. ",
-      "Other lengths of rows and other rows in the table multiply that by ratios of measured messages, each told with the points that it lies between: ",
-      `of messages of ${whole(all.ratioN)} rows where the table is large enough, against ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
-      "Between rows in the table, both axes are logarithmic. How a ratio changes with the number of rows a message was not measured. Beyond the measured sizes there is no figure."),
-    h("p", {}, report.rules && `${report.rules.charge} `, "Above, the charge is without what is around the work; cycles are the charge and the fee of taking the message in, ",
-      "for the nodes given. Around the work this canister decodes its argument and looks whether the ids are free, which another would do otherwise: ",
-      "that is part of the whole message, as measured, and left out else. Each part is interpolated and scaled by itself."),
-    h("p", {}, "The error is found by leaving out a measured point and taking it from its neighbours, which are then further apart than in use. ",
-      "Beside a figure it is that of the points around it; the table has the worst and the median of all. Floors store the same bytes on bare stable memory and do nothing else: they have no rank."),
+    h("summary", {}, "Origin and error of these figures"),
+    h("p", {}, "Measured figures are raw. Between measured numbers of rows per message, figures are on the straight line between the neighbours. ",
+      "For other row lengths and table sizes, this is multiplied by ratios of measured messages, each shown with the points between which it lies: ",
+      `of messages of ${whole(all.ratioN)} rows if the table is large enough, compared with ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
+      "Over rows in the table, both axes are logarithmic. The change of a ratio with the number of rows per message was not measured. There is no figure beyond the measured sizes."),
+    h("p", {}, report.rules && `${report.rules.charge} `, "The charge above excludes what is around the work; cycles are the charge and the fee for submitting the message, ",
+      "for the given number of nodes. Around the work, this canister decodes its argument and checks the ids; other canisters do something else. ",
+      "The whole message, as measured, includes that part. Each part is interpolated and scaled separately."),
+    h("p", {}, "The error is determined by leaving out a measured point and estimating it from its neighbours, which are then further apart than in use. ",
+      "Next to a figure it is the error of the surrounding points; the table shows the worst and the median of all. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
     errors,
   );
+}
+
+/** @type {Array<[string, string, (all: any, here: any[]) => Array<{x: number, y: number}>]>} */
+const SIZES = [
+  ["n", "rows per message", (all, here) => work(here, "insert", "n")],
+  ["rows", "rows in the table", (all, here) => work(here, "curve", "rows")],
+  ["payload", "bytes per row", (all, here) => lengthRatios(all, here, "work")],
+];
+
+function work(here, section, axis) {
+  return ascending(here.filter((of) => of.section === section), axis).map((of) => ({ x: of[axis], y: of.parts.work }));
+}
+
+/**
+ * The errors of interpolation by configuration.
+ * @param {import("../data.js").Report} report
+ * @param {import("./points.js").Points} all
+ * @param {string} place
+ */
+export function errorTable(report, all, place) {
+  const rows = all.columns.map((column) => {
+    const here = column.points.filter((of) => of.place === place);
+    const errors = SIZES.map(([axis, , read]) => {
+      const points = read(all, here);
+      return { ...leaveOneOut(points, AXES[axis]), measured: points.length };
+    });
+    return { heading: heading(report, column.key), errors };
+  });
+  return table({
+    caption: `Error of a measured point estimated from its neighbours (${place}): worst / typical`,
+    rows,
+    columns: [
+      { heading: "Engine", value: (row) => row.heading, cell: (row) => row.heading },
+      ...SIZES.map(([, name], at) => ({
+        heading: `Over ${name}`,
+        numeric: true,
+        value: (row) => row.errors[at].worst,
+        cell: (row) => words(row.errors[at]),
+      })),
+    ],
+  });
+}
+
+function words({ worst, typical, measured }) {
+  if (measured === 0) return "not measured";
+  if (worst === undefined) return measured === 1 ? "one point" : "two points";
+  return `${percent(worst)} / ${percent(typical)}`;
 }

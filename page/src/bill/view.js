@@ -1,18 +1,16 @@
-/** The bill of a month: what the reader's messages and rows cost with each engine. */
+/** The monthly bill: the cost of the reader's messages and rows with each engine. */
 
+import { places } from "../answer/controls.js";
 import { errorText } from "../answer/estimate.js";
-import { points } from "../answer/points.js";
-import { rangesOf, usual } from "../answer/ranges.js";
+import { points, rangesOf, usual } from "../answer/points.js";
+import { DAYS, billed, envelope } from "./bill.js";
 import { stack } from "../charts/stack.js";
-import { choice, h, slug } from "../dom.js";
+import { choice, h, slug, numberField } from "../dom.js";
 import { figure } from "../figure.js";
 import { dollars, fixed, percent, short, times, whole } from "../format.js";
 import { nameOf } from "../rules.js";
 import { ofStack } from "../suites/describe.js";
 import { table } from "../tables/table.js";
-import { controls } from "./controls.js";
-import { DAYS } from "./month.js";
-import { billed, envelope } from "./ranked.js";
 
 const PARTS = [
   ["instructions", "Instructions"],
@@ -24,13 +22,13 @@ const INSTRUCTIONS = [
   { value: "work", text: "of the work, without this canister's own checks" },
   { value: "message", text: "of the whole message, as measured" },
 ];
-/** The bill is read out when the reader has stopped typing. */
+/** Milliseconds without input after which screen readers announce the bill. */
 const PAUSE = 350;
 
 /**
  * @param {{reports: import("../data.js").Report[], charged_nodes: number}} data
- * @param {Object} kept what the reader has asked for before
- * @returns {HTMLElement?} nothing where no file can be billed
+ * @param {Object} kept the reader's earlier choices
+ * @returns {HTMLElement?} `null` if no file has known prices
  */
 export function bill(data, kept) {
   const sources = data.reports.flatMap((report) => {
@@ -70,13 +68,13 @@ function content({ report, all }, chargedNodes, kept) {
   let timer = 0;
   const bars = () => rows.filter((row) => row.rank).map((row) => ({ heading: row.heading, parts: PARTS.map(([part]) => row.month[part] || 0) }));
   const chart = figure({
-    title: "Cycles of a month, by what they are for",
+    title: "Cycles per month, by purpose",
     file: `${slug(report.results.suite)}-bill`,
     command: report.results.command,
     level: 3,
     draw: (context) => {
       const parts = PARTS.map(([, text]) => text.toLowerCase());
-      return stack(context, { title: "Cycles of a month", description: ofStack(bars(), parts), x: "cycles a month →", parts, bars: bars() });
+      return stack(context, { title: "Cycles per month", description: ofStack(bars(), parts), x: "cycles per month →", parts, bars: bars() });
     },
   });
   const change = (now) => {
@@ -132,33 +130,62 @@ function billTable(rows) {
 
 const KINDS = { measured: "measured", interpolated: "interpolated", scaled: "scaled from measured ratios", none: "no figure" };
 
-/** How instructions and storage are known. */
+/** The origin of instructions and storage. */
 function how(row) {
   if (row.estimate.kind === "measured" && row.fits && row.clamped === null && row.memory?.exact) return "measured";
   const facts = [row.estimate.how, errorText(row.estimate)];
   if (!row.fits) facts.unshift("more than one message can do");
   if (row.clamped !== null && row.estimate.cost) facts.unshift(`those of a table of ${whole(row.clamped)} rows`);
-  const told = facts.filter(Boolean).join("; ");
-  const instructions = `Instructions: ${KINDS[row.estimate.kind]}${told ? ` (${told})` : ""}.`;
+  const detail = facts.filter(Boolean).join("; ");
+  const instructions = `Instructions: ${KINDS[row.estimate.kind]}${detail ? ` (${detail})` : ""}.`;
   if (!row.memory) return Number.isFinite(row.gib) ? instructions : `${instructions} Storage: not measured.`;
   if (row.memory.exact) return `${instructions} Storage: measured.`;
   return `${instructions} Storage: in proportion to ${whole(row.memory.rows)} rows of ${whole(row.memory.payload)} bytes.`;
 }
 
-/** What the bill takes for granted, with the prices. */
+/** The assumptions of the bill, with the prices. */
 function assumptions(report, rows, asked, chargedNodes) {
   const { fees, charge } = report.rules;
   const bytes = rows.map((row) => envelope(row.estimate.cost, fees)).find((of) => of > 0) ?? 0;
   const items = [
-    `A month has ${DAYS} days. Every message is an update from outside, inserts new rows in one transaction, and holds them: ${whole(asked.n)} × ${whole(asked.payload)} bytes`
-      + (bytes ? ` and ${whole(bytes)} bytes besides, as measured.` : "."),
+    `A month has ${DAYS} days. Every message is an ingress update that inserts new rows in one transaction and contains them: ${whole(asked.n)} × ${whole(asked.payload)} bytes`
+      + (bytes ? ` and ${whole(bytes)} more bytes, as measured.` : "."),
     "Queries are free. Calls between canisters, updates without new rows, deletions, timers and installation are not in the bill.",
     charge,
-    "Instructions for a message are interpolated as in the answer above. With more or fewer rows than measured, they are those of the nearest measured table.",
-    "Storage is the heap and the stable memory of the measured canister with each engine, in proportion to rows × bytes: caches and free space count, because the canister pays for them. The module, snapshots and logs are left out.",
+    "Instructions of a message are interpolated as in the answer above. Outside of the measured range of rows, they are those of the nearest measured table.",
+    "Storage is the heap and the stable memory of the measured canister with each engine, in proportion to rows × bytes: this includes caches and free space, because the canister pays for them. The module, snapshots and logs are not included.",
     `Prices under the rules ${nameOf(report)}, in cycles on an application subnet of ${whole(chargedNodes)} nodes, scaled by nodes / ${whole(chargedNodes)}: ${whole(fees.execution)} for an execution, ${whole(fees.ingress)} for a message and ${whole(fees.ingress_byte)} for each byte of it, `
       + `${whole(fees.instruction)} for an instruction, ${whole(fees.storage_gib_second)} for a GiB and second, `
       + (fees.canister_second > 0 ? `${whole(fees.canister_second)} for a canister and second.` : "no base fee for a canister."),
   ];
   return h("details", { class: "method", open: true }, h("summary", {}, "What this bill assumes"), h("ul", { class: "assumed" }, items.map((item) => h("li", {}, item))));
+}
+
+/**
+ * The fields of the bill, as sentences.
+ * @param {{asked: import("./bill.js").Asked, all: import("../answer/points.js").Points,
+ *   ranges: Object<string, [number, number]>, change: () => void}} of `asked` is updated
+ * @returns {HTMLElement[]}
+ */
+export function controls({ asked, all, ranges, change }) {
+  const field = (name, label, digits, of = {}) =>
+    numberField({ name, label, value: asked[name], min: 1, step: 1, digits, ...of, change: (value) => { asked[name] = value; change(); } });
+  const measured = (name, label) => {
+    const [min, max] = ranges[name];
+    return field(name, label, String(max).length + 2, { min, max, readonly: min === max });
+  };
+  const storage = numberField({
+    name: "gib", label: "Storage in GiB; as measured if empty", value: asked.gib ?? "", min: 0, step: "any", digits: 6, optional: true,
+    change: (value) => { asked.gib = value; change(); },
+  });
+  return [
+    h("p", { class: "sentence" },
+      field("perDay", "Messages per day", 9), " messages per day insert ", measured("n", "Rows per message"), " rows of ",
+      measured("payload", "Bytes per row"), " bytes each, ", places(asked, all.places, change), ", and ",
+      field("rows", "Rows stored", 12), " rows are stored."),
+    h("p", { class: "sentence small" },
+      "The subnet has ", field("nodes", "Nodes of the subnet", 6), " nodes. A trillion cycles cost ",
+      field("usd", "US dollars for a trillion cycles", 6, { min: 0.01, step: 0.01 }), " US dollars. Storage: ", storage,
+      " GiB for every engine; empty for each engine's own, as measured."),
+  ];
 }

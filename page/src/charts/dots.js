@@ -1,5 +1,5 @@
 /**
- * A row a case, a dot a column, the cost along a logarithmic axis: the chart for any section.
+ * Dot chart for any section: one row per case, one dot per configuration, the cost on a logarithmic axis.
  *
  * @typedef {{row: string, key: string, x: number, title: string, ghost?: boolean}} Dot
  */
@@ -7,10 +7,9 @@
 import { plot, dot, ruleX, gridX, axisX, axisY, link, tickX } from "@observablehq/plot";
 import { unique } from "../data.js";
 import { tick } from "../format.js";
-import { common, filled, frame, legend } from "./frame.js";
-import { domain, ticks } from "./scale.js";
+import { common, filled, frame, legend, domain, ticks } from "./frame.js";
 
-/** A label as long as there is room for, on a screen as narrow as a telephone's. */
+/** A label shortened to the available width, down to a phone's. */
 function shortened(label, width) {
   const most = Math.max(14, Math.floor((width * 0.42) / 7));
   return label.length > most ? `${label.slice(0, most - 1)}…` : label;

@@ -1,6 +1,6 @@
 /**
- * Puts a chart's parts together: a drawing of Plot's with a legend below and, where it stands
- * alone, a title above and paper behind.
+ * Assembles a chart: a drawing by Plot, a legend below and, for a standalone chart, a title above and a
+ * background; and the domains and ticks of logarithmic axes.
  *
  * @typedef {{document: Document, colours: Object<string, string>, width: number, alone: boolean}} Context
  */
@@ -9,13 +9,13 @@ import { plot, dot, link, text } from "@observablehq/plot";
 import { FONT } from "./theme.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** Guess of a letter's width, since a chart is also drawn where nothing can be measured. */
+/** Estimated width of a letter, because charts are also drawn without a browser. */
 const LETTER = 7;
 const ROW = 22;
 
 const SIZE = 12;
 
-/** Plot's options that every chart has. @param {Context} context */
+/** Plot's options for all charts. @param {Context} context */
 export function common({ document, width }) {
   return { document, width };
 }
@@ -24,7 +24,7 @@ export function common({ document, width }) {
  * @param {Context} context
  * @param {SVGElement} drawing
  * @param {{title: string, subtitle?: string, description: string, legend?: SVGElement?,
- *   size?: number}} parts size is that of the drawing's letters
+ *   size?: number}} parts `size` is the font size of the drawing
  * @returns {SVGElement}
  */
 export function frame({ document, colours, width, alone }, drawing, { title, subtitle, description, legend, size: letters = SIZE }) {
@@ -52,7 +52,7 @@ export function frame({ document, colours, width, alone }, drawing, { title, sub
   return svg;
 }
 
-/** What Plot drew, as a group: without its style, which is for a drawing of its own. */
+/** Plot's drawing as a group, without its style element, which is for standalone drawings. */
 function moved(document, drawing, x, y, letters) {
   const group = element(document, "g", {
     transform: `translate(${x},${y})`,
@@ -62,7 +62,7 @@ function moved(document, drawing, x, y, letters) {
   for (const child of [...drawing.childNodes]) {
     if (child.nodeName.toLowerCase() !== "style") group.append(child);
   }
-  // The whole is one image with one label; parts of it have none.
+  // The chart is one image with one label; its parts have none.
   for (const part of group.querySelectorAll("[aria-label], [aria-hidden], [aria-description]")) {
     for (const name of ["aria-label", "aria-hidden", "aria-description"]) part.removeAttribute(name);
   }
@@ -87,7 +87,7 @@ function label(document, content, attributes) {
 }
 
 /**
- * Lines with symbols, or squares of colour, and what they stand for.
+ * The legend: lines with symbols, or coloured squares, with their headings.
  * @param {Context} context
  * @param {Array<{heading: string, colour: string, dash?: string?, symbol?: string, width?: number, square?: boolean}>} entries
  * @returns {SVGElement?}
@@ -135,10 +135,41 @@ export function legend(context, entries) {
   });
 }
 
-/** Symbols that are lines have a stroke, the others are filled. @param {{colour: string, symbol: string, ghost?: boolean}} of */
+/** Symbols made of lines have a stroke, others are filled. @param {{colour: string, symbol: string, ghost?: boolean}} of */
 export function filled(of, colours) {
   const colour = colours[of.colour];
   if (of.ghost) return { fill: colours.paper, stroke: colour, strokeWidth: 1.4 };
   if (of.symbol === "times" || of.symbol === "plus") return { stroke: colour, strokeWidth: 1.6 };
   return { fill: colour, stroke: colours.paper, strokeWidth: 0.8 };
+}
+
+/**
+ * A domain slightly wider than all values.
+ * @param {number[]} values
+ * @returns {[number, number]}
+ */
+export function domain(values) {
+  const positive = values.filter((value) => value > 0 && Number.isFinite(value));
+  if (!positive.length) return [1, 10];
+  const [low, high] = [Math.min(...positive), Math.max(...positive)];
+  const room = Math.max(1.15, (high / low) ** 0.05);
+  return [low / room, high * room];
+}
+
+/** Round numbers in a domain: powers of ten, with steps in between if there are few. @param {[number, number]} of */
+export function ticks([low, high], most = 8) {
+  for (const steps of [[1, 1.5, 2, 3, 4, 5, 6, 8], [1, 2, 5], [1, 3], [1]]) {
+    const found = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+      for (const step of steps) {
+        const value = step * 10 ** power;
+        if (value >= low && value <= high) found.push(Number(value.toPrecision(6)));
+      }
+    }
+    if (found.length <= most) return found;
+  }
+  const all = [];
+  const apart = Math.ceil(Math.log10(high / low) / most);
+  for (let power = Math.ceil(Math.log10(low)); power <= Math.log10(high); power += apart) all.push(10 ** power);
+  return all;
 }

@@ -1,6 +1,6 @@
 /**
- * A map of ratios: a row a setting, a column a kind of work, blue where it is cheaper than the
- * default and orange where it is dearer. The ratio stands in each cell.
+ * Heat map of ratios: one row per setting, one column per kind of work; blue cells are cheaper than the
+ * default, orange ones more expensive. Each cell shows its ratio.
  *
  * @typedef {{row: string, column: string, ratio: number, mark: string?, title: string}} HeatCell
  */
@@ -10,7 +10,7 @@ import { unique } from "../data.js";
 import { times } from "../format.js";
 import { common, frame, legend } from "./frame.js";
 
-/** Ratios at which a class ends; beyond the last is the seventh. */
+/** Upper ends of the classes; the seventh has none. */
 const ENDS = [0.5, 0.8, 0.95, 1.05, 1.25, 2];
 const NAMES = ["≤ 0.5×", "0.5 to 0.8", "0.8 to 0.95", "as the default", "1.05 to 1.25", "1.25 to 2", "≥ 2×"];
 
@@ -20,7 +20,7 @@ export function heat(ratio) {
   return at < 0 ? ENDS.length : at;
 }
 
-/** A heading in lines of at most so many letters. */
+/** A heading broken into lines of at most `most` letters. */
 function wrapped(heading, most) {
   const result = [];
   for (const word of heading.split(" ")) {

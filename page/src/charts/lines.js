@@ -1,5 +1,5 @@
 /**
- * Lines over a size, both axes logarithmic: a panel a kind of work, a line a column.
+ * Line chart over a size, with logarithmic axes: one panel per kind of work, one line per configuration.
  *
  * @typedef {{panel: string, key: string, x: number, y: number, title: string, ghost?: boolean}} LinePoint
  */
@@ -7,8 +7,7 @@
 import { plot, line, dot, text, frame as border, gridX, gridY, axisX, axisY } from "@observablehq/plot";
 import { unique } from "../data.js";
 import { tick } from "../format.js";
-import { common, filled, frame, legend } from "./frame.js";
-import { domain, ticks } from "./scale.js";
+import { common, filled, frame, legend, domain, ticks } from "./frame.js";
 
 const NARROWEST = 290;
 
@@ -23,7 +22,7 @@ export function lines(context, of) {
   const panels = unique(of.points.map((point) => point.panel));
   const room = Math.max(1, Math.min(panels.length, Math.floor(width / NARROWEST)));
   const down = Math.ceil(panels.length / room);
-  // As many in each line as can be, none alone in the last.
+  // Rows of panels as equal as possible.
   const across = Math.ceil(panels.length / down);
   const place = new Map(panels.map((panel, at) => [panel, { fx: at % across, fy: Math.floor(at / across) }]));
   const points = of.points.filter((point) => point.y > 0 && point.x > 0).map((point) => ({ ...point, ...place.get(point.panel) }));
@@ -77,14 +76,14 @@ function ofSeries(points, series, colours) {
   ];
 }
 
-/** The measured sizes, as many of them as there is room for. */
+/** The measured sizes, limited to the available width. */
 function thinned(xs, width) {
   const most = Math.max(3, Math.floor(width / 46));
   if (xs.length <= most) return apart(xs, width);
   return ticks(domain(xs), most);
 }
 
-/** Without those whose labels would touch another's; powers of ten stay. */
+/** Removes sizes whose labels would overlap; powers of ten have priority. */
 function apart(xs, width) {
   const whole = Math.log(xs[xs.length - 1] / xs[0]) || 1;
   const round = (x) => Number.isInteger(Math.log10(x));

@@ -1,6 +1,6 @@
 /**
- * How each column looks in every chart: a colour, a pattern of its line, and a symbol, so that
- * colour is never all that tells two apart.
+ * The style of each configuration in all charts: a colour, a dash pattern and a symbol, so that
+ * configurations never differ by colour only.
  *
  * @typedef {{key: string, heading: string, colour: string, dash: string?, symbol: string, width: number}} Series
  */
@@ -20,7 +20,7 @@ const KNOWN = {
   array: ["floor", "4 4", "plus", 1.4],
 };
 
-/** For columns that are not known, in their order. */
+/** Styles of other configurations, in order. */
 const OTHERS = [
   ["c1", null, "circle", 1.8],
   ["c3", "7 3", "square", 1.8],
@@ -39,12 +39,12 @@ export function series(report, keys) {
   const pool = free.length ? free : OTHERS;
   let next = 0;
   return keys.map((key) => {
-    let look = Object.hasOwn(KNOWN, key) ? KNOWN[key] : null;
-    if (!look) {
-      look = isFloor(report, key) ? KNOWN.array : pool[next % pool.length];
+    let style = Object.hasOwn(KNOWN, key) ? KNOWN[key] : null;
+    if (!style) {
+      style = isFloor(report, key) ? KNOWN.array : pool[next % pool.length];
       next += 1;
     }
-    const [colour, dash, symbol, width] = look;
+    const [colour, dash, symbol, width] = style;
     return { key, heading: heading(report, key), colour, dash, symbol, width };
   });
 }

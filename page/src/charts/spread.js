@@ -1,20 +1,19 @@
 /**
- * What single operations cost: a row a column, from the cheapest to the dearest, with percentiles.
+ * Costs of single operations: one row per configuration, from the cheapest to the most expensive, with percentiles.
  *
  * @typedef {{heading: string, colour: string, min: number, p50: number, p90: number, p99: number, max: number}} SpreadRow
  */
 
 import { plot, dot, link, gridX, axisX, axisY } from "@observablehq/plot";
 import { tick, whole } from "../format.js";
-import { common, filled, frame, legend } from "./frame.js";
-import { domain, ticks } from "./scale.js";
+import { common, filled, frame, legend, domain, ticks } from "./frame.js";
 
 const MARKS = [
   ["min", "times", 3.2, "cheapest"],
   ["p50", "circle", 5.5, "half are cheaper (p50)"],
   ["p90", "square", 4.6, "p90"],
   ["p99", "triangle", 4.6, "p99"],
-  ["max", "diamond", 4.6, "dearest"],
+  ["max", "diamond", 4.6, "most expensive"],
 ];
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Stacked bars: where the instructions of one case go, a bar a column.
+ * Stacked bars: the parts of the instructions of one case, one bar per configuration.
  *
  * @typedef {{heading: string, parts: number[]}} Bar
  */

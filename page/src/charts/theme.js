@@ -1,6 +1,6 @@
 /**
- * Colours, told apart by people who see colours differently (after Okabe and Ito, darker on
- * white). Charts name them; the page has them as CSS variables, a chart that stands alone as values.
+ * Colours that remain distinguishable with colour vision deficiency (after Okabe and Ito, darker on
+ * white). Charts use their names: CSS variables on the page, values in standalone charts.
  */
 
 const COLOURS = {
@@ -80,7 +80,7 @@ export function values(name) {
 /** Colours as variables of the page. */
 export const VARIABLES = Object.fromEntries(Object.keys(COLOURS.light).map((name) => [name, `var(--${name})`]));
 
-/** What the style sheet says of them. @param {"light"|"dark"} name */
+/** The colours as CSS declarations. @param {"light"|"dark"} name */
 export function declarations(name) {
   return Object.entries(COLOURS[name])
     .map(([key, value]) => `--${key}:${value}`)

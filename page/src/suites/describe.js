@@ -1,4 +1,4 @@
-/** What charts show, in words, for those who do not see them. */
+/** Descriptions of charts for readers who do not see them. */
 
 import { tick, whole, times } from "../format.js";
 import { unique } from "../data.js";
@@ -42,19 +42,19 @@ export function ofHeat(cells) {
   const known = cells.filter((cell) => Number.isFinite(cell.ratio)).sort((one, other) => one.ratio - other.ratio);
   if (!known.length) return "No ratio is known.";
   const [low, high] = [known[0], known[known.length - 1]];
-  return `Ratios to the default. The least is ${times(low.ratio)}: ${low.row}, ${low.column}. The most is ${times(high.ratio)}: ${high.row}, ${high.column}.`;
+  return `Ratios to the default. The smallest is ${times(low.ratio)}: ${low.row}, ${low.column}. The largest is ${times(high.ratio)}: ${high.row}, ${high.column}.`;
 }
 
 /** @param {import("../charts/stack.js").Bar[]} bars @param {string[]} parts */
 export function ofStack(bars, parts) {
   const texts = bars.map((bar) => {
-    const told = parts.flatMap((part, at) => (bar.parts[at] > 0 ? [`${part} ${whole(bar.parts[at])}`] : []));
-    return `${bar.heading}: ${told.join(", ")}`;
+    const texts = parts.flatMap((part, at) => (bar.parts[at] > 0 ? [`${part} ${whole(bar.parts[at])}`] : []));
+    return `${bar.heading}: ${texts.join(", ")}`;
   });
   return `Stacked bars. ${texts.join(". ")}.`;
 }
 
 /** @param {import("../charts/spread.js").SpreadRow[]} rows */
 export function ofSpread(rows) {
-  return rows.map((row) => `${row.heading}: half below ${whole(row.p50)}, 99 % below ${whole(row.p99)}, dearest ${whole(row.max)}`).join(". ");
+  return rows.map((row) => `${row.heading}: half below ${whole(row.p50)}, 99 % below ${whole(row.p99)}, most expensive ${whole(row.max)}`).join(". ");
 }

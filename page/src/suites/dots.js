@@ -1,4 +1,4 @@
-/** The figure of any section: a row a case, a dot a column. And of ratios, a row a section. */
+/** Dot charts: of any section, one row per case and one dot per configuration; of ratios, one row per section. */
 
 import { dots } from "../charts/dots.js";
 import { series } from "../charts/series.js";
@@ -11,14 +11,14 @@ import { means, ratios } from "../tables/ratios.js";
 import { ofDots } from "./describe.js";
 import { published } from "./lines.js";
 
-/** Where a section has many cases, they are shown kind by kind. */
+/** Sections with more cases than this are shown by kind. */
 const MANY = 26;
 
 function dotsOf(report, section, kind) {
   const cases = casesOf(report, section).filter((of) => measured(of) && (!kind || kindOf(of.name) === kind));
   const capacity = cases.some((of) => measured(of).capacity);
   const value = capacity ? (of) => Number(measured(of).operations) : eachOperation;
-  const unit = capacity ? "operations in one message" : "instructions an operation";
+  const unit = capacity ? "operations in one message" : "instructions per operation";
   const points = cases.map((of) => ({
     row: kind ? of.name.slice(0, -kind.length - 2) : of.name, key: of.column, x: value(of), title: `${of.name}, ${heading(report, of.column)}: ${whole(value(of))} ${unit}`,
   }));
@@ -30,7 +30,7 @@ function dotsOf(report, section, kind) {
   return { unit, dots: [...points, ...ghosts.filter((of) => here.has(of.row))], series: series(report, columnsOf(report, cases)) };
 }
 
-/** The last word of a name tells warm work from cold. */
+/** The last part of a name, for example warm or cold. */
 function kindOf(name) {
   const at = name.lastIndexOf(", ");
   return at < 0 ? "" : name.slice(at + 2);
@@ -62,7 +62,7 @@ export function dotsFigure(report, section, table) {
 }
 
 /**
- * Ratios of one or more columns to a base, a row a section.
+ * Ratios of one or more configurations to a base, one row per section.
  * @param {import("../data.js").Report} report
  * @param {string} base
  * @param {string[]} others
@@ -94,7 +94,7 @@ export function ratiosFigure(report, base, others, of) {
       dots(context, {
         title: of.title,
         description: ofDots(averages, looks, `Ratios to ${heading(report, base)}, logarithmic; geometric means`),
-        x: "times the instructions of the base →",
+        x: "instructions / instructions of the base →",
         base: 1, series: looks, dots: [...points, ...ghosts], means: averages,
         ghosts: ghosts.length ? `average, ${suiteRatios[0].of}; ${report.published.source}` : undefined,
       }),

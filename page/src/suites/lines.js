@@ -1,4 +1,4 @@
-/** Figures with lines over a size, from cases whose names tell the size. */
+/** Line charts over a size that is part of the cases' names. */
 
 import { lines } from "../charts/lines.js";
 import { series } from "../charts/series.js";
@@ -16,21 +16,21 @@ const COSTS = {
   cycles: ["cycles", (of) => Number(measured(of).detail?.cost.cycles ?? NaN)],
 };
 
-/** How sections are read: the panel and the size, the axis' label, what one of it is. */
+/** Readers of sections: panel and size of a case, the label of the axis, and the unit. */
 const READERS = {
-  "users/insert": { read: ({ name }) => pick(names.insert(name), (of) => [of.place, of.n]), x: "new rows a message", unit: "row", title: "Cost of a new row, by rows a message" },
-  "users/transactions": { read: ({ name }) => pick(names.transaction(name), (of) => [of.messages, of.size]), x: "rows a transaction", unit: "row", title: "Cost of a new row, by rows a transaction" },
+  "users/insert": { read: ({ name }) => pick(names.insert(name), (of) => [of.place, of.n]), x: "new rows per message", unit: "row", title: "Cost of a new row, by rows per message" },
+  "users/transactions": { read: ({ name }) => pick(names.transaction(name), (of) => [of.messages, of.size]), x: "rows per transaction", unit: "row", title: "Cost of a new row, by rows per transaction" },
   "users/curve": { read: ({ name }) => pick(names.curve(name), (of) => [of.work, of.rows]), x: "rows in the table", unit: "row", title: "Cost of a row, by rows in the table" },
-  "users/payload": { read: ({ name }) => pick(names.payload(name), (of) => [of.work, of.bytes]), x: "bytes a row", unit: "row", title: "Cost of a row, by its length" },
-  "vfs/transactions": { read: ({ name }) => pick(names.sized(name), (of) => [`${of.work}, ${of.state}`, of.n]), x: "rows a transaction", unit: "row", title: "Cost of a row written, by rows a transaction" },
-  "vfs/reads": { read: ({ name }) => pick(names.sized(name), (of) => [`${of.work}, ${of.state}`, of.n]), x: "rows a transaction", unit: "row", title: "Cost of a row read, by rows read together" },
+  "users/payload": { read: ({ name }) => pick(names.payload(name), (of) => [of.work, of.bytes]), x: "bytes per row", unit: "row", title: "Cost of a row, by its length" },
+  "vfs/transactions": { read: ({ name }) => pick(names.sized(name), (of) => [`${of.work}, ${of.state}`, of.n]), x: "rows per transaction", unit: "row", title: "Cost of a row written, by rows per transaction" },
+  "vfs/reads": { read: ({ name }) => pick(names.sized(name), (of) => [`${of.work}, ${of.state}`, of.n]), x: "rows per transaction", unit: "row", title: "Cost of a row read, by rows read together" },
 };
 
 function pick(found, of) {
   return found && of(found);
 }
 
-/** What a section's chart is made from; nothing where its cases have no sizes. */
+/** The data of a section's chart; `null` if its cases have no sizes. */
 export function linesOf(report, section, cost = "instructions") {
   const reader = READERS[`${report.results.suite}/${section}`];
   if (!reader) return null;
@@ -51,15 +51,15 @@ export function linesOf(report, section, cost = "instructions") {
 }
 
 function point(report, [panel, x], key, y, reader, cost) {
-  return { panel, x, key, y, title: `${heading(report, key)}, ${panel}, ${whole(x)} ${reader.x}: ${whole(y)} ${cost} a ${reader.unit}` };
+  return { panel, x, key, y, title: `${heading(report, key)}, ${panel}, ${whole(x)} ${reader.x}: ${whole(y)} ${cost} per ${reader.unit}` };
 }
 
-/** Figures of others for that section. */
+/** Published figures for a section. */
 export function published(report, section) {
   return (report.published?.figures ?? []).filter((of) => of.section === section);
 }
 
-/** The figure; nothing where there are fewer than two sizes. */
+/** The figure; `null` if there are fewer than two sizes. */
 export function linesFigure(report, section, table) {
   if (!linesOf(report, section)) return null;
   let cost = "instructions";
@@ -76,16 +76,16 @@ export function linesFigure(report, section, table) {
   return made;
 }
 
-/** What the chart is told. */
+/** The arguments of the chart. */
 export function linesContent(report, section, cost, { reader, points, series }) {
   const cases = casesOf(report, section);
   const same = cases.every((of) => of.rows === cases[0].rows && of.payload === cases[0].payload);
   return {
     title: reader.title,
     subtitle: `${about(report, section)}${same ? `; ${whole(cases[0].rows)} rows of ${whole(cases[0].payload)} bytes before` : ""}`,
-    description: ofLines(points, series, `${COSTS[cost][0]} a ${reader.unit} over ${reader.x}, both axes logarithmic`),
+    description: ofLines(points, series, `${COSTS[cost][0]} per ${reader.unit} over ${reader.x}, both axes logarithmic`),
     x: `${reader.x} →`,
-    y: `↑ ${COSTS[cost][0]} a ${reader.unit}`,
+    y: `↑ ${COSTS[cost][0]} per ${reader.unit}`,
     points, series, ghosts: report.published?.source,
   };
 }

@@ -1,4 +1,4 @@
-/** The heat map of the users suite's settings: each against its library's default. */
+/** The heat map of the users suite's settings, each compared with its library's default. */
 
 import { heatMap } from "../charts/heat.js";
 import { narrowed } from "../command.js";
@@ -7,7 +7,7 @@ import { figure } from "../figure.js";
 import { times } from "../format.js";
 import { ofHeat } from "./describe.js";
 
-/** What the libraries open their connections with. */
+/** Default configurations of the libraries. */
 const DEFAULTS = [
   ["sqlite-vfs", /^sqlite-vfs(?:$|[,/])/],
   ["sqlite/persist", /^sqlite\//],
@@ -36,7 +36,7 @@ export function settingsFigure(report, section, table) {
   if (!cells.some((cell) => Number.isFinite(cell.ratio))) return null;
   return figure({
     title: "Settings against the default",
-    about: `Instructions an operation, against the same work with the library's own settings. Blue is cheaper, orange dearer.${left ? ` ${left} settings that the library does not take are in the table, with the reason.` : ""}`,
+    about: `Instructions per operation, compared with the same work under the library's own settings. Blue is cheaper, orange more expensive.${left ? ` ${left} settings that the library does not accept are in the table, with the reason.` : ""}`,
     file: "users-settings",
     command: narrowed(report.results, section),
     table,

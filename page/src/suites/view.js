@@ -1,18 +1,16 @@
-/** One result file on the page: what follows from it, and section by section its charts and tables. */
+/** One results file on the page: its conclusions, then the charts and tables of each section. */
 
 import { about, casesOf, columnsOf, heading, sections } from "../data.js";
-import { copyable } from "../copy.js";
-import { narrowed } from "../command.js";
+import { copyable, narrowed } from "../command.js";
 import { h, slug } from "../dom.js";
 import { sectionTable } from "../tables/section.js";
-import { sheetTable } from "../tables/sheet.js";
-import { phasesFigure, spreadFigure, stackFigure } from "./costs.js";
+import { sheetTable } from "../tables/table.js";
+import { phasesFigure, spreadFigure, stackFigure, pagesFigure } from "./costs.js";
 import { dotsFigure, ratiosFigure } from "./dots.js";
 import { linesFigure } from "./lines.js";
-import { pagesFigure } from "./pages.js";
 import { settingsFigure } from "./settings.js";
 
-/** Sections beyond which there is one chart of all, and a table each. */
+/** With more sections than this, there is one chart for all, and a table for each. */
 const MANY = 12;
 
 /** @param {import("../data.js").Report} report @returns {HTMLElement} */
@@ -42,19 +40,19 @@ function advice(report) {
   return h(
     "div",
     { class: "advice" },
-    h("h3", {}, "What follows"),
+    h("h3", {}, "Conclusions"),
     report.advice.map(({ title, sentences }) =>
       h("details", {}, h("summary", {}, `${title} (${sentences.length})`), h("ul", {}, sentences.map((sentence) => h("li", {}, sentence)))),
     ),
   );
 }
 
-/** All columns against the first, where there are many sections. */
+/** All configurations compared with the first, if there are many sections. */
 function overview(report) {
   const [base, ...others] = columnsOf(report, report.results.cases);
   const made = ratiosFigure(report, base, others, {
     title: `Against ${heading(report, base)}, section by section`,
-    about: "A mark a workload; the upright line is the geometric mean of the section. Right of 1 is dearer.",
+    about: "One mark per workload; the vertical line is the geometric mean of the section. Right of 1 is more expensive.",
     file: `${slug(report.results.suite)}-ratios`,
     level: 3,
   });
@@ -72,11 +70,11 @@ function section(report, name, id) {
     "section",
     { id, class: "part", "aria-label": title },
     h("h3", {}, title),
-    made ? made.element : [h("p", { class: "about" }, "Nothing of it could be measured."), table],
+    made ? made.element : [h("p", { class: "about" }, "Nothing could be measured."), table],
   );
 }
 
-/** A section as its table alone. */
+/** A section as a table without a chart. */
 function bare(report, name, id) {
   const title = about(report, name);
   return h(

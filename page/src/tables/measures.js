@@ -1,5 +1,5 @@
 /**
- * Every raw value of a case that is a number.
+ * All numeric values of a case.
  *
  * @typedef {{key: string, text: string, value: (of: import("../data.js").Case) => number}} Measure
  */
@@ -16,7 +16,7 @@ function number(value) {
 
 /** @type {Measure[]} */
 export const MEASURES = [
-  ["each", "Instructions an operation", eachOperation],
+  ["each", "Instructions per operation", eachOperation],
   ["instructions", "Instructions of the work", (of) => number(measured(of)?.instructions)],
   ["operations", "Operations", (of) => number(measured(of)?.operations)],
   ["charge", "Charge: instructions paid for", (of) => number(inside(of)?.charge)],
@@ -48,28 +48,28 @@ export const MEASURES = [
   ["p50", "Operation, p50", (of) => number(each(of)?.p50)],
   ["p90", "Operation, p90", (of) => number(each(of)?.p90)],
   ["p99", "Operation, p99", (of) => number(each(of)?.p99)],
-  ["max", "Dearest operation", (of) => number(each(of)?.max)],
+  ["max", "Most expensive operation", (of) => number(each(of)?.max)],
   ["stored", "Bytes stored afterwards", (of) => number(detail(of)?.stored?.bytes)],
   ["heapBefore", "Heap before (64 KiB)", (of) => number(detail(of)?.heap_pages_before)],
   ["heapAfter", "Heap after (64 KiB)", (of) => number(detail(of)?.heap_pages_after)],
   ["stableBefore", "Stable memory before (64 KiB)", (of) => number(detail(of)?.stable_pages_before)],
   ["stableAfter", "Stable memory after (64 KiB)", (of) => number(detail(of)?.stable_pages_after)],
-  ["capacity", "Operations that do not fit", (of) => number(measured(of)?.capacity?.exceeds)],
+  ["capacity", "Operations that exceed the limit", (of) => number(measured(of)?.capacity?.exceeds)],
   ["limit", "Limit of a message, instructions", (of) => number(measured(of)?.capacity?.limit)],
 ].map(([key, text, value]) => ({ key, text, value }));
 
-/** Those that some of the cases have. @param {import("../data.js").Case[]} cases */
+/** The measures that some of the cases have. @param {import("../data.js").Case[]} cases */
 export function available(cases) {
   return MEASURES.filter((measure) => cases.some((of) => Number.isFinite(measure.value(of))));
 }
 
-/** The one that a section is about. @param {string} section @param {import("../data.js").Case[]} cases */
+/** The default measure of a section. @param {string} section @param {import("../data.js").Case[]} cases */
 export function usual(section, cases) {
   if (cases.some((of) => measured(of)?.capacity)) return "operations";
   return section === "insert" ? "instructions" : "each";
 }
 
-/** Whether less of it is better. @param {string} key */
+/** Returns `true` if less is better. @param {string} key */
 export function isCost(key) {
   return !["operations", "messages", "rows", "bytes", "capacity", "limit", "overhead"].includes(key);
 }

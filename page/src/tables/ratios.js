@@ -1,6 +1,6 @@
 /**
- * Two columns, case by case: how many times the one's instructions the other takes. Where a case
- * says how many operations fit into a message, it is the other way round: more than 1 is worse.
+ * Two configurations, case by case: the other's instructions divided by the base's. For capacities, the
+ * base's number of operations divided by the other's. More than 1 is worse.
  *
  * @typedef {{section: string, name: string, base: number, other: number, ratio: number}} RatioRow
  * @typedef {{section: string?, cases: number, geometric: number, arithmetic: number, least: number, most: number}} Mean
@@ -22,14 +22,14 @@ export function ratios(report, base, other) {
         return [{ section: of.section, name: of.name, base: fits, other: others, ratio: fits / others }];
       }
       const [first, second] = [Number(one.instructions), Number(two.instructions)];
-      // A ratio of different work would be one of sizes.
+      // A ratio of different amounts of work would be meaningless.
       if (Number(one.operations) !== Number(two.operations)) return [];
       return [{ section: of.section, name: of.name, base: first, other: second, ratio: second / first }];
     })
     .filter((row) => Number.isFinite(row.ratio) && row.ratio > 0);
 }
 
-/** The means of each section, then of all. @param {RatioRow[]} rows @returns {Mean[]} */
+/** The means of each section, then of all cases. @param {RatioRow[]} rows @returns {Mean[]} */
 export function means(rows) {
   const sections = new Map();
   for (const row of rows) sections.set(row.section, [...(sections.get(row.section) ?? []), row.ratio]);

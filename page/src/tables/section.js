@@ -1,4 +1,4 @@
-/** The table of a section: a row a case, a column an engine or setting, any value of them. */
+/** The table of a section: one row per case, one column per configuration, for a selected value. */
 
 import { casesOf, columnsOf, heading, isFloor, measured, missing, unique } from "../data.js";
 import { choice, h } from "../dom.js";
@@ -6,8 +6,8 @@ import { whole } from "../format.js";
 import { available, isCost, usual } from "./measures.js";
 import { table } from "./table.js";
 
-/** Beyond so many, settings are rows. */
-const MOST_COLUMNS = 12;
+/** With more configurations than this, they are rows. */
+const MAX_COLUMNS = 12;
 
 /** @param {import("../data.js").Report} report @param {string} section @param {string} title @returns {HTMLElement} */
 export function sectionTable(report, section, title) {
@@ -30,7 +30,7 @@ export function sectionTable(report, section, title) {
   );
 }
 
-/** A line about what could not be measured, where nothing was. */
+/** The table of a section in which nothing could be measured. */
 function unmeasured(report, cases, reasons, title) {
   return grid(report, cases, { text: "Instructions", value: () => NaN, key: "none" }, reasons, title);
 }
@@ -40,7 +40,7 @@ function grid(report, cases, measure, reasons, title) {
   const names = unique(cases.map((of) => of.name));
   const found = new Map(cases.map((of) => [`${of.name}\n${of.column}`, of]));
   const at = (name, key) => found.get(`${name}\n${key}`);
-  const turned = keys.length > MOST_COLUMNS;
+  const turned = keys.length > MAX_COLUMNS;
   const [rows, columns] = turned ? [keys, names] : [names, keys];
   const caseAt = (row, column) => (turned ? at(column, row) : at(row, column));
   const best = new Map(names.map((name) => [name, cheapest(report, keys.map((key) => at(name, key)), measure)]));
@@ -92,7 +92,7 @@ function keyOf(of, { mark, reason }) {
   return `${mark}\n${of.column}\n${reason}`;
 }
 
-/** Each reason once for each column. */
+/** Distinct reasons by configuration. */
 function reasonsOf(report, cases) {
   const found = new Map();
   for (const of of cases) {
@@ -112,9 +112,9 @@ function notes(cases, reasons) {
   return h(
     "div",
     { class: "notes" },
-    unbounded && h("p", {}, "≥: all that could be asked for fitted."),
+    unbounded && h("p", {}, "≥: the largest possible request fitted."),
     reasons.length > 6
-      ? h("details", {}, h("summary", {}, `${reasons.length} reasons why there is no figure`), list)
+      ? h("details", {}, h("summary", {}, `${reasons.length} reasons for missing figures`), list)
       : reasons.length > 0 && list,
   );
 }

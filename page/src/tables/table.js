@@ -1,11 +1,12 @@
 /**
- * A table whose columns can be sorted.
+ * Sortable tables.
  *
  * @typedef {{heading: string, numeric?: boolean, floor?: boolean, value: (row: any) => number|string,
  *   cell: (row: any) => (string|Node|Array), class?: (row: any) => string?}} TableColumn
  */
 
 import { h } from "../dom.js";
+import { leading, spaced } from "../format.js";
 
 /**
  * @param {{caption: string, columns: TableColumn[], rows: any[], hideCaption?: boolean}} of
@@ -45,7 +46,7 @@ export function table({ caption, columns, rows, hideCaption }) {
 }
 
 /**
- * Rows in order; what has no value comes last either way, equals stay as they were.
+ * Sorts rows, stably. Rows without a value come last in both directions.
  * @template T
  * @param {T[]} rows
  * @param {(row: T) => number|string} value
@@ -63,4 +64,23 @@ export function sorted(rows, value, descending) {
 function compare(one, other) {
   if (typeof one === "number" && typeof other === "number") return one - other;
   return String(one).localeCompare(String(other), "en", { numeric: true });
+}
+
+/** A table whose cells come as texts. @param {{title: string, header: string[], rows: string[][], notes: string[]}} sheet @returns {HTMLElement} */
+export function sheetTable(sheet) {
+  const numeric = sheet.header.map(
+    (_, at) => at > 0 && sheet.rows.some((row) => Number.isFinite(leading(row[at] ?? ""))),
+  );
+  const columns = sheet.header.map((heading, at) => ({
+    heading: heading.replace(/\n/g, " ") || "Case",
+    numeric: numeric[at],
+    value: (row) => (numeric[at] ? leading(row[at] ?? "") : (row[at] ?? "")),
+    cell: (row) => h("span", { class: "lines" }, spaced(row[at] ?? "–")),
+  }));
+  return h(
+    "div",
+    {},
+    table({ caption: sheet.title, columns, rows: sheet.rows }),
+    sheet.notes.length > 0 && h("ul", { class: "notes" }, sheet.notes.map((note) => h("li", {}, note))),
+  );
 }

@@ -6,15 +6,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use candid::types::FuncMode;
 use stablebench_replica::{Canister, MethodKind, Principal, Span};
 
-use super::{Found, of};
-use crate::cli::ProfileArgs;
+use super::{Found, ProfileArgs, of};
 use crate::commands::call::{argument_types, parse_arguments, prepare, signature};
 use crate::commands::environment::Environment;
 use crate::profile::{Flame, check};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
 
-/// Calls the method, in both forms of the module.
+/// Profiles a call. It is executed in both forms of the module.
 pub fn call(
     args: &ProfileArgs,
     wasm: &Path,
@@ -32,7 +31,7 @@ pub fn call(
     of(profile(canister, method, &argument, query, &title, progress), &title)
 }
 
-/// The argument, and whether the method is a query.
+/// Returns the encoded arguments, and `true` if the method is a query.
 fn message(
     canister: &Canister,
     candid: &str,
@@ -41,7 +40,7 @@ fn message(
 ) -> Result<(Vec<u8>, bool)> {
     let values = parse_arguments(arguments);
     if candid.is_empty() {
-        // Nothing tells the types: those of the text are taken.
+        // The types are unknown, so those of the text are used.
         let methods =
             canister.module().map(|module| &module.info().methods[..]).unwrap_or_default();
         let Some(found) = methods.iter().find(|known| known.name == method) else {
@@ -88,8 +87,8 @@ fn profile(
         if profile.nodes.is_empty() {
             return Err(anyhow!("{reject}"));
         }
-        // It is known where its instructions went.
-        progress.note(&format!("the call failed, the profile is that up to there: {reject}"));
+        // The profile up to the failure is valid.
+        progress.note(&format!("the call failed; the profile ends there: {reject}"));
     }
     Ok(Found { title: title.to_owned(), flame })
 }

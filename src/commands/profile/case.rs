@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use super::choice::Chosen;
 use super::{Found, of};
 use crate::cache::Cache;
-use crate::commands::run::{Planned, empty, needed};
+use crate::commands::run::{empty, needed};
 use crate::profile::Profiler;
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -32,16 +32,12 @@ fn profiled(
     progress: &Progress,
 ) -> Result<Found> {
     let Chosen { title, section, name, column, planned } = chosen;
-    let outline = planned.outline();
-    let built = needed(outline, progress)?;
+    let built = needed(&planned.plan, progress)?;
     let profiler = Profiler::new(replica.clone(), whole);
-    let results = empty(outline, &profiler, &built);
+    let results = empty(&planned, &profiler, &built);
     let runner =
-        Runner::new(&profiler, &built, outline, progress, None, results)?.with_cache(cache);
-    match &planned {
-        Planned::Users(plan) => runner.run(1, &plan.stores, Runner::store)?,
-        Planned::Lanes(plan) => runner.run(1, &plan.lanes, Runner::lane)?,
-    }
+        Runner::new(&profiler, &built, &planned.plan, progress, None, results)?.with_cache(cache);
+    runner.run(1)?;
     let results = runner.results();
     let measured = match results.case(&section, &name, &column).map(|case| &case.outcome) {
         Some(Outcome::Measured(measured)) => measured,
@@ -53,7 +49,7 @@ fn profiled(
     let (counted, charged) = expected(measured, whole);
     if (flame.instructions, flame.all()) != (counted, charged) {
         bail!(
-            "the profile holds {} of {counted} instructions, {} of {charged} with heap pages: this \
+            "the profile has {} of {counted} instructions, {} of {charged} with heap pages: this \
              is a bug",
             flame.instructions,
             flame.all()
@@ -62,7 +58,7 @@ fn profiled(
     Ok(Found { title, flame })
 }
 
-/// Instructions that the profile must hold, and those with what is charged for heap pages.
+/// Returns the instructions that the profile must contain, without and with those for heap pages.
 fn expected(measured: &Measured, whole: bool) -> (u64, u64) {
     let inside = measured.detail.as_ref().and_then(|detail| detail.cost.inside);
     match inside.filter(|_| whole) {

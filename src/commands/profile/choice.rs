@@ -1,22 +1,20 @@
-//! The case that was typed, among all that the suites have.
+//! The choice of a case among those of all suites.
 //!
-//! A case is typed as `SUITE/SECTION/NAME/COLUMN`. Upper and lower case are the same, and so
-//! is all that is neither letter nor digit; digits need not be grouped.
+//! A case is written as `SUITE/SECTION/NAME/COLUMN`. Case does not matter, nor do characters that
+//! are neither letters nor digits; digits need not be grouped.
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Parser, ValueEnum};
+use clap::FromArgMatches;
 
-use crate::cli::{Place, ProfileArgs, Suite};
-use crate::commands::run::{Planned, plan};
-use crate::suites::SUITES;
-use crate::suites::command::typed;
-use crate::suites::lane::{self, Lane};
-use crate::suites::users::{self, Section, task::Task};
+use super::ProfileArgs;
+use crate::commands::run::{Planned, RunArgs, with_run_options};
+use crate::suites::plan::{Fixture, Plan};
+use crate::suites::{SUITES, Suite};
 
-/// Cases that are offered where there is none.
+/// The number of similar cases in an error.
 const OFFERED: usize = 5;
 
-/// A case, and all that has to be done for it and nothing else.
+/// A case, and a plan that measures nothing else.
 pub struct Chosen {
     pub title: String,
     pub section: String,
@@ -25,69 +23,57 @@ pub struct Chosen {
     pub planned: Planned,
 }
 
-/// Where a case stands in a plan.
-struct Spot {
-    /// Of the store or the lane.
-    canister: usize,
-    /// Of the case or the step.
-    within: usize,
+/// The place of a case in a plan.
+struct Place {
+    fixture: usize,
+    step: usize,
     section: String,
     name: String,
     column: String,
 }
 
-/// What is typed for a suite.
-#[derive(Parser)]
-struct Typed {
-    #[command(subcommand)]
-    suite: Suite,
-}
-
-/// The case that `text` means.
+/// Returns the case with the name `text`.
 ///
 /// # Errors
 ///
-/// Where there is none, with the nearest; where it cannot be profiled.
+/// If there is none; the message lists similar ones. If it cannot be profiled.
 pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
     let mut parts = text.trim_matches('/').split('/');
     let suite = suite(parts.next().unwrap_or_default())?;
     let section = parts.next().unwrap_or_default();
     let planned = planned(args, suite, section, parts.next().unwrap_or_default())?;
-    let places = places(&planned);
+    let places = places(&planned.plan);
     let wanted = normal(text);
     let titles: Vec<String> = places.iter().map(|place| title(suite, place)).collect();
-    let Some(at) = titles.iter().position(|title| normal(title) == wanted) else {
-        let titles = match titles.is_empty() {
-            true => Vec::new(),
-            false => nearest(&wanted, titles),
-        };
+    let at = titles.iter().position(|title| normal(title) == wanted);
+    let Some(place) = at.and_then(|at| places.into_iter().nth(at)) else {
+        let titles = nearest(&wanted, titles);
         bail!(
-            "there is no case {text}; the nearest are\n{}stablebench profile --list {suite} prints \
-             all",
-            titles.iter().map(|title| format!("  {title}\n")).collect::<String>()
+            "there is no case {text}; the nearest are\n{}stablebench profile --list {} prints all",
+            titles.iter().map(|title| format!("  {title}\n")).collect::<String>(),
+            suite.name()
         );
     };
-    let Some(place) = places.into_iter().nth(at) else {
-        bail!("there is no case {text}");
-    };
     let title = title(suite, &place);
-    let Spot { section, name, column, .. } = &place;
+    let Place { section, name, column, .. } = &place;
     let (section, name, column) = (section.clone(), name.clone(), column.clone());
     let planned = only(planned, &place).with_context(|| title.clone())?;
     Ok(Chosen { title, section, name, column, planned })
 }
 
-/// All cases whose names begin with what was typed, a line each.
+/// Returns a line for each case that begins with the chosen text.
 pub fn list(args: &ProfileArgs) -> Result<String> {
     let wanted = args.case.as_deref().unwrap_or_default();
     let mut parts = wanted.trim_matches('/').split('/');
     let only = parts.next().filter(|name| !name.is_empty()).map(suite).transpose()?;
     let section = parts.next().unwrap_or_default();
-    let suites = SUITES.iter().map(|(name, _)| *name);
     let mut text = String::new();
-    for suite in suites.filter(|name| only.is_none_or(|only| only == *name)) {
-        let titles = places(&planned(args, suite, section, "")?);
-        for title in titles.iter().map(|place| title(suite, place)) {
+    for suite in SUITES {
+        if only.is_some_and(|only| only.name() != suite.name()) {
+            continue;
+        }
+        let places = places(&planned(args, suite, section, "")?.plan);
+        for title in places.iter().map(|place| title(suite, place)) {
             if normal(&title).starts_with(&normal(wanted)) {
                 text += &format!("{title}\n");
             }
@@ -99,10 +85,10 @@ pub fn list(args: &ProfileArgs) -> Result<String> {
     Ok(text)
 }
 
-fn suite(name: &str) -> Result<&'static str> {
-    let found = SUITES.iter().map(|(suite, _)| *suite).find(|suite| normal(suite) == normal(name));
-    found.with_context(|| {
-        let names: Vec<&str> = SUITES.iter().map(|(name, _)| *name).collect();
+fn suite(name: &str) -> Result<&'static dyn Suite> {
+    let found = SUITES.iter().find(|suite| normal(suite.name()) == normal(name));
+    found.copied().with_context(|| {
+        let names: Vec<&str> = SUITES.iter().map(|suite| suite.name()).collect();
         format!(
             "there is no suite {name}; a case is SUITE/SECTION/NAME/COLUMN, and the suites are {}",
             names.join(", ")
@@ -110,122 +96,68 @@ fn suite(name: &str) -> Result<&'static str> {
     })
 }
 
-/// The suite's plan with the options that were typed. Of the users suite, that section's
-/// cases, or all where there is none of that name; of its section insert, any number of rows.
-fn planned(args: &ProfileArgs, suite: &str, section: &str, name: &str) -> Result<Planned> {
-    let mut words = vec!["stablebench".to_owned(), suite.to_owned()];
-    let own = |option: &str| args.options.iter().any(|word| word.starts_with(option));
-    if suite == users::NAME && !own("--sections") && !own("--as-published") {
-        let section = Section::value_variants()
-            .iter()
-            .map(|section| section.name())
-            .find(|name| normal(name) == normal(section))
-            .unwrap_or_else(|| Section::All.name());
-        words.push(format!("--sections={section}"));
-        if section == Section::Insert.name() && !own("--batches") && !own("--at") {
-            words.extend(inserted(name));
-        }
-    }
+/// Returns the suite's plan with the chosen options, and those that are needed for the case.
+fn planned(
+    args: &ProfileArgs,
+    suite: &'static dyn Suite,
+    section: &str,
+    name: &str,
+) -> Result<Planned> {
+    let mut words = vec![suite.name().to_owned()];
+    words.extend(suite.options_of_case(&normal(section), &normal(name), &args.options));
     words.extend(args.rows.map(|rows| format!("--rows={rows}")));
     words.extend(args.seed.map(|seed| format!("--seed={seed}")));
     words.extend(args.options.iter().cloned());
-    let parsed = Typed::try_parse_from(words).map_err(|error| {
-        let told = error.render().to_string();
-        let told = told.split("\n\n").next().unwrap_or_default();
-        anyhow!("{}", told.trim_start_matches("error: ").trim_end())
-            .context(format!("the suite {suite} does not take that"))
+    let command = with_run_options(suite.arguments(clap::Command::new(suite.name())));
+    let matches = command.try_get_matches_from(words).map_err(|error| {
+        let message = error.render().to_string();
+        let message = message.split("\n\n").next().unwrap_or_default();
+        anyhow!("{}", message.trim_start_matches("error: ").trim_end())
+            .context(format!("the suite {} does not have that option", suite.name()))
     })?;
-    Ok(plan(&parsed.suite)?.1)
+    Planned::new(suite, &matches, RunArgs::from_arg_matches(&matches)?, &matches)
 }
 
-/// The options of the section insert by which it has the case `middle 1 000`.
-fn inserted(name: &str) -> Vec<String> {
-    let name = normal(name);
-    let Some((place, rows)) = name.split_once('-') else {
-        return Vec::new();
-    };
-    let known = [Place::Middle, Place::End, Place::Random].map(|place| typed(&place));
-    match rows.parse::<u64>() {
-        Ok(rows) if known.iter().any(|known| known == place) => {
-            vec![format!("--batches={rows}"), format!("--at={place}")]
+fn places(plan: &Plan) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (fixture, of) in plan.fixtures.iter().enumerate() {
+        for (step, case) in of.steps.iter().enumerate() {
+            if let Some((section, name)) = case.case.clone() {
+                places.push(Place { fixture, step, section, name, column: of.column.key.clone() });
+            }
         }
-        _ => Vec::new(),
     }
+    places
 }
 
-fn places(planned: &Planned) -> Vec<Spot> {
-    match planned {
-        Planned::Users(plan) => (0..)
-            .zip(&plan.stores)
-            .flat_map(|(canister, store)| {
-                (0..).zip(&store.cases).map(move |(within, case)| Spot {
-                    canister,
-                    within,
-                    section: case.section.name(),
-                    name: case.name.clone(),
-                    column: store.setting.key(),
-                })
-            })
-            .collect(),
-        Planned::Lanes(plan) => (0..)
-            .zip(&plan.lanes)
-            .flat_map(|(canister, lane)| {
-                (0..).zip(&lane.steps).filter_map(move |(within, step)| {
-                    let (section, name) = step.case.clone()?;
-                    let column = lane.column.key.clone();
-                    Some(Spot { canister, within, section, name, column })
-                })
-            })
-            .collect(),
-    }
-}
-
-fn title(suite: &str, place: &Spot) -> String {
-    let Spot { section, name, column, .. } = place;
-    let grouped = [suite, section, name, column].map(ungrouped);
+fn title(suite: &dyn Suite, place: &Place) -> String {
+    let Place { section, name, column, .. } = place;
+    let grouped = [suite.name(), section, name, column].map(ungrouped);
     grouped.join("/")
 }
 
-/// The plan without all that the case does not need.
-fn only(planned: Planned, place: &Spot) -> Result<Planned> {
-    Ok(match planned {
-        Planned::Users(mut plan) => {
-            plan.stores = vec![plan.stores.swap_remove(place.canister)];
-            let store = &mut plan.stores[0];
-            store.cases = vec![store.cases.swap_remove(place.within)];
-            if let Task::UpdateCapacity(_) | Task::QueryCapacity(_) = store.cases[0].task {
-                bail!(
-                    "it is found by many messages of which none is the case; profile one of them"
-                );
-            }
-            plan.outline.columns = vec![store.setting.column()];
-            plan.outline.stores = vec![store.key()];
-            plan.outline.each = false;
-            // Where instructions go does not depend on what is read back afterwards.
-            plan.outline.check_around = true;
-            Planned::Users(plan)
-        }
-        Planned::Lanes(plan) => {
-            let mut lanes = plan.lanes;
-            let lane = cut(lanes.swap_remove(place.canister), place.within);
-            let mut outline = plan.outline;
-            outline.each = false;
-            outline.columns.clear();
-            outline.stores.clear();
-            Planned::Lanes(lane::Plan::new(outline, vec![lane]))
-        }
-    })
+/// Returns the plan without everything that the case does not need.
+fn only(planned: Planned, place: &Place) -> Result<Planned> {
+    let Planned { suite, args, command, mut plan } = planned;
+    let fixture = cut(plan.fixtures.swap_remove(place.fixture), place.step);
+    if fixture.steps.last().is_some_and(|step| step.search.is_some()) {
+        bail!("a search for a capacity has many messages, none of which is the case");
+    }
+    // The functions in which instructions are spent do not depend on what is read back afterwards.
+    let plan = Plan { check_around: true, ..Plan::new(plan.suite, vec![fixture]) };
+    Ok(Planned { suite, args, command, plan })
 }
 
-/// The lane up to a step. Those before it are done too, what they leave is what it finds,
-/// but are not measured.
-fn cut(mut lane: Lane, last: usize) -> Lane {
-    lane.steps.truncate(last + 1);
-    let populated = lane.populated;
-    // What is measured is no part of what can be taken from the cache.
+/// Returns the fixture up to a step. The steps before it are executed, since it depends on them,
+/// but not measured.
+fn cut(mut fixture: Fixture, last: usize) -> Fixture {
+    fixture.steps.truncate(last + 1);
+    let populated = fixture.populated;
+    // The cache does not contain fixtures whose populating is measured.
     let measured = populated > last;
     let mut kept = Vec::new();
-    for (at, mut step) in lane.steps.into_iter().enumerate() {
+    for (at, mut step) in fixture.steps.into_iter().enumerate() {
+        step.each = false;
         if at == last {
             (step.phases, step.inspected) = (false, false);
         } else if step.forked {
@@ -235,18 +167,18 @@ fn cut(mut lane: Lane, last: usize) -> Lane {
         }
         kept.push(step);
         if at + 1 == populated {
-            lane.populated = kept.len();
+            fixture.populated = kept.len();
         }
     }
     if measured {
-        lane.populated = kept.len();
+        fixture.populated = kept.len();
     }
-    lane.steps = kept;
-    lane
+    fixture.steps = kept;
+    fixture
 }
 
-/// A text as it is compared: lower case, digits together, and hyphens for all that is
-/// neither letter nor digit.
+/// Returns a text in the form that is compared: lower case, digits together, and hyphens for
+/// everything else.
 fn normal(text: &str) -> String {
     let mut normal = String::new();
     for letter in ungrouped(text).chars() {
@@ -259,7 +191,7 @@ fn normal(text: &str) -> String {
     normal.trim_matches('-').to_owned()
 }
 
-/// The text with the digits of its numbers together.
+/// Returns the text with the digits of its numbers together.
 fn ungrouped(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
@@ -273,7 +205,7 @@ fn ungrouped(text: &str) -> String {
     (0..letters.len()).filter(|at| !groups(*at)).map(|at| letters[at]).collect()
 }
 
-/// Those that are most like what was wanted.
+/// Returns the most similar titles.
 fn nearest(wanted: &str, mut titles: Vec<String>) -> Vec<String> {
     titles.sort_by_cached_key(|title| strsim::levenshtein(wanted, &normal(title)));
     titles.truncate(OFFERED);

@@ -1,42 +1,97 @@
-//! `stablebench profile`: where the instructions of a case, or of a call, go.
+//! `stablebench profile`: the instructions of a case, or of a call, by function.
 
 mod call;
 mod case;
 mod choice;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use super::replica::embedded;
-use super::run::print;
-use super::{Output, quoted};
-use crate::cli::{ProfileArgs, ProfileFormat};
 use crate::interrupt;
 use crate::profile::{self, Flame, Heading};
 use crate::progress::Progress;
+use crate::replica::options::ReplicaArgs;
 use crate::report::number::{Factor, Grouped};
 use crate::results::{check_writable, save_text};
-use crate::terminal::Terminal;
+use crate::terminal::{Output, Terminal, print, quoted};
 
-/// A profile, and what it is of.
+#[derive(Debug, clap::Args)]
+pub struct ProfileArgs {
+    /// The case, SUITE/SECTION/NAME/COLUMN as --list prints it. With --list, the beginning of the
+    /// cases to list.
+    #[arg(required_unless_present_any = ["list", "wasm"])]
+    pub case: Option<String>,
+    /// List the cases without measuring them.
+    #[arg(long, conflicts_with_all = ["diff", "wasm", "out", "format"])]
+    pub list: bool,
+    /// A second case: show the difference from the first, stack by stack.
+    #[arg(long, value_name = "CASE2")]
+    pub diff: Option<String>,
+    /// Rows before the work, like --rows of the suite.
+    #[arg(long, conflicts_with = "wasm", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rows: Option<u64>,
+    /// The seed of random choices, like --seed of the suite.
+    #[arg(long, conflicts_with = "wasm")]
+    pub seed: Option<u64>,
+    /// Profile whole messages, with heap pages, instead of the measured work.
+    #[arg(long, conflicts_with = "wasm")]
+    pub whole_message: bool,
+    /// Instead of a case, profile a call of this canister: a wasm file, or bench, bench_vfs,
+    /// bench_leveldb or bench_doltlite.
+    #[arg(long, value_name = "FILE", requires = "call", conflicts_with_all = ["case", "diff"])]
+    pub wasm: Option<PathBuf>,
+    /// The method and its arguments as Candid text [default: ()].
+    #[arg(long, value_names = ["METHOD", "ARGUMENTS"], num_args = 1..=2, requires = "wasm")]
+    pub call: Option<Vec<String>>,
+    /// Begin with the canister saved in this file.
+    #[arg(long, value_name = "FILE", requires = "wasm")]
+    pub state: Option<PathBuf>,
+    /// Save the profile to this file; the default is to print the most expensive functions.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The format [default: by the name of the file].
+    #[arg(long, value_enum)]
+    pub format: Option<ProfileFormat>,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+    /// After --, other options of the suite, such as --batches 500.
+    #[arg(last = true, conflicts_with = "wasm")]
+    pub options: Vec<String>,
+}
+
+/// The format of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProfileFormat {
+    /// A flame graph, for a browser (.svg).
+    Svg,
+    /// A line for each stack, with its instructions (.folded, .txt).
+    Folded,
+    /// The whole profile, described in docs/profiling.md (.json).
+    Json,
+    /// For profiler.firefox.com.
+    Firefox,
+}
+
+/// A profile with its title.
 struct Found {
     title: String,
     flame: Flame,
 }
 
-/// What is printed or saved.
+/// One profile, or the difference of two.
 enum Shown {
     One(Found),
     Difference(Found, Found),
 }
 
-/// Profiles what was asked for.
-pub fn run(args: &ProfileArgs, output: &Output) -> Result<()> {
+/// Profiles a case or a call.
+pub fn profile(args: &ProfileArgs, output: &Output) -> Result<()> {
     if args.list {
         return print(&choice::list(args)?);
     }
-    // A file that cannot be written is found out before, not after.
+    // Report a file that cannot be written before profiling.
     let format = format(args)?;
     if let Some(out) = &args.out {
         check_writable(out)?;
@@ -61,7 +116,7 @@ fn shown(args: &ProfileArgs, progress: &Progress) -> Result<Shown> {
         let (replica, _) = embedded(&args.replica, progress)?;
         return call::call(args, wasm, &replica, progress).map(Shown::One);
     }
-    // What cannot be is said before anything is built.
+    // Check all cases before anything is built.
     let case = args.case.as_deref().unwrap_or_default();
     let first = choice::choose(args, case)?;
     let second = args.diff.as_deref().map(|case| choice::choose(args, case)).transpose()?;
@@ -77,7 +132,7 @@ fn shown(args: &ProfileArgs, progress: &Progress) -> Result<Shown> {
     })
 }
 
-/// As what it is printed or saved; nothing where only the table is wanted.
+/// Returns the format of the profile; `None` for the table only.
 fn format(args: &ProfileArgs) -> Result<Option<ProfileFormat>> {
     let ending = |path: &Path| {
         path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default()
@@ -90,19 +145,19 @@ fn format(args: &ProfileArgs) -> Result<Option<ProfileFormat>> {
             "folded" | "txt" => ProfileFormat::Folded,
             "json" => ProfileFormat::Json,
             _ => bail!(
-                "{} ends in none of .svg, .folded, .txt and .json; say what it is with --format",
+                "{} does not end with .svg, .folded, .txt or .json; choose a format with --format",
                 out.display()
             ),
         }),
     };
     let of_one = matches!(format, Some(ProfileFormat::Json | ProfileFormat::Firefox));
     if args.diff.is_some() && of_one {
-        bail!("a difference is written as svg or folded");
+        bail!("a difference has the format svg or folded");
     }
     Ok(format)
 }
 
-/// The command that repeats the profile: what decides what is in it.
+/// Returns the command that repeats the profile, with the options that affect its content.
 fn command(args: &ProfileArgs) -> String {
     let mut words = vec!["stablebench profile".to_owned()];
     words.extend(args.case.as_deref().map(quoted));
@@ -169,7 +224,7 @@ impl Shown {
                 profile::svg_of_difference(&before.flame, &after.flame, heading)
             }
             (Self::Difference(..), ProfileFormat::Json | ProfileFormat::Firefox) => {
-                bail!("a difference is written as svg or folded")
+                bail!("a difference has the format svg or folded")
             }
         }
     }
@@ -189,7 +244,7 @@ impl Found {
     }
 }
 
-/// What fails, fails on a case.
+/// Adds the title of the case to an error.
 fn of<T>(result: Result<T>, title: &str) -> Result<T> {
     result.with_context(|| title.to_owned())
 }

@@ -1,24 +1,31 @@
-//! What goes wrong with a network, each with the next step.
+//! Errors of networks, each with the next step, and reject codes by the names that the other
+//! replicas use.
+//!
+//! A network reports `IC0522`, the others `CanisterInstructionLimitExceeded`. Older replicas
+//! report the number in the message alone: `IC0522: …`.
 
 use candid::Principal;
 use ic_agent::AgentError;
+use ic_agent::agent::RejectResponse;
 
-/// Why a network cannot be measured on.
+use crate::replica::Reject;
+
+/// The reasons why a run on a network fails.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error(
         "no replica answers at {url}; is it running? dfx start, icp network start and stablebench \
-         serve start one and say where"
+         serve start one and print its URL"
     )]
     Unreachable { url: String, source: AgentError },
-    #[error("the replica at {url} does not tell its root key; give it with --root-key")]
+    #[error("the replica at {url} does not report its root key; give it with --root-key")]
     NoRootKey { url: String },
     #[error(
-        "the replica at {url} does not sign by the key that is expected: the mainnet's, or the one \
-         that --root-key HEX gives, which the network's status has"
+        "the replica at {url} does not sign with the expected key: the mainnet's, or that of \
+         --root-key HEX, which the network's status contains"
     )]
     ForeignKey { url: String, source: AgentError },
-    #[error("there is no canister {canister} at {url}; dfx canister id NAME tells the id")]
+    #[error("there is no canister {canister} at {url}; dfx canister id NAME prints the id")]
     NoCanister { canister: Principal, url: String, source: Option<AgentError> },
     #[error(
         "{caller} is not a controller of the canister {canister}, and only controllers may measure; \
@@ -28,16 +35,16 @@ pub enum NetworkError {
     )]
     NotController { canister: Principal, caller: Principal },
     #[error(
-        "no --canister holds the canister {name} as it is built here, and others are not touched:\n\
+        "no --canister contains the module of {name} that is built here, and others are not touched:\n\
          {found}  {name} is {plain} as wasm, {compressed} as wasm.gz\ndeploy it with dfx deploy \
          {name} or icp deploy {name}, and give its id with --canister"
     )]
     Foreign { name: String, found: String, plain: String, compressed: String },
-    #[error("the canister {canister} does not describe itself as ours do")]
+    #[error("the canister {canister} does not describe itself as benchmark canisters do")]
     Undescribed { canister: Principal, source: anyhow::Error },
     #[error(
         "the canister {canister} has no cycles left for this; give it some: dfx cycles top-up \
-         {canister} 1T, or icp canister top-up {canister} --amount 1t; then go on with --resume"
+         {canister} 1T, or icp canister top-up {canister} --amount 1t; then continue with --resume"
     )]
     OutOfCycles { canister: Principal },
     #[error(
@@ -45,15 +52,167 @@ pub enum NetworkError {
          canister start {canister}"
     )]
     Stopped { canister: Principal },
-    #[error("the canister {canister} runs a store already; one canister holds one store at a time")]
+    #[error("the canister {canister} is in use; a canister contains one fixture at a time")]
     InUse { canister: Principal },
     #[error("{method} failed at {url}")]
     Failed { method: String, url: String, source: AgentError },
     #[error("{method} was refused: {reject}")]
-    Refused { method: String, reject: crate::replica::Reject },
+    Refused { method: String, reject: Reject },
     #[error(
-        "{method} is executed for {minutes} minutes, and no end is seen; go on with --resume when \
-         the replica answers again"
+        "{method} has been running for {minutes} minutes without an end; continue with --resume \
+         when the replica answers again"
     )]
     Endless { method: String, minutes: u64 },
+}
+
+/// All codes. Source: `ErrorCode` of the `pocket-ic` crate 16, whose names the replica's are.
+const CODES: [(u32, &str); 62] = [
+    (101, "SubnetOversubscribed"),
+    (102, "MaxNumberOfCanistersReached"),
+    (201, "CanisterQueueFull"),
+    (202, "IngressMessageTimeout"),
+    (203, "CanisterQueueNotEmpty"),
+    (204, "IngressHistoryFull"),
+    (205, "CanisterIdAlreadyExists"),
+    (206, "StopCanisterRequestTimeout"),
+    (207, "CanisterOutOfCycles"),
+    (208, "CertifiedStateUnavailable"),
+    (209, "CanisterInstallCodeRateLimited"),
+    (210, "CanisterHeapDeltaRateLimited"),
+    (211, "SubnetCoolingDown"),
+    (301, "CanisterNotFound"),
+    (305, "CanisterSnapshotNotFound"),
+    (402, "InsufficientMemoryAllocation"),
+    (403, "InsufficientCyclesForCreateCanister"),
+    (404, "SubnetNotFound"),
+    (405, "CanisterNotHostedBySubnet"),
+    (406, "CanisterRejectedMessage"),
+    (407, "UnknownManagementMessage"),
+    (408, "InvalidManagementPayload"),
+    (409, "CanisterSnapshotImmutable"),
+    (410, "InvalidSubnetAdmin"),
+    (502, "CanisterTrapped"),
+    (503, "CanisterCalledTrap"),
+    (504, "CanisterContractViolation"),
+    (505, "CanisterInvalidWasm"),
+    (506, "CanisterDidNotReply"),
+    (507, "CanisterOutOfMemory"),
+    (508, "CanisterStopped"),
+    (509, "CanisterStopping"),
+    (510, "CanisterNotStopped"),
+    (511, "CanisterStoppingCancelled"),
+    (512, "CanisterInvalidController"),
+    (513, "CanisterFunctionNotFound"),
+    (514, "CanisterNonEmpty"),
+    (517, "QueryCallGraphLoopDetected"),
+    (520, "InsufficientCyclesInCall"),
+    (521, "CanisterWasmEngineError"),
+    (522, "CanisterInstructionLimitExceeded"),
+    (524, "CanisterMemoryAccessLimitExceeded"),
+    (525, "QueryCallGraphTooDeep"),
+    (526, "QueryCallGraphTotalInstructionLimitExceeded"),
+    (527, "CompositeQueryCalledInReplicatedMode"),
+    (528, "QueryTimeLimitExceeded"),
+    (529, "QueryCallGraphInternal"),
+    (530, "InsufficientCyclesInComputeAllocation"),
+    (531, "InsufficientCyclesInMemoryAllocation"),
+    (532, "InsufficientCyclesInMemoryGrow"),
+    (533, "ReservedCyclesLimitExceededInMemoryAllocation"),
+    (534, "ReservedCyclesLimitExceededInMemoryGrow"),
+    (535, "InsufficientCyclesInMessageMemoryGrow"),
+    (536, "CanisterMethodNotFound"),
+    (537, "CanisterWasmModuleNotFound"),
+    (538, "CanisterAlreadyInstalled"),
+    (539, "CanisterWasmMemoryLimitExceeded"),
+    (540, "ReservedCyclesLimitIsTooLow"),
+    (541, "CanisterInvalidControllerOrSubnetAdmin"),
+    (542, "CanisterStatusAccessDenied"),
+    (601, "DeadlineExpired"),
+    (602, "ResponseDropped"),
+];
+
+/// Converts a network's reject to one with the other replicas' names.
+pub(super) fn reject(response: RejectResponse) -> Reject {
+    let RejectResponse { reject_code, reject_message, error_code } = response;
+    let number = error_code.as_deref().and_then(number);
+    let number = number.or_else(|| number_before(&reject_message));
+    let name = number.and_then(name).map(str::to_owned);
+    // A code that is newer than the table is reported as it came.
+    let code = name.or(error_code).unwrap_or_else(|| format!("{reject_code:?}"));
+    Reject { code, message: reject_message }
+}
+
+fn name(number: u32) -> Option<&'static str> {
+    CODES.iter().find(|(code, _)| *code == number).map(|(_, name)| *name)
+}
+
+/// Returns the code of a reject with this name, such as `IC0522`.
+pub fn ic_code(name: &str) -> Option<String> {
+    let (number, _) = CODES.iter().find(|(_, known)| *known == name)?;
+    Some(format!("IC{number:04}"))
+}
+
+/// Parses `IC0522`.
+fn number(text: &str) -> Option<u32> {
+    text.strip_prefix("IC")?.parse().ok()
+}
+
+/// Parses the beginning of `IC0522: Canister …`.
+fn number_before(message: &str) -> Option<u32> {
+    number(message.split_once(':')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ic_agent::agent::RejectCode;
+    use stablebench_replica::ErrorCode;
+
+    use super::*;
+
+    fn code(error_code: Option<&str>, message: &str) -> String {
+        let reject_code = RejectCode::CanisterError;
+        let error_code = error_code.map(str::to_owned);
+        let reject_message = message.to_owned();
+        reject(RejectResponse { reject_code, reject_message, error_code }).code
+    }
+
+    /// The runner compares these names.
+    #[test]
+    fn codes_have_the_names_of_the_embedded_replica() {
+        for (number, expected) in [
+            ("IC0301", ErrorCode::CanisterNotFound),
+            ("IC0502", ErrorCode::CanisterTrapped),
+            ("IC0503", ErrorCode::CanisterCalledTrap),
+            ("IC0522", ErrorCode::CanisterInstructionLimitExceeded),
+            ("IC0524", ErrorCode::CanisterMemoryAccessLimitExceeded),
+            ("IC0536", ErrorCode::CanisterMethodNotFound),
+            ("IC0537", ErrorCode::CanisterWasmModuleNotFound),
+            ("IC0539", ErrorCode::CanisterWasmMemoryLimitExceeded),
+        ] {
+            assert_eq!(code(Some(number), "text"), expected.name());
+            assert_eq!(code(None, &format!("{number}: text")), expected.name());
+            assert_eq!(ic_code(expected.name()).as_deref(), Some(number));
+        }
+    }
+
+    #[test]
+    fn codes_without_a_name_are_unchanged() {
+        assert_eq!(code(Some("IC0999"), "IC0522: text"), "IC0999");
+        assert_eq!(code(None, "no: text"), "CanisterError");
+        assert_eq!(code(None, "text"), "CanisterError");
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(CODES.is_sorted_by(|(one, _), (next, _)| one < next));
+    }
+
+    #[cfg(feature = "pocket-ic")]
+    #[test]
+    fn the_table_equals_that_of_pocket_ic() {
+        for number in 0..1_000 {
+            let known = pocket_ic_16::ErrorCode::try_from(u64::from(number)).ok();
+            assert_eq!(name(number), known.map(|code| format!("{code:?}")).as_deref());
+        }
+    }
 }

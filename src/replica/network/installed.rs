@@ -1,56 +1,55 @@
-//! A store in a canister of a network, and its forks.
+//! A fixture in a canister of a network, and its forks.
 //!
-//! A fork is the canister itself, put back before it is used again. With canister snapshots:
+//! A fork is the canister itself, which is restored before it is used again. With canister
+//! snapshots:
 //!
 //! ```text
-//!   fork      take a snapshot, or load it if a fork has been there since
-//!   update    load it if a fork has been there since; the snapshot is then old
+//!   fork      take a snapshot, or load it if the canister was forked since
+//!   update    load it if the canister was forked since; the snapshot is then outdated
 //! ```
 //!
-//! A replica on this machine may have none. Then what the store was sent is sent to it again,
-//! after a reinstall. Elsewhere that would be paid for, so that a fork is refused.
+//! A replica on this machine may not support snapshots. Then the canister is reinstalled and sent
+//! the same messages again. On other machines this would cost cycles, so a fork is refused.
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::call::{Again, rising};
 use super::error::NetworkError;
-use super::history::{History, Sent};
-use super::management::Snapshot;
-use super::sending::Outcome;
+use super::link::Snapshot;
+use super::sending::{Outcome, Retry, rising};
 use super::slot::Slot;
 use crate::replica::{Answer, Canister, Cost, Messages, Readings, Reject, Unmeasured};
 
-/// A canister with a module and a store in it.
+/// A canister that contains a fixture.
 pub(super) struct Installed {
     slot: Arc<Slot>,
-    /// What asking for the balance costs.
+    /// The cost of asking for the balance.
     price: u128,
-    /// Cycles after the last message, where they are known.
+    /// The cycles after the last message, if they are known.
     balance: Option<u128>,
     kept: Kept,
-    /// Whether it was changed since it was kept.
+    /// `true` if it was changed since the last snapshot.
     changed: bool,
-    /// Whether a fork may have changed it since.
+    /// `true` if a fork may have changed it since.
     forked: bool,
-    /// Whether queries come after an update.
+    /// `true` if nodes may lag behind the last update.
     unsettled: bool,
-    /// Whether the next update has an id.
+    /// `true` if the next update has an id.
     numbered: bool,
 }
 
-/// What a canister is put back by.
+/// The way to restore a canister.
 enum Kept {
-    /// What it was sent; a snapshot was not asked for yet.
+    /// The messages so far; no snapshot was taken yet.
     Unknown(History),
     Snapshot(Snapshot),
-    /// What it was sent, since there are no snapshots.
+    /// The messages so far, since there are no snapshots.
     History(History),
 }
 
 impl Installed {
-    /// Empties the canister of `slot` and makes it one store's.
+    /// Reserves and empties the canister of `slot`.
     pub fn new(slot: Arc<Slot>) -> Result<Self> {
         slot.take()?;
         let mut installed = Self {
@@ -67,7 +66,7 @@ impl Installed {
         Ok(installed)
     }
 
-    /// Undoes what a fork did.
+    /// Undoes the changes of a fork.
     fn restore(&mut self) -> Result<()> {
         if !self.forked {
             return Ok(());
@@ -83,18 +82,18 @@ impl Installed {
         Ok(())
     }
 
-    /// Sends an update, which is measured by what the balance loses.
+    /// Sends an update, whose cost is the decrease of the balance.
     fn send(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
-        let again = match std::mem::take(&mut self.numbered) {
-            true => Again::Numbered,
-            false => Again::Never,
+        let retry = match std::mem::take(&mut self.numbered) {
+            true => Retry::Numbered,
+            false => Retry::Never,
         };
         let before = match self.balance.take() {
             Some(balance) => balance,
             None => self.slot.balance()?,
         };
         self.unsettled = true;
-        let outcome = self.slot.update(method, argument, again)?;
+        let outcome = self.slot.update(method, argument, retry)?;
         let after = self.slot.balance()?;
         self.balance = Some(after);
         Ok(answer(outcome, before.saturating_sub(after).saturating_sub(self.price)))
@@ -112,7 +111,7 @@ impl Installed {
         self.slot.upgrade()?.context("upgrading failed")
     }
 
-    /// What is sent from now on is not in what is kept.
+    /// Records a message that changes the canister.
     fn changes(&mut self, sent: impl FnOnce() -> Sent) {
         self.changed = true;
         if let Kept::Unknown(history) | Kept::History(history) = &mut self.kept {
@@ -120,7 +119,7 @@ impl Installed {
         }
     }
 
-    /// Keeps the canister as it is now.
+    /// Takes a snapshot if the last one is outdated.
     fn keep(&mut self) -> Result<()> {
         if !self.changed || matches!(self.kept, Kept::History(_)) {
             return Ok(());
@@ -136,8 +135,8 @@ impl Installed {
             (Err(reject), Kept::Unknown(history)) if has_no_snapshots(&reject) => {
                 if !link.is_local() {
                     return Err(Unmeasured::NotApplicable(format!(
-                        "the network has no canister snapshots ({reject}), and populating a store \
-                         again for each case would be paid for"
+                        "the network has no canister snapshots ({reject}), and populating it \
+                         again for each case would cost cycles"
                     ))
                     .into());
                 }
@@ -189,14 +188,14 @@ impl Canister for Installed {
 impl Drop for Installed {
     fn drop(&mut self) {
         if let Kept::Snapshot(snapshot) = &self.kept {
-            // What is left of it is found by: dfx canister snapshot list.
+            // `dfx canister snapshot list` shows it if deleting fails.
             let _ = self.slot.link.delete_snapshot(self.slot.canister, snapshot.clone());
         }
         self.slot.leave();
     }
 }
 
-/// The canister, until it is put back.
+/// The canister until it is restored.
 struct Fork<'a>(&'a mut Installed);
 
 impl Messages for Fork<'_> {
@@ -217,7 +216,7 @@ impl Messages for Fork<'_> {
     }
 }
 
-/// Whether a replica knows nothing of canister snapshots, as opposed to refusing this one.
+/// Returns `true` if a replica does not support snapshots, as opposed to refusing this one.
 fn has_no_snapshots(reject: &Reject) -> bool {
     matches!(
         reject.code.as_str(),
@@ -228,4 +227,45 @@ fn has_no_snapshots(reject: &Reject) -> bool {
 fn answer(outcome: Outcome, cycles: u128) -> Answer {
     let cycles = u64::try_from(cycles).unwrap_or(u64::MAX);
     Answer { outcome, cost: Cost { cycles, inside: None }, readings: Readings::default() }
+}
+
+/// The messages since the canister was emptied.
+#[derive(Debug, Default)]
+pub(super) struct History(Vec<Sent>);
+
+/// A message. Ids of measured calls are in the arguments; an emptied canister accepts them again.
+#[derive(Debug)]
+pub(super) enum Sent {
+    Update { method: String, argument: Vec<u8> },
+    Upgrade,
+}
+
+impl History {
+    pub fn push(&mut self, sent: Sent) {
+        self.0.push(sent);
+    }
+
+    /// Empties the canister and sends all messages again. Execution is deterministic, so the
+    /// canister refuses the same messages as before, which change nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Unmeasured::NotApplicable`] if the replica refuses to empty the canister.
+    pub fn repeat(&self, slot: &Slot) -> Result<()> {
+        slot.empty().map_err(|error| {
+            Unmeasured::NotApplicable(format!(
+                "the replica has no canister snapshots, and the canister cannot be populated again: {error:#}"
+            ))
+        })?;
+        for sent in &self.0 {
+            let repeated = match sent {
+                Sent::Update { method, argument } => {
+                    slot.update(method, argument, Retry::Never).map(drop)
+                }
+                Sent::Upgrade => slot.upgrade().map(drop),
+            };
+            repeated.context("populating the canister again")?;
+        }
+        Ok(())
+    }
 }

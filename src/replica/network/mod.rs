@@ -1,39 +1,24 @@
 //! Any replica by its URL: one of dfx or icp-cli, `stablebench serve`, the mainnet.
 //!
 //! ```text
-//!   address.rs      where it is, and whether that is this machine
-//!   identity.rs     who calls
-//!   link.rs         the agent, made blocking
-//!     sending.rs      a call that is executed once, though answers are lost
-//!     management.rs   code, snapshots, balances
-//!   ours.rs         which canister is which of ours
-//!   slot.rs         such a canister
-//!   installed.rs    a store in it, and forks
-//!     history.rs      what it was sent, where there are no snapshots
+//!   access.rs       its address, whether that is this machine, and the caller's key
+//!   link.rs         the agent with blocking calls
+//!     sending.rs      a call that is executed once, even if answers are lost
+//!   slot.rs         a canister that contains the module that is needed
+//!   installed.rs    a fixture in it, and its forks
 //! ```
 
-mod address;
-mod call;
+mod access;
 mod error;
-mod history;
-mod identity;
 mod installed;
 mod link;
-mod management;
-mod ours;
-mod reject_code;
 mod sending;
 mod slot;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use candid::Principal;
-
-pub use address::{Address, AddressError};
-pub use identity::exposed;
-pub use reject_code::ic_code;
 
 use self::installed::Installed;
 use self::link::Link;
@@ -41,44 +26,35 @@ use self::slot::Slot;
 use super::{Canister, Identity, Replica};
 use crate::canisters::Built;
 
-/// A replica by its URL, and canisters of ours there.
+pub use access::{Access, Address, AddressError, exposed};
+pub use error::ic_code;
+
+/// A replica by its URL, and the canisters there that may be measured in.
 pub struct Network {
     slots: Vec<Arc<Slot>>,
     identity: Identity,
 }
 
-/// What a network is reached by.
-#[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
-    pub address: &'a Address,
-    /// Canisters that may be used.
-    pub canisters: &'a [Principal],
-    /// The file of the caller's key.
-    pub identity: Option<&'a Path>,
-    /// The key that the network signs by, in DER.
-    pub root_key: Option<&'a [u8]>,
-}
-
-/// A canister of ours, and what it can spend.
+/// The cycles of a canister that may be measured in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Purse {
-    /// Name of the module in it.
+pub struct Balance {
+    /// The name of its module.
     pub name: String,
     pub canister: Principal,
     pub cycles: u128,
 }
 
 impl Network {
-    /// Connects, and finds a canister for each module of `needed`. Nothing is changed.
+    /// Connects, and finds a canister for each module of `needed`. Changes nothing.
     ///
     /// # Errors
     ///
-    /// [`NetworkError`] where that cannot be.
+    /// [`NetworkError`](error::NetworkError) if that is impossible.
     pub fn connect(access: Access<'_>, needed: &[Built]) -> Result<Self> {
-        let caller = identity::identity(access.identity)?;
+        let caller = access::identity(access.identity)?;
         let (link, version) = Link::connect(access.address.clone(), caller, access.root_key)?;
         let link = Arc::new(link);
-        let slots = ours::slots(&link, needed, access.canisters)?;
+        let slots = slot::slots(&link, needed, access.canisters)?;
         let subnet = match slots.first() {
             Some(slot) => link.subnet(slot.canister)?,
             None => None,
@@ -93,13 +69,13 @@ impl Network {
         Ok(Self { slots, identity })
     }
 
-    /// What the canisters can spend.
-    pub fn purses(&self) -> Result<Vec<Purse>> {
-        let purse = |slot: &Arc<Slot>| {
-            let (name, canister) = (slot.ours.name.clone(), slot.canister);
-            Ok(Purse { name, canister, cycles: slot.balance()? })
+    /// Asks for the canisters' balances.
+    pub fn balances(&self) -> Result<Vec<Balance>> {
+        let balance = |slot: &Arc<Slot>| {
+            let (name, canister) = (slot.module.name.clone(), slot.canister);
+            Ok(Balance { name, canister, cycles: slot.balance()? })
         };
-        self.slots.iter().map(purse).collect()
+        self.slots.iter().map(balance).collect()
     }
 }
 
@@ -110,7 +86,7 @@ impl Replica for Network {
 
     /// Empties the canister that has the module.
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        let slot = self.slots.iter().find(|slot| slot.ours.is(wasm));
+        let slot = self.slots.iter().find(|slot| slot.module.is(wasm));
         let slot = slot.context("no canister of the network has that module")?;
         Ok(Box::new(Installed::new(slot.clone())?))
     }

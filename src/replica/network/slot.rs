@@ -1,41 +1,45 @@
-//! A canister of ours on a network. It holds one store at a time.
+//! The canisters of a network that may be measured in. Nothing is sent to any other.
+//!
+//! A canister may be used if a replica certifies that its module is the one that is built here,
+//! plain or as `wasm.gz`, and if it describes itself. Its controllers are certified too. It
+//! contains one fixture at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use candid::Principal;
+use candid::{Principal, encode_args};
+use sha2::{Digest, Sha256};
+use stablebench_protocol::Description;
 
-use super::call::{Again, Call};
 use super::error::NetworkError;
-use super::link::Link;
-use super::management::{Asking, Mode, Status};
-use super::ours::Ours;
-use super::sending::Outcome;
-use crate::replica::Reject;
+use super::link::{Asking, Link, Mode, State, Status};
+use super::sending::{Call, Outcome, Retry};
+use crate::canisters::{Built, deployable};
+use crate::replica::{Reject, decode};
 
-/// A canister, and what it is.
+/// A canister that may be measured in.
 pub(super) struct Slot {
     pub link: Arc<Link>,
     pub canister: Principal,
-    pub ours: Ours,
-    /// Its module in the form in which it was deployed.
+    pub module: Module,
+    /// The module, plain or in gzip as it was deployed.
     form: Arc<[u8]>,
-    /// Whether a store is in it.
+    /// `true` while a fixture is in it.
     taken: AtomicBool,
-    /// Whether it was emptied, and no update was sent since.
+    /// `true` if it was emptied and no update was sent since.
     fresh: AtomicBool,
-    /// Whether its status can be had by updates alone.
-    asks: AtomicBool,
+    /// `true` if it answers queries for its status with errors.
+    status_needs_update: AtomicBool,
 }
 
 impl Slot {
-    pub fn new(link: Arc<Link>, canister: Principal, ours: Ours, form: Arc<[u8]>) -> Self {
+    pub fn new(link: Arc<Link>, canister: Principal, module: Module, form: Arc<[u8]>) -> Self {
         let no = || AtomicBool::new(false);
-        Self { link, canister, ours, form, taken: no(), fresh: no(), asks: no() }
+        Self { link, canister, module, form, taken: no(), fresh: no(), status_needs_update: no() }
     }
 
-    /// Makes the canister one store's, and empties it.
+    /// Reserves the canister for one fixture, and empties it.
     pub fn take(&self) -> Result<()> {
         let canister = self.canister;
         if self.taken.swap(true, Ordering::AcqRel) {
@@ -47,19 +51,19 @@ impl Slot {
         Ok(())
     }
 
-    /// The store is over.
+    /// Releases the canister.
     pub fn leave(&self) {
         self.taken.store(false, Ordering::Release);
     }
 
-    /// Installs the module anew.
+    /// Reinstalls the module.
     pub fn empty(&self) -> Result<()> {
         self.install(Mode::Reinstall)?.context("installing failed")?;
         self.fresh.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Upgrades to the module that is there.
+    /// Upgrades to the same module.
     pub fn upgrade(&self) -> Result<Result<(), Reject>> {
         self.install(Mode::Upgrade)
     }
@@ -69,38 +73,175 @@ impl Slot {
         self.link.install(self.canister, mode, &self.form)
     }
 
-    pub fn update(&self, method: &str, argument: &[u8], again: Again) -> Result<Outcome> {
+    pub fn update(&self, method: &str, argument: &[u8], retry: Retry) -> Result<Outcome> {
         self.fresh.store(false, Ordering::Release);
-        self.link.update(&Call::to(self.canister, method, argument), again)
+        self.link.update(&Call::to(self.canister, method, argument), retry)
     }
 
     pub fn query(&self, method: &str, argument: &[u8]) -> Result<Outcome> {
         self.link.query(&Call::to(self.canister, method, argument))
     }
 
-    /// What the canister has, asked by a query where one machine is the whole replica, unless it
-    /// takes none: elsewhere a node that answers a query may be behind.
+    /// Returns the canister's status: by a query if the replica is on this machine and supports it,
+    /// else by an update, since a node that answers a query may lag behind.
     pub fn status(&self) -> Result<Status> {
-        if !self.link.is_local() || self.asks.load(Ordering::Acquire) {
+        if !self.link.is_local() || self.status_needs_update.load(Ordering::Acquire) {
             return self.link.canister_status(self.canister, Asking::Update);
         }
         match self.link.canister_status(self.canister, Asking::Query) {
             Err(error) if matches!(error.downcast_ref(), Some(NetworkError::Refused { .. })) => {
-                self.asks.store(true, Ordering::Release);
+                self.status_needs_update.store(true, Ordering::Release);
                 self.link.canister_status(self.canister, Asking::Update)
             }
             status => status,
         }
     }
 
-    /// The canister's cycles.
+    /// Returns the canister's cycles.
     pub fn balance(&self) -> Result<u128> {
         Ok(u128::try_from(self.status()?.cycles.0).unwrap_or(u128::MAX))
     }
 
-    /// What asking for the balance costs the canister itself, which is then in the balance.
+    /// Returns the cost of asking for the balance, which the canister pays itself.
     pub fn price(&self) -> Result<u128> {
         let before = self.balance()?;
         Ok(before.saturating_sub(self.balance()?))
+    }
+}
+
+/// A module in both forms in which it may be deployed.
+#[derive(Clone, Debug)]
+pub(super) struct Module {
+    pub name: String,
+    plain: Arc<[u8]>,
+    compressed: Arc<[u8]>,
+}
+
+impl Module {
+    pub fn new(built: &Built) -> Result<Self> {
+        let compressed = deployable(&built.wasm)?.into();
+        Ok(Self { name: built.name.clone(), plain: built.wasm.as_slice().into(), compressed })
+    }
+
+    /// Returns the form with this hash.
+    pub fn with_hash(&self, hash: &[u8]) -> Option<&Arc<[u8]>> {
+        [&self.plain, &self.compressed].into_iter().find(|form| *Sha256::digest(form) == *hash)
+    }
+
+    /// Returns `true` if the plain module is `wasm`.
+    pub fn is(&self, wasm: &[u8]) -> bool {
+        *self.plain == *wasm
+    }
+
+    fn foreign(&self, found: &[(Principal, Option<Vec<u8>>)]) -> NetworkError {
+        let found = found.iter().map(|(canister, hash)| match hash {
+            Some(hash) => format!("  the module of {canister} is {}\n", hex(hash)),
+            None => format!("  {canister} has no module\n"),
+        });
+        NetworkError::Foreign {
+            name: self.name.clone(),
+            found: found.collect(),
+            plain: hex(&Sha256::digest(&self.plain)),
+            compressed: hex(&Sha256::digest(&self.compressed)),
+        }
+    }
+}
+
+/// Finds a canister for each module. Changes nothing.
+///
+/// # Errors
+///
+/// If a canister is missing, has another module, is not running, or is not controlled by the caller.
+pub(super) fn slots(
+    link: &Arc<Link>,
+    needed: &[Built],
+    canisters: &[Principal],
+) -> Result<Vec<Arc<Slot>>> {
+    let mut found = Vec::new();
+    for canister in canisters {
+        found.push((*canister, module_hash(link, *canister)?));
+    }
+    let mut slots = Vec::new();
+    for built in needed {
+        let module = Module::new(built)?;
+        let form = found.iter().find_map(|(canister, hash)| {
+            Some((*canister, module.with_hash(hash.as_deref()?)?.clone()))
+        });
+        let (canister, form) = form.ok_or_else(|| module.foreign(&found))?;
+        let slot = Slot::new(link.clone(), canister, module, form);
+        check(&slot)?;
+        slots.push(Arc::new(slot));
+    }
+    Ok(slots)
+}
+
+fn module_hash(link: &Link, canister: Principal) -> Result<Option<Vec<u8>>> {
+    let hash = link.module_hash(canister)?;
+    // Every existing canister has a list of controllers, which may be empty.
+    if hash.is_none() && link.controllers(canister)?.is_none() {
+        let url = link.address().to_string();
+        return Err(NetworkError::NoCanister { canister, url, source: None }.into());
+    }
+    Ok(hash)
+}
+
+fn check(slot: &Slot) -> Result<()> {
+    let canister = slot.canister;
+    let caller = slot.link.caller();
+    let controllers = slot.link.controllers(canister)?;
+    if !controllers.is_some_and(|controllers| controllers.contains(&caller)) {
+        return Err(NetworkError::NotController { canister, caller }.into());
+    }
+    if slot.status()?.status != State::Running {
+        return Err(NetworkError::Stopped { canister }.into());
+    }
+    let answer = slot.query("describe", &encode_args(())?)?;
+    let described: Result<Description> = decode("describe", answer);
+    described.map_err(|source| NetworkError::Undescribed { canister, source })?;
+    Ok(())
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module() -> Module {
+        let wasm = b"\0asm\x01\0\0\0".to_vec();
+        let candid = String::new();
+        Module::new(&Built { name: "bench".to_owned(), wasm, candid }).unwrap()
+    }
+
+    #[test]
+    fn both_forms_are_recognised_and_no_others() {
+        let module = module();
+        let plain = Sha256::digest(b"\0asm\x01\0\0\0");
+        assert_eq!(**module.with_hash(&plain).unwrap(), *b"\0asm\x01\0\0\0");
+        let compressed = deployable(b"\0asm\x01\0\0\0").unwrap();
+        assert_eq!(**module.with_hash(&Sha256::digest(&compressed)).unwrap(), *compressed);
+        for hash in [&[][..], &plain[..31], &Sha256::digest(b"another")] {
+            assert!(module.with_hash(hash).is_none(), "{hash:?}");
+        }
+        assert!(module.is(b"\0asm\x01\0\0\0") && !module.is(&compressed));
+    }
+
+    #[test]
+    fn the_error_for_another_module_has_all_hashes_and_the_next_step() {
+        let module = module();
+        let anonymous = Principal::anonymous();
+        let management = Principal::management_canister();
+        let error = module.foreign(&[(anonymous, Some(vec![0xab; 32])), (management, None)]);
+        let text = error.to_string();
+        for part in [
+            &format!("the module of 2vxsx-fae is {}", "ab".repeat(32)),
+            "aaaaa-aa has no module",
+            "bench is 93a44bbb96c751218e4c00d479e4c14358122a389acca16205b1e4d0dc5f9476 as wasm,",
+            "dfx deploy bench or icp deploy bench",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }

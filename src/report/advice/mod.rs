@@ -1,24 +1,24 @@
-//! What follows from the figures: computed, never written by hand.
+//! Advice that is computed from the figures:
 //!
-//! * crossings: from how many rows a message on one setting is cheaper than the map;
-//! * the cheapest setting for each kind of work;
-//! * what not to do: whatever costs many times what the same work costs otherwise.
+//! * crossings: the number of rows per message from which a configuration is cheaper than the map;
+//! * the cheapest configuration for each kind of work;
+//! * warnings: work that costs many times as much as the same work done another way.
 
 pub mod overtaking;
 
 use super::number::{Grouped, Ratio};
-use super::{heading, is_floor};
+use crate::engines::{heading, is_floor};
 use crate::results::{Case, Measured, Results};
 use overtaking::{Overtaking, overtaking};
 
-/// What is cheaper than the map is said of settings beside this one.
+/// The configuration that others are compared with.
 const BASE: &str = "btree";
-/// What `ic-rusqlite` opens its connection with.
+/// The configuration with the defaults of `ic-rusqlite`.
 const DEFAULT: &str = "sqlite/persist";
-/// What costs at least so many times as much is worth a warning.
+/// The ratio of costs from which a warning is given.
 const MANY: f64 = 2.0;
 
-/// Headings, each with its sentences; none without.
+/// Returns headings with their sentences, without headings that have none.
 pub fn advice(results: &Results) -> Vec<(&'static str, Vec<String>)> {
     let all = [
         ("Where they cross", crossings(results)),
@@ -28,26 +28,16 @@ pub fn advice(results: &Results) -> Vec<(&'static str, Vec<String>)> {
     all.into_iter().filter(|(_, sentences)| !sentences.is_empty()).collect()
 }
 
+/// Returns the instructions of an operation, unless the case measures a capacity.
 fn each(case: &Case) -> Option<u64> {
     case.measured().filter(|measured| measured.capacity.is_none()).map(Measured::each_operation)
 }
 
-/// Names of a section's cases, each once.
-fn names<'a>(results: &'a Results, section: &str) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for case in results.cases.iter().filter(|case| case.section == section) {
-        if !names.contains(&case.name.as_str()) {
-            names.push(&case.name);
-        }
-    }
-    names
-}
-
-/// SQLite against the map, place by place.
+/// Compares SQLite with the map for each place of new rows.
 fn crossings(results: &Results) -> Vec<String> {
     const SECTION: &str = "insert";
     let mut places: Vec<&str> = Vec::new();
-    for name in names(results, SECTION) {
+    for name in results.names(SECTION) {
         let place = name.split(' ').next().unwrap_or(name);
         if !places.contains(&place) {
             places.push(place);
@@ -80,11 +70,11 @@ fn crossing(name: &str, found: Overtaking) -> String {
     match found {
         Overtaking::Always => format!("{name} is cheaper than StableBTreeMap throughout."),
         Overtaking::Never => format!("{name} is never cheaper than StableBTreeMap."),
-        Overtaking::From { dearer_at, from, about } => format!(
-            "{name} is cheaper than StableBTreeMap from {} rows a message on, dearer at {}; \
-             straight lines between cross at about {}.",
+        Overtaking::From { more_expensive_at, from, about } => format!(
+            "{name} is cheaper than StableBTreeMap from {} rows a message on, and more expensive at \
+             {}. By linear interpolation, they cost the same at about {}.",
             Grouped(from),
-            Grouped(dearer_at),
+            Grouped(more_expensive_at),
             Grouped(about)
         ),
         Overtaking::Sometimes => {
@@ -93,11 +83,11 @@ fn crossing(name: &str, found: Overtaking) -> String {
     }
 }
 
-/// The cheapest and the dearest setting of each kind of work, floors aside.
+/// Names the cheapest and the most expensive configuration for each kind of work, except floors.
 fn cheapest(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for section in ["insert", "work"] {
-        for name in names(results, section) {
+        for name in results.names(section) {
             let mut costs: Vec<(u64, &str)> = results
                 .section(section)
                 .filter(|case| case.name == name && !is_floor(&case.column))
@@ -105,13 +95,13 @@ fn cheapest(results: &Results) -> Vec<String> {
                 .collect();
             costs.sort_unstable();
             let (Some(best), Some(worst)) = (costs.first(), costs.last()) else { continue };
-            let alike = costs.iter().filter(|(cost, _)| *cost == best.0).count();
-            if costs.len() < 2 || alike == costs.len() {
+            let equal = costs.iter().filter(|(cost, _)| *cost == best.0).count();
+            if costs.len() < 2 || equal == costs.len() {
                 continue;
             }
-            let others = match alike {
+            let others = match equal {
                 1 => String::new(),
-                more => format!(" and {} alike", Grouped(more as u64 - 1)),
+                more => format!(" and {} more (equal)", Grouped(more as u64 - 1)),
             };
             let verb = if section == "insert" { "insert, " } else { "" };
             sentences.push(format!(
@@ -130,7 +120,8 @@ fn warnings(results: &Results) -> Vec<String> {
     [small_transactions(results), cold(results), settings(results), unseen(results)].concat()
 }
 
-/// Columns whose cost of `name` is many times that of `other`, with the range of times.
+/// Returns the configurations for which `name` costs many times as much as `other`, with the
+/// ratios, the largest first.
 fn many_times<'a>(
     results: &'a Results,
     section: &str,
@@ -151,7 +142,7 @@ fn many_times<'a>(
     found
 }
 
-fn told(found: &[(f64, &str)]) -> String {
+fn ratios(found: &[(f64, &str)]) -> String {
     let parts: Vec<String> =
         found.iter().map(|(times, key)| format!("{} {times:.1}×", heading(key))).collect();
     parts.join(", ")
@@ -159,8 +150,8 @@ fn told(found: &[(f64, &str)]) -> String {
 
 fn small_transactions(results: &Results) -> Vec<String> {
     const SECTION: &str = "transactions";
-    let names = names(results, SECTION);
-    // Large transactions in one message are what the others are held against.
+    let names = results.names(SECTION);
+    // The others are compared with the largest transactions in one message.
     let Some(base) = names.iter().rfind(|name| name.ends_with("one message")) else {
         return Vec::new();
     };
@@ -168,20 +159,20 @@ fn small_transactions(results: &Results) -> Vec<String> {
     let sentences = others.filter_map(|name| {
         let found = many_times(results, SECTION, name, base);
         (!found.is_empty()).then(|| {
-            format!("{name}, instead of {base}, costs many times as much: {}.", told(&found))
+            format!("{name}, instead of {base}, costs many times as much: {}.", ratios(&found))
         })
     });
     sentences.collect()
 }
 
-/// First work after an upgrade or a closed connection beside the same work warm.
+/// Compares the first work after an upgrade or a closed connection with the same work, warm.
 fn cold(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for (state, when) in
         [("upgraded", "after an upgrade"), ("closed", "after the connection was closed")]
     {
         let mut parts: Vec<String> = Vec::new();
-        for name in names(results, "work") {
+        for name in results.names("work") {
             let Some(what) = name.strip_suffix(&format!(", {state}")) else { continue };
             let found = many_times(results, "work", name, &format!("{what}, warm"));
             let (Some(most), Some(least)) = (found.first(), found.last()) else { continue };
@@ -201,7 +192,7 @@ fn cold(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Settings that cost many times what the library's defaults cost.
+/// Names the settings that cost many times as much as the library's defaults.
 fn settings(results: &Results) -> Vec<String> {
     const SECTION: &str = "settings";
     let measured = |key: &str| results.section(SECTION).any(|case| case.column == key);
@@ -212,7 +203,7 @@ fn settings(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for column in results.columns.iter().filter(|column| column.key != default) {
         let mut found: Vec<String> = Vec::new();
-        for name in names(results, SECTION) {
+        for name in results.names(SECTION) {
             let cost = |key: &str| each(results.case(SECTION, name, key)?);
             let Some((here, there)) = cost(&column.key).zip(cost(default)) else { continue };
             if here as f64 >= MANY * there as f64 {
@@ -231,7 +222,7 @@ fn settings(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Messages of which the counter shows less than half.
+/// Warns of messages whose counter shows less than half of the charge.
 fn unseen(results: &Results) -> Vec<String> {
     let mut found: Vec<(f64, &Case)> = results
         .cases

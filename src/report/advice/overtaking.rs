@@ -1,22 +1,22 @@
-//! From how many rows on one setting is cheaper than another.
+//! The number of rows from which one configuration is cheaper than another.
 
-/// What the measured points say of two settings.
+/// The result of comparing the measured points of two configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overtaking {
     /// The challenger is cheaper at every point.
     Always,
-    /// It is cheaper at none.
+    /// The challenger is cheaper at no point.
     Never,
-    /// It is dearer at `dearer_at` rows and before, cheaper from `from` on.
+    /// The challenger is not cheaper up to one point, and cheaper from the next one on.
     From {
-        /// The last number of rows where it is dearer.
-        dearer_at: u64,
-        /// The first from which on it stays cheaper.
+        /// The last number of rows at which it is not cheaper.
+        more_expensive_at: u64,
+        /// The first number of rows from which it stays cheaper.
         from: u64,
-        /// Where straight lines between the two points cross.
+        /// The intersection of the straight lines between the two points.
         about: u64,
     },
-    /// It is cheaper at some points, but not from one on.
+    /// The challenger is cheaper at some points, but not from one of them on.
     Sometimes,
 }
 
@@ -33,19 +33,19 @@ pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Over
     points.dedup_by_key(|point| point.0);
     let cheaper = |point: &(u64, u64, u64)| point.2 < point.1;
     let first = points.iter().position(cheaper);
-    let last_dearer = points.iter().rposition(|point| !cheaper(point));
-    Some(match (first, last_dearer) {
+    let last_other = points.iter().rposition(|point| !cheaper(point));
+    Some(match (first, last_other) {
         _ if points.is_empty() => return None,
         (None, _) => Overtaking::Never,
         (Some(_), None) => Overtaking::Always,
-        (Some(first), Some(dearer)) if dearer + 1 == first => {
-            let (low, high) = (points[dearer], points[first]);
+        (Some(first), Some(last)) if last + 1 == first => {
+            let (low, high) = (points[last], points[first]);
             let lead = |point: (u64, u64, u64)| point.1 as f64 - point.2 as f64;
             let (behind, ahead) = (-lead(low), lead(high));
             let share = if behind + ahead > 0.0 { behind / (behind + ahead) } else { 1.0 };
             let about = low.0 as f64 + share * (high.0 - low.0) as f64;
             let about = (about.ceil() as u64).clamp(low.0 + 1, high.0);
-            Overtaking::From { dearer_at: low.0, from: high.0, about }
+            Overtaking::From { more_expensive_at: low.0, from: high.0, about }
         }
         _ => Overtaking::Sometimes,
     })
@@ -56,11 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn from_the_first_point_after_the_last_dearer_one() {
+    fn cheaper_from_the_first_point_after_the_last_more_expensive_one() {
         let base = [(1, 100), (10, 1_000), (100, 10_000)];
         assert_eq!(
             overtaking(&base, &[(1, 190), (10, 910), (100, 5_000)]),
-            Some(Overtaking::From { dearer_at: 1, from: 10, about: 6 })
+            Some(Overtaking::From { more_expensive_at: 1, from: 10, about: 6 })
         );
         assert_eq!(overtaking(&base, &[(1, 1), (10, 1), (100, 1)]), Some(Overtaking::Always));
         assert_eq!(overtaking(&base, &[(1, 100), (10, 1_000)]), Some(Overtaking::Never));

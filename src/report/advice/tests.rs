@@ -1,9 +1,9 @@
 use super::*;
 use crate::results::{Outcome, State};
 
-/// Results with these cases: section, name, column, instructions, operations.
+/// Returns results with these cases: section, name, configuration, instructions, operations.
 fn results(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
-    let mut results = crate::suites::published::get("users").unwrap();
+    let mut results = crate::suites::published("users").unwrap();
     results.cases.clear();
     for (section, name, column, instructions, operations) in cases {
         if results.columns.iter().all(|known| known.key != *column) {
@@ -37,7 +37,7 @@ fn under(results: &Results, title: &str) -> Vec<String> {
 }
 
 #[test]
-fn where_settings_cross_the_map() {
+fn configurations_cross_the_map() {
     let results = results(&[
         ("insert", "middle 1", "btree", 100, 1),
         ("insert", "middle 10", "btree", 1_000, 10),
@@ -50,26 +50,26 @@ fn where_settings_cross_the_map() {
         under(&results, "cross"),
         [
             "middle: SQLite MEMORY is cheaper than StableBTreeMap from 10 rows a message on, \
-             dearer at 1; straight lines between cross at about 6.",
+             and more expensive at 1. By linear interpolation, they cost the same at about 6.",
             "end: SQLite MEMORY is cheaper than StableBTreeMap throughout.",
         ]
     );
 }
 
 #[test]
-fn the_cheapest_of_each_kind_of_work_floors_aside() {
+fn the_cheapest_of_each_kind_of_work_is_no_floor() {
     let results = results(&[
         ("work", "update 10 uniform, warm", "btree", 4_200, 10),
         ("work", "update 10 uniform, warm", "sqlite/memory", 1_000, 10),
         ("work", "update 10 uniform, warm", "sqlite/off", 1_000, 10),
         ("work", "update 10 uniform, warm", "array", 10, 10),
-        // Nothing to choose from.
+        // There is only one configuration.
         ("work", "count, warm", "btree", 5, 1),
     ]);
     assert_eq!(
         under(&results, "cheapest"),
-        ["update 10 uniform, warm: SQLite MEMORY and 1 alike, 100 instructions an operation; \
-          StableBTreeMap takes 4.20×."]
+        ["update 10 uniform, warm: SQLite MEMORY and 1 more (equal), 100 instructions an \
+          operation; StableBTreeMap takes 4.20×."]
     );
 }
 
@@ -90,7 +90,7 @@ fn warnings_begin_at_twice_the_cost() {
 }
 
 #[test]
-fn small_transactions_and_bad_settings_are_told() {
+fn small_transactions_and_expensive_settings_are_reported() {
     let results = results(&[
         ("transactions", "10 rows by 1, one message", "sqlite/delete", 900, 10),
         ("transactions", "10 rows by 10, one message", "sqlite/delete", 100, 10),

@@ -1,5 +1,5 @@
-//! What the page knows: results as they are saved, and whatever the other reports compute of
-//! them, so that nothing is computed twice.
+//! The data of the page: results as they are saved, and the values that other reports compute from
+//! them.
 //!
 //! ```text
 //!   tool, charged_nodes
@@ -8,11 +8,11 @@
 //!            ├─ results     the file's content, without digests
 //!            ├─ question    of the suite
 //!            ├─ columns     by key: heading, floor
-//!            ├─ sections    by name: what they are about
+//!            ├─ sections    titles by name
 //!            ├─ advice      headings, each with sentences
-//!            ├─ published   figures and ratios of others, see `published.rs`
-//!            ├─ sheets      tables that are more than a section's cases, as texts
-//!            └─ settings    such a table: what SQLite runs with, read back
+//!            ├─ published   published figures and ratios
+//!            ├─ sheets      tables that contain more than a section's cases, as texts
+//!            └─ settings    such a table: SQLite's settings, read back
 //! ```
 
 use std::collections::BTreeMap;
@@ -21,23 +21,22 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::published::{Published, published};
+use crate::engines::{heading, is_floor};
 use crate::report::advice::advice;
+use crate::report::common::settings;
+use crate::report::grid::Grid;
 use crate::report::price::{CHARGED_NODES, Fees};
-use crate::report::rules;
-use crate::report::table::grid::Grid;
-use crate::report::table::{beside, settings};
-use crate::report::{heading, is_floor};
+use crate::report::tables::summaries;
+use crate::report::{Presentation, PublishedFigures, price};
 use crate::results::Results;
-use crate::suites::{SUITES, describe};
 
-/// The largest number up to which a script tells all whole numbers apart.
+/// The number up to which JavaScript represents all whole numbers exactly.
 const EXACT: u64 = 1 << 53;
 
 #[derive(Serialize)]
 pub struct Data {
     tool: &'static str,
-    /// Nodes that the cycles in results are for.
+    /// The number of nodes of the subnet to which the cycles in results apply.
     charged_nodes: u64,
     rules: BTreeMap<&'static str, Rules>,
     reports: Vec<Report>,
@@ -47,7 +46,7 @@ pub struct Data {
 #[derive(Serialize)]
 struct Rules {
     fees: Fees,
-    /// What the charge of a message holds.
+    /// A sentence about the content of a message's charge.
     charge: String,
 }
 
@@ -59,7 +58,7 @@ struct Report {
     columns: BTreeMap<String, Column>,
     sections: BTreeMap<String, String>,
     advice: Vec<Advice>,
-    published: Option<Published>,
+    published: Option<PublishedFigures>,
     sheets: Vec<Sheet>,
     settings: Option<Sheet>,
 }
@@ -84,14 +83,14 @@ struct Sheet {
     notes: Vec<String>,
 }
 
-/// Everything that the page is made from.
+/// Returns everything that the page needs.
 ///
 /// # Errors
 ///
-/// Where figures that the results name are not published.
-pub fn data(results: &[(String, Results)]) -> Result<Data> {
-    let reports = results.iter().map(|(file, results)| {
-        report(file, results).with_context(|| format!("cannot make a page of {file}"))
+/// If results name published figures that do not exist.
+pub fn data(results: &[(String, &dyn Presentation, Results)]) -> Result<Data> {
+    let reports = results.iter().map(|(file, suite, results)| {
+        report(file, *suite, results).with_context(|| format!("cannot make a page of {file}"))
     });
     Ok(Data {
         tool: concat!("stablebench ", env!("CARGO_PKG_VERSION")),
@@ -101,40 +100,40 @@ pub fn data(results: &[(String, Results)]) -> Result<Data> {
     })
 }
 
-/// The rule sets that the page can compute with, and their variants.
+/// Returns the rule sets, and their variants.
 fn known_rules() -> BTreeMap<&'static str, Rules> {
     let names = stablebench_replica::Rules::SETS.iter().chain(stablebench_replica::Rules::VARIANTS);
     names
         .filter_map(|name| {
             let rules: stablebench_replica::Rules = name.parse().ok()?;
-            Some((*name, Rules { fees: rules.into(), charge: rules::charge(name) }))
+            Some((*name, Rules { fees: rules.into(), charge: price::charge(name) }))
         })
         .collect()
 }
 
-fn report(file: &str, results: &Results) -> Result<Report> {
+fn report(file: &str, suite: &dyn Presentation, results: &Results) -> Result<Report> {
     let mut saved = serde_json::to_value(results)?;
     for_scripts(&mut saved);
-    // A case may name a column that the file does not list.
+    // A case may name a configuration that the file does not list.
     let keys = results.columns.iter().map(|column| &column.key);
     let keys = keys.chain(results.cases.iter().map(|case| &case.column));
     let column = |key: &String| {
         let column = Column { heading: heading(key), floor: is_floor(key) };
         (key.clone(), column)
     };
-    let section = |name: &String| Some((name.clone(), describe(&results.suite, name)?));
+    let section = |name: &String| Some((name.clone(), suite.section(name)?));
     Ok(Report {
         file: file.to_owned(),
         results: saved,
-        question: SUITES.iter().find(|(name, _)| *name == results.suite).map(|(_, of)| *of),
+        question: suite.question(),
         columns: keys.map(column).collect(),
         sections: results.cases.iter().filter_map(|case| section(&case.section)).collect(),
         advice: advice(results)
             .into_iter()
             .map(|(title, sentences)| Advice { title, sentences })
             .collect(),
-        published: published(results)?,
-        sheets: beside(results)?.iter().map(sheet).collect(),
+        published: suite.published(results)?,
+        sheets: summaries(suite, results)?.iter().map(sheet).collect(),
         settings: settings(results).as_ref().map(sheet),
     })
 }
@@ -148,7 +147,8 @@ fn sheet(grid: &Grid) -> Sheet {
     }
 }
 
-/// Drops digests, which nobody reads, and makes texts of numbers that a script would round.
+/// Removes digests, which the page does not show, and converts numbers that JavaScript would round
+/// to texts.
 fn for_scripts(value: &mut Value) {
     match value {
         Value::Object(inner) => {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_are_given_numbers_that_they_can_hold() {
+    fn numbers_that_scripts_would_round_are_texts() {
         let mut value = serde_json::json!({
             "digest": { "low": 1 }, "seed": u64::MAX, "most": EXACT, "list": [EXACT + 1, -1, 0.5]
         });

@@ -1,19 +1,18 @@
-//! One HTML page of results: what is cheapest for the reader's own sizes, charts, tables. It
-//! opens from a file, without a network.
+//! An HTML page of results: the cheapest configuration for the reader's own sizes, charts, tables.
+//! It opens from a file, without a network.
 //!
 //! ```text
 //!   page.html   ←  {{script-hash}}  of page.js: the only script that may run
 //!               ←  {{style}}        page.css
-//!               ←  {{data}}         everything known, as in `data.rs`: JSON, gzip, base64
+//!               ←  {{data}}         the data of `data.rs`: JSON, gzip, base64
 //!               ←  {{script}}       page.js: unpacks the data and builds the page
 //! ```
 //!
-//! Nothing of a result file is written as HTML: base64 has no character that could end its
-//! block, and the script makes texts of texts. `page/` holds the sources of the script and the
-//! style, and what is built of them; `docs/report.md` describes the page.
+//! No part of a results file is written as HTML: base64 has no character that could end its
+//! block, and the script inserts texts as texts. `page/` contains the sources of the script and the
+//! style, and their builds. `docs/report.md` describes the page.
 
 mod data;
-mod published;
 #[cfg(test)]
 mod tests;
 
@@ -26,18 +25,19 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
+use crate::report::Presentation;
 use crate::results::Results;
 
 const SKELETON: &str = include_str!("../../../page/src/page.html");
 const STYLE: &str = include_str!("../../../page/dist/page.css");
 const SCRIPT: &str = include_str!("../../../page/dist/page.js");
 
-/// The page of some results, each with the name of its file.
+/// Returns the page of some results, each with the name of its file.
 ///
 /// # Errors
 ///
-/// Where figures that the results name are not published.
-pub fn page(results: &[(String, Results)]) -> Result<String> {
+/// If results name published figures that do not exist.
+pub fn page(results: &[(String, &dyn Presentation, Results)]) -> Result<String> {
     let data = serde_json::to_string(&data::data(results)?)?;
     Ok(fill(
         SKELETON,
@@ -50,14 +50,14 @@ pub fn page(results: &[(String, Results)]) -> Result<String> {
     ))
 }
 
-/// Compressed, in characters that HTML gives no meaning.
+/// Compresses a text, and encodes it in characters without a meaning in HTML.
 fn packed(text: &str) -> Result<String> {
     let mut compressed = GzEncoder::new(Vec::new(), Compression::best());
     compressed.write_all(text.as_bytes())?;
     Ok(STANDARD.encode(compressed.finish()?))
 }
 
-/// The skeleton with values in place of `{{names}}`; what a value holds is not looked at again.
+/// Replaces `{{names}}` in the skeleton by values. Names inside of values are not replaced.
 fn fill(skeleton: &str, values: &[(&str, &str)]) -> String {
     let mut parts = skeleton.split("{{");
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -6,19 +6,23 @@ use serde_json::Value;
 use super::*;
 use crate::results::sample;
 
-/// Most bytes that a page may have.
+/// The suite of the sample.
+const SUITE: &dyn Presentation = &crate::suites::users::Users;
+
+/// The maximum size of a page in bytes.
 const LIMIT: usize = 2_000_000;
 
-fn committed() -> Vec<(String, Results)> {
-    let read = |suite: &str| {
-        let file = format!("{suite}.json");
+fn committed() -> Vec<(String, &'static dyn Presentation, Results)> {
+    let read = |suite: &'static dyn crate::suites::Suite| {
+        let file = format!("{}.json", suite.name());
         let path = crate::canisters::root().join("results").join(&file);
-        (file, Results::read(&path).unwrap())
+        let presentation: &dyn Presentation = suite;
+        (file, presentation, Results::read(&path).unwrap())
     };
-    crate::suites::SUITES.iter().map(|(suite, _)| read(suite)).collect()
+    crate::suites::SUITES.iter().map(|suite| read(*suite)).collect()
 }
 
-/// What is between the first of one text and the next of the other.
+/// Returns the text between the first `begin` and the next `end`.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     let (_, rest) = text.split_once(begin).unwrap();
     rest.split_once(end).unwrap().0
@@ -38,7 +42,7 @@ fn all_committed_results_are_one_small_page() {
     let page = page(&results).unwrap();
     assert!(page.len() < LIMIT, "{} bytes", page.len());
     let data = unpacked(&page);
-    for ((file, results), report) in results.iter().zip(data["reports"].as_array().unwrap()) {
+    for ((file, _, results), report) in results.iter().zip(data["reports"].as_array().unwrap()) {
         assert_eq!(report["file"], **file);
         let cases = report["results"]["cases"].as_array().unwrap();
         assert_eq!(cases.len(), results.cases.len(), "{file}");
@@ -51,8 +55,8 @@ fn all_committed_results_are_one_small_page() {
 }
 
 #[test]
-fn the_page_is_told_the_prices_of_each_rule_set() {
-    let page = page(&[("users.json".to_owned(), sample::full())]).unwrap();
+fn the_page_contains_the_prices_of_each_rule_set() {
+    let page = page(&[("users.json".to_owned(), SUITE, sample::full())]).unwrap();
     let data = unpacked(&page);
     let names: Vec<&String> = data["rules"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["2025-10", "2026-08", "2026-08-first-reads", "2026-08-recorded"]);
@@ -66,14 +70,14 @@ fn the_page_is_told_the_prices_of_each_rule_set() {
 }
 
 #[test]
-fn a_page_is_the_same_each_time() {
-    let results = [("users.json".to_owned(), sample::full())];
+fn pages_are_deterministic() {
+    let results = [("users.json".to_owned(), SUITE, sample::full())];
     assert!(page(&results).unwrap() == page(&results).unwrap());
 }
 
 #[test]
-fn the_one_script_that_may_run_is_the_pages_own() {
-    let page = page(&[("users.json".to_owned(), sample::full())]).unwrap();
+fn only_the_pages_own_script_may_run() {
+    let page = page(&[("users.json".to_owned(), SUITE, sample::full())]).unwrap();
     let script = between(&page, "<script>", "</script>");
     assert!(script == SCRIPT);
     let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
@@ -93,7 +97,7 @@ fn the_one_script_that_may_run_is_the_pages_own() {
 }
 
 #[test]
-fn nothing_of_the_results_stands_in_the_page_as_text() {
+fn no_text_of_the_results_is_in_the_html() {
     const HOSTILE: &str = "</script><script>alert('canary')</script>{{script}}<!--\"'&]]>";
     let mut results = sample::full();
     let (canister, case) = (&mut results.canisters[0], &mut results.cases[0]);
@@ -114,8 +118,8 @@ fn nothing_of_the_results_stands_in_the_page_as_text() {
         *text = HOSTILE.to_owned();
     }
     results.revision = Some(HOSTILE.to_owned());
-    let harmless = page(&[("users.json".to_owned(), sample::full())]).unwrap();
-    let hostile = page(&[(HOSTILE.to_owned(), results)]).unwrap();
+    let harmless = page(&[("users.json".to_owned(), SUITE, sample::full())]).unwrap();
+    let hostile = page(&[(HOSTILE.to_owned(), SUITE, results)]).unwrap();
     assert!(!hostile.contains("canary"));
     let without_data = |page: &str| {
         let (before, rest) = page.split_once("id=\"data\">").unwrap();

@@ -1,162 +1,190 @@
-//! The suite cuckoo: point reads of a hash table that is built once, as RocksDB's reader
-//! test of its CuckooTable measures them, beside those of a map, of SQLite, and the floor.
+//! The suite cuckoo: point reads of a hash table that is built once, as in RocksDB's reader test of
+//! its CuckooTable, compared with those of a map, of SQLite, and of the floor.
 //!
 //! ```text
-//!   for each store, utilisation and kind of key, a lane:
+//!   for each configuration, utilisation and kind of key, a fixture:
 //!     build    all items, in the order of their keys
-//!     hit      lookups in random order, one by one
-//!     miss     the same of keys that are not there
-//!     batches  hits, so many in a call                     (cuckoo tables alone)
-//!     upgrade  the first hit after an upgrade, and many    (the fullest stores)
+//!     hit      lookups of existing keys in random order, one by one
+//!     miss     lookups of missing keys
+//!     batches  hits, several in a call                     (cuckoo tables only)
+//!     upgrade  the first hit after an upgrade, and many    (the fullest tables)
 //! ```
 
 mod published;
+mod tables;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use stablebench_protocol::{
-    Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Engine, Job, JournalMode, Lookups, PointStore,
+    Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Job as SuiteJob, Lookups, PointStore,
 };
 use stablebench_workload::cuckoo::CuckooModel;
 use stablebench_workload::cuckoo::items::ITEM_BYTES;
 
-use super::command::{Command, typed};
-use super::lane::{Lane, Plan, Step};
-use super::outline::Outline;
-use super::users::{Library, Setting};
-use crate::cli::{CuckooArgs, KeysArg, StoreArg};
-use crate::results::Column;
+use super::plan::{Fixture, Job, Messages, OfSuite, Plan, Step};
+use super::{Suite, unique};
+use crate::engines::{Configuration, Configurations, Kind};
 
-pub use published::published;
+/// The suite.
+pub struct CuckooSuite;
 
-/// The name in results.
-pub const NAME: &str = "cuckoo";
+/// The published numbers of items per 128 buckets.
+const UTILISATIONS: [u64; 4] = [120, 100, 80, 70];
+/// The numbers of keys that are looked up in one call; 0 is one by one.
+const BATCHES: [u32; 5] = [0, 10, 25, 50, 100];
 
-/// Items for each 128 buckets, as published.
-pub const UTILISATIONS: [u64; 4] = [120, 100, 80, 70];
-/// Keys looked up in one call; 0 is one by one.
-pub const BATCHES: [u32; 5] = [0, 10, 25, 50, 100];
-
-/// Operations a message: what it takes on the heap to make them ready stays small.
+/// The number of operations in a message: preparing them takes little heap.
 const MESSAGE: u64 = 20_000;
 
-/// What a section is about, from its name in results.
-pub fn describe(section: &str) -> Option<String> {
-    let what = match section {
-        HIT => "Lookups of keys that are there, sequential keys",
-        MISS => "Lookups of keys that are not there, sequential keys",
-        SCATTERED => "The same with scattered keys",
-        BATCHED => "Lookups in batches, sequential keys",
-        UPGRADED => "Lookups after an upgrade, sequential keys",
-        BUILD => "Adding the items, in the order of keys",
-        _ => return None,
-    };
-    Some(what.to_owned())
-}
-
-pub const HIT: &str = "hit";
-pub const MISS: &str = "miss";
-pub const SCATTERED: &str = "scattered";
-pub const BATCHED: &str = "batches";
+/// Sections in results.
+const HIT: &str = "hit";
+const MISS: &str = "miss";
+const SCATTERED: &str = "scattered";
+const BATCHED: &str = "batches";
 const UPGRADED: &str = "upgraded";
 const BUILD: &str = "build";
 
-/// How full it is: `93.75 %`.
-pub fn utilisation(items_of_128: u64) -> String {
-    format!("{:.2} %", items_of_128 as f64 * 100.0 / 128.0)
+#[derive(Clone, Debug, Args)]
+pub struct CuckooArgs {
+    /// Buckets of the table, a power of two; the published run has 134217728. Tables have 120,
+    /// 100, 80 and 70 items for 128 of them.
+    #[arg(long, value_name = "BUCKETS", default_value_t = 131_072, value_parser = buckets)]
+    pub num: u64,
+    /// Lookups of a case.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub lookups: u64,
+    /// Kinds of keys.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["sequential", "scattered"])]
+    pub keys: Vec<KeysArg>,
+    /// Engines: cuckoo/murmur and cuckoo/identity are cuckoo tables by their first hash.
+    #[arg(
+        long,
+        value_name = "ENGINES",
+        default_value = "cuckoo/murmur,cuckoo/identity,btree,sqlite,sqlite-vfs,array"
+    )]
+    pub engines: Configurations,
 }
 
-/// A row of the batches.
-pub fn batch_name(items_of_128: u64, batch: u32) -> String {
-    let how = match batch {
-        0 => "one by one".to_owned(),
-        size => format!("batches of {size}"),
-    };
-    format!("{} full, {how}", utilisation(items_of_128))
+/// The kind of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeysArg {
+    /// 0, 2, 4, … as published.
+    Sequential,
+    /// Random even numbers.
+    Scattered,
 }
 
-/// What the arguments mean.
-///
-/// # Errors
-///
-/// None: what could be wrong was refused when it was read.
-pub fn plan(args: &CuckooArgs) -> Result<Plan> {
-    let mut outline = Outline::new(NAME, command(args), &args.run);
-    outline.rows = rows(args);
-    let mut lanes = Vec::new();
-    for store in unique(&args.stores) {
-        for keys in unique(&args.keys) {
-            for utilisation in UTILISATIONS {
-                lanes.push(lane(args, store, keys, utilisation));
+/// Parses a number of buckets. From 128 on, the utilisations are exact.
+fn buckets(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(buckets) if buckets.is_power_of_two() && (128..=1 << 40).contains(&buckets) => {
+            Ok(buckets)
+        }
+        _ => Err("it must be a power of two of at least 128, such as 131072".to_owned()),
+    }
+}
+
+impl Suite for CuckooSuite {
+    fn name(&self) -> &'static str {
+        "cuckoo"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Point reads of a cuckoo hash table next to those of a map and of SQLite"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  A hash table next to the map and SQLite:
+    stablebench run cuckoo
+  The cases, without measuring them:
+    stablebench run cuckoo --list"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        CuckooArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        let args = CuckooArgs::from_arg_matches(matches)?;
+        let mut fixtures = Vec::new();
+        for configuration in &args.engines.0 {
+            let store = store(configuration)?;
+            for keys in unique(&args.keys) {
+                for of_128 in UTILISATIONS {
+                    fixtures.push(fixture(&args, configuration, store, keys, of_128));
+                }
             }
         }
+        Ok(Plan::in_order(self.name(), rows(&args, &fixtures), fixtures))
     }
-    Ok(Plan::new(outline, lanes))
 }
 
-fn command(args: &CuckooArgs) -> String {
-    let mut command = Command::new(NAME);
-    command.value("--num", args.num);
-    command.value("--lookups", args.lookups);
-    command.values("--keys", unique(&args.keys).iter().map(typed));
-    command.values("--stores", unique(&args.stores).iter().map(typed));
-    command.run(&args.run)
-}
-
-/// Rows of the tables, section by section.
-fn rows(args: &CuckooArgs) -> Vec<(String, String)> {
+/// Returns the rows of the tables, section by section.
+fn rows(args: &CuckooArgs, fixtures: &[Fixture]) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     for section in [HIT, MISS, SCATTERED, BATCHED, UPGRADED, BUILD] {
-        for keys in unique(&args.keys) {
-            for utilisation in UTILISATIONS {
-                // A cuckoo table has every row that any store has.
-                let lane = lane(args, StoreArg::Murmur, keys, utilisation);
-                let cases = lane.steps.into_iter().filter_map(|step| step.case);
-                rows.extend(cases.filter(|case| case.0 == section));
+        // All configurations have the same rows, except batches.
+        for each in fixtures.chunks(unique(&args.keys).len() * UTILISATIONS.len()) {
+            for case in each.iter().flat_map(Fixture::cases) {
+                if case.0 == section && !rows.contains(case) {
+                    rows.push(case.clone());
+                }
             }
         }
     }
     rows
 }
 
-fn lane(args: &CuckooArgs, store: StoreArg, keys: KeysArg, of_128: u64) -> Lane {
+/// Returns a utilisation such as `93.75 %`.
+fn utilisation(items_of_128: u64) -> String {
+    format!("{:.2} %", items_of_128 as f64 * 100.0 / 128.0)
+}
+
+/// Returns the name of a row of the section batches.
+fn batch_name(items_of_128: u64, batch: u32) -> String {
+    let lookups = match batch {
+        0 => "one by one".to_owned(),
+        size => format!("batches of {size}"),
+    };
+    format!("{} full, {lookups}", utilisation(items_of_128))
+}
+
+fn fixture(
+    args: &CuckooArgs,
+    configuration: &Configuration,
+    store: PointStore,
+    keys: KeysArg,
+    of_128: u64,
+) -> Fixture {
     let items = args.num / 128 * of_128;
     let full = format!("{} full", utilisation(of_128));
-    let sequential = keys == KeysArg::Sequential;
-    let name = format!("{full}, {} keys", typed(&keys));
-    let step = |section: &str, name: String, task: CuckooTask, operations: u64| Step {
-        case: Some((section.to_owned(), name)),
-        job: Job::Cuckoo(Cuckoo {
-            store: point_store(store),
-            keys: CuckooKeys::from(keys),
-            buckets: args.num,
-            items,
-            task,
-        }),
-        operations,
-        message_operations: MESSAGE,
-        before: None,
-        phases: false,
-        as_measured: false,
-        anew: false,
-        forked: true,
-        upgraded: false,
-        inspected: false,
+    let (kind, keys) = match keys {
+        KeysArg::Sequential => ("sequential", CuckooKeys::Sequential),
+        KeysArg::Scattered => ("scattered", CuckooKeys::Scattered),
+    };
+    let name = format!("{full}, {kind} keys");
+    let step = |section: &str, name: String, task: CuckooTask, operations: u64| {
+        let job = Cuckoo { store, keys, buckets: args.num, items, task };
+        let job = Job::Suite(SuiteJob::Cuckoo(job));
+        Step { messages: Messages::UpTo(MESSAGE), ..Step::case(section, name, job, operations) }
     };
     let single = Lookups::Single;
     let lookups = |section: &str, name: String, task| step(section, name, task, args.lookups);
     let mut steps =
         vec![Step { forked: false, ..step(BUILD, name.clone(), CuckooTask::Build, items) }];
-    if !sequential {
+    if keys == CuckooKeys::Scattered {
         steps.push(lookups(SCATTERED, format!("hit, {full}"), CuckooTask::Hit(single)));
         steps.push(lookups(SCATTERED, format!("miss, {full}"), CuckooTask::Miss(single)));
     } else {
         steps.push(lookups(HIT, full.clone(), CuckooTask::Hit(single)));
         steps.push(lookups(MISS, full.clone(), CuckooTask::Miss(single)));
-        if matches!(store, StoreArg::Murmur | StoreArg::Identity) {
+        if matches!(store, PointStore::Cuckoo(_)) {
             for batch in BATCHES {
-                let how = if batch == 0 { single } else { Lookups::Batch(batch) };
+                let lookup = if batch == 0 { single } else { Lookups::Batch(batch) };
                 let name = batch_name(of_128, batch);
-                steps.push(lookups(BATCHED, name, CuckooTask::Hit(how)));
+                steps.push(lookups(BATCHED, name, CuckooTask::Hit(lookup)));
             }
         }
         if of_128 == UTILISATIONS[0] {
@@ -167,51 +195,32 @@ fn lane(args: &CuckooArgs, store: StoreArg, keys: KeysArg, of_128: u64) -> Lane 
             }
         }
     }
-    Lane {
-        column: column(store),
+    Fixture {
+        column: configuration.named().column(),
         name,
         rows: items,
         payload: ITEM_BYTES as u32,
-        tables: |_| Box::new(CuckooModel::default()),
+        model: |_| Box::new(OfSuite(Box::new(CuckooModel::default()))),
         steps,
         populated: 1,
     }
 }
 
-fn point_store(store: StoreArg) -> PointStore {
-    match store {
-        StoreArg::Murmur => PointStore::Cuckoo(CuckooHash::Murmur),
-        StoreArg::Identity => PointStore::Cuckoo(CuckooHash::Identity),
-        StoreArg::Btree => PointStore::Btree,
-        StoreArg::Sqlite | StoreArg::SqliteVfs | StoreArg::Doltlite => PointStore::Sqlite,
-        StoreArg::Array => PointStore::Array,
-    }
-}
-
-/// The name of a table's column: its first hash.
-pub fn table_key(hash: &str) -> String {
-    format!("cuckoo/{hash}")
-}
-
-fn column(store: StoreArg) -> Column {
-    let table = |hash| Column { key: table_key(hash), ..Setting::of(Engine::Cuckoo).column() };
-    match store {
-        StoreArg::Murmur => table("murmur"),
-        StoreArg::Identity => table("identity"),
-        StoreArg::Btree => Setting::of(Engine::Btree).column(),
-        StoreArg::Sqlite => Setting::sqlite(JournalMode::Persist).column(),
-        StoreArg::SqliteVfs => Setting::through(Library::IcSqliteVfs).column(),
-        StoreArg::Doltlite => Setting::through(Library::DoltLite).column(),
-        StoreArg::Array => Setting::of(Engine::Array).column(),
-    }
-}
-
-fn unique<T: Copy + PartialEq>(items: &[T]) -> Vec<T> {
-    let mut seen = Vec::new();
-    for item in items {
-        if !seen.contains(item) {
-            seen.push(*item);
+/// Returns the engine of a configuration in the canister's interface.
+fn store(configuration: &Configuration) -> Result<PointStore> {
+    Ok(match (configuration.engine.key, configuration.engine.kind) {
+        ("cuckoo", _) if configuration.value("hash") == Some("identity") => {
+            PointStore::Cuckoo(CuckooHash::Identity)
         }
-    }
-    seen
+        ("cuckoo", _) => PointStore::Cuckoo(CuckooHash::Murmur),
+        ("btree", _) => PointStore::Btree,
+        ("array", _) => PointStore::Array,
+        (_, Kind::Sql) => PointStore::Sqlite,
+        (engine, _) => bail!("cuckoo does not support the engine {engine}"),
+    })
+}
+
+/// Returns the key of a cuckoo table: its first hash.
+fn table_key(hash: &str) -> String {
+    format!("cuckoo/{hash}")
 }

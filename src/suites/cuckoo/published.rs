@@ -1,39 +1,39 @@
-//! The figures that RocksDB published of its CuckooTable.
+//! The figures that RocksDB published for its CuckooTable.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 const TEXT: &str = include_str!("../../../results/published/cuckoo.json");
 
-/// Lookups a second, on another machine and with other memory: what they say of one another
-/// can be compared with ours, they themselves cannot.
+/// Lookups per second, on another machine and in another kind of memory. Only their ratios can be
+/// compared with ours.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Who published them, and of what.
+    /// The author and the subject.
     pub source: String,
     pub buckets: u64,
-    /// Keys looked up together; 0 is one by one.
+    /// The numbers of keys that are looked up together; 0 is one by one.
     pub batches: Vec<u32>,
     pub rows: Vec<Row>,
 }
 
-/// A table, and how it is looked up.
+/// The figures of a table.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     pub items: u64,
-    /// The first of two hashes.
+    /// The first of the table's two hashes.
     pub hash: String,
-    /// Of each batch.
+    /// For each batch size.
     pub million_lookups_a_second: Vec<f64>,
 }
 
-/// All of them.
+/// Returns all figures.
 ///
 /// # Errors
 ///
-/// None, as the tests see to.
+/// If the text is invalid; a test parses it.
 pub fn published() -> Result<Published> {
     serde_json::from_str(TEXT).context("results/published/cuckoo.json")
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_are_of_the_suites_utilisations_and_batches() {
+    fn the_figures_have_the_suites_utilisations_and_batches() {
         let published = published().unwrap();
         assert_eq!(published.batches, BATCHES);
         assert_eq!(published.buckets, 128 << 20);
@@ -59,9 +59,9 @@ mod tests {
         }
     }
 
-    /// What the source prints of each table: items, and how full it is.
+    /// The source prints the items and the utilisation of each table.
     #[test]
-    fn utilisations_are_called_as_published() {
+    fn utilisations_have_their_published_names() {
         assert_eq!(
             UTILISATIONS.map(utilisation),
             ["93.75 %", "78.12 %", "62.50 %", "54.69 %"].map(str::to_owned)
@@ -71,7 +71,7 @@ mod tests {
 
     /// Three figures of the published text, at the corners.
     #[test]
-    fn the_figures_are_those_published() {
+    fn the_figures_are_the_published_ones() {
         let rows = published().unwrap().rows;
         assert_eq!(rows[0].million_lookups_a_second, [3.7, 7.2, 7.1, 7.0, 6.9]);
         assert_eq!(rows[1].million_lookups_a_second[0], 4.3);

@@ -3,15 +3,15 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// What was published, in microseconds an operation.
+/// The published figures, in microseconds per operation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Where it stands.
+    /// The place of publication.
     pub source: String,
-    /// Keys.
+    /// The number of keys.
     pub num: u64,
-    /// Benchmarks in their order.
+    /// The benchmarks in order.
     pub rows: Vec<Row>,
 }
 
@@ -20,18 +20,18 @@ pub struct Published {
 #[serde(deny_unknown_fields)]
 pub struct Row {
     pub name: String,
-    /// Before the option was there: a table with rowid.
+    /// A table with rowid, before the option existed.
     pub with_rowid: f64,
     pub without_rowid: f64,
-    /// A table with rowid once more: how far two runs of one thing are apart.
+    /// A table with rowid in a second run, which shows the noise.
     pub with_rowid_again: f64,
 }
 
-/// The figures.
+/// Returns the figures.
 ///
 /// # Errors
 ///
-/// Where the file is not what it must be.
+/// If the file is invalid; a test reads it.
 pub fn get() -> Result<Published> {
     serde_json::from_str(include_str!("../../../results/published/db-bench.json"))
         .context("results/published/db-bench.json")

@@ -1,24 +1,17 @@
+use stablebench_protocol::{DbBenchTask, Job as SuiteJob};
+
 use super::*;
-use clap::Parser;
-use stablebench_protocol::{DbBenchTask, Job};
+use crate::suites::plan::Job;
+use crate::suites::tests::plan_of;
 
-use crate::cli::{Cli, Suite};
-
-fn args(typed: &[&str]) -> DbBenchArgs {
-    parse([&["stablebench", "run", "db-bench"], typed].concat())
+fn plan(typed: &[&str]) -> Result<Plan> {
+    plan_of(&DbBench, &typed.join(" "))
 }
 
-fn parse(words: Vec<&str>) -> DbBenchArgs {
-    match Cli::parse_from(&words).command {
-        Some(crate::cli::Command::Run { suite: Some(Suite::DbBench(args)) }) => *args,
-        _ => panic!("{words:?}"),
-    }
-}
-
-/// Names and operations of a column's benchmarks.
+/// Returns the names and operations of a configuration's benchmarks.
 fn benchmarks(typed: &[&str]) -> Vec<(String, u64)> {
-    let plan = plan(&args(typed)).unwrap();
-    let steps = plan.lanes[0].steps.iter();
+    let plan = plan(typed).unwrap();
+    let steps = plan.fixtures[0].steps.iter();
     steps.filter_map(|step| Some((step.case.clone()?.1, step.operations))).collect()
 }
 
@@ -37,7 +30,7 @@ fn all_fourteen_run_in_the_published_order_with_their_counts() {
 }
 
 #[test]
-fn reads_are_as_many_as_was_asked_for() {
+fn the_number_of_reads_is_an_option() {
     let of = |typed: &[&str], name: &str| {
         let planned = benchmarks(typed);
         planned.into_iter().find(|(other, _)| other == name).map(|(_, operations)| operations)
@@ -47,12 +40,12 @@ fn reads_are_as_many_as_was_asked_for() {
     assert_eq!(of(typed, "readseq"), Some(3_000));
     assert_eq!(of(typed, "readseq (100K)"), Some(10), "there are no more rows");
     assert_eq!(of(typed, "readrand100K"), Some(3));
-    assert_eq!(of(&["--num=5"], "fillseqsync"), Some(1), "everything is done once at least");
+    assert_eq!(of(&["--num=5"], "fillseqsync"), Some(1), "everything runs at least once");
     assert_eq!(of(&["--num=5"], "fillrand100K"), Some(1));
 }
 
 #[test]
-fn a_benchmark_that_comes_again_has_a_name_of_its_own() {
+fn repeated_benchmarks_have_different_names() {
     let names = |typed: &str| -> Vec<String> {
         let typed = format!("--benchmarks={typed}");
         benchmarks(&["--num=10", &typed]).into_iter().map(|(name, _)| name).collect()
@@ -65,18 +58,18 @@ fn a_benchmark_that_comes_again_has_a_name_of_its_own() {
         names("fillseq100K,readrandom,overwrite,readseq,fillseq,readseq"),
         ["fillseq100K", "readrandom (100K)", "overwrite", "readseq (100K)", "fillseq", "readseq"]
     );
-    let error = plan(&args(&["--benchmarks=readseq"])).unwrap_err().to_string();
+    let error = plan(&["--benchmarks=readseq"]).unwrap_err().to_string();
     assert_eq!(error, "readseq finds nothing to read: put a fill benchmark before it");
 }
 
 #[test]
-fn stores_are_emptied_and_synced_as_db_bench_does() {
-    let plan = plan(&args(&["--num=1000"])).unwrap();
-    let ready: Vec<(bool, bool)> = plan.lanes[0]
+fn tables_are_emptied_and_synced_as_by_db_bench() {
+    let plan = plan(&["--num=1000"]).unwrap();
+    let ready: Vec<(bool, bool)> = plan.fixtures[0]
         .steps
         .iter()
         .filter_map(|step| match &step.job {
-            Job::DbBench(job) => match job.task {
+            Job::Suite(SuiteJob::DbBench(job)) => match job.task {
                 DbBenchTask::Ready { fresh, sync } => Some((fresh, sync)),
                 _ => None,
             },
@@ -92,10 +85,10 @@ fn stores_are_emptied_and_synced_as_db_bench_does() {
 }
 
 #[test]
-fn columns_are_all_or_one_of_each_library() {
+fn each_library_has_both_tables_or_the_chosen_one() {
     let columns = |typed: &[&str]| -> Vec<String> {
-        let plan = plan(&args(typed)).unwrap();
-        plan.outline.columns.into_iter().map(|column| column.key).collect()
+        let plan = plan(typed).unwrap();
+        plan.columns.into_iter().map(|column| column.key).collect()
     };
     let all = [WITH_ROWID, WITHOUT_ROWID, VFS_WITH_ROWID, VFS_WITHOUT_ROWID, "btree", "array"];
     assert_eq!(columns(&[]), all);
@@ -104,10 +97,10 @@ fn columns_are_all_or_one_of_each_library() {
 }
 
 #[test]
-fn engines_are_those_that_were_asked_for_in_that_order() {
+fn engines_are_in_the_requested_order() {
     let columns = |typed: &str| -> Vec<(String, String)> {
         let typed: Vec<&str> = typed.split(' ').collect();
-        let columns = plan(&args(&typed)).unwrap().outline.columns.into_iter();
+        let columns = plan(&typed).unwrap().columns.into_iter();
         columns.map(|column| (column.key, column.canister)).collect()
     };
     let of = |keys: &[&str], canister: &str| -> Vec<(String, String)> {
@@ -119,30 +112,14 @@ fn engines_are_those_that_were_asked_for_in_that_order() {
     );
     let keys = ["leveldb/snappy,write_buffer_size=65536", "leveldb/none,write_buffer_size=65536"];
     assert_eq!(
-        columns("--engines=leveldb --compression=snappy,none --write_buffer_size=65536"),
+        columns(
+            "--engines=leveldb/snappy,write_buffer_size=65536,leveldb/none,write_buffer_size=65536"
+        ),
         of(&keys, "bench_leveldb")
     );
     let keys = [DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID];
     assert_eq!(columns("--engines=doltlite"), of(&keys, "bench_doltlite"));
-    let doltlite = plan(&args(&["--engines=doltlite"])).unwrap();
-    let page_sizes = doltlite.outline.columns.iter().map(|of| of.sqlite.unwrap().page_size);
-    assert!(page_sizes.eq([None, None]), "its pages are none of SQLite's");
-}
-
-/// Whatever was typed, the command that is printed measures the same.
-#[test]
-fn the_command_repeats_the_run() {
-    for typed in [
-        &[][..],
-        &["--histogram", "--num=500", "--reads=7", "--seed=9"],
-        &["--benchmarks=fillseq,readseq", "--histogram=1", "--page_size=512", "--nodes=34"],
-        &["--use-rowids=1", "--value-size=17"],
-        &["--engines=leveldb,sqlite-vfs", "--compression=snappy,none"],
-        &["--engines=leveldb", "--write-buffer-size=70000"],
-    ] {
-        let first = plan(&args(typed)).unwrap();
-        let again = parse(first.outline.command.split(' ').collect());
-        let second = plan(&again).unwrap();
-        assert_eq!(format!("{first:?}"), format!("{second:?}"));
-    }
+    let doltlite = plan(&["--engines=doltlite"]).unwrap();
+    let page_sizes = doltlite.columns.iter().map(|of| of.sqlite.unwrap().page_size);
+    assert!(page_sizes.eq([None, None]), "its pages are not SQLite's");
 }

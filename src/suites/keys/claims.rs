@@ -1,7 +1,5 @@
-//! What was published, as ratios of figures that a run of the suite has as well.
-//!
-//! Seconds and megabytes of another machine say nothing here; how one schema or key
-//! compares with another does.
+//! The published figures, as ratios between schemas or keys that a run of the suite also has.
+//! Seconds and megabytes of another machine cannot be compared with ours.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -13,34 +11,34 @@ use crate::results::Results;
 
 const PUBLISHED: &str = include_str!("../../../results/published/keys.json");
 
-/// What an article claims.
+/// The claims of an article.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
-    /// Who published it.
+    /// The author and the title.
     pub source: String,
-    /// Where.
+    /// The address of the article.
     pub url: String,
-    /// Links that it was measured with.
+    /// The number of links in its measurements.
     pub rows: u64,
     pub claims: Vec<Claim>,
 }
 
-/// A figure, or how many times a figure is another one.
+/// A figure, or the ratio of two figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     pub measure: Measure,
     pub of: Side,
-    /// What it is compared with; nothing where the figure itself is claimed.
+    /// The side that it is compared with; `None` for a single figure.
     pub to: Option<Side>,
-    /// As it was published.
+    /// The published text.
     pub said: String,
-    /// The same as a number: a ratio, per cent, or pages.
+    /// The same as a number: a ratio, percent, or pages.
     pub value: f64,
 }
 
-/// A schema under a kind of key.
+/// A schema with a kind of key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
@@ -48,35 +46,35 @@ pub struct Side {
     pub key: KeyKind,
 }
 
-/// What is claimed of it.
+/// The measured property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// The time of adding all lists; here, their instructions.
+    /// The time of adding all lists; here, its instructions.
     Insert,
     /// The bytes of all tables and indexes.
     Bytes,
     /// The bytes of all indexes.
     IndexBytes,
-    /// Those in per cent of all.
+    /// The same in percent of the bytes of all tables and indexes.
     IndexShare,
-    /// Children of an internal page of an index.
+    /// The children of an internal page of an index.
     FanOut,
 }
 
 impl Claims {
-    /// Those of the article.
+    /// Returns the claims of the article.
     ///
     /// # Errors
     ///
-    /// Where the file is not as it should be.
+    /// If the file is invalid; a test reads it.
     pub fn published() -> Result<Self> {
         serde_json::from_str(PUBLISHED).context("results/published/keys.json")
     }
 }
 
 impl Claim {
-    /// Our figure, where both sides were measured.
+    /// Returns our figure, if both sides were measured.
     pub fn here(&self, results: &Results) -> Option<f64> {
         let of = self.measure.of(results, self.of)?;
         match self.to {
@@ -88,7 +86,7 @@ impl Claim {
         }
     }
 
-    /// What the figure is of.
+    /// Returns the title of the figure.
     pub fn title(&self) -> String {
         let of = self.of;
         let what = match self.measure {

@@ -3,61 +3,159 @@
 //!
 //! ```text
 //!   for each schema and kind of key:   create → movies → users → lists, measured
-//!                                        ├─ fork: what does this user want to watch?
-//!                                        └─ fork: who wants to watch this movie?
+//!                                        ├─ fork: the movies that a user wants to watch
+//!                                        └─ fork: the users who want to watch a movie
 //! ```
 //!
-//! A table's row is a schema, a column a kind of key.
+//! Each row of the tables is a schema, and each column a kind of key.
 
 mod claims;
-pub mod size;
+mod size;
+mod tables;
 
 use anyhow::{Result, ensure};
-use stablebench_protocol::{Job, KeyKind, Keys, KeysTask, LinkSchema};
-use stablebench_workload::{Tables, keys};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use stablebench_protocol::{Job as SuiteJob, KeyKind, Keys, KeysTask, LinkSchema};
+use stablebench_workload::keys;
 
-use super::command::{Command, typed};
-use super::lane::{Lane, Plan, Step};
-use super::outline::Outline;
-use super::users::{Library, Setting, unique};
-use crate::cli::{KeysArgs, SwitchArg};
+use super::plan::{Fixture, Job, Messages, OfSuite, Plan, Step};
+use super::{Suite, unique};
+use crate::engines::{Configuration, Configurations, Kind};
 use crate::report::number::Grouped;
 use crate::results::Column;
 
-pub use claims::Claims;
-
-/// The name in results.
-pub const NAME: &str = "keys";
+/// The suite.
+pub struct KeysSuite;
 
 /// Sections in results.
-pub const LISTS: &str = "lists";
-pub const WANTS: &str = "wants";
-pub const WATCHERS: &str = "watchers";
+const LISTS: &str = "lists";
+const WANTS: &str = "wants";
+const WATCHERS: &str = "watchers";
 
-/// Movies or users that are added in a message.
-const MADE_READY: u64 = 10_000;
-/// Links that are added in a message, in whole lists.
+/// The number of movies or users that are added in a message.
+const PREPARED: u64 = 10_000;
+/// The number of links that are added in a message, in whole lists.
 const LINKS: u64 = 5_000;
-/// Rows that questions of a message find.
+/// The number of rows that the queries of a message find.
 const FOUND: u64 = 20_000;
 
-/// What a section is about, from its name in results.
-pub fn describe(section: &str) -> Option<String> {
-    let what = match section {
-        LISTS => "A user's list, added in a transaction",
-        WANTS => "What does this user want to watch?",
-        WATCHERS => "Who wants to watch this movie?",
-        _ => return None,
-    };
-    Some(what.to_owned())
+#[derive(Clone, Debug, Args)]
+pub struct KeysArgs {
+    /// Links, of which each user has as many as --watches; the published figures have 100000.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub rows: u64,
+    /// Movies on the list of each user, which is added in a transaction.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub watches: u64,
+    /// Movies [default: a tenth of the links, or as many as a list needs].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub movies: Option<u64>,
+    /// Repetitions of each of the two questions.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub questions: u64,
+    /// Primary keys of the link table.
+    #[arg(long, value_delimiter = ',', default_values = ["a", "b", "c", "c-rowid", "d"])]
+    pub schemas: Vec<SchemaArg>,
+    /// Ids of users, movies and, in the schemas a and b, links.
+    #[arg(long, value_delimiter = ',', default_values = ["integer", "ulid", "uuidv4", "uuidv7"])]
+    pub keys: Vec<KeyArg>,
+    /// SQL engines: sqlite, sqlite-vfs, doltlite, or full configurations of them.
+    #[arg(long, value_name = "ENGINES", default_value = "sqlite,sqlite-vfs")]
+    pub engines: Configurations,
+    /// Rows that are created in a millisecond: among those, ULIDs and UUIDv7s are in no order.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rows_a_millisecond: u64,
+    /// Foreign keys: SQLite looks for the user and the movie of each new link.
+    #[arg(long, value_enum, default_value_t = SwitchArg::On)]
+    pub foreign_keys: SwitchArg,
 }
 
-/// What the arguments mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaArg {
+    /// An id.
+    A,
+    /// An id, without rowid.
+    B,
+    /// The pair of user and movie, without rowid.
+    C,
+    /// The pair of user and movie, with rowid.
+    CRowid,
+    /// None but the rowid.
+    D,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyArg {
+    Integer,
+    Ulid,
+    #[value(name = "uuidv4")]
+    UuidV4,
+    #[value(name = "uuidv7")]
+    UuidV7,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SwitchArg {
+    On,
+    Off,
+}
+
+impl From<SchemaArg> for LinkSchema {
+    fn from(schema: SchemaArg) -> Self {
+        match schema {
+            SchemaArg::A => Self::Id,
+            SchemaArg::B => Self::IdWithoutRowid,
+            SchemaArg::C => Self::PairWithoutRowid,
+            SchemaArg::CRowid => Self::Pair,
+            SchemaArg::D => Self::Rowid,
+        }
+    }
+}
+
+impl From<KeyArg> for KeyKind {
+    fn from(key: KeyArg) -> Self {
+        match key {
+            KeyArg::Integer => Self::Integer,
+            KeyArg::Ulid => Self::Ulid,
+            KeyArg::UuidV4 => Self::UuidV4,
+            KeyArg::UuidV7 => Self::UuidV7,
+        }
+    }
+}
+
+impl Suite for KeysSuite {
+    fn name(&self) -> &'static str {
+        "keys"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Integers, ULIDs and UUIDs as keys of a link table, with and without rowid"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  Integers, ULIDs and UUIDs as keys of a link table:
+    stablebench run keys
+  The published size:
+    stablebench run keys --rows 100000"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        KeysArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        plan(&KeysArgs::from_arg_matches(matches)?)
+    }
+}
+
+/// The plan of the arguments.
 ///
 /// # Errors
 ///
-/// Where lists cannot be as long as asked for.
-pub fn plan(args: &KeysArgs) -> Result<Plan> {
+/// If lists cannot be as long as --watches, or an engine has no SQL.
+fn plan(args: &KeysArgs) -> Result<Plan> {
     ensure!(
         args.rows.is_multiple_of(args.watches),
         "{} links are not whole lists of {}; choose other --rows or --watches",
@@ -71,11 +169,16 @@ pub fn plan(args: &KeysArgs) -> Result<Plan> {
         Grouped(args.watches),
         Grouped(movies)
     );
-    let schemas = unique(args.schemas.iter().map(|schema| LinkSchema::from(*schema)).collect());
-    let kinds = unique(args.keys.iter().map(|key| KeyKind::from(*key)).collect());
-    let mut lanes = Vec::new();
+    let schemas = unique(&args.schemas).into_iter().map(LinkSchema::from);
+    let kinds: Vec<KeyKind> = unique(&args.keys).into_iter().map(KeyKind::from).collect();
+    let mut fixtures = Vec::new();
     for schema in schemas {
-        for library in unique(args.engines.iter().map(|engine| Library::from(*engine)).collect()) {
+        for configuration in &args.engines.0 {
+            let key = configuration.key();
+            ensure!(
+                configuration.engine.kind == Kind::Sql,
+                "--engines {key}: this engine has no SQL"
+            );
             for key in &kinds {
                 let job = Keys {
                     schema,
@@ -87,14 +190,14 @@ pub fn plan(args: &KeysArgs) -> Result<Plan> {
                     foreign_keys: args.foreign_keys == SwitchArg::On,
                     task: KeysTask::Create,
                 };
-                lanes.push(lane(&job, library, args));
+                fixtures.push(fixture(&job, configuration, args));
             }
         }
     }
-    Ok(Plan::new(Outline::new(NAME, command(args), &args.run), lanes))
+    Ok(Plan::new(KeysSuite.name(), fixtures))
 }
 
-fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
+fn fixture(job: &Keys, configuration: &Configuration, args: &KeysArgs) -> Fixture {
     let step = |task| {
         let job = Keys { task, ..*job };
         let section = match task {
@@ -103,26 +206,20 @@ fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
             KeysTask::Wants => Some(WANTS),
             KeysTask::Watchers => Some(WATCHERS),
         };
-        // What a message does is the same whatever it costs, so that two schemas compare.
-        let message_operations = match task {
+        // Messages have a fixed number of operations, so that schemas can be compared.
+        let operations = match task {
             KeysTask::Create => 1,
-            KeysTask::Users | KeysTask::Movies => MADE_READY,
+            KeysTask::Users | KeysTask::Movies => PREPARED,
             KeysTask::Links => LINKS / job.watches,
             KeysTask::Wants => FOUND / job.watches,
             KeysTask::Watchers => FOUND * job.movies / (job.users * job.watches).max(1),
         };
         Step {
             case: section.map(|section| (section.to_owned(), schema_name(job.schema).to_owned())),
-            operations: keys::operations(&job, args.questions),
-            message_operations: message_operations.max(1),
-            before: None,
-            phases: false,
-            as_measured: false,
-            anew: false,
+            messages: Messages::UpTo(operations.max(1)),
             forked: matches!(task, KeysTask::Wants | KeysTask::Watchers),
-            upgraded: false,
             inspected: task == KeysTask::Links,
-            job: Job::Keys(job),
+            ..Step::new(Job::Suite(SuiteJob::Keys(job)), keys::operations(&job, args.questions))
         }
     };
     let steps = [
@@ -133,32 +230,27 @@ fn lane(job: &Keys, library: Library, args: &KeysArgs) -> Lane {
         KeysTask::Wants,
         KeysTask::Watchers,
     ];
-    Lane {
-        column: column(library, job.key),
+    Fixture {
+        column: column(configuration, job.key),
         name: schema_name(job.schema).to_owned(),
         rows: args.rows,
         payload: 0,
-        tables,
+        model: |_| Box::new(OfSuite(Box::new(keys::Model::default()))),
         steps: steps.map(step).to_vec(),
         populated: 4,
     }
 }
 
 /// `ULID`, `sqlite-vfs ULID`
-fn column(library: Library, key: KeyKind) -> Column {
-    let prefix = match library {
-        Library::IcRusqlite => String::new(),
-        other => format!("{} ", other.engine_name()),
+fn column(configuration: &Configuration, key: KeyKind) -> Column {
+    let prefix = match configuration.to_string() {
+        default if default == "sqlite" => String::new(),
+        other => format!("{other} "),
     };
-    let column = Setting::through(library).column();
-    Column { key: format!("{prefix}{}", key_name(key)), ..column }
+    Column { key: format!("{prefix}{}", key_name(key)), ..configuration.column() }
 }
 
-fn tables(_: &Lane) -> Box<dyn Tables> {
-    Box::new(keys::Model::default())
-}
-
-/// How tables call a schema.
+/// Returns the name of a schema in tables.
 pub fn schema_name(schema: LinkSchema) -> &'static str {
     match schema {
         LinkSchema::Id => "(a) id",
@@ -169,7 +261,7 @@ pub fn schema_name(schema: LinkSchema) -> &'static str {
     }
 }
 
-/// How tables call a kind of key.
+/// Returns the name of a kind of key in tables.
 pub fn key_name(key: KeyKind) -> &'static str {
     match key {
         KeyKind::Integer => "integer",
@@ -179,69 +271,28 @@ pub fn key_name(key: KeyKind) -> &'static str {
     }
 }
 
-/// The command that repeats the run.
-fn command(args: &KeysArgs) -> String {
-    let mut command = Command::new(NAME);
-    command.value("--rows", args.rows);
-    command.value("--watches", args.watches);
-    if let Some(movies) = args.movies {
-        command.value("--movies", movies);
-    }
-    command.value("--questions", args.questions);
-    command.values("--schemas", args.schemas.iter().map(typed));
-    command.values("--keys", args.keys.iter().map(typed));
-    command.values("--engines", args.engines.iter().map(typed));
-    command.value("--rows-a-millisecond", args.rows_a_millisecond);
-    command.value("--foreign-keys", typed(&args.foreign_keys));
-    command.run(&args.run)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    fn args(typed: &str) -> KeysArgs {
-        let words = typed.split(' ').filter(|word| !word.is_empty());
-        match crate::cli::Cli::parse_from(words).command {
-            Some(crate::cli::Command::Run { suite: Some(crate::cli::Suite::Keys(args)) }) => *args,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Whatever was typed, the command that is printed measures the same.
-    #[test]
-    fn the_command_repeats_the_run() {
-        for typed in [
-            "",
-            "--rows 400000 --watches 200 --movies 10000 --seed 7",
-            "--schemas d,c-rowid --keys uuidv7,integer --foreign-keys off",
-            "--rows-a-millisecond 1 --questions 3 --nodes 34 --engines sqlite-vfs",
-        ] {
-            let first = plan(&args(&format!("stablebench run keys {typed}"))).unwrap();
-            let again = plan(&args(&first.outline.command)).unwrap();
-            assert_eq!(format!("{first:?}"), format!("{again:?}"));
-        }
-    }
+    use crate::suites::tests::plan_of;
 
     /// A tenth as many movies as links, and each schema under each kind of key.
     #[test]
     fn the_published_size() {
-        let plan = plan(&args("stablebench run keys --rows 100000")).unwrap();
-        assert_eq!(plan.lanes.len(), 5 * 4 * 2);
-        for lane in &plan.lanes {
-            let operations: Vec<u64> = lane.steps.iter().map(|step| step.operations).collect();
+        let plan = plan_of(&KeysSuite, "--rows 100000").unwrap();
+        assert_eq!(plan.fixtures.len(), 5 * 4 * 2);
+        for fixture in &plan.fixtures {
+            let operations: Vec<u64> = fixture.steps.iter().map(|step| step.operations).collect();
             assert_eq!(operations, [1, 10_000, 1_000, 1_000, 200, 200]);
-            assert_eq!(lane.rows, 100_000);
+            assert_eq!(fixture.rows, 100_000);
         }
     }
 
     #[test]
-    fn a_combination_that_is_named_twice_is_measured_once() {
-        let plan = plan(&args(
-            "stablebench run keys --schemas a,a --keys ulid,ulid --engines sqlite,sqlite",
-        ))
-        .unwrap();
-        assert_eq!(plan.lanes.len(), 1);
+    fn a_repeated_combination_is_measured_once() {
+        let typed = "--schemas a,a --keys ulid,ulid --engines sqlite,sqlite";
+        assert_eq!(plan_of(&KeysSuite, typed).unwrap().fixtures.len(), 1);
+        let error = plan_of(&KeysSuite, "--engines btree").unwrap_err().to_string();
+        assert_eq!(error, "--engines btree: this engine has no SQL");
     }
 }

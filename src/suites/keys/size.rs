@@ -1,4 +1,4 @@
-//! What the suite's tables and indexes take, from what `dbstat` tells of each b-tree.
+//! The size of the suite's tables and indexes, from the `dbstat` of each b-tree.
 
 use stablebench_protocol::StoredObject;
 use stablebench_workload::keys::{LINKS, TABLES};
@@ -8,17 +8,17 @@ use crate::results::Measured;
 /// Sums over b-trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Of all tables and indexes.
+    /// The bytes of all tables and indexes.
     pub bytes: u64,
-    /// Of indexes.
+    /// The bytes of indexes.
     pub index_bytes: u64,
     index_internal_pages: u64,
     index_children: u64,
 }
 
 impl Size {
-    /// The size of the suite's tables, where the engine has told it; the database's own
-    /// pages, and tables of other suites, are not in it.
+    /// Returns the size of the suite's tables, if the engine reports it. It does not include the
+    /// database's own pages and tables of other suites.
     pub fn of(measured: &Measured) -> Option<Self> {
         let objects = objects(measured)?;
         let mut size = Self::default();
@@ -33,23 +33,23 @@ impl Size {
         Some(size)
     }
 
-    /// Indexes in per cent of all.
+    /// Returns the percentage of indexes.
     pub fn index_share(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.index_bytes as f64 * 100.0 / self.bytes as f64)
     }
 
-    /// Children of an internal page of an index, where there is such a page.
+    /// Returns the mean number of children of an index's internal pages, if there are any.
     pub fn index_fan_out(&self) -> Option<f64> {
         quotient(self.index_children, self.index_internal_pages)
     }
 }
 
-/// Children of an internal page, where there is such a page.
+/// Returns the mean number of children of internal pages, if there are any.
 pub fn fan_out(object: &StoredObject) -> Option<f64> {
     quotient(object.children, object.internal_pages)
 }
 
-/// The b-trees of the suite's tables.
+/// Returns the b-trees of the suite's tables.
 pub fn objects(measured: &Measured) -> Option<Vec<&StoredObject>> {
     let stored = measured.detail.as_ref()?.stored.as_ref()?;
     let ours = |object: &&StoredObject| TABLES.contains(&object.table.as_str());
@@ -58,7 +58,7 @@ pub fn objects(measured: &Measured) -> Option<Vec<&StoredObject>> {
     (!objects.is_empty()).then_some(objects)
 }
 
-/// Whether it is the link table or an index of it.
+/// Returns `true` for the link table and its indexes.
 pub fn is_of_links(object: &StoredObject) -> bool {
     object.table == LINKS
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_leave_out_what_is_not_the_suites() {
+    fn sums_contain_only_tables_of_the_suite() {
         let mut measured = crate::results::sample::full().cases.remove(0).measured().cloned();
         let measured = measured.as_mut().unwrap();
         let trees = vec![

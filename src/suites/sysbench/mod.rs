@@ -1,230 +1,269 @@
-//! The suite sysbench: statements in the manner of that program, on two sides or more.
+//! The suite sysbench: statements in the manner of that program, on two engines or more.
 //!
 //! ```text
 //!   for each shape of key, place and side:   install → configure → create → populate → check
 //!     for each workload:   fork → work, measured → check
 //! ```
 //!
-//! In stable memory each workload is done twice: a message a transaction, and a statement a
-//! transaction.
+//! In stable memory each workload runs twice: with a transaction a message, and with a
+//! transaction a statement.
 
-pub mod published;
+mod published;
 mod section;
+mod tables;
 
-use anyhow::{Result, bail};
-use stablebench_protocol::{Engine, Job, KeyShape, Storage, Sysbench, SysbenchTask};
-use stablebench_protocol::{SysbenchTask::Workload, SysbenchWorkload};
-use stablebench_workload::Tables;
+use anyhow::{Result, ensure};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use stablebench_protocol::{
+    Job as SuiteJob, KeyShape, Storage, Sysbench, SysbenchTask, SysbenchWorkload,
+};
 use stablebench_workload::sysbench::workload::name;
 use stablebench_workload::sysbench::{Model, WORKLOADS, operations, populated};
 
-use super::command::{Command, typed};
-use super::lane::{Lane, Plan, Step};
-use super::outline::Outline;
-use crate::cli::{SysbenchArgs, SysbenchPlace};
-use crate::suites::users::Setting;
-pub use section::{Section, describe};
+use super::plan::{Ceilings, Fixture, Job, Messages, OfSuite, Plan, Step};
+use super::{Suite, unique};
+use crate::compare::ceiling;
+use crate::engines::{Configuration, Kind};
+use section::Section;
 
-/// The name in results.
-pub const NAME: &str = "sysbench";
+/// The suite.
+pub struct SysbenchSuite;
 
 /// Bytes of the texts of a row.
 const PAYLOAD: u32 = 90;
 
-/// Operations a message; more would need much heap to be made ready.
-const MOST_OPERATIONS: u64 = 100_000;
-/// Operations a message where each statement is a transaction, which can cost 1.5 M.
-const MOST_TRANSACTIONS: u64 = 20_000;
-/// Rows that are looked at one by one in a message: with what is read once more for its
-/// digest, below the limit of a message.
-const MOST_LOOKED_AT: u64 = 5_000_000;
+/// The maximum number of operations in a message. Preparing more would need much heap.
+const MAX_OPERATIONS: u64 = 100_000;
+/// The same if each statement is a transaction, which can cost 1.5 M instructions.
+const MAX_TRANSACTIONS: u64 = 20_000;
+/// The maximum number of rows that a message scans. With the second read for the digest, it stays
+/// below the limit of instructions.
+const MAX_SCANNED: u64 = 5_000_000;
 
-/// What the arguments mean.
+#[derive(Clone, Debug, Args)]
+pub struct SysbenchArgs {
+    /// The configuration that others are compared with: sqlite/JOURNAL_MODE, sqlite-vfs or
+    /// doltlite, optionally with ,page_size=… ,cache_size=… ,synchronous=… ,locking_mode=…
+    #[arg(long, value_name = "SIDE", default_value = "sqlite/persist")]
+    pub base: Configuration,
+    /// A configuration whose instructions are divided by those of the base. Can be repeated.
+    #[arg(long, value_name = "SIDE",
+          default_values = ["sqlite/delete,locking_mode=normal", "sqlite-vfs"])]
+    pub other: Vec<Configuration>,
+    /// Rows of the main table; operations are those published for 100 000 rows, in proportion.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub rows: u64,
+    /// Shapes of the primary keys.
+    #[arg(long, value_enum, value_delimiter = ',',
+          default_values = ["integer", "composite", "blob", "text"])]
+    pub keys: Vec<KeyArg>,
+    /// Places of the tables, and extents of transactions.
+    #[arg(long, value_enum, value_delimiter = ',',
+          default_values = ["memory", "stable", "autocommit"])]
+    pub places: Vec<Place>,
+    /// Maximum multiplier of a workload. The exit code is 1 if one is larger; the published ceiling
+    /// is 6. [default: none]
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_ratio: Option<f64>,
+    /// Maximum average of a section. The exit code is 1 if one is larger; the published ceiling is
+    /// 5. [default: none]
+    #[arg(long, value_name = "X", value_parser = ceiling)]
+    pub max_average: Option<f64>,
+}
+
+/// The shape of the primary keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyArg {
+    /// INTEGER: the rowid itself.
+    Integer,
+    /// Two integers, WITHOUT ROWID.
+    Composite,
+    /// 16 bytes.
+    Blob,
+    /// 32 hexadecimal digits.
+    Text,
+}
+
+impl From<KeyArg> for KeyShape {
+    fn from(key: KeyArg) -> Self {
+        match key {
+            KeyArg::Integer => Self::Integer,
+            KeyArg::Composite => Self::Composite,
+            KeyArg::Blob => Self::Blob,
+            KeyArg::Text => Self::Text,
+        }
+    }
+}
+
+/// The place of the tables, and the extent of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// On the heap, as :memory:; a message is a transaction.
+    Memory,
+    /// In stable memory; a message is a transaction.
+    Stable,
+    /// In stable memory; each statement is a transaction.
+    Autocommit,
+}
+
+impl Suite for SysbenchSuite {
+    fn name(&self) -> &'static str {
+        "sysbench"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Statements as sysbench has them, for two engines or configurations side by side"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  WAL against PERSIST, with a ceiling as a gate (exit code 1):
+    stablebench run sysbench --base sqlite/persist --other sqlite/wal --max-ratio 6
+  Two other configurations at once:
+    stablebench run sysbench --other sqlite/delete --other sqlite-vfs
+  SQLite against DoltLite, as published, with the published ceilings as a gate:
+    stablebench run sysbench --other doltlite --max-ratio 6 --max-average 5"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        SysbenchArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        plan(&SysbenchArgs::from_arg_matches(matches)?)
+    }
+
+    fn gates(&self) -> &'static [&'static str] {
+        &["max_ratio", "max_average"]
+    }
+}
+
+/// The plan of the arguments.
 ///
 /// # Errors
 ///
-/// Where a side is no SQL database, or both are the same.
-pub fn plan(args: &SysbenchArgs) -> Result<Plan> {
+/// If a side is not an SQL database, or two are the same.
+fn plan(args: &SysbenchArgs) -> Result<Plan> {
     let others = args.other.iter().map(|side| ("--other", side));
-    let sides: Vec<(&str, &Setting)> = [("--base", &args.base)].into_iter().chain(others).collect();
-    for (place, (option, side)) in sides.iter().enumerate() {
-        if side.engine != Engine::Sqlite {
-            bail!(
-                "{option} {}: it has no SQL; a side is sqlite/JOURNAL_MODE, sqlite-vfs or doltlite",
-                side.key()
-            );
-        }
-        if sides[..place].iter().any(|(_, other)| other.key() == side.key()) {
-            bail!("two sides are {}; choose another --base or --other", side.key());
-        }
+    let sides: Vec<(&str, &Configuration)> =
+        [("--base", &args.base)].into_iter().chain(others).collect();
+    for (at, (option, side)) in sides.iter().enumerate() {
+        let key = side.key();
+        ensure!(
+            side.engine.kind == Kind::Sql,
+            "{option} {key}: this engine has no SQL; a side is sqlite/JOURNAL_MODE, sqlite-vfs or doltlite"
+        );
+        ensure!(
+            sides[..at].iter().all(|(_, other)| other.key() != key),
+            "two sides are {key}; choose another --base or --other"
+        );
     }
-    let mut lanes = Vec::new();
+    let mut fixtures = Vec::new();
     for shape in unique(&args.keys) {
         for (storage, places) in [
-            (Storage::Heap, &[SysbenchPlace::Memory][..]),
-            (Storage::Stable, &[SysbenchPlace::Stable, SysbenchPlace::Autocommit]),
+            (Storage::Heap, &[Place::Memory][..]),
+            (Storage::Stable, &[Place::Stable, Place::Autocommit]),
         ] {
-            let places: Vec<SysbenchPlace> =
+            let places: Vec<Place> =
                 places.iter().copied().filter(|place| args.places.contains(place)).collect();
             if !places.is_empty() {
                 for (_, side) in &sides {
-                    lanes.push(lane(side, shape.into(), storage, &places, args.rows));
+                    fixtures.push(fixture(side, shape.into(), storage, &places, args.rows));
                 }
             }
         }
     }
-    Ok(Plan::new(Outline::new(NAME, command(args), &args.run), lanes))
+    let mut plan = Plan::new(SysbenchSuite.name(), fixtures);
+    let SysbenchArgs { max_ratio, max_average, .. } = *args;
+    if max_ratio.is_some() || max_average.is_some() {
+        plan.ceilings = Some(Ceilings { max_ratio, max_average });
+    }
+    Ok(plan)
 }
 
 /// A side with tables of a shape in one place.
-fn lane(
-    side: &Setting,
+fn fixture(
+    side: &Configuration,
     shape: KeyShape,
     storage: Storage,
-    places: &[SysbenchPlace],
+    places: &[Place],
     rows: u64,
-) -> Lane {
-    let job = |task, autocommit| Sysbench { shape, storage, autocommit, rows, task };
-    let make_ready = |task, operations, message_operations| Step {
-        case: None,
-        job: Job::Sysbench(job(task, false)),
-        operations,
-        message_operations,
-        before: None,
-        phases: false,
-        as_measured: false,
-        anew: false,
-        forked: false,
-        upgraded: false,
-        inspected: false,
+) -> Fixture {
+    let job = |task, autocommit| {
+        Job::Suite(SuiteJob::Sysbench(Sysbench { shape, storage, autocommit, rows, task }))
     };
+    let populate = Step::new(job(SysbenchTask::Populate, false), populated(rows));
     let mut steps = vec![
-        make_ready(SysbenchTask::Create, 1, 1),
-        make_ready(SysbenchTask::Populate, populated(rows), 10_000),
+        Step::new(job(SysbenchTask::Create, false), 1),
+        Step { messages: Messages::UpTo(10_000), ..populate },
     ];
     let populated = steps.len();
     for place in places {
         for (workload, _, _) in WORKLOADS {
-            let section = Section::of(shape, *place, workload);
+            let section = Section::of(shape, *place, workload).name();
+            let job = job(SysbenchTask::Workload(workload), *place == Place::Autocommit);
             steps.push(Step {
-                case: Some((section.name(), name(workload).to_owned())),
-                job: Job::Sysbench(job(Workload(workload), *place == SysbenchPlace::Autocommit)),
-                operations: operations(workload, rows),
-                message_operations: message_operations(workload, *place, rows),
-                before: None,
-                phases: false,
-                as_measured: false,
-                anew: false,
-                forked: true,
-                upgraded: false,
-                inspected: false,
+                messages: Messages::UpTo(message_operations(workload, *place, rows)),
+                ..Step::case(&section, name(workload), job, operations(workload, rows))
             });
         }
     }
-    Lane {
+    Fixture {
         column: side.column(),
         name: format!("{} keys, {}", section::shape_name(shape), section::storage_name(storage)),
         rows,
         payload: PAYLOAD,
-        tables: |lane| {
-            let of = lane.steps.first().map(|step| &step.job);
-            let shape = match of {
-                Some(Job::Sysbench(job)) => job.shape,
+        model: |fixture| {
+            let shape = match fixture.steps.first().map(|step| &step.job) {
+                Some(Job::Suite(SuiteJob::Sysbench(job))) => job.shape,
                 _ => KeyShape::Integer,
             };
-            Box::new(Model::new(shape)) as Box<dyn Tables>
+            Box::new(OfSuite(Box::new(Model::new(shape))))
         },
         steps,
         populated,
     }
 }
 
-/// All in one message, unless it would come to the limit.
-fn message_operations(workload: SysbenchWorkload, place: SysbenchPlace, rows: u64) -> u64 {
+/// All operations in one message, unless they would not fit.
+fn message_operations(workload: SysbenchWorkload, place: Place, rows: u64) -> u64 {
     match workload {
-        SysbenchWorkload::TableScan => (MOST_LOOKED_AT / rows.max(1)).max(1),
-        _ if place == SysbenchPlace::Autocommit => MOST_TRANSACTIONS,
-        _ => MOST_OPERATIONS,
+        SysbenchWorkload::TableScan => (MAX_SCANNED / rows.max(1)).max(1),
+        _ if place == Place::Autocommit => MAX_TRANSACTIONS,
+        _ => MAX_OPERATIONS,
     }
-}
-
-/// The command, without what only says where results go or what is too much.
-fn command(args: &SysbenchArgs) -> String {
-    let mut command = Command::new(NAME);
-    command.value("--base", args.base.key());
-    for side in &args.other {
-        command.value("--other", side.key());
-    }
-    command.value("--rows", args.rows);
-    command.values("--keys", unique(&args.keys).iter().map(typed));
-    command.values("--places", unique(&args.places).iter().map(typed));
-    command.run(&args.run)
-}
-
-fn unique<T: Copy + PartialEq>(items: &[T]) -> Vec<T> {
-    let mut seen = Vec::new();
-    for item in items {
-        if !seen.contains(item) {
-            seen.push(*item);
-        }
-    }
-    seen
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use clap::Parser;
     use std::collections::BTreeSet;
 
-    fn planned(typed: &[&str]) -> Result<Plan> {
-        let typed = [&["stablebench", "run", NAME], typed].concat();
-        match crate::cli::Cli::parse_from(typed).command {
-            Some(crate::cli::Command::Run { suite: Some(crate::cli::Suite::Sysbench(args)) }) => {
-                plan(&args)
-            }
-            other => panic!("{other:?}"),
-        }
-    }
+    use super::*;
+    use crate::suites::tests::plan_of;
 
     #[test]
     fn each_side_has_every_workload_in_every_shape_and_place() {
-        let plan = planned(&[]).unwrap();
-        assert_eq!(plan.outline.rows.len(), 23 * 3 * 4);
-        assert_eq!(plan.outline.columns.len(), 3);
-        let cases: BTreeSet<_> = plan
-            .lanes
-            .iter()
-            .flat_map(|lane| {
-                let cases = lane.steps.iter().filter_map(|step| step.case.clone());
-                cases.map(|case| (lane.column.key.clone(), case))
-            })
-            .collect();
-        assert_eq!(cases.len(), 3 * 23 * 3 * 4);
+        let plan = plan_of(&SysbenchSuite, "").unwrap();
+        assert_eq!(plan.rows.len(), 23 * 3 * 4);
+        assert_eq!(plan.columns.len(), 3);
+        let cases = plan.fixtures.iter().flat_map(|fixture| {
+            fixture.cases().map(|case| (fixture.column.key.clone(), case.clone()))
+        });
+        assert_eq!(cases.collect::<BTreeSet<_>>().len(), 3 * 23 * 3 * 4);
         let mut sections: Vec<&str> =
-            plan.outline.rows.iter().map(|(section, _)| section.as_str()).collect();
+            plan.rows.iter().map(|(section, _)| section.as_str()).collect();
         sections.dedup();
         assert_eq!(sections.len(), 24, "each section is in one piece");
-        assert!(sections.iter().all(|section| describe(section).is_some()));
-        assert!(describe("insert").is_none());
     }
 
     #[test]
-    fn the_command_repeats_the_run() {
-        let chosen = ["--base=sqlite/off,page_size=512", "--keys=text,text", "--rows=7"];
-        let command = planned(&chosen).unwrap().outline.command;
-        let typed: Vec<&str> = command.split(' ').skip(3).collect();
-        assert_eq!(planned(&typed).unwrap().outline.command, command);
-        assert!(command.contains("--keys text --places memory,stable,autocommit"), "{command}");
-    }
-
-    #[test]
-    fn sides_that_cannot_be_are_refused() {
+    fn impossible_sides_are_refused() {
         for (typed, part) in [
-            ("--base=btree", "--base btree: it has no SQL"),
+            ("--base=btree", "--base btree: this engine has no SQL"),
             ("--other=sqlite/persist", "two sides are sqlite/persist"),
         ] {
-            let error = planned(&[typed]).unwrap_err().to_string();
+            let error = plan_of(&SysbenchSuite, typed).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
     }

@@ -1,23 +1,23 @@
-//! The published multipliers: how many times as long DoltLite took as SQLite.
+//! The published multipliers: the time of DoltLite divided by that of SQLite.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 const TEXT: &str = include_str!("../../../results/published/sysbench.json");
 
-/// The report, as far as it is known.
+/// The known part of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Who published it, and when.
+    /// The author and the date.
     pub source: String,
-    /// What was divided by.
+    /// The divisor.
     pub base: String,
-    /// What was divided.
+    /// The dividend.
     pub other: String,
-    /// Rows of the main table.
+    /// The number of rows of the main table.
     pub rows: u64,
-    /// How often each workload ran; its time is the median.
+    /// The number of runs of each workload, whose median is its time.
     pub runs: u64,
     pub ceilings: Ceilings,
     /// In the order of our sections.
@@ -26,13 +26,13 @@ pub struct Published {
     pub workloads: Vec<Multiplier>,
 }
 
-/// What made the report fail.
+/// The ceilings above which the report fails.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceilings {
-    /// The largest multiplier of a workload.
+    /// The maximum multiplier of a workload.
     pub ratio: f64,
-    /// The largest average of a section.
+    /// The maximum average of a section.
     pub average: f64,
 }
 
@@ -54,21 +54,21 @@ pub struct Multiplier {
 }
 
 impl Published {
-    /// The report.
+    /// Returns the report.
     ///
     /// # Errors
     ///
-    /// Where the text that is part of this program is broken.
+    /// If the embedded text is invalid; a test reads it.
     pub fn read() -> Result<Self> {
         serde_json::from_str(TEXT).context("the published figures of sysbench")
     }
 
-    /// The average of a section, from its name.
+    /// Returns the average of a section by its name.
     pub fn average(&self, section: &str) -> Option<f64> {
         self.sections.iter().find(|of| of.section == section).map(|of| of.average)
     }
 
-    /// The multiplier of a workload.
+    /// Returns the multiplier of a workload.
     pub fn ratio(&self, section: &str, name: &str) -> Option<f64> {
         let of = self.workloads.iter().find(|of| of.section == section && of.name == name);
         of.map(|of| of.ratio)
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
     use stablebench_workload::sysbench::{PUBLISHED_ROWS, WORKLOADS};
 
-    /// The report's averages as they stand there: reads and writes in memory, in a file, and
-    /// with each statement a transaction.
+    /// The averages of the report: reads and writes in memory, in a file, and with each statement a
+    /// transaction.
     const AVERAGES: [[f64; 6]; 4] = [
         [1.46, 1.86, 1.79, 1.73, 2.12, 4.09],
         [1.31, 1.76, 1.80, 1.82, 2.18, 4.13],
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dearest_workload_is_known() {
+    fn the_most_expensive_workload_is_known() {
         let published = Published::read().unwrap();
         let of = |name| published.ratio("integer autocommit writes", name);
         assert_eq!((of("update_index"), of("insert")), (Some(4.51), None));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_as_it_would_be_saved() {
+    fn the_text_is_formatted_like_saved_results() {
         let published = Published::read().unwrap();
         assert_eq!(serde_json::to_string_pretty(&published).unwrap() + "\n", TEXT);
     }

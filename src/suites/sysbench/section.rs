@@ -4,16 +4,15 @@ use stablebench_protocol::{KeyShape, Storage, SysbenchWorkload};
 use stablebench_workload::sysbench::shape::SHAPES;
 use stablebench_workload::sysbench::workload::writes;
 
-use crate::cli::SysbenchPlace;
+use super::Place;
 
-const PLACES: [SysbenchPlace; 3] =
-    [SysbenchPlace::Memory, SysbenchPlace::Stable, SysbenchPlace::Autocommit];
+const PLACES: [Place; 3] = [Place::Memory, Place::Stable, Place::Autocommit];
 
 /// A table of the published layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
     pub shape: KeyShape,
-    pub place: SysbenchPlace,
+    pub place: Place,
     pub writes: bool,
 }
 
@@ -27,27 +26,27 @@ impl Section {
         })
     }
 
-    /// That of a workload.
-    pub fn of(shape: KeyShape, place: SysbenchPlace, workload: SysbenchWorkload) -> Self {
+    /// The section of a workload.
+    pub fn of(shape: KeyShape, place: Place, workload: SysbenchWorkload) -> Self {
         Self { shape, place, writes: writes(workload) }
     }
 
     /// The name in results: `integer memory reads`, …
     pub fn name(self) -> String {
         let place = match self.place {
-            SysbenchPlace::Memory => "memory",
-            SysbenchPlace::Stable => "stable",
-            SysbenchPlace::Autocommit => "autocommit",
+            Place::Memory => "memory",
+            Place::Stable => "stable",
+            Place::Autocommit => "autocommit",
         };
         format!("{} {place} {}", shape_name(self.shape), self.kind())
     }
 
-    /// What its workloads do.
+    /// `reads` or `writes`.
     pub fn kind(self) -> &'static str {
         if self.writes { "writes" } else { "reads" }
     }
 
-    /// What readers are told.
+    /// The title in tables.
     pub fn title(self) -> String {
         let shape = match self.shape {
             KeyShape::Integer => "INTEGER keys",
@@ -58,17 +57,17 @@ impl Section {
         format!("{shape}, {}, {}", self.place_title(), self.kind())
     }
 
-    /// Where its tables are.
+    /// The place of its tables.
     pub fn place_title(self) -> &'static str {
         match self.place {
-            SysbenchPlace::Memory => "in memory",
-            SysbenchPlace::Stable => "on stable memory",
-            SysbenchPlace::Autocommit => "on stable memory, each statement a transaction",
+            Place::Memory => "in memory",
+            Place::Stable => "on stable memory",
+            Place::Autocommit => "on stable memory, each statement a transaction",
         }
     }
 }
 
-/// What a section is about, from its name in results.
+/// The title of a section, from its name in results.
 pub fn describe(name: &str) -> Option<String> {
     Section::all().find(|section| section.name() == name).map(Section::title)
 }
@@ -83,7 +82,7 @@ pub fn shape_name(shape: KeyShape) -> &'static str {
     }
 }
 
-/// Where a database is.
+/// The place of a database.
 pub fn storage_name(storage: Storage) -> &'static str {
     match storage {
         Storage::Heap => "in memory",

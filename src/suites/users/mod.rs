@@ -1,235 +1,358 @@
-//! The users suite: a table or map with many rows, and what is done to it.
+//! The suite users: a map or table with many rows, and the cost of working on them.
 //!
 //! ```text
-//!   for each store (setting, rows, payload):   install → configure → populate → check
+//!   for each fixture (configuration, rows, payload):   install → configure → populate → check
 //!     for each case:   fork → bring into the state → work, measured → check
+//!   random deletes and inserts, VACUUM → check, and the cases of those states
 //! ```
-//!
-//! Rows have the ids 0, 10, 20, …; those added in between end in 5.
 
-mod command;
-pub mod content;
-mod section;
-mod setting;
-mod sweep;
-pub mod task;
+mod published;
+mod sections;
+pub mod tables;
 
 use anyhow::Result;
-use stablebench_protocol::{Compression, JournalMode};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
-use crate::cli::{EngineArg, JournalModeArg, Place, UsersArgs};
+use super::plan::{Fixture, Job, Messages, Plan, Step};
+use super::rows::{Access, Rows, Table, Verb, Work};
+use super::{Suite, unique};
+use crate::engines::{Configuration, Configurations, Kind};
 use crate::results::State;
-use crate::suites::outline::{Outline, StoreKey};
-use crate::suites::published;
 
-pub use section::{Section, describe};
-pub use setting::{Library, Setting, write_buffer_size};
-use task::Task;
+use published::{SPANS, published, rows_of_span};
+use sections::Case;
+pub use sections::Section;
 
-/// The name in results, and of the published figures.
-pub const NAME: &str = "users";
+/// The suite.
+pub struct Users;
 
-/// What one run of the suite measures.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    pub outline: Outline,
-    /// What is populated, each in a canister of its own.
-    pub stores: Vec<StorePlan>,
-    /// Default batches that so few rows have no room for.
-    pub left_out: Vec<u64>,
-}
-
-/// A setting with rows in it.
-#[derive(Clone, Debug)]
-pub struct StorePlan {
-    pub setting: Setting,
+#[derive(Clone, Debug, Args)]
+pub struct UsersArgs {
+    /// Sections to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["insert"])]
+    pub sections: Vec<Section>,
+    /// Rows before the work.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub rows: u64,
+    /// Section insert: numbers of rows to add, each in a fork of its own [default: those of
+    /// 1, 10, 50, 100, 1000 and 10000 that fit].
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    pub batches: Vec<u64>,
+    /// Engines or full configurations, such as `sqlite/wal,page_size=8192`. `sqlite` is ic-rusqlite
+    /// in each of the --journal-modes, `sqlite-vfs` is ic-sqlite-vfs, `doltlite` needs a C compiler,
+    /// `append` and `array` are the floor: bare stable memory.
+    #[arg(long, value_name = "ENGINES", default_value = "btree,sqlite,sqlite-vfs,append,array")]
+    pub engines: Configurations,
+    /// Journal modes of `sqlite`.
+    #[arg(long, value_delimiter = ',', value_parser = JOURNAL_MODES, default_values = JOURNAL_MODES)]
+    pub journal_modes: Vec<String>,
+    /// Section insert: places of the new rows.
+    #[arg(long, value_delimiter = ',', default_values = ["middle", "end"])]
+    pub at: Vec<Place>,
+    /// Bytes of each row's text.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub payload: u32,
-    pub cases: Vec<CasePlan>,
+    /// Section transactions: rows to add.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub transaction_rows: u64,
+    /// Section transactions: rows in a transaction.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100, 1_000, 10_000],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub transactions: Vec<u64>,
+    /// Sections work, working-set and settings: operations of a case.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub operations: u64,
+    /// Section payload: bytes of each row's text.
+    #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000, 100_000],
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub payloads: Vec<u32>,
+    /// Section curve: rows before the work.
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000, 1_000_000],
+          value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub curve_rows: Vec<u64>,
+    /// Section working-set: rows that the operations choose from.
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000, 100_000, 1_000_000],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub working_sets: Vec<u64>,
+    /// Section settings: bytes of a page.
+    #[arg(long, value_delimiter = ',',
+          default_values_t = [512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536])]
+    pub page_sizes: Vec<u32>,
+    /// Section settings: pages in the cache; if negative, KiB.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true,
+          default_values_t = [0, 10, 100, 1_000, 10_000, 500_000])]
+    pub cache_sizes: Vec<i32>,
+    /// Section settings: values of synchronous.
+    #[arg(long, value_delimiter = ',', value_parser = ["off", "normal", "full", "extra"],
+          default_values = ["off", "normal", "full", "extra"])]
+    pub synchronous: Vec<String>,
+    /// Section settings: values of locking_mode.
+    #[arg(long, value_delimiter = ',', value_parser = ["exclusive", "normal"],
+          default_values = ["exclusive", "normal"])]
+    pub locking_modes: Vec<String>,
+    /// Section settings: every combination instead of one setting at a time.
+    #[arg(long)]
+    pub product: bool,
+    /// Sections insert and work: also measure each operation by itself, and report min, p50, p90,
+    /// p99, max and the most expensive one.
+    #[arg(long)]
+    pub per_operation: bool,
+    /// After each case that writes, read back only the rows near those written. Faster, but damage
+    /// elsewhere is not found.
+    #[arg(long)]
+    pub check_around: bool,
+    /// Repeat the forum post's run, which counted spans of ids as rows, and print its figures next
+    /// to ours.
+    #[arg(long, conflicts_with_all = ["sections", "rows", "batches", "journal_modes", "at", "payload", "engines"])]
+    pub as_published: bool,
 }
 
-/// A row of a table, for one store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CasePlan {
-    pub section: Section,
-    /// Unique in the section.
-    pub name: String,
-    pub state: State,
-    pub task: Task,
+const JOURNAL_MODES: [&str; 6] = ["delete", "truncate", "persist", "memory", "off", "wal"];
+const BATCHES: [u64; 6] = [1, 10, 50, 100, 1_000, 10_000];
+
+/// The place of new rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// Between the rows in the middle.
+    Middle,
+    /// After the last row.
+    End,
+    /// Between rows chosen at random.
+    Random,
 }
 
-impl Plan {
-    /// What the arguments mean.
-    ///
-    /// # Errors
-    ///
-    /// Where rows would have to be added that do not fit.
-    pub fn new(args: &UsersArgs) -> Result<Self> {
-        let (args, left_out) = &with_batches(args);
-        let mut outline = Outline::new(NAME, command::command(args), &args.run);
-        outline.each = args.per_operation;
-        outline.check_around = args.check_around;
-        let mut plan = Self { outline, stores: Vec::new(), left_out: left_out.clone() };
-        if args.as_published {
-            plan.outline.published = Some(NAME.to_owned());
-            plan.add(Section::Insert, &as_published(args)?);
-        } else {
-            for section in unique(args.sections()) {
-                plan.add(section, args);
-            }
-        }
-        plan.check()?;
-        plan.outline.columns = plan.settings().iter().map(Setting::column).collect();
-        plan.outline.stores = plan.stores.iter().map(StorePlan::key).collect();
-        Ok(plan)
+impl Suite for Users {
+    fn name(&self) -> &'static str {
+        "users"
     }
 
-    /// Adds a section's cases to the stores that they need.
-    fn add(&mut self, section: Section, args: &UsersArgs) {
+    fn summary(&self) -> &'static str {
+        "Insert into the middle and at the end of many rows"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  100 rows a message into a million, in all journal modes:
+    stablebench run users --batches 100
+  How cost grows with the rows:
+    stablebench run users --sections curve --curve-rows 1000,10000,100000
+  Two configurations of SQLite:
+    stablebench run users --engines sqlite/wal,sqlite/persist,page_size=8192
+  SQLite's page sizes with two cache sizes, every combination:
+    stablebench run users --sections settings --engines sqlite --journal-modes persist \
+--page-sizes 4096,16384 --cache-sizes 100,2000 --product
+  The published figures next to ours:
+    stablebench run users --as-published"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        UsersArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        plan(&UsersArgs::from_arg_matches(matches)?)
+    }
+
+    fn published_results(&self) -> Option<&'static str> {
+        Some(published::TEXT)
+    }
+
+    fn options_of_case(&self, section: &str, name: &str, chosen: &[String]) -> Vec<String> {
+        sections::options_of_case(section, name, chosen)
+    }
+}
+
+/// The plan of the arguments.
+///
+/// # Errors
+///
+/// If the rows to add do not fit.
+fn plan(args: &UsersArgs) -> Result<Plan> {
+    let (args, left_out) = match args.as_published {
+        true => (as_published(args)?, Vec::new()),
+        false => with_batches(args),
+    };
+    let mut fixtures: Vec<(Configuration, u64, u32, Vec<Case>)> = Vec::new();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for section in args.sections() {
         let mut column = String::new();
-        let rows_of_tables = &mut self.outline.rows;
-        let mut after = rows_of_tables.len();
-        for (setting, rows, payload, case) in section::cases(section, args) {
-            if column != setting.key() {
-                column = setting.key();
-                after = rows_of_tables.iter().take_while(|row| row.0 != section.name()).count();
+        let mut after = rows.len();
+        for (configuration, size, payload, case) in sections::cases(section, &args)? {
+            case.work.check(size)?;
+            if column != configuration.key() {
+                column = configuration.key();
+                after = rows.iter().take_while(|row| row.0 != section.name()).count();
             }
-            // A row that other settings do not have stands below the one before it.
+            // A row that other configurations do not have follows the previous one.
             let row = (section.name(), case.name.clone());
-            after = match rows_of_tables.iter().position(|other| *other == row) {
+            after = match rows.iter().position(|other| *other == row) {
                 Some(place) => place + 1,
                 None => {
-                    rows_of_tables.insert(after, row);
+                    rows.insert(after, row);
                     after + 1
                 }
             };
-            let same = |store: &&mut StorePlan| {
-                store.setting.key() == setting.key()
-                    && (store.rows, store.payload) == (rows, payload)
+            let same = |fixture: &&mut (Configuration, u64, u32, Vec<Case>)| {
+                (&fixture.0, fixture.1, fixture.2) == (&configuration, size, payload)
             };
-            match self.stores.iter_mut().find(same) {
-                Some(store) => store.cases.push(case),
-                None => {
-                    self.stores.push(StorePlan { setting, rows, payload, cases: vec![case] });
-                }
+            match fixtures.iter_mut().find(same) {
+                Some(fixture) => fixture.3.push(case),
+                None => fixtures.push((configuration, size, payload, vec![case])),
             }
         }
     }
-
-    /// A run whose work is impossible must not populate first.
-    fn check(&self) -> Result<()> {
-        for store in &self.stores {
-            let content = content::Content::populated(store.rows);
-            store.cases.iter().try_for_each(|case| case.check(&content))?;
-        }
-        Ok(())
+    let fixtures = fixtures
+        .iter()
+        .map(|(configuration, rows, payload, cases)| {
+            fixture(configuration, *rows, *payload, cases, args.per_operation)
+        })
+        .collect();
+    let mut plan = Plan::in_order(Users.name(), rows, fixtures);
+    plan.check_around = args.check_around;
+    plan.published = args.as_published.then(|| Users.name().to_owned());
+    if !left_out.is_empty() {
+        let batches: Vec<String> =
+            left_out.iter().map(|rows| crate::report::number::Grouped(*rows).to_string()).collect();
+        plan.notes.push(format!(
+            "left out: batches of {} rows, which do not fit between the others; more --rows have \
+             room for them",
+            batches.join(", ")
+        ));
     }
+    Ok(plan)
+}
 
-    /// Settings in the order of the tables.
-    pub fn settings(&self) -> Vec<Setting> {
-        let mut settings: Vec<Setting> = Vec::new();
-        for store in &self.stores {
-            if settings.iter().all(|setting| setting.key() != store.setting.key()) {
-                settings.push(store.setting);
-            }
+/// A configuration with rows, and the cases by the states that they need.
+fn fixture(
+    configuration: &Configuration,
+    rows: u64,
+    payload: u32,
+    cases: &[Case],
+    each: bool,
+) -> Fixture {
+    let all = Work::new(Verb::Insert, Access::End, rows);
+    let populate = Job::Rows { table: Table::Empty, work: all };
+    let mut steps = vec![Step { messages: Messages::ByCost, ..Step::new(populate, rows) }];
+    let add = |steps: &mut Vec<Step>, states: &[State], table: Table| {
+        let of = cases.iter().filter(|case| states.contains(&case.state));
+        steps.extend(of.map(|case| case.step(table, each)));
+    };
+    let fresh = [State::Warm, State::Closed, State::Upgraded, State::Vacuumed];
+    add(&mut steps, &fresh, Table::Populated(rows));
+    let past = [State::Churned, State::ChurnedAndVacuumed];
+    if cases.iter().any(|case| past.contains(&case.state)) {
+        for deletes in [true, false] {
+            let churn = Step::new(Job::Churn { rows, deletes }, rows / 10);
+            // The ids of a message are an argument of 80 KB.
+            steps.push(Step { messages: Messages::UpTo(10_000), ..churn });
         }
-        settings
+        add(&mut steps, &past[..1], Table::Churned(rows));
+        if cases.iter().any(|case| case.state == State::ChurnedAndVacuumed) {
+            steps.push(Step::new(Job::Vacuum, 1));
+            add(&mut steps, &past[1..], Table::Churned(rows));
+        }
+    }
+    Fixture {
+        column: configuration.column(),
+        name: String::new(),
+        rows,
+        payload,
+        model: |fixture| Box::new(Rows::new(fixture.payload)),
+        steps,
+        populated: 1,
     }
 }
 
-/// The arguments with batches, where none were typed: those of the default ones that fit. The
-/// others are beside.
+/// Returns the arguments with batches, and the batches that were left out. Unless batches were
+/// chosen, they are the default ones that fit.
 fn with_batches(args: &UsersArgs) -> (UsersArgs, Vec<u64>) {
-    const BATCHES: [u64; 6] = [1, 10, 50, 100, 1_000, 10_000];
     if !args.batches.is_empty() {
         return (args.clone(), Vec::new());
     }
     let all = UsersArgs { batches: BATCHES.to_vec(), ..args.clone() };
-    // Only who adds rows in between needs room for them.
-    if args.as_published || !args.sections().contains(&Section::Insert) {
+    // Only the section insert needs room for them.
+    if !args.sections().contains(&Section::Insert) {
         return (all, Vec::new());
     }
-    let content = content::Content::populated(args.rows);
     let fits = |batch: &u64| {
-        let one = UsersArgs { batches: vec![*batch], ..args.clone() };
-        section::cases(Section::Insert, &one).iter().all(|(.., case)| case.check(&content).is_ok())
+        let works = args.at.iter().map(|place| Work::new(Verb::Insert, place.access(), *batch));
+        works.into_iter().all(|work| work.check(args.rows).is_ok())
     };
     let (batches, left_out): (Vec<u64>, Vec<u64>) = BATCHES.into_iter().partition(fits);
     match batches.is_empty() {
-        // Why none fits is told like that of typed ones.
+        // The smallest batch gives the same error as a chosen one.
         true => (all, Vec::new()),
         false => (UsersArgs { batches, ..all }, left_out),
     }
 }
 
-/// The post's run: its spans of ids, with step 10, were a tenth as many rows.
+/// Returns the arguments of the post's run: its spans of ids, ten apart, were a tenth as many rows.
 fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
-    let published = published::get(NAME)?;
-    let mut batches = published::USERS_SPANS.map(published::rows_of_span).to_vec();
+    let mut batches = SPANS.map(rows_of_span).to_vec();
     batches.dedup();
     Ok(UsersArgs {
-        rows: published.cases.first().map_or(args.rows, |case| case.rows),
+        sections: vec![Section::Insert],
+        rows: published()?.cases.first().map_or(args.rows, |case| case.rows),
         batches,
         at: vec![Place::Middle],
-        engines: vec![EngineArg::Btree, EngineArg::Sqlite],
-        journal_modes: vec![JournalModeArg::Delete, JournalModeArg::Memory, JournalModeArg::Off],
+        engines: "btree,sqlite".parse()?,
+        journal_modes: ["delete", "memory", "off"].map(str::to_owned).to_vec(),
         ..args.clone()
     })
 }
 
-impl CasePlan {
-    fn check(&self, content: &content::Content) -> Result<()> {
-        let (Task::One(work)
-        | Task::Messages(work, _)
-        | Task::UpdateCapacity(work)
-        | Task::QueryCapacity(work)) = self.task;
-        work.check(content)
-    }
-}
-
-impl StorePlan {
-    /// How results call it.
-    pub fn key(&self) -> StoreKey {
-        StoreKey {
-            column: self.setting.key(),
-            name: String::new(),
-            rows: self.rows,
-            payload: self.payload,
+impl UsersArgs {
+    /// The sections to measure.
+    fn sections(&self) -> Vec<Section> {
+        match self.sections.contains(&Section::All) {
+            true => sections::DESCRIPTIONS.iter().map(|(section, _)| *section).collect(),
+            false => unique(&self.sections),
         }
     }
-}
 
-impl UsersArgs {
-    /// The engines asked for, SQLite in each of the journal modes.
-    fn settings(&self) -> Vec<Setting> {
-        let mut settings = Vec::new();
-        for engine in unique(self.engines.clone()) {
-            match engine {
-                EngineArg::Sqlite => {
-                    let modes = self.journal_modes.iter().map(|mode| JournalMode::from(*mode));
-                    settings.extend(unique(modes.collect()).into_iter().map(Setting::sqlite));
+    /// The configurations to measure: `sqlite` in each of the journal modes.
+    fn configurations(&self) -> Result<Vec<Configuration>> {
+        let mut all = Vec::new();
+        for one in &self.engines.0 {
+            if one.engine.key == "sqlite" && one.value("journal_mode").is_none() {
+                for mode in unique(&self.journal_modes) {
+                    all.push(one.clone().with("journal_mode", mode)?);
                 }
-                EngineArg::SqliteVfs => settings.push(Setting::through(Library::IcSqliteVfs)),
-                EngineArg::Doltlite => settings.push(Setting::through(Library::DoltLite)),
-                EngineArg::Leveldb => {
-                    let ways = self.compression.iter().map(|way| Compression::from(*way));
-                    settings.extend(unique(ways.collect()).into_iter().map(Setting::leveldb));
-                }
-                EngineArg::Btree | EngineArg::Append | EngineArg::Array => {
-                    settings.push(Setting::of(engine.into()));
-                }
+            } else {
+                all.push(one.named());
             }
         }
-        settings
+        Ok(unique(&all))
+    }
+
+    /// The libraries whose settings are swept: ic-rusqlite, and others that were chosen.
+    fn libraries(&self) -> Vec<Configuration> {
+        let chosen = |key: &str| self.engines.0.iter().any(|one| one.engine.key == key);
+        let sql = crate::engines::ENGINES.iter().filter(|engine| engine.kind == Kind::Sql);
+        sql.filter(|engine| engine.key == "sqlite" || chosen(engine.key))
+            .filter_map(|engine| Configuration::of(engine.key).ok())
+            .collect()
     }
 }
 
-pub(super) fn unique<T: PartialEq>(items: Vec<T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
+impl Place {
+    /// The rows that it selects.
+    pub fn access(self) -> Access {
+        match self {
+            Self::Middle => Access::Middle,
+            Self::End => Access::End,
+            Self::Random => Access::Uniform,
         }
     }
-    seen
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Middle => "middle",
+            Self::End => "end",
+            Self::Random => "random",
+        })
+    }
 }

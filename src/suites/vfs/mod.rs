@@ -1,125 +1,163 @@
-//! The suite vfs: what the file layer below SQLite costs, through `ic-sqlite-vfs` and
-//! through `ic-rusqlite`.
+//! The suite vfs: the cost of the file layer below SQLite, through `ic-sqlite-vfs` and through
+//! `ic-rusqlite`.
 //!
 //! ```text
-//!   for each column and size of table:   install → configure → create → populate → check
+//!   for each configuration and size:   install → configure → create → populate → check
 //!     for each case:   fork → close, or open and warm → work, measured → check
 //!                      fork → the same                → work, its phases
 //! ```
 //!
-//! The table is that of the published benchmark. It gave one side a transaction around all
-//! rows and the other a transaction a row, other pages and another journal: section
-//! `as published`. All other sections have the same transactions on both sides, and columns
-//! with the same pages, cache and journal.
+//! The table is that of the published benchmark, in which one side had a single transaction and the
+//! other a transaction for each row, other pages and another journal: section `as published`. All
+//! other sections have the same transactions on both sides, and configurations with the same pages,
+//! cache and journal.
 
-pub mod published;
+mod published;
+mod tables;
 
 use anyhow::{Result, ensure};
-use stablebench_protocol::{Engine, Job, JournalMode, Vfs, VfsTask, VfsTransaction, VfsWork};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use stablebench_protocol::{Job as SuiteJob, Vfs, VfsTask, VfsTransaction, VfsWork};
 use stablebench_workload::vfs::VfsModel;
 
-use super::command::{Command, typed};
-use super::lane::{Lane, Plan, Step};
-use super::outline::Outline;
-use super::users::{Library, Setting, unique};
-use crate::cli::{VfsArgs, VfsSection};
+use super::plan::{Fixture, Job, Messages, OfSuite, Plan, Step};
+use super::{Suite, unique};
+use crate::engines::{Configuration, Kind};
 use crate::report::number::Grouped;
 
-/// The name in results.
-pub const NAME: &str = "vfs";
+/// The suite.
+pub struct VfsSuite;
 
 /// Sections in results.
-pub const AS_PUBLISHED: &str = "as published";
-pub const EQUAL: &str = "equal";
-pub const TRANSACTIONS: &str = "transactions";
-pub const READS: &str = "reads";
+const AS_PUBLISHED: &str = "as published";
+const EQUAL: &str = "equal";
+const TRANSACTIONS: &str = "transactions";
+const READS: &str = "reads";
 
 /// Bytes of a value.
 const PAYLOAD: u32 = 25;
 
-/// What a section is about, from its name in results.
-pub fn describe(section: &str) -> Option<String> {
-    let what = match section {
-        AS_PUBLISHED => {
-            "The published benchmark as it was measured: one transaction, and one a statement"
-        }
-        EQUAL => "The published benchmark with one transaction on both sides",
-        TRANSACTIONS => "Writes, by the rows of a transaction",
-        READS => "Reads",
-        _ => return None,
-    };
-    Some(what.to_owned())
+#[derive(Clone, Debug, Args)]
+pub struct VfsArgs {
+    /// Sections to measure.
+    #[arg(long, value_enum, value_delimiter = ',',
+          default_values = ["published", "transactions", "reads"])]
+    pub sections: Vec<VfsSection>,
+    /// Sections transactions and reads: rows before the work.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rows: u64,
+    /// Sections transactions and reads: rows in a transaction, and rows read; at most --rows.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100, 1_000, 10_000],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub sizes: Vec<u64>,
+    /// A further configuration, such as sqlite/persist or doltlite, with the transactions of all
+    /// others. Can be repeated.
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub other: Vec<Configuration>,
 }
 
-/// The columns that differ in nothing but the library.
-pub fn equal_columns(page_size: u32) -> [Setting; 2] {
-    let mut vfs = Setting::through(Library::IcSqliteVfs);
-    if page_size != 16_384 {
-        vfs.sqlite.page_size = Some(page_size);
+/// A part of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VfsSection {
+    /// The published benchmark: as it was measured, and with equal transactions.
+    Published,
+    /// Inserts and updates, by the rows of a transaction.
+    Transactions,
+    /// Point reads, scans and lists of keys.
+    Reads,
+}
+
+impl Suite for VfsSuite {
+    fn name(&self) -> &'static str {
+        "vfs"
     }
-    let mut rusqlite = Setting::sqlite(JournalMode::Memory);
-    rusqlite.sqlite.page_size = (page_size != 4_096).then_some(page_size);
-    rusqlite.sqlite.cache_size = Some(-32_768);
-    [vfs, rusqlite]
+
+    fn summary(&self) -> &'static str {
+        "SQLite through ic-sqlite-vfs and through ic-rusqlite: the cost of the file layer"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  The cost of the file layer below SQLite, in both libraries:
+    stablebench run vfs
+  As CSV:
+    stablebench run vfs --format csv"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        VfsArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        plan(&VfsArgs::from_arg_matches(matches)?)
+    }
 }
 
-/// The columns that were published: each library as it comes.
-pub fn published_columns() -> [Setting; 2] {
-    [Setting::through(Library::IcSqliteVfs), Setting::of(Engine::Sqlite)]
+/// Configurations that differ in the library only: pages of 16384 or 4096 bytes, a cache of 32 MiB,
+/// and the journal on the heap. Keys do not contain a library's defaults.
+fn equal_keys(page_size: u32) -> [&'static str; 2] {
+    match page_size {
+        16_384 => ["sqlite-vfs", "sqlite/memory,page_size=16384,cache_size=-32768"],
+        _ => ["sqlite-vfs,page_size=4096", "sqlite/memory,cache_size=-32768"],
+    }
 }
 
-/// What the arguments mean.
+/// The configurations of the published figures: each library with its defaults.
+fn published_keys() -> [&'static str; 2] {
+    ["sqlite-vfs", "sqlite/persist"]
+}
+
+/// The plan of the arguments.
 ///
 /// # Errors
 ///
-/// Where more rows would be read than there are, or a column has no SQL.
-pub fn plan(args: &VfsArgs) -> Result<Plan> {
+/// If more rows would be read than there are, or an engine has no SQL.
+fn plan(args: &VfsArgs) -> Result<Plan> {
     if let Some(size) = args.sizes.iter().find(|size| **size > args.rows) {
         ensure!(
-            !args.sections.iter().any(|section| *section != VfsSection::Published),
+            args.sections.iter().all(|section| *section == VfsSection::Published),
             "{} rows cannot be read of {}; choose other --sizes or more --rows",
             Grouped(*size),
             Grouped(args.rows)
         );
     }
-    let columns = [equal_columns(16_384), equal_columns(4_096)];
-    let mut settings = columns.concat();
-    settings.push(Setting::of(Engine::Sqlite));
+    let keys = [equal_keys(16_384), equal_keys(4_096)].concat();
+    // The published section has no options.
+    let keys = keys.into_iter().chain(["sqlite"]);
+    let mut configurations = keys.map(Configuration::of).collect::<Result<Vec<_>, _>>()?;
     for other in &args.other {
+        let key = other.key();
         ensure!(
-            other.engine == Engine::Sqlite,
-            "--other {}: it has no SQL; a setting is sqlite/JOURNAL_MODE, sqlite-vfs or doltlite",
-            other.key()
+            other.engine.kind == Kind::Sql,
+            "--other {key}: this engine has no SQL; a configuration is sqlite/JOURNAL_MODE, sqlite-vfs or \
+             doltlite"
         );
-        if settings.iter().all(|setting| setting.key() != other.key()) {
-            settings.push(*other);
+        if configurations.iter().all(|known| known.key() != key) {
+            configurations.push(other.named());
         }
     }
-    let mut lanes: Vec<Lane> = Vec::new();
-    for setting in settings {
-        lanes.extend(of_column(&setting, args));
-    }
-    let mut outline = Outline::new(NAME, command(args), &args.run);
-    // The lanes are by table, the sections are not.
+    let fixtures: Vec<Fixture> = configurations.iter().flat_map(|of| fixtures(of, args)).collect();
+    // The fixtures are by table, the sections are not.
+    let mut rows: Vec<(String, String)> = Vec::new();
     for section in [AS_PUBLISHED, EQUAL, TRANSACTIONS, READS] {
-        for case in lanes.iter().flat_map(|lane| &lane.steps).filter_map(|step| step.case.as_ref())
-        {
-            if case.0 == section && !outline.rows.contains(case) {
-                outline.rows.push(case.clone());
+        for case in fixtures.iter().flat_map(Fixture::cases) {
+            if case.0 == section && !rows.contains(case) {
+                rows.push(case.clone());
             }
         }
     }
-    Ok(Plan::new(outline, lanes))
+    Ok(Plan::in_order(VfsSuite.name(), rows, fixtures))
 }
 
-fn of_column(setting: &Setting, args: &VfsArgs) -> Vec<Lane> {
-    let mut lanes = Vec::new();
+fn fixtures(configuration: &Configuration, args: &VfsArgs) -> Vec<Fixture> {
+    let mut fixtures = Vec::new();
     if args.sections.contains(&VfsSection::Published) {
         for (rows, work) in PUBLISHED {
             let steps = work.iter().flat_map(|(name, work, operations)| {
-                of_published(setting, name, *work, *operations)
+                of_published(configuration, name, *work, *operations)
             });
-            lanes.push(lane(setting, rows, steps.collect()));
+            fixtures.push(fixture(configuration, rows, steps.collect()));
         }
     }
     let mut steps = Vec::new();
@@ -130,15 +168,15 @@ fn of_column(setting: &Setting, args: &VfsArgs) -> Vec<Lane> {
         steps.extend(reads(args));
     }
     if !steps.is_empty() {
-        match lanes.iter_mut().find(|lane: &&mut Lane| lane.rows == args.rows) {
-            Some(lane) => lane.steps.extend(steps),
-            None => lanes.push(lane(setting, args.rows, steps)),
+        match fixtures.iter_mut().find(|fixture: &&mut Fixture| fixture.rows == args.rows) {
+            Some(fixture) => fixture.steps.extend(steps),
+            None => fixtures.push(fixture(configuration, args.rows, steps)),
         }
     }
-    lanes
+    fixtures
 }
 
-/// Tables by their rows, and what is done to them: name, work, operations.
+/// Tables by their rows, and the work on them: name, work, operations.
 type OfTable = (u64, &'static [(&'static str, VfsWork, u64)]);
 
 const PUBLISHED: [OfTable; 3] = [
@@ -158,25 +196,26 @@ const PUBLISHED: [OfTable; 3] = [
     (5_000, &[("ordered scan 5 000", VfsWork::Scan, 5_000), ("IN 1 000", VfsWork::List, 1_000)]),
 ];
 
-/// As it was measured, for the columns that it was measured of, and equal. Only the lengths
-/// of texts are asked for; the connection is open and the statement prepared.
-fn of_published(setting: &Setting, name: &str, work: VfsWork, operations: u64) -> Vec<Step> {
-    let prepared = Before::Prepared;
+/// The published cases, as they were measured and with equal transactions. Only the lengths of
+/// texts are read; the connection is open and the statement prepared.
+fn of_published(
+    configuration: &Configuration,
+    name: &str,
+    work: VfsWork,
+    operations: u64,
+) -> Vec<Step> {
     let mut steps = Vec::new();
-    if published_columns().iter().any(|column| column.key() == setting.key()) {
-        let transaction = match setting.library {
-            Library::IcSqliteVfs => VfsTransaction::Message,
-            Library::IcRusqlite | Library::DoltLite => VfsTransaction::Statement,
-        };
-        steps.push(step(AS_PUBLISHED, name.to_owned(), work, operations, transaction, prepared));
+    let mut add = |section, transaction| {
+        let work = Work { work, transaction, copy: false };
+        steps.push(work.step(section, name.to_owned(), operations, Before::Prepared));
+    };
+    let [vfs, rusqlite] = published_keys();
+    match configuration.key() {
+        key if key == vfs => add(AS_PUBLISHED, VfsTransaction::Message),
+        key if key == rusqlite => add(AS_PUBLISHED, VfsTransaction::Statement),
+        _ => {}
     }
-    let transaction = VfsTransaction::Message;
-    steps.push(step(EQUAL, name.to_owned(), work, operations, transaction, prepared));
-    for step in &mut steps {
-        if let Job::Vfs(job) = &mut step.job {
-            job.copy = false;
-        }
-    }
+    add(EQUAL, VfsTransaction::Message);
     steps
 }
 
@@ -184,181 +223,139 @@ fn of_published(setting: &Setting, name: &str, work: VfsWork, operations: u64) -
 fn transactions(args: &VfsArgs) -> Vec<Step> {
     let mut steps = Vec::new();
     for (verb, work) in [("insert", VfsWork::Insert(args.rows)), ("update", VfsWork::Update)] {
-        for size in unique(args.sizes.clone()) {
-            for before in [Before::Warm, Before::Cold] {
-                let name = format!("{verb} {}, {}", Grouped(size), before.name());
-                let transaction = VfsTransaction::Message;
-                steps.push(step(TRANSACTIONS, name, work, size, transaction, before));
-            }
-        }
-        for size in unique(args.sizes.clone()).into_iter().filter(|size| *size < args.rows) {
+        steps.extend(by_size(args, TRANSACTIONS, verb, work));
+        for size in unique(&args.sizes).into_iter().filter(|size| *size < args.rows) {
             let name = format!("{verb} {} by {}", Grouped(args.rows), Grouped(size));
             let transaction = VfsTransaction::Operations(size);
-            steps.push(step(TRANSACTIONS, name, work, args.rows, transaction, Before::Warm));
+            let work = Work { work, transaction, copy: true };
+            steps.push(work.step(TRANSACTIONS, name, args.rows, Before::Warm));
         }
     }
     steps
 }
 
 fn reads(args: &VfsArgs) -> Vec<Step> {
+    [("point read", VfsWork::Read), ("scan", VfsWork::Scan), ("IN", VfsWork::List)]
+        .into_iter()
+        .flat_map(|(verb, work)| by_size(args, READS, verb, work))
+        .collect()
+}
+
+/// Work in one transaction of each size, warm and cold.
+fn by_size(args: &VfsArgs, section: &str, verb: &str, work: VfsWork) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (verb, work) in
-        [("point read", VfsWork::Read), ("scan", VfsWork::Scan), ("IN", VfsWork::List)]
-    {
-        for size in unique(args.sizes.clone()) {
-            for before in [Before::Warm, Before::Cold] {
-                let name = format!("{verb} {}, {}", Grouped(size), before.name());
-                let transaction = VfsTransaction::Message;
-                steps.push(step(READS, name, work, size, transaction, before));
-            }
+    for size in unique(&args.sizes) {
+        for (temperature, before) in [("warm", Before::Warm), ("cold", Before::Cold)] {
+            let name = format!("{verb} {}, {temperature}", Grouped(size));
+            let work = Work { work, transaction: VfsTransaction::Message, copy: true };
+            steps.push(work.step(section, name, size, before));
         }
     }
     steps
 }
 
-/// What the work finds; made so in a message before it.
+/// The state of the connection before the work, prepared in a message of its own.
 #[derive(Clone, Copy)]
 enum Before {
     /// The connection is closed.
     Cold,
     /// The connection is open and the statement prepared.
     Prepared,
-    /// As well, and the table was gone through.
+    /// Also, the table was read once.
     Warm,
 }
 
-impl Before {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cold => "cold",
-            Self::Prepared => "prepared",
-            Self::Warm => "warm",
-        }
-    }
-}
-
-fn step(
-    section: &str,
-    name: String,
+#[derive(Clone, Copy)]
+struct Work {
     work: VfsWork,
-    operations: u64,
     transaction: VfsTransaction,
-    before: Before,
-) -> Step {
-    let job = |task| Job::Vfs(Vfs { transaction, copy: true, task });
-    let before = match before {
-        Before::Cold => VfsTask::Close,
-        Before::Prepared => VfsTask::Prepare(work),
-        Before::Warm => VfsTask::Warm(work),
-    };
-    Step {
-        case: Some((section.to_owned(), name)),
-        job: job(VfsTask::Work(work)),
-        before: Some(job(before)),
-        operations,
-        message_operations: operations,
-        as_measured: false,
-        anew: false,
-        forked: true,
-        upgraded: false,
-        inspected: false,
-        phases: true,
+    /// `true` if texts are copied; else only their lengths are read.
+    copy: bool,
+}
+
+impl Work {
+    fn job(self, task: VfsTask) -> Job {
+        let Self { transaction, copy, .. } = self;
+        Job::Suite(SuiteJob::Vfs(Vfs { transaction, copy, task }))
+    }
+
+    fn step(self, section: &str, name: String, operations: u64, before: Before) -> Step {
+        let before = match before {
+            Before::Cold => VfsTask::Close,
+            Before::Prepared => VfsTask::Prepare(self.work),
+            Before::Warm => VfsTask::Warm(self.work),
+        };
+        // The preparation copies texts in any case.
+        let before = Self { copy: true, ..self }.job(before);
+        let job = self.job(VfsTask::Work(self.work));
+        Step { before: Some(before), phases: true, ..Step::case(section, name, job, operations) }
     }
 }
 
-/// A table with so many rows.
-fn lane(setting: &Setting, rows: u64, steps: Vec<Step>) -> Lane {
-    let ready = |task, operations| Step {
-        case: None,
-        job: Job::Vfs(Vfs { transaction: VfsTransaction::Message, copy: true, task }),
-        before: None,
-        operations,
-        message_operations: 100_000,
-        as_measured: false,
-        anew: false,
-        forked: false,
-        upgraded: false,
-        inspected: false,
-        phases: false,
+/// Returns the fixture of a table with this number of rows.
+fn fixture(configuration: &Configuration, rows: u64, cases: Vec<Step>) -> Fixture {
+    let insert = VfsWork::Insert(0);
+    let work = Work { work: insert, transaction: VfsTransaction::Message, copy: true };
+    let step = |task, operations| Step {
+        messages: Messages::UpTo(100_000),
+        ..Step::new(work.job(task), operations)
     };
-    let mut all = vec![ready(VfsTask::Create, 1)];
+    let mut steps = vec![step(VfsTask::Create, 1)];
     if rows > 0 {
-        all.push(ready(VfsTask::Work(VfsWork::Insert(0)), rows));
+        steps.push(step(VfsTask::Work(insert), rows));
     }
-    let populated = all.len();
-    all.extend(steps);
-    Lane {
-        column: setting.column(),
+    let populated = steps.len();
+    steps.extend(cases);
+    Fixture {
+        column: configuration.column(),
         name: String::new(),
         rows,
         payload: PAYLOAD,
-        tables: |_| Box::new(VfsModel::default()),
-        steps: all,
+        model: |_| Box::new(OfSuite(Box::new(VfsModel::default()))),
+        steps,
         populated,
     }
-}
-
-/// The command that repeats the run.
-fn command(args: &VfsArgs) -> String {
-    let mut command = Command::new(NAME);
-    command.values("--sections", args.sections.iter().map(typed));
-    command.value("--rows", args.rows);
-    command.values("--sizes", &args.sizes);
-    for other in &args.other {
-        command.value("--other", other.key());
-    }
-    command.run(&args.run)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    fn args(typed: &str) -> VfsArgs {
-        let words = typed.split(' ').filter(|word| !word.is_empty());
-        match crate::cli::Cli::parse_from(words).command {
-            Some(crate::cli::Command::Run { suite: Some(crate::cli::Suite::Vfs(args)) }) => *args,
-            other => panic!("{other:?}"),
-        }
-    }
+    use crate::suites::tests::plan_of;
 
     #[test]
-    fn the_command_repeats_the_run() {
-        for typed in
-            ["", "--other doltlite --sections reads --rows 50 --sizes 1,50", "--sections published"]
-        {
-            let first = plan(&args(&format!("stablebench run vfs {typed}"))).unwrap();
-            let again = plan(&args(&first.outline.command)).unwrap();
-            assert_eq!(format!("{first:?}"), format!("{again:?}"));
-        }
-        let error = plan(&args("stablebench run vfs --rows 50")).unwrap_err().to_string();
+    fn more_rows_than_there_are_cannot_be_read() {
+        let error = plan_of(&VfsSuite, "--rows 50").unwrap_err().to_string();
         assert!(error.starts_with("100 rows cannot be read of 50"), "{error}");
     }
 
-    /// Every published case is measured as it was, and by all columns equally.
+    /// Every published case is measured as published, and equally in all configurations.
     #[test]
     fn the_published_cases_are_measured_twice() {
-        let plan = plan(&args("stablebench run vfs")).unwrap();
+        let plan = plan_of(&VfsSuite, "").unwrap();
         let published = published::published().unwrap();
         let columns = |section: &str, name: &str| -> Vec<String> {
             let case = (section.to_owned(), name.to_owned());
-            let has =
-                |lane: &&Lane| lane.steps.iter().any(|step| step.case.as_ref() == Some(&case));
-            plan.lanes.iter().filter(has).map(|lane| lane.column.key.clone()).collect()
+            let has = |fixture: &&Fixture| fixture.cases().any(|other| *other == case);
+            plan.fixtures.iter().filter(has).map(|fixture| fixture.column.key.clone()).collect()
         };
         for figures in &published.cases {
             let as_published = columns(AS_PUBLISHED, &figures.name);
             assert_eq!(as_published, ["sqlite-vfs", "sqlite/persist"], "{}", figures.name);
             assert_eq!(columns(EQUAL, &figures.name).len(), 5, "{}", figures.name);
         }
-        assert!(plan.outline.stores.iter().any(|store| store.rows == published.pages.rows));
+        assert!(plan.fixtures.iter().any(|fixture| fixture.rows == published.pages.rows));
     }
 
     #[test]
-    fn equal_columns_differ_in_the_library_alone() {
-        let keys = |page_size| equal_columns(page_size).map(|setting| setting.key());
-        assert_eq!(keys(16_384), ["sqlite-vfs", "sqlite/memory,page_size=16384,cache_size=-32768"]);
-        assert_eq!(keys(4_096), ["sqlite-vfs,page_size=4096", "sqlite/memory,cache_size=-32768"]);
+    fn equal_configurations_differ_in_the_library_alone() {
+        for page_size in [16_384_u32, 4_096] {
+            let effective = equal_keys(page_size).map(|key| {
+                let configuration = Configuration::of(key).unwrap();
+                ["journal_mode", "page_size", "cache_size", "synchronous", "locking_mode"]
+                    .map(|name| configuration.effective(name).map(str::to_owned))
+            });
+            assert_eq!(effective[0], effective[1]);
+            assert_eq!(effective[0][1], Some(page_size.to_string()));
+        }
     }
 }

@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 const TEXT: &str = include_str!("../../../results/published/vfs.json");
 
-/// A library beside the other.
+/// The published comparison of the two libraries.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Who published it, and when.
+    /// The author and the date.
     pub source: String,
     pub url: String,
     pub cases: Vec<Figures>,
@@ -36,11 +36,11 @@ pub struct Pages {
     pub rusqlite: u64,
 }
 
-/// All of them.
+/// Returns all figures.
 ///
 /// # Errors
 ///
-/// None, as the tests see to.
+/// If the text is invalid; a test reads it.
 pub fn published() -> Result<Published> {
     serde_json::from_str(TEXT).context("results/published/vfs.json")
 }
@@ -49,7 +49,7 @@ pub fn published() -> Result<Published> {
 mod tests {
     use super::*;
 
-    /// Millions of instructions as they stand in the README.
+    /// Millions of instructions, as in the README.
     const README: [(&str, f64, f64); 8] = [
         ("insert 1 000", 10.29, 83.27),
         ("insert 5 000", 60.95, 426.93),

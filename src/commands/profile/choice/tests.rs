@@ -3,14 +3,15 @@ use std::collections::BTreeSet;
 use clap::Parser;
 
 use super::*;
-use crate::cli::{Cli, Command};
+
+#[derive(clap::Parser)]
+struct Parsed {
+    #[command(flatten)]
+    args: ProfileArgs,
+}
 
 fn args(words: &[&str]) -> ProfileArgs {
-    let cli = Cli::try_parse_from([&["stablebench", "profile"], words].concat()).unwrap();
-    let Some(Command::Profile(args)) = cli.command else {
-        panic!("{words:?}");
-    };
-    *args
+    Parsed::try_parse_from([&["profile"], words].concat()).unwrap().args
 }
 
 fn chosen(words: &[&str]) -> Result<Chosen> {
@@ -18,7 +19,7 @@ fn chosen(words: &[&str]) -> Result<Chosen> {
 }
 
 #[test]
-fn what_is_typed_need_not_be_spelled_exactly() {
+fn the_spelling_need_not_be_exact() {
     for typed in [
         "users/insert/middle 1 000/sqlite/delete",
         "users/insert/middle-1000/sqlite/delete",
@@ -40,17 +41,17 @@ fn any_number_of_rows_can_be_inserted() {
         assert_eq!(chosen(&[typed, "--rows", rows]).unwrap().name, name);
     }
     let batches = ["users/insert/middle-7/btree", "--", "--batches=8"];
-    assert!(chosen(&batches).is_err(), "what was typed is meant");
+    assert!(chosen(&batches).is_err(), "chosen options are not replaced");
 }
 
-/// Otherwise one of two could not be typed.
+/// Otherwise one of the two could not be chosen.
 #[test]
-fn no_two_cases_are_typed_alike() {
+fn no_two_cases_have_equal_names() {
     let args = args(&["--list"]);
     let mut seen = BTreeSet::new();
-    for (suite, _) in SUITES {
-        let found = places(&planned(&args, suite, "", "").unwrap());
-        assert!(found.len() > 20, "{suite}");
+    for suite in SUITES {
+        let found = places(&planned(&args, suite, "", "").unwrap().plan);
+        assert!(found.len() > 20, "{}", suite.name());
         for place in found {
             let title = title(suite, &place);
             assert!(seen.insert(normal(&title)), "{title}");
@@ -61,7 +62,7 @@ fn no_two_cases_are_typed_alike() {
 }
 
 #[test]
-fn lists_begin_with_what_was_typed() {
+fn lists_begin_with_the_chosen_text() {
     for (typed, first, count) in [
         ("users/insert/end", "users/insert/end 1/btree", 6 * 10),
         ("vfs", "vfs/", 8 * 2),
@@ -80,56 +81,52 @@ fn options_are_the_suites() {
     let case = "users/payload/50-bytes-100-rows-of-2000-insert-end/btree";
     assert!(chosen(&[case, "--rows=2000"]).is_err());
     let found = chosen(&[case, "--rows=2000", "--seed=7", "--", "--payloads=50"]).unwrap();
-    let Planned::Users(plan) = found.planned else {
-        panic!("it is of the users suite");
-    };
-    assert_eq!((plan.stores[0].rows, plan.outline.seed), (2_000, 7));
-    assert_eq!((plan.stores.len(), plan.stores[0].cases.len()), (1, 1));
+    let Planned { plan, args, .. } = found.planned;
+    assert_eq!((plan.fixtures[0].rows, args.seed), (2_000, 7));
+    assert_eq!((plan.fixtures.len(), plan.fixtures[0].cases().count()), (1, 1));
     let error = chosen(&["db-bench/benchmarks/fillseq/btree", "--rows=100"]).err().unwrap();
     assert!(format!("{error:#}").contains("--rows"), "{error:#}");
 }
 
 #[test]
-fn a_lane_ends_with_the_case() {
+fn a_fixture_ends_with_the_case() {
     for (words, kept) in [
-        // In a fork of what four steps have made.
+        // In a fork after the steps that populate.
         (&["keys", "", ""][..], None),
         (&["vfs", "", ""], None),
         (&["cuckoo", "", ""], None),
-        // After all that was done before it: three benchmarks, each made ready for.
+        // After all steps before it: three benchmarks, each with its preparation.
         (&["db-bench", "fillrandom", "sqlite/with-rowid"], Some(1 + 2 * 4)),
     ] {
         let [suite, name, column] = words else { unreachable!() };
-        let planned = planned(&args(&["--list"]), suite, "", "").unwrap();
-        let places = places(&planned);
-        let wanted = |place: &&Spot| {
+        let planned = planned(&args(&["--list"]), super::suite(suite).unwrap(), "", "").unwrap();
+        let places = places(&planned.plan);
+        let wanted = |place: &&Place| {
             (name.is_empty() || place.name == *name)
                 && (column.is_empty() || place.column == *column)
         };
         let place = places.iter().rfind(wanted).or(places.last()).unwrap();
-        let Planned::Lanes(plan) = only(planned, place).unwrap() else {
-            panic!("{suite} has lanes");
-        };
-        let lane = &plan.lanes[0];
-        let last = lane.steps.last().unwrap();
+        let plan = only(planned, place).unwrap().plan;
+        let fixture = &plan.fixtures[0];
+        let last = fixture.steps.last().unwrap();
         assert_eq!(last.case, Some((place.section.clone(), place.name.clone())), "{suite}");
-        let before = &lane.steps[..lane.steps.len() - 1];
+        let before = &fixture.steps[..fixture.steps.len() - 1];
         // Nothing else is profiled.
         assert!(before.iter().all(|step| !step.forked && step.case.is_none()), "{suite}");
-        assert!(lane.populated <= lane.steps.len(), "{suite}");
-        assert!(kept.is_none_or(|kept| kept == lane.steps.len()), "{suite}");
+        assert!(fixture.populated <= fixture.steps.len(), "{suite}");
+        assert!(kept.is_none_or(|kept| kept == fixture.steps.len()), "{suite}");
         assert!(!last.phases && !last.inspected, "{suite}");
     }
 }
 
 #[test]
-fn a_search_is_no_case() {
+fn a_search_cannot_be_profiled() {
     let error = chosen(&["users/capacity/rows-scanned-in-one-query/btree"]).err().unwrap();
     assert!(format!("{error:#}").contains("many messages"), "{error:#}");
 }
 
 #[test]
-fn what_is_not_there_is_answered_with_the_nearest() {
+fn an_unknown_case_is_answered_with_the_nearest() {
     let error = chosen(&["users/insert/midle-1000/sqlite/delete"]).err().unwrap();
     assert!(error.to_string().contains("\n  users/insert/middle 1000/sqlite/delete\n"), "{error}");
     let error = chosen(&["user/insert"]).err().unwrap();

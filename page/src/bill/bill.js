@@ -1,0 +1,112 @@
+/**
+ * The cost of a canister in a month of 30 days, in cycles:
+ *
+ *     instructions   messages × instructions × price of an instruction
+ *     messages       messages × (execution + ingress + bytes × price of an ingress byte)
+ *     storage        GiB × seconds × price of a GiB-second
+ *     base           seconds × base fee of a canister
+ *
+ * each × nodes / 13. `docs/report.md` lists the prices and their source.
+ *
+ * @typedef {{execution: number, ingress: number, ingress_byte: number, instruction: number,
+ *   storage_gib_second: number, canister_second: number}} Fees cycles on a subnet of 13 nodes
+ * @typedef {{perDay: number, instructions: number, bytes: number, gib: number}} Use
+ *   instructions and bytes are those of one message
+ * @typedef {{instructions: number, messages: number, storage: number, base: number, total: number}} Month
+ */
+/**
+ * @typedef {{perDay: number, n: number, payload: number, rows: number, place: string,
+ *   gib: number?, nodes: number, usd: number, by: "work"|"message"}} Asked
+ *   `gib` is the storage of all engines, or null to use the measured fixtures
+ * @typedef {{key: string, heading: string, floor: boolean, estimate: import("../answer/estimate.js").Estimate,
+ *   memory: ReturnType<typeof memory>, gib: number, instructions: number, clamped: number?,
+ *   month: import("./bill.js").Month?, usd: number, rank: number?}} Billed
+ */
+
+import { estimate } from "../answer/estimate.js";
+import { fits } from "../answer/rank.js";
+import { heading, isFloor } from "../data.js";
+
+export const DAYS = 30;
+const SECONDS = DAYS * 24 * 60 * 60;
+
+/** @param {Fees} fees @param {Use} use @param {number} share nodes of the subnet / nodes of the prices @returns {Month} */
+export function month(fees, use, share) {
+  const messages = use.perDay * DAYS;
+  const instructions = share * messages * use.instructions * fees.instruction;
+  const taken = share * messages * (fees.execution + fees.ingress + use.bytes * fees.ingress_byte);
+  const storage = share * use.gib * SECONDS * fees.storage_gib_second;
+  const base = share * SECONDS * fees.canister_second;
+  return { instructions, messages: taken, storage, base, total: instructions + taken + storage + base };
+}
+
+const WASM_PAGE = 65_536;
+const GIB = 2 ** 30;
+
+/**
+ * The memory of a canister with a given number of rows: heap and stable memory of the measured fixture with the
+ * nearest row length and then the nearest number of rows, in proportion to rows × bytes.
+ * @param {import("../data.js").Report} report
+ * @param {string} column
+ * @param {{rows: number, payload: number}} at
+ * @returns {{gib: number, rows: number, payload: number, exact: boolean}?} `rows` and `payload`
+ *   are those of the measured fixture; `null` if no fixture of the configuration was measured
+ */
+export function memory(report, column, at) {
+  const stores = report.results.stores.filter((store) => store.column === column && store.outcome.measured && store.rows * store.payload > 0);
+  if (!stores.length) return null;
+  const apart = (one, other) => Math.abs(Math.log(one / other));
+  const [nearest] = stores.sort(
+    (one, other) => apart(one.payload, at.payload) - apart(other.payload, at.payload) || apart(one.rows, at.rows) - apart(other.rows, at.rows),
+  );
+  const { rows, payload, outcome } = nearest;
+  const bytes = (Number(outcome.measured.heap_pages) + Number(outcome.measured.stable_pages)) * WASM_PAGE;
+  const share = (at.rows * at.payload) / (rows * payload);
+  return { gib: (bytes * share) / GIB, rows, payload, exact: rows === at.rows && payload === at.payload };
+}
+
+/**
+ * The bill of every engine, the cheapest first, floors after the engines.
+ * @param {import("../data.js").Report} report
+ * @param {import("../answer/points.js").Points} all
+ * @param {Asked} asked
+ * @param {{rows: [number, number]}} ranges of measured sizes
+ * @param {number} chargedNodes the subnet size of the prices
+ * @returns {Billed[]}
+ */
+export function billed(report, all, asked, ranges, chargedNodes) {
+  const { fees } = report.rules;
+  const within = Math.min(Math.max(asked.rows, ranges.rows[0]), ranges.rows[1]);
+  const rows = all.columns.map((column) => {
+    const found = estimate(all, column, { ...asked, rows: within });
+    const stored = memory(report, column.key, asked);
+    const gib = asked.gib ?? stored?.gib ?? NaN;
+    const instructions = charged(found.cost, asked.by);
+    const use = { perDay: asked.perDay, instructions, bytes: asked.n * asked.payload + envelope(found.cost, fees), gib };
+    const bill = Number.isFinite(instructions) && fits(all, found.cost) ? month(fees, use, asked.nodes / chargedNodes) : null;
+    const usd = bill ? (bill.total / 1e12) * asked.usd : NaN;
+    return {
+      key: column.key, heading: heading(report, column.key), floor: isFloor(report, column.key), estimate: found,
+      fits: fits(all, found.cost), memory: asked.gib === null ? stored : null, gib, instructions,
+      clamped: within === asked.rows ? null : within, month: bill, usd, rank: null,
+    };
+  });
+  const order = (row) => (Number.isFinite(row.usd) ? Number(row.floor) : 2);
+  rows.sort((one, other) => order(one) - order(other) || one.usd - other.usd || 0);
+  rows.filter((row) => order(row) === 0).forEach((row, at) => { row.rank = at + 1; });
+  return rows;
+}
+
+/** Instructions paid for; those of the work if the replica does not report the charge. */
+function charged(cost, by) {
+  if (!cost) return NaN;
+  const charge = by === "message" ? cost.message.charge : cost.charge;
+  return charge ?? cost.instructions;
+}
+
+/** Bytes of a message without its rows, as in the measured messages, which contain no rows. */
+export function envelope(cost, fees) {
+  if (!cost || cost.charge === null || cost.cycles === null) return 0;
+  const bytes = (cost.cycles - cost.charge * fees.instruction - fees.execution - fees.ingress) / fees.ingress_byte;
+  return Math.max(0, Math.round(bytes));
+}

@@ -1,0 +1,302 @@
+//! `stablebench serve`: canisters on the embedded replica, for the IC's ordinary clients.
+//!
+//! ```text
+//!   bind → build → install, or load → print → answer until Ctrl-C → finish → save
+//! ```
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use stablebench_endpoint::{Access, Endpoint, NoOrigin, Origin};
+use stablebench_replica::{Canister, Principal, Settings};
+use tokio::sync::oneshot;
+
+use super::environment::{Environment, EnvironmentArgs};
+use super::replica::embedded;
+use super::state::{Keeper, State};
+use crate::cache::Cache;
+use crate::canisters::{self, Built};
+use crate::interrupt;
+use crate::replica::embedded::Embedded;
+use crate::replica::options::ReplicaArgs;
+use crate::terminal::{Output, print};
+
+/// An origin whose pages may call.
+#[derive(Clone, Debug)]
+pub enum AllowedOrigin {
+    All,
+    One(Origin),
+}
+
+impl FromStr for AllowedOrigin {
+    type Err = NoOrigin;
+
+    fn from_str(text: &str) -> Result<Self, NoOrigin> {
+        if text == "*" { Ok(Self::All) } else { text.parse().map(Self::One) }
+    }
+}
+
+/// The port at which dfx looks for a local network.
+pub const PORT: u16 = 4943;
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Canisters to install: `bench`, `bench_vfs`, `bench_leveldb`, `bench_doltlite`, or paths of
+    /// wasm files.
+    #[arg(default_value = "bench", value_name = "CANISTER")]
+    pub canisters: Vec<String>,
+    /// The port; 0 for any that is free.
+    #[arg(long, default_value_t = PORT)]
+    pub port: u16,
+    /// The address to listen at. Programs that can reach it can call, create and change canisters.
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    pub listen: IpAddr,
+    /// Load the canister from this file if it exists, and save it there: at the beginning, at the
+    /// end, and in between.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Interval of saves to --state, if anything has changed.
+    #[arg(
+        long,
+        default_value_t = 60,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    pub save_every: u64,
+    /// Principal that may manage the canisters, in addition to the anonymous one.
+    #[arg(long = "controller", value_name = "PRINCIPAL")]
+    pub controllers: Vec<Principal>,
+    /// Allow calls by pages of this origin, such as https://example.com, and calls to the server by
+    /// that host's name; * for all. Without it, only pages of this machine may call.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub origins: Vec<AllowedOrigin>,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+/// The longest time until Ctrl-C is noticed.
+const TICK: Duration = Duration::from_millis(50);
+/// The time limit for pending requests and calls after Ctrl-C: more than a synchronous call takes.
+const GRACE: Duration = Duration::from_secs(15);
+/// The interval of reducing the cache to its limit.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Serves until Ctrl-C.
+pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
+    if args.state.is_some() && args.canisters.len() > 1 {
+        bail!("--state is for one canister; serve one, or leave out --state");
+    }
+    // The file is checked before anything is served.
+    let every = Duration::from_secs(args.save_every);
+    let mut state = match &args.state {
+        Some(path) => Some(State::take(path, every, &output.progress)?),
+        None => None,
+    };
+    if let (Some(state), Some(memory)) = (&state, &args.environment.stable_memory)
+        && state.path().exists()
+    {
+        bail!(
+            "{} contains a canister, whose stable memory {} would replace at every start; leave out \
+             --stable-memory, or choose another --state",
+            state.path().display(),
+            memory.display()
+        );
+    }
+    let environment = Environment::read(&args.environment)?;
+    let listener = bind(args)?;
+    let url = url(listener.local_addr().context("the socket has no address")?);
+    let (replica, cache) = embedded(&args.replica, &output.progress)?;
+    let endpoint = Endpoint::new(replica.inner().clone());
+    let mut served = Vec::new();
+    for name in &args.canisters {
+        let built = canisters::find(name, &output.progress)?;
+        let step = output.progress.spinner(&format!("installing {}", built.name));
+        let canister = canister(&built, args, &environment, state.as_mut(), &replica, &endpoint)?;
+        let id =
+            endpoint.adopt(canister).with_context(|| format!("{} cannot be served", built.name))?;
+        step.done("");
+        served.push((built.name, id));
+    }
+    // From here on Ctrl-C stops the server in order.
+    interrupt::listen()?;
+    print(&announced(&url, endpoint.root_key(), &served))?;
+    output.progress.note("Ctrl-C stops the server");
+    let keeper = match (state, served.first()) {
+        (Some(state), Some((_, id))) => Some((Keeper::start(state, endpoint.clone(), *id)?, *id)),
+        _ => None,
+    };
+    let answered = answer(&endpoint, listener, access(args), cache.as_ref());
+    let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
+    let (canisters, undone) = endpoint.finish(ended + GRACE);
+    if undone > 0 {
+        let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
+        output.progress.note(&format!("{calls} not finished in time, and dropped"));
+    }
+    if let Some((keeper, id)) = keeper {
+        keeper.stop()?.finish(&canisters, &id)?;
+    }
+    answered.map(drop)
+}
+
+fn bind(args: &ServeArgs) -> Result<TcpListener> {
+    let address = SocketAddr::new(args.listen, args.port);
+    let listener = TcpListener::bind(address).with_context(|| {
+        format!("cannot listen at {address}; choose another --port, or 0 for any that is free")
+    })?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Returns the URL for clients on this machine.
+fn url(address: SocketAddr) -> String {
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(host, address.port()))
+}
+
+/// Loads the saved canister, or installs a new one and saves it.
+fn canister(
+    built: &Built,
+    args: &ServeArgs,
+    environment: &Environment,
+    mut state: Option<&mut State>,
+    replica: &Embedded,
+    endpoint: &Endpoint,
+) -> Result<Canister> {
+    let module = replica
+        .inner()
+        .compile(&built.wasm)
+        .with_context(|| format!("the module of {} was refused", built.name))?;
+    let mut controllers = vec![Principal::anonymous()];
+    controllers.extend(args.controllers.iter().filter(|id| **id != Principal::anonymous()));
+    if let Some(state) = state.as_deref_mut().filter(|state| state.path().exists()) {
+        let path = state.path();
+        let mut canister = replica
+            .inner()
+            .load(path)
+            .with_context(|| format!("cannot load a canister from {}", path.display()))?;
+        let saved = canister.module().map(stablebench_replica::Module::hash);
+        if saved != Some(module.hash()) {
+            bail!(
+                "{} contains a canister with another module than {}; serve that module, or choose \
+                 another --state",
+                path.display(),
+                built.name
+            );
+        }
+        let saved = canister.settings().clone();
+        controllers.extend(saved.controllers);
+        controllers.sort();
+        controllers.dedup();
+        canister.configure(controllers, saved.heap_limit);
+        environment.set_variables(&mut canister)?;
+        state.set_saved(&canister);
+        return Ok(canister);
+    }
+    let usual = replica.inner().create_canister()?.settings().clone();
+    let id = endpoint.next_id()?;
+    let mut canister = Canister::new(Settings { id, controllers, ..usual })?;
+    environment.set_variables(&mut canister)?;
+    let argument = candid::encode_args(())?;
+    canister.install(&module, Principal::anonymous(), &argument)?.outcome.with_context(|| {
+        format!(
+            "{} cannot be installed without arguments; serve bench, and install it with a client",
+            built.name
+        )
+    })?;
+    environment.set_stable_memory(&mut canister)?;
+    if let Some(state) = state {
+        // A full disk is reported now, and not at the end.
+        let saved = state.save(&canister);
+        saved.map_err(|error| anyhow!("{error:#}; make room, or choose another --state"))?;
+    }
+    Ok(canister)
+}
+
+fn announced(url: &str, root_key: &[u8], served: &[(String, Principal)]) -> String {
+    let key: String = root_key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = format!("URL       {url}\nroot key  {key}\n");
+    for (name, id) in served {
+        let _ = writeln!(text, "{name:<9} {id}");
+    }
+    for (name, id) in served {
+        let call = if canisters::Source::named(name).is_some() {
+            "add_users_sqlite '(0, 10, 1000)'"
+        } else {
+            "METHOD '(…)'"
+        };
+        let _ = write!(
+            text,
+            "\nicp canister call {id} {call} -n {url} -k {key}\n\
+             dfx canister call --network {url} --identity anonymous {id} {call}\n"
+        );
+    }
+    text
+}
+
+fn access(args: &ServeArgs) -> Access {
+    let mut access = Access::default();
+    for allowed in &args.origins {
+        match allowed {
+            AllowedOrigin::All => access.open = true,
+            AllowedOrigin::One(origin) => access.origins.push(origin.clone()),
+        }
+    }
+    access
+}
+
+/// Answers requests until Ctrl-C, and returns the time of that.
+fn answer(
+    endpoint: &Endpoint,
+    listener: TcpListener,
+    access: Access,
+    cache: Option<&Cache>,
+) -> Result<Instant> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start threads that answer requests")?;
+    let mut ended = Instant::now();
+    let served: Result<()> = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (stop, stopped) = oneshot::channel();
+        let watch = async {
+            let mut swept = Instant::now();
+            while interrupt::check().is_ok() {
+                tokio::time::sleep(TICK).await;
+                if let Some(cache) = cache
+                    && swept.elapsed() > SWEEP
+                {
+                    cache.shrink();
+                    swept = Instant::now();
+                }
+            }
+            ended = Instant::now();
+            // The receiver may be gone.
+            let _ = stop.send(());
+            tokio::time::sleep(GRACE).await;
+        };
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        tokio::select! {
+            served = endpoint.serve(listener, access, stopped) => Ok(served?),
+            // A client may neither send anything nor disconnect.
+            () = watch => Ok(()),
+        }
+    });
+    // Pending work is not awaited.
+    runtime.shutdown_background();
+    served?;
+    Ok(ended)
+}

@@ -1,0 +1,70 @@
+//! Measures the cost of storing and reading data in a canister of the Internet Computer.
+//!
+//! This is the library behind the program `stablebench`; the program is its interface.
+//!
+//! ```text
+//!   cli → commands → runner → suites → compare, report → results
+//!            │          └───→ cache → replica             └──→ engines → canisters
+//!            └──→ profile, canbench
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod cache;
+mod canbench;
+mod canisters;
+mod cli;
+mod commands;
+mod compare;
+mod engines;
+mod interrupt;
+mod profile;
+mod progress;
+pub mod readme;
+mod replica;
+mod report;
+mod results;
+mod runner;
+mod saving;
+mod suites;
+mod terminal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub use replica::encode_arguments;
+
+/// Runs the tool with a command line, whose first word is the name of the program. Errors are
+/// printed.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    cli::follow_color(words.iter().cloned());
+    let cli = match cli::Cli::understand(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and the version are errors to clap, with exit code 0.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+    };
+    match cli.execute() {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let bold = anstyle::AnsiColor::Red.on_default().bold();
+            // The message may contain text from canisters, networks and files.
+            let error = format!("{error:#}");
+            anstream::eprintln!("{bold}stablebench:{bold:#} {}", terminal::safe(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Returns `true` if the reader of the output has closed it.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

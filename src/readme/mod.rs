@@ -1,0 +1,307 @@
+//! The parts of README.md that are rendered from the reference runs in `results/`, a task of
+//! developers (`just render`):
+//!
+//! ```text
+//!   <!-- results: answer -->
+//!   the output of `answer` for `results/`
+//!   <!-- end -->
+//! ```
+
+mod found;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use stablebench_conformance::read;
+
+use crate::compare::{Gates, compare};
+use crate::engines::heading;
+use crate::report::grid::{Cell, Grid};
+use crate::report::number::Grouped;
+use crate::report::open_rule::OpenRule;
+use crate::report::style::Style;
+use crate::results::{Measured, Results};
+use crate::suites::unique;
+use crate::suites::users::tables::published_and_ours;
+
+/// The reference runs.
+struct Reference {
+    /// By today's rules.
+    users: Results,
+    /// By the rules of autumn 2025.
+    users_2025: Results,
+    /// Today's figures if the open rule is the other way.
+    open_rule: OpenRule,
+    users_as_published: Results,
+    /// A run on a PocketIC server, and the same on the embedded replica.
+    users_pocket_ic: Results,
+    users_embedded: Results,
+    /// Calls, and installs that were refused, as recorded on a PocketIC server.
+    recorded: u64,
+}
+
+impl Reference {
+    /// Reads it from the repository.
+    fn read(repository: &Path) -> Result<Self> {
+        let results = |name: &str| Results::read(&repository.join("results").join(name));
+        Ok(Self {
+            users: results("users.json")?,
+            users_2025: results("users-2025-10.json")?,
+            open_rule: OpenRule::read(&repository.join("results/open-rule/users.csv"))?,
+            users_as_published: results("users-as-published.json")?,
+            users_pocket_ic: results("users-pocket-ic.json")?,
+            users_embedded: results("users-embedded.json")?,
+            recorded: recorded(&repository.join("crates/conformance/cases"))?,
+        })
+    }
+
+    fn part(&self, name: &str) -> Option<Result<String>> {
+        Some(match name {
+            "summary" => summary(&self.users, &self.open_rule),
+            "findings" => found::findings(self),
+            "answer" => answer(&self.users, &self.users_2025, &self.open_rule),
+            "found" => found::part(self),
+            "published" => published(self),
+            "exactness" => exactness(self),
+            _ => return None,
+        })
+    }
+}
+
+/// The command that repeats a run.
+fn again(results: &Results) -> String {
+    format!("```sh\n{}\n```", results.command)
+}
+
+/// A page of the repository, rendered.
+pub struct Page {
+    /// Its path from the root of the repository.
+    pub name: &'static str,
+    /// Its content, in Markdown.
+    pub text: String,
+}
+
+/// The pages with rendered parts, as they have to be.
+///
+/// # Errors
+///
+/// If a file cannot be read or lacks a case.
+pub fn rendered(repository: &Path) -> Result<Vec<Page>> {
+    let reference = Reference::read(repository)?;
+    let page = |name: &'static str| -> Result<Page> {
+        let text = std::fs::read_to_string(repository.join(name)).context(name)?;
+        Ok(Page { name, text: render(&text, &reference).context(name)? })
+    };
+    ["README.md", "docs/findings.md"].into_iter().map(page).collect()
+}
+
+/// The same text with its parts rendered again.
+fn render(text: &str, reference: &Reference) -> Result<String> {
+    const BEGIN: &str = "<!-- results: ";
+    const END: &str = "<!-- end -->";
+    let mut new = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let (name, after) = after.split_once(" -->").context("a comment does not end")?;
+        let Some(part) = reference.part(name) else {
+            bail!("there is no part {name}");
+        };
+        let part = part.with_context(|| format!("the part {name}"))?;
+        let (_, after) =
+            after.split_once(END).with_context(|| format!("the part {name} does not end"))?;
+        new += &format!("{before}{BEGIN}{name} -->\n\n{}\n\n{END}", part.trim());
+        rest = after;
+    }
+    Ok(new + rest)
+}
+
+/// The forum post's table, corrected, with our figures.
+fn published(reference: &Reference) -> Result<String> {
+    let results = &reference.users_as_published;
+    let mut grid = published_and_ours(results, Style::MARKDOWN)?;
+    grid.title.clear();
+    Ok(format!("{}\n{}", grid.render(Style::MARKDOWN), again(results)))
+}
+
+/// The columns of the table: the map, `ic-rusqlite` with its defaults and with WAL,
+/// `ic-sqlite-vfs`, a floor.
+const COLUMNS: [&str; 5] = ["btree", "sqlite/persist", "sqlite/wal", "sqlite-vfs", "array"];
+/// The floor, which is no engine to choose.
+const FLOOR: &str = "array";
+
+/// The rows of the table: label, section and name of the case.
+const ROWS: [(&str, &str, &str); 9] = [
+    ("insert, 1 row a message", "insert", "middle 1"),
+    ("insert, 10 rows a message", "insert", "middle 10"),
+    ("insert, 100 rows a message", "insert", "middle 100"),
+    ("insert, 10 000 rows a message", "insert", "middle 10 000"),
+    ("update, at random", "work", "update 1 000 uniform, warm"),
+    ("delete, at random", "work", "delete 1 000 uniform, warm"),
+    ("read one by one, at random", "work", "read 1 000 uniform, warm"),
+    ("read all, in order", "work", "scan, warm"),
+    ("the first read after an upgrade", "work", "read 1 uniform, upgraded"),
+];
+
+/// The rows of the short table in README.md.
+const SUMMARY: [usize; 5] = [0, 2, 3, 4, 6];
+
+/// Returns five rows of the table, by today's rules only.
+fn summary(users: &Results, open_rule: &OpenRule) -> Result<String> {
+    let rows = SUMMARY.map(|at| {
+        let (label, section, name) = ROWS[at];
+        today(users, open_rule, label, section, name)
+    });
+    table(users, rows.to_vec(), &format!("by the rules `{}`", users.replica.rules))
+}
+
+/// A row by today's rules, with both values of a figure that the open rule decides on.
+fn today(
+    users: &Results,
+    open_rule: &OpenRule,
+    label: &str,
+    section: &str,
+    name: &str,
+) -> Vec<Cell> {
+    let style = Style::MARKDOWN;
+    let mut cells = line(users, section, name);
+    for (column, cell) in COLUMNS.iter().zip(&mut cells) {
+        let operations = users.case(section, name, column).and_then(|case| case.measured());
+        let operations = operations.map_or(1, |measured| measured.operations);
+        if let Some(other) = open_rule.other(section, name, column, operations) {
+            let or = format!("or {}", Grouped(other));
+            *cell = Cell::Text(style.stacked(&cell.render(style), &or));
+        }
+    }
+    cells.insert(0, Cell::text(label));
+    cells
+}
+
+/// The table of today's run, below each line the same by the rules of 2025, and with both values
+/// where the open rule decides on a figure.
+fn answer(users: &Results, earlier: &Results, open_rule: &OpenRule) -> Result<String> {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (label, section, name) in ROWS {
+        rows.push(today(users, open_rule, label, section, name));
+        let mut cells = line(earlier, section, name);
+        cells.insert(0, Cell::text("– in 2025"));
+        rows.push(cells);
+    }
+    let (today, earlier) = (&users.replica.rules, &earlier.replica.rules);
+    table(users, rows, &format!("by the rules `{today}`, and by those of 2025 (`{earlier}`)"))
+}
+
+/// The table with a sentence above.
+fn table(users: &Results, rows: Vec<Vec<Cell>>, rules: &str) -> Result<String> {
+    let style = Style::MARKDOWN;
+    let of = users.case("insert", "middle 1", "btree").context("the run has no section insert")?;
+    let mut header = vec![String::new()];
+    header.extend(COLUMNS.map(|key| match key {
+        // The text above says which configuration it is.
+        "sqlite/persist" => style.stacked(&"SQLite", &"ic-rusqlite"),
+        "sqlite/wal" => style.stacked(&"the same", &"WAL"),
+        "sqlite-vfs" => style.stacked(&"SQLite", &"ic-sqlite-vfs"),
+        key => style.narrow(&heading(key)),
+    }));
+    let grid = Grid { header, rows, ..Grid::default() };
+    let (rows, bytes) = (Grouped(of.rows), Grouped(of.payload.into()));
+    let table = grid.render(style);
+    Ok(format!("Instructions a row, in {rows} rows of {bytes} bytes, {rules}:\n\n{table}"))
+}
+
+/// The costs of one kind of work, the cheapest choice marked.
+fn line(users: &Results, section: &str, name: &str) -> Vec<Cell> {
+    let cost = |column| users.case(section, name, column)?.measured().map(Measured::each_operation);
+    let costs = COLUMNS.map(cost);
+    let choice = COLUMNS.iter().zip(costs).filter(|(column, _)| **column != FLOOR);
+    let best = choice.filter_map(|(_, cost)| cost).min();
+    let cells = COLUMNS.iter().zip(costs).map(|(column, cost)| match cost {
+        Some(value) => Cell::Number {
+            value,
+            base: costs[0].filter(|_| *column != COLUMNS[0]),
+            best: Some(value) == best && *column != FLOOR,
+        },
+        None => Cell::Absent,
+    });
+    cells.collect()
+}
+
+/// Calls in the recorded cases of a folder and those below it, and installs that were refused.
+fn recorded(folder: &Path) -> Result<u64> {
+    let listed = std::fs::read_dir(folder);
+    let listed = listed.with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut calls = 0;
+    for entry in listed {
+        let path = entry?.path();
+        if path.is_dir() {
+            calls += recorded(&path)?;
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with(".json") || name.ends_with(".json.gz") {
+            calls += read(&path)?
+                .iter()
+                .map(|case| case.calls.len() as u64 + u64::from(case.install.is_some()))
+                .sum::<u64>();
+        }
+    }
+    Ok(calls)
+}
+
+fn exactness(reference: &Reference) -> Result<String> {
+    let gates = Gates { threshold: Some(0.0), ..Gates::default() };
+    let there = &reference.users_pocket_ic;
+    let found = compare(there, &reference.users_embedded, None, gates)?;
+    let canisters = if there.canisters == reference.users.canisters {
+        "of the run above".to_owned()
+    } else {
+        let revision = there.revision.as_deref().unwrap_or("unknown");
+        format!("with the canisters of revision {revision}, the ones before today's,")
+    };
+    Ok(format!(
+        "{} calls and refused installs that were recorded on a PocketIC server are part of the tests: replies, reject \
+         codes, counts and cycles must be those. The sections {} {canisters} were repeated \
+         on such a server ({} {}): of {} values (counters, charges, cycles, pages, digests), {} \
+         differ.",
+        Grouped(reference.recorded),
+        sections(there).join(" and "),
+        there.replica.kind,
+        there.replica.version,
+        Grouped(found.compared as u64),
+        Grouped(found.failures.len() as u64),
+    ))
+}
+
+/// Sections that were measured there.
+fn sections(results: &Results) -> Vec<String> {
+    let sections: Vec<String> = results.cases.iter().map(|case| case.section.clone()).collect();
+    unique(&sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canisters::root;
+
+    #[test]
+    fn the_committed_pages_are_rendered_from_the_committed_results() {
+        for Page { name, text } in rendered(root()).unwrap() {
+            let committed = std::fs::read_to_string(root().join(name)).unwrap();
+            assert!(committed == text, "{name} differs; render it again: just render");
+            assert!(text.contains("<!-- results: "), "{name} has no rendered part");
+        }
+    }
+
+    #[test]
+    fn only_the_text_between_the_marks_is_replaced() {
+        let reference = Reference::read(root()).unwrap();
+        let text = "above\n<!-- results: exactness -->\nold\n<!-- end -->\nbelow\n";
+        let new = render(text, &reference).unwrap();
+        assert!(new.starts_with("above\n<!-- results: exactness -->\n\n"), "{new}");
+        assert!(new.ends_with("\n\n<!-- end -->\nbelow\n") && !new.contains("old"), "{new}");
+        assert_eq!(render(&new, &reference).unwrap(), new);
+        assert_eq!(render("no parts", &reference).unwrap(), "no parts");
+        let error = |text| format!("{:#}", render(text, &reference).unwrap_err());
+        assert_eq!(error("<!-- results: nothing -->\n<!-- end -->"), "there is no part nothing");
+        assert_eq!(error("<!-- results: found -->\n"), "the part found does not end");
+    }
+}

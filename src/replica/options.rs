@@ -1,0 +1,188 @@
+//! Command-line definitions of the replica that canisters run on, and of its cache.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use candid::Principal;
+use clap::{Args, ValueEnum};
+use stablebench_replica::Rules;
+
+use super::network::{Address, AddressError};
+
+/// The environment variable with the default of `--cache-limit`.
+pub const LIMIT: &str = "STABLEBENCH_CACHE_LIMIT";
+
+/// Options of the embedded replica.
+#[derive(Clone, Debug, Args)]
+pub struct ReplicaArgs {
+    /// Rules by which the embedded replica charges: `2026-08`, today's network, or `2025-10`,
+    /// autumn 2025 [default: 2026-08]. A PocketIC server has its own.
+    #[arg(long, value_name = "RULES")]
+    pub rules: Option<Rules>,
+    /// Kind of subnet, of the embedded replica and of a PocketIC server.
+    #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
+    pub subnet: SubnetKind,
+    #[command(flatten)]
+    pub cache: CacheFolderArgs,
+    /// Neither use nor fill the cache of earlier runs.
+    #[arg(long)]
+    pub no_cache: bool,
+}
+
+impl ReplicaArgs {
+    /// Returns the rules with the kind of subnet.
+    pub fn rules(&self) -> Rules {
+        self.rules.unwrap_or_default().on(match self.subnet {
+            SubnetKind::Application => stablebench_replica::SubnetKind::Application,
+            SubnetKind::System => stablebench_replica::SubnetKind::System,
+            SubnetKind::Benchmarking => stablebench_replica::SubnetKind::Benchmarking,
+        })
+    }
+}
+
+/// Kinds of subnets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SubnetKind {
+    /// Production limits and prices of 13 nodes.
+    Application,
+    /// Larger limits; nothing is paid for.
+    System,
+    /// An application subnet without practical instruction limits.
+    Benchmarking,
+}
+
+/// Options of the cache.
+#[derive(Clone, Debug, Args)]
+pub struct CacheFolderArgs {
+    /// Folder for compiled modules and populated canisters
+    /// [default: $XDG_CACHE_HOME/stablebench].
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Maximum size of the cache on disk; beyond it, the least recently used entries are
+    /// dropped [default: $STABLEBENCH_CACHE_LIMIT, else 8].
+    #[arg(long, value_name = "GIB", value_parser = limit)]
+    pub cache_limit: Option<f64>,
+}
+
+/// Parses a number of GiB: `8` or `0.5`.
+pub fn limit(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(limit) if limit.is_finite() && limit >= 0.0 => Ok(limit),
+        _ => Err("a limit is a number of GiB, such as 8 or 0.5".to_owned()),
+    }
+}
+
+/// Options of the replica that a suite runs on.
+#[derive(Clone, Debug, Args)]
+pub struct TargetArgs {
+    /// Replica to run on: `embedded`, in this process; `pocket-ic`, the server that POCKET_IC_BIN
+    /// names, else one that is downloaded; or the URL of any replica. `ic` is the mainnet.
+    #[arg(long, value_name = "R", default_value_t = ReplicaArg::Embedded)]
+    pub replica: ReplicaArg,
+    /// Id of a benchmark canister on the replica at a URL, which is emptied. Repeat it for more;
+    /// they are recognised by their modules.
+    #[arg(long, value_name = "ID", value_parser = canister)]
+    pub canister: Vec<Principal>,
+    /// File with the key of a controller of those canisters [default: anonymous].
+    #[arg(long, value_name = "PEM")]
+    pub identity: Option<PathBuf>,
+    /// Allow spending cycles on another machine's replica.
+    #[arg(long)]
+    pub yes: bool,
+    /// Public key of the network at a URL, if that is neither on this machine nor the mainnet:
+    /// its DER in hexadecimal digits.
+    #[arg(long, value_name = "HEX")]
+    pub root_key: Option<RootKey>,
+    /// Send every message to the embedded replica too, and stop at the first difference.
+    #[arg(long)]
+    pub verify_embedded: bool,
+}
+
+/// A replica to run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplicaArg {
+    /// The replica in this process.
+    Embedded,
+    /// A PocketIC server.
+    PocketIc,
+    /// The replica at this address.
+    At(Address),
+}
+
+impl FromStr for ReplicaArg {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        match text {
+            "embedded" => Ok(Self::Embedded),
+            "pocket-ic" => Ok(Self::PocketIc),
+            url => url.parse().map(Self::At),
+        }
+    }
+}
+
+impl fmt::Display for ReplicaArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("embedded"),
+            Self::PocketIc => f.write_str("pocket-ic"),
+            Self::At(address) => address.fmt(f),
+        }
+    }
+}
+
+fn canister(text: &str) -> Result<Principal, String> {
+    Principal::from_text(text).map_err(|error| {
+        format!("this is no canister id, such as rrkah-fqaaa-aaaaa-aaaaq-cai: {error}")
+    })
+}
+
+/// The public key of a network, in DER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootKey(pub Vec<u8>);
+
+/// The error for a text that is no root key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a root key is 266 hexadecimal digits that begin with 308182")]
+pub struct RootKeyError;
+
+impl FromStr for RootKey {
+    type Err = RootKeyError;
+
+    fn from_str(text: &str) -> Result<Self, RootKeyError> {
+        const BYTES: usize = 133;
+        let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+        let digits = digits.ok_or(RootKeyError)?;
+        let byte = |pair: &[u32]| u8::try_from(pair[0] * 16 + pair[1]);
+        match digits.chunks_exact(2).map(byte).collect::<Result<Vec<u8>, _>>() {
+            Ok(bytes) if digits.len() == 2 * BYTES && bytes.starts_with(&[0x30, 0x81, 0x82]) => {
+                Ok(Self(bytes))
+            }
+            _ => Err(RootKeyError),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_is_named_or_has_a_url() {
+        for text in ["embedded", "pocket-ic", "ic", "http://127.0.0.1:4943"] {
+            assert_eq!(text.parse::<ReplicaArg>().unwrap().to_string(), text);
+        }
+        assert_eq!("embedded".parse(), Ok(ReplicaArg::Embedded));
+        assert_eq!("mainnet".parse::<ReplicaArg>(), Err(AddressError::Scheme));
+    }
+
+    #[test]
+    fn a_root_key_has_its_length() {
+        let key = format!("308182{}", "0f".repeat(130));
+        assert_eq!(key.parse::<RootKey>().unwrap().0[3], 15);
+        for wrong in [&key[2..], &key[..265], &format!("{key}00"), "", &"zz".repeat(133)] {
+            assert_eq!(wrong.parse::<RootKey>(), Err(RootKeyError), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Results as tables: section by section, then the fixtures, advice, and the origin of the figures.
+//!
+//! Each row of a section's table is a case, and each column a configuration. The case `10 000 rows:
+//! read 100 uniform` is in a separate table, "read 100 uniform", in the row "10 000 rows".
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use stablebench_protocol::LockingMode;
+
+use super::grid::{BEST, Cell, Grid, Style, row_heading};
+use super::number::Grouped;
+use super::{Presentation, advice, common, price};
+use crate::engines::{heading, is_floor};
+use crate::results::{Case, Measured, Outcome, Results};
+
+/// Returns all tables of some results as text.
+///
+/// # Errors
+///
+/// If published figures cannot be read.
+pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Result<String> {
+    let mut sections: Vec<&str> = Vec::new();
+    if suite.has_section_tables() {
+        for case in &results.cases {
+            if !sections.contains(&case.section.as_str()) {
+                sections.push(&case.section);
+            }
+        }
+    }
+    let mut grids: Vec<Grid> = Vec::new();
+    for section in sections {
+        grids.extend(section_tables(suite, results, section, style));
+        grids.extend(suite.after_section(results, section, style)?);
+    }
+    grids.extend(suite.tables(results, style)?);
+    grids.extend(common::spread(results));
+    grids.extend(common::harness(results));
+    grids.extend(common::writes(results));
+    if !results.stores.is_empty() {
+        grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
+        grids.extend(common::settings(results));
+    }
+    let mut text = String::new();
+    for grid in &grids {
+        writeln!(text, "{}", grid.render(style))?;
+    }
+    for (title, sentences) in advice::advice(results) {
+        writeln!(text, "{}\n", style.heading(title))?;
+        for sentence in sentences {
+            writeln!(text, "{}", style.item(&sentence))?;
+        }
+        writeln!(text)?;
+    }
+    text.push_str(&notes(suite, results, style)?);
+    Ok(text)
+}
+
+/// Returns the tables that contain more than the cases of a section: ratios, published figures,
+/// fixtures.
+///
+/// # Errors
+///
+/// If published figures cannot be read.
+pub fn summaries(suite: &dyn Presentation, results: &Results) -> Result<Vec<Grid>> {
+    let mut grids = suite.summaries(results)?;
+    grids.extend(common::harness(results));
+    grids.extend(common::writes(results));
+    grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
+    grids.retain(|grid| !grid.rows.is_empty());
+    Ok(grids)
+}
+
+/// Returns `1 000 000 rows of 100 bytes`, or `1 000 000 rows` if rows have no such text.
+fn size(rows: u64, payload: u32) -> String {
+    match payload {
+        0 => format!("{} rows", Grouped(rows)),
+        payload => format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into())),
+    }
+}
+
+/// The configuration that others are compared with.
+pub const BASE: &str = "btree";
+
+/// Returns the tables of the section's cases.
+fn section_tables(
+    suite: &dyn Presentation,
+    results: &Results,
+    section: &str,
+    style: Style,
+) -> Vec<Grid> {
+    let mut tables: Vec<&str> = Vec::new();
+    for case in results.section(section) {
+        let (table, _) = split(case);
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    let capacity = results
+        .section(section)
+        .any(|case| case.measured().is_some_and(|measured| measured.capacity.is_some()));
+    let mut grids: Vec<Grid> = match section {
+        "settings" => vec![transposed(suite, results, section, style)],
+        _ => tables.iter().map(|table| grid(suite, results, section, table, style)).collect(),
+    };
+    if let Some(last) = grids.last_mut() {
+        last.notes.extend(reasons(results, section));
+        if capacity {
+            last.notes.push(
+                "≥: the largest possible number fits. Otherwise, a number that is larger by at most \
+                 a thousandth does not fit."
+                    .to_owned(),
+            );
+        }
+    }
+    grids
+}
+
+/// Returns the names of the case's table and row.
+fn split(case: &Case) -> (&str, &str) {
+    match case.name.split_once(": ") {
+        Some((row, table)) => (table, row),
+        None if case.section == "insert" => case.name.split_once(' ').unwrap_or(("", &case.name)),
+        None => ("", &case.name),
+    }
+}
+
+/// Returns `true` if the numbers of a section are those of messages, not of operations.
+fn of_message(section: &str) -> bool {
+    matches!(section, "insert" | "base" | "locality")
+}
+
+fn title(suite: &dyn Presentation, results: &Results, section: &str, table: &str) -> String {
+    let what = suite.section(section).unwrap_or_else(|| section.to_owned());
+    let unit = match section {
+        "capacity" => "",
+        _ if of_message(section) => ": instructions of the message",
+        _ => ": instructions an operation",
+    };
+    let mut title = format!("{what}{unit}");
+    if !table.is_empty() {
+        title = format!("{title}, {table}");
+    }
+    let mut sizes: Vec<(u64, u32)> =
+        results.section(section).map(|case| (case.rows, case.payload)).collect();
+    sizes.dedup();
+    match sizes[..] {
+        [(rows, payload)] => format!("{title}, {}", size(rows, payload)),
+        _ => title,
+    }
+}
+
+fn grid(
+    suite: &dyn Presentation,
+    results: &Results,
+    section: &str,
+    table: &str,
+    style: Style,
+) -> Grid {
+    let keys = results.columns_of(section);
+    let mut rows: Vec<(&str, &str)> = Vec::new();
+    for case in results.section(section) {
+        let (its, row) = split(case);
+        if its == table && !rows.iter().any(|(name, _)| *name == case.name) {
+            rows.push((case.name.as_str(), row));
+        }
+    }
+    let mut header = vec![row_heading(section).to_owned()];
+    header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
+    let rows = rows.into_iter().map(|(name, label)| {
+        let cases: Vec<Option<&Case>> =
+            keys.iter().map(|key| results.case(section, name, key)).collect();
+        [Cell::text(label)].into_iter().chain(numbers(&cases, section)).collect()
+    });
+    Grid {
+        title: title(suite, results, section, table),
+        header,
+        rows: rows.collect(),
+        notes: Vec::new(),
+        lines: section == "insert",
+    }
+}
+
+/// Returns a table in which each row is a configuration and each column a case.
+fn transposed(suite: &dyn Presentation, results: &Results, section: &str, style: Style) -> Grid {
+    let names = results.names(section);
+    let mut header = vec!["setting".to_owned()];
+    header.extend(names.iter().map(|name| {
+        let name = name.strip_suffix(", warm").unwrap_or(name);
+        style.narrow(name)
+    }));
+    let best = |name: &str| {
+        results
+            .section(section)
+            .filter(|case| case.name == name)
+            .filter_map(|case| case.measured().map(Measured::each_operation))
+            .min()
+    };
+    let rows = results.columns_of(section).into_iter().map(|key| {
+        let cells = names.iter().map(|name| match results.case(section, name, key) {
+            None => Cell::Absent,
+            Some(case) => match case.measured() {
+                None => Cell::missing(&case.outcome),
+                Some(measured) => {
+                    let value = measured.each_operation();
+                    Cell::Number { value, base: None, best: Some(value) == best(name) }
+                }
+            },
+        });
+        [Cell::text(key.strip_prefix("sqlite/").unwrap_or(key))].into_iter().chain(cells).collect()
+    });
+    Grid {
+        title: title(suite, results, section, ""),
+        header,
+        rows: rows.collect(),
+        notes: vec!["Bold or * marks the cheapest of a column.".to_owned()],
+        lines: false,
+    }
+}
+
+/// Returns the numbers of a row, with the best one marked.
+fn numbers(cases: &[Option<&Case>], section: &str) -> Vec<Cell> {
+    let value = |case: &Case| -> Option<u64> {
+        let measured = case.measured()?;
+        Some(match section {
+            _ if of_message(section) => measured.instructions,
+            "capacity" => measured.operations,
+            _ => measured.each_operation(),
+        })
+    };
+    let rated = || cases.iter().flatten().filter(|case| !is_floor(&case.column));
+    let best = match section {
+        "capacity" => rated().filter_map(|case| value(case)).max(),
+        _ => rated().filter_map(|case| value(case)).min(),
+    };
+    let base = cases.iter().flatten().find(|case| case.column == BASE).and_then(|case| value(case));
+    let cells = cases.iter().map(|case| {
+        let Some(case) = case else { return Cell::Absent };
+        let Some(number) = value(case) else { return Cell::missing(&case.outcome) };
+        let unbounded = case.measured().and_then(|measured| measured.capacity);
+        if unbounded.is_some_and(|capacity| capacity.exceeds.is_none()) {
+            return Cell::Text(format!("≥ {}", Grouped(number)));
+        }
+        let base = base.filter(|_| section == "insert");
+        Cell::Number { value: number, base, best: Some(number) == best && !is_floor(&case.column) }
+    });
+    cells.collect()
+}
+
+/// Returns the reasons for missing numbers, each once.
+fn reasons(results: &Results, section: &str) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for case in results.section(section) {
+        let (mark, reason) = match &case.outcome {
+            Outcome::Measured(_) => continue,
+            Outcome::NotApplicable { reason } => ("n/a", reason),
+            Outcome::Failed { reason } => ("failed", reason),
+        };
+        let line = format!("{mark}: {}: {reason}", heading(&case.column));
+        if !reasons.contains(&line) {
+            reasons.push(line);
+        }
+    }
+    reasons
+}
+
+fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<String> {
+    let mut text = String::new();
+    let detail = results.cases.iter().find_map(|case| case.measured()?.detail.as_ref());
+    if let Some(detail) = detail {
+        if let Some(note) = suite.note() {
+            writeln!(text, "{}", style.sentence(note))?;
+        }
+        if suite.has_section_tables() {
+            let best = if style.markdown { "Bold" } else { BEST };
+            writeln!(text, "{best} marks the cheapest of a row.")?;
+        }
+        let mut counted = format!(
+            "Instructions are read from performance_counter(0) inside of the canister. Reading it \
+             twice costs {}, which are not subtracted.",
+            detail.counter_overhead
+        );
+        if let Some(seen) = price::counter(&results.replica.rules) {
+            counted = format!("{counted}\n{seen}");
+        }
+        writeln!(text, "{}", style.sentence(&counted))?;
+    }
+    let exclusive = |results: &Results| {
+        let of_rusqlite = |key: &str| {
+            let column = results.columns.iter().find(|column| column.key == key);
+            column.is_none_or(|column| column.canister == "bench")
+        };
+        results.stores.iter().filter(|store| of_rusqlite(&store.column)).any(|store| {
+            let sqlite = store.outcome.measured().and_then(|held| held.sqlite.as_ref());
+            sqlite.is_some_and(|sqlite| sqlite.locking_mode == LockingMode::Exclusive)
+        })
+    };
+    if exclusive(results) {
+        let open = "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal \
+                    file open: DELETE then overwrites its header, as PERSIST does.";
+        writeln!(text, "{}", style.sentence(open))?;
+    }
+    writeln!(text)?;
+    for canister in &results.canisters {
+        let versions: Vec<String> = canister
+            .crates
+            .iter()
+            .map(|version| format!("{} {}", version.name, version.version))
+            .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
+            .collect();
+        let measured = format!(
+            "Canister {} {}: {}",
+            canister.name,
+            &canister.sha256[..canister.sha256.len().min(16)],
+            versions.join(", ")
+        );
+        writeln!(text, "{}", style.sentence(&measured))?;
+    }
+    let ran = format!(
+        "Replica {} {}, rules {}, stablebench {}{}",
+        results.replica.kind,
+        results.replica.version,
+        results.replica.rules,
+        results.stablebench,
+        results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
+    );
+    writeln!(text, "{}", style.sentence(&ran))?;
+    writeln!(text, "Again: {}", results.command)?;
+    Ok(text)
+}

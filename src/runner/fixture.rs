@@ -1,0 +1,352 @@
+//! One fixture: a canister that is installed, configured and populated, or loaded from the cache,
+//! and then measured step by step.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use stablebench_protocol::Digest;
+
+use super::seen::Seen;
+use super::step::Subject;
+use super::{Runner, interrupt, lock, refused, wire};
+use crate::cache::{Prepared, Setup};
+use crate::progress;
+use crate::replica::Canister;
+use crate::results::{Case, Held, Measured, Outcome, Populate, Store};
+use crate::suites::plan::{Fixture, FixtureKey, Job, Messages, Model, Part, Step};
+
+/// The remark about a canister that an earlier run has populated.
+const EARLIER: &str = ", populated earlier";
+
+/// A canister under way, with the tables that it must contain.
+struct Live<'a> {
+    canister: Box<dyn Canister>,
+    model: Box<dyn Model>,
+    /// The digests that were read back from its forks.
+    seen: Seen,
+    /// The cost of populating it.
+    populate: Populate,
+    setup: Option<Setup>,
+    /// The results of the run that is resumed.
+    known: Option<Held>,
+    /// True once the results describe the populated fixture.
+    described: bool,
+    progress: &'a progress::Step,
+    began: Instant,
+}
+
+/// A fixture that an earlier run has populated.
+struct Earlier {
+    canister: Box<dyn Canister>,
+    model: Box<dyn Model>,
+    populate: Populate,
+}
+
+impl Runner<'_> {
+    /// Measures the cases of a fixture that are not measured yet.
+    pub fn fixture(&self, fixture: &Fixture) -> Result<()> {
+        let known = self.known(&fixture.key());
+        let last = fixture.steps.iter().rposition(|step| !self.is_done(fixture, step));
+        let last = match (last, &known) {
+            (None, Some(_)) => return Ok(()),
+            (last, _) => last.unwrap_or(0).max(fixture.populated.saturating_sub(1)),
+        };
+        let label = fixture.label();
+        let first = fixture.steps.first();
+        let by_cost = first.is_some_and(|step| step.messages == Messages::ByCost);
+        let progress = match by_cost {
+            true => self.progress.step(&label, "rows", fixture.rows),
+            false => self.progress.step(&label, "steps", fixture.steps.len() as u64),
+        };
+        let began = Instant::now();
+        let remark = self.steps(fixture, last, known, &progress, began).context(label)?;
+        progress.done(&format!("{:.1} s{remark}", began.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// Returns `true` if an earlier run has measured the step's case, or the step has none.
+    fn is_done(&self, fixture: &Fixture, step: &Step) -> bool {
+        step.case
+            .as_ref()
+            .is_none_or(|(section, name)| self.is_measured(section, name, &fixture.column.key))
+    }
+
+    /// Executes the steps up to the one with the number `last`. Returns a remark about how the
+    /// canister was populated.
+    fn steps(
+        &self,
+        fixture: &Fixture,
+        last: usize,
+        known: Option<Held>,
+        progress: &progress::Step,
+        began: Instant,
+    ) -> Result<String> {
+        let setup = self.setup(fixture);
+        let earlier = setup.as_ref().and_then(|setup| self.earlier(fixture, setup));
+        let (canister, model, populate, first) = match earlier {
+            Some(Earlier { canister, model, populate }) => {
+                (canister, model, populate, fixture.populated)
+            }
+            None => match self.install(fixture)? {
+                Ok(canister) => (canister, (fixture.model)(fixture), Populate::default(), 0),
+                Err(error) => {
+                    return self.keep_refused(fixture, 0, error).map(|()| String::new());
+                }
+            },
+        };
+        let seen = setup.as_ref().zip(self.cache).map(|(setup, cache)| cache.digests(setup));
+        let seen = Seen::with(seen.unwrap_or_default());
+        let described = false;
+        let mut live =
+            Live { canister, model, seen, populate, setup, known, described, progress, began };
+        if first > 0 {
+            self.populated(fixture, &mut live, true)?;
+        }
+        let outcome = self.execute(fixture, first, last, &mut live);
+        self.keep_seen(&live);
+        outcome?;
+        let Seen { known, asked, .. } = live.seen;
+        let mut remark = if first > 0 { EARLIER.to_owned() } else { String::new() };
+        if known > 0 {
+            remark += &format!(", {known} of {asked} contents read back earlier");
+        }
+        Ok(remark)
+    }
+
+    /// Executes the steps from `first` to `last`.
+    fn execute(
+        &self,
+        fixture: &Fixture,
+        first: usize,
+        last: usize,
+        live: &mut Live<'_>,
+    ) -> Result<()> {
+        let mut refused_before: Option<Outcome<Measured>> = None;
+        for (at, step) in fixture.steps.iter().enumerate().take(last + 1).skip(first) {
+            interrupt::check()?;
+            if step.independent {
+                refused_before = None;
+            }
+            if let Some(outcome) = &refused_before {
+                self.keep_step(fixture, step, outcome.clone())?;
+                continue;
+            }
+            match &step.case {
+                Some((section, name)) => live.progress.says(format!("{section}: {name}")),
+                None if at >= fixture.populated => live.progress.says("random deletes and inserts"),
+                None => {}
+            }
+            if step.forked {
+                self.forked(fixture, step, live)?;
+                live.progress.advance();
+                continue;
+            }
+            match self.kept(fixture, step, live) {
+                Ok((measured, cost)) => {
+                    if at < fixture.populated {
+                        live.populate.join(cost);
+                    } else {
+                        // Its forks differ from another canister from here on.
+                        self.keep_seen(live);
+                        live.seen.clear();
+                        live.setup = None;
+                    }
+                    self.keep_step(fixture, step, Outcome::Measured(measured))?;
+                }
+                // A later step may not depend on this one.
+                Err(error) if fixture.steps[at + 1..].iter().any(|step| step.independent) => {
+                    let outcome = refused(error)?;
+                    self.note_refused(fixture, &outcome);
+                    self.keep_step(fixture, step, outcome.clone())?;
+                    refused_before = Some(outcome);
+                }
+                Err(error) => return self.keep_refused(fixture, at, error),
+            }
+            if at + 1 == fixture.populated {
+                self.populated(fixture, live, false)?;
+                live.progress.next("cases", (fixture.steps.len() - fixture.populated) as u64);
+            }
+        }
+        match !live.described && fixture.populated >= fixture.steps.len() {
+            // The last step was refused, but not all.
+            true => self.populated(fixture, live, false),
+            false => Ok(()),
+        }
+    }
+
+    /// A fresh canister with the fixture's configuration, or the reason of its refusal.
+    fn install(&self, fixture: &Fixture) -> Result<Result<Box<dyn Canister>>> {
+        let mut canister = self.replica.install(self.wasm(&fixture.column)?)?;
+        if let Some(Job::Rows { .. }) = fixture.steps.first().map(|step| &step.job) {
+            wire::set_payload(&mut *canister, fixture.payload)?;
+        }
+        Ok(wire::configure(&mut *canister, &fixture.column).map(|()| canister))
+    }
+
+    /// Executes a step in a fork of its own, unless its case is measured already.
+    fn forked(&self, fixture: &Fixture, step: &Step, live: &mut Live<'_>) -> Result<()> {
+        if self.is_done(fixture, step) {
+            return Ok(());
+        }
+        let outcome = match self.measured_in_fork(fixture, step, live) {
+            Ok(measured) => Outcome::Measured(measured),
+            Err(error) => refused(error).with_context(|| match &step.case {
+                Some((section, name)) => format!("{section}, {name}"),
+                None => "work that is not reported".to_owned(),
+            })?,
+        };
+        self.keep_step(fixture, step, outcome)
+    }
+
+    fn measured_in_fork(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        live: &mut Live<'_>,
+    ) -> Result<Measured> {
+        let Live { canister, model, seen, progress, .. } = live;
+        if let Some(search) = step.search {
+            return self.capacity(fixture, step, search, &mut **canister);
+        }
+        let each = self.each_of(fixture, step, &mut **canister, &**model, seen)?;
+        let phases = self.phases_of(fixture, step, &mut **canister)?;
+        let (mut fork, mut model) = (canister.fork()?, model.fork());
+        let subject = Subject { canister: &mut *fork, model: &mut *model, seen: Some(seen) };
+        let (measured, _) = self.step(fixture, step, subject, progress)?;
+        Ok(Measured { each, phases, ..measured })
+    }
+
+    /// Executes a step whose changes remain.
+    fn kept(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        live: &mut Live<'_>,
+    ) -> Result<(Measured, Populate)> {
+        let Live { canister, model, progress, .. } = live;
+        let each = match step.case {
+            Some(_) => {
+                let seen = &mut Seen::default();
+                self.each_of(fixture, step, &mut **canister, &**model, seen)?
+            }
+            None => None,
+        };
+        let subject = Subject { canister: &mut **canister, model: &mut **model, seen: None };
+        let (measured, populate) = self.step(fixture, step, subject, progress)?;
+        Ok((Measured { each, ..measured }, populate))
+    }
+
+    /// Describes the populated fixture in the results and leaves it for later runs.
+    ///
+    /// # Errors
+    ///
+    /// If the run that is resumed has other results.
+    fn populated(&self, fixture: &Fixture, live: &mut Live<'_>, cached: bool) -> Result<()> {
+        let Some(step) = fixture.steps.get(fixture.populated.saturating_sub(1)) else {
+            bail!("the fixture has no steps");
+        };
+        live.described = true;
+        let canister = &mut *live.canister;
+        let inspected = wire::inspect(canister, &fixture.column, &step.job)?;
+        let description = wire::describe(canister)?;
+        let held = Held {
+            sqlite: inspected.sqlite,
+            populate: live.populate,
+            stored_bytes: inspected.stored_bytes,
+            virtual_bytes: Some(inspected.virtual_bytes),
+            cache_bytes: Some(inspected.cache_bytes),
+            heap_pages: description.heap_pages,
+            stable_pages: description.stable_pages,
+            digest: live.model.content(),
+            wall_milliseconds: self.wall_milliseconds(live.began),
+        };
+        if let (false, Some(setup), Some(cache)) = (cached, &live.setup, self.cache) {
+            cache.keep(canister, setup.clone(), &held);
+        }
+        match &live.known {
+            None => self.keep_store(store(fixture, Outcome::Measured(held))),
+            Some(known)
+                if *known == Held { wall_milliseconds: known.wall_milliseconds, ..held } =>
+            {
+                Ok(())
+            }
+            Some(_) => bail!(
+                "the fixture differs from that of the run to resume; repeat it without --resume"
+            ),
+        }
+    }
+
+    /// Everything that decides what the populated fixture is, if it can be kept for later runs and
+    /// populating it is not measured.
+    fn setup(&self, fixture: &Fixture) -> Option<Setup> {
+        self.cache?;
+        let prepared = Prepared::new(fixture, self.seed)?;
+        let module = lock(&self.found).results.module(&fixture.column.canister).map(str::to_owned);
+        Some(Setup::new(self.replica.identity(), module.unwrap_or_default(), prepared))
+    }
+
+    /// The fixture as an earlier run has populated it.
+    fn earlier(&self, fixture: &Fixture, setup: &Setup) -> Option<Earlier> {
+        let mut model = (fixture.model)(fixture);
+        for step in &fixture.steps[..fixture.populated] {
+            let (job, count) = (&step.job, step.operations);
+            model.execute(&Part { job, seed: self.seed, from: 0, count, each: false }).ok()?;
+        }
+        let content: Digest = model.content();
+        let is_it = |held: &Held| held.digest == content;
+        let wasm = self.wasm(&fixture.column).ok()?;
+        let (canister, held) = self.cache?.take(self.replica, wasm, setup, is_it)?;
+        Some(Earlier { canister, model, populate: held.populate })
+    }
+
+    /// Leaves what was read back for later runs.
+    fn keep_seen(&self, live: &Live<'_>) {
+        if let (Some(cache), Some(setup), Some(digests)) =
+            (self.cache, &live.setup, live.seen.news())
+        {
+            cache.keep_digests(setup, &digests);
+        }
+    }
+
+    fn keep_step(&self, fixture: &Fixture, step: &Step, outcome: Outcome<Measured>) -> Result<()> {
+        let Some((section, name)) = &step.case else { return Ok(()) };
+        self.keep_case(Case {
+            section: section.clone(),
+            name: name.clone(),
+            column: fixture.column.key.clone(),
+            rows: fixture.rows,
+            payload: fixture.payload,
+            state: step.state,
+            outcome,
+        })
+    }
+
+    /// Keeps that a step was refused, and with it those after it, whose tables are not there.
+    fn keep_refused(&self, fixture: &Fixture, from: usize, error: anyhow::Error) -> Result<()> {
+        let outcome: Outcome<Measured> = refused(error)?;
+        self.note_refused(fixture, &outcome);
+        for step in &fixture.steps[from..] {
+            self.keep_step(fixture, step, outcome.clone())?;
+        }
+        if from >= fixture.populated {
+            return Ok(());
+        }
+        let outcome = match outcome {
+            Outcome::NotApplicable { reason } => Outcome::NotApplicable { reason },
+            Outcome::Failed { reason } => Outcome::Failed { reason },
+            Outcome::Measured(_) => return Ok(()),
+        };
+        self.keep_store(store(fixture, outcome))
+    }
+
+    fn note_refused(&self, fixture: &Fixture, outcome: &Outcome<Measured>) {
+        if let Outcome::NotApplicable { reason } | Outcome::Failed { reason } = outcome {
+            self.progress.note(&format!("{}: {reason}", fixture.label()));
+        }
+    }
+}
+
+fn store(fixture: &Fixture, outcome: Outcome<Held>) -> Store {
+    let FixtureKey { column, name, rows, payload } = fixture.key();
+    Store { column, name, rows, payload, outcome }
+}

@@ -1,0 +1,348 @@
+//! One step of a fixture: its messages, and the checks of what they find and leave.
+
+use anyhow::{Result, bail};
+use stablebench_protocol::{Digest, DigestPart, Measurement, OperationCost, PhaseCost};
+
+use super::seen::Seen;
+use super::spread::spread;
+use super::wire::{self, Done, Purpose};
+use super::{Runner, interrupt};
+use crate::progress;
+use crate::replica::{Canister, Cost, Inside, Messages, Receipt, StableCalls};
+use crate::report::number::{Grouped, Short};
+use crate::results::{Detail, Measured, Populate, Spread, Stored};
+use crate::suites::plan::{self, Expected, Fixture, Job, Model, Part, Step};
+use crate::suites::rows;
+
+/// Operations of the first message of a step whose messages are judged by cost.
+const FIRST_OPERATIONS: u64 = 1_000;
+/// The instructions of such a message: half of the limit, because the next operations may cost
+/// more than the last.
+const MESSAGE_INSTRUCTIONS: u64 = 20_000_000_000;
+/// Rows of the first query that reads content back.
+const FIRST_ROWS: u64 = 10_000;
+/// The instructions of such a query, of 5 G that it may use.
+const QUERY_INSTRUCTIONS: u64 = 4_000_000_000;
+
+/// A canister in which a step is executed, with the tables that it must contain.
+pub(super) struct Subject<'a> {
+    pub canister: &'a mut dyn Messages,
+    pub model: &'a mut dyn Model,
+    /// The digests that were read back from other forks, if this is a fork.
+    pub seen: Option<&'a mut Seen>,
+}
+
+impl Runner<'_> {
+    /// Executes a step and checks it. Returns the measurement and the cost of populating.
+    pub(super) fn step(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        subject: Subject<'_>,
+        progress: &progress::Step,
+    ) -> Result<(Measured, Populate)> {
+        let Subject { canister, model, seen } = subject;
+        if step.upgraded {
+            canister.upgrade()?;
+        }
+        if let Some(job) = &step.before {
+            model.execute(&self.whole(step, job))?;
+        }
+        let mut sum: Option<Detail> = None;
+        let mut populate = Populate::default();
+        let (mut instructions, mut wrote) = (0, false);
+        self.messages(fixture, step, canister, false, |part, done| {
+            let expected = model.execute(part)?;
+            check(&done, &expected)?;
+            wrote |= expected.writes;
+            instructions += done.measurement.instructions;
+            populate.add(done.measurement.message_instructions, &done.receipt.cost);
+            sum = Some(add(sum.take(), &done.measurement, &done.receipt));
+            if step.messages == plan::Messages::ByCost {
+                let cost = format!("{} instructions", Short(populate.instructions));
+                progress.at(part.from + part.count, cost);
+            }
+            Ok(())
+        })?;
+        let Some(mut detail) = sum else {
+            bail!("there is no work to do");
+        };
+        if wrote {
+            detail.digest = Some(self.check_content(fixture, step, canister, &*model, seen)?);
+        }
+        if step.inspected {
+            let found = wire::inspect(canister, &fixture.column, &step.job)?;
+            detail.stored = Some(Stored {
+                bytes: found.stored_bytes,
+                virtual_bytes: found.virtual_bytes,
+                cache_bytes: found.cache_bytes,
+                objects: found.objects,
+            });
+        }
+        let measured = Measured {
+            instructions,
+            operations: step.operations,
+            capacity: None,
+            detail: Some(detail),
+            each: None,
+            phases: None,
+        };
+        Ok((measured, populate))
+    }
+
+    /// Executes the same step in a fork, with each operation measured, if the step asks for it.
+    pub(super) fn each_of(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        canister: &mut dyn Canister,
+        model: &dyn Model,
+        seen: &mut Seen,
+    ) -> Result<Option<Spread>> {
+        let operation = step.job.operation(self.seed)?;
+        let named = operation.as_ref().map(rows::selection);
+        if !step.each || step.operations < 2 || named == Some(None) {
+            return Ok(None);
+        }
+        let mut fork = canister.fork()?;
+        let mut model = model.fork();
+        if step.upgraded {
+            fork.upgrade()?;
+        }
+        let mut costs: Vec<OperationCost> = Vec::new();
+        let mut wrote = false;
+        self.messages(fixture, step, &mut *fork, true, |part, done| {
+            let expected = model.execute(part)?;
+            wrote |= expected.writes;
+            check(&done, &expected)?;
+            costs.extend(&done.each);
+            Ok(())
+        })?;
+        if wrote && named.is_some() {
+            self.check_content(fixture, step, &mut *fork, &*model, Some(seen))?;
+        }
+        match named.flatten() {
+            Some(named) => spread(&costs, rows::ids(named)).map(Some),
+            None => spread(&costs, 0..step.operations).map(Some),
+        }
+    }
+
+    /// The phases of the step's instructions, measured in a fork, if the step asks for them.
+    pub(super) fn phases_of(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        canister: &mut dyn Canister,
+    ) -> Result<Option<Vec<PhaseCost>>> {
+        if !step.phases {
+            return Ok(None);
+        }
+        let mut fork = canister.fork()?;
+        self.prepare(fixture, step, &mut *fork)?;
+        wire::phases(&mut *fork, &self.whole(step, &step.job)).map(Some)
+    }
+
+    /// Executes the job that prepares a step.
+    fn prepare(&self, fixture: &Fixture, step: &Step, canister: &mut dyn Messages) -> Result<()> {
+        if let Some(job) = &step.before {
+            let part = self.whole(step, job);
+            wire::execute(canister, fixture.column.engine, &part, Purpose::Prepare)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a step's messages.
+    fn messages(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        canister: &mut dyn Messages,
+        each: bool,
+        mut done: impl FnMut(&Part<'_>, Done) -> Result<()>,
+    ) -> Result<()> {
+        self.prepare(fixture, step, canister)?;
+        let purpose = match (&step.case, step.as_measured) {
+            (Some(_), _) => Purpose::Measure,
+            (None, true) => Purpose::AsMeasured,
+            (None, false) => Purpose::Prepare,
+        };
+        let (mut next, mut most) = match step.messages {
+            plan::Messages::Exactly(operations) | plan::Messages::UpTo(operations) => {
+                (operations.max(1), operations.max(1))
+            }
+            // The limit depends on the length of the texts.
+            plan::Messages::ByCost => (FIRST_OPERATIONS, wire::describe(canister)?.max_rows),
+        };
+        let mut from = 0;
+        while from < step.operations {
+            interrupt::check()?;
+            let count = next.min(most).min(step.operations - from).max(1);
+            let part = Part { job: &step.job, seed: self.seed, from, count, each };
+            match wire::execute(canister, fixture.column.engine, &part, purpose) {
+                Ok(message) => {
+                    if step.messages == plan::Messages::ByCost {
+                        let each = (message.measurement.message_instructions / count).max(1);
+                        // The cost of a row increases with their number: grow at most tenfold.
+                        next = (MESSAGE_INSTRUCTIONS / each).min(count * 10);
+                    }
+                    done(&part, message)?;
+                    from += count;
+                }
+                // Nothing has happened: the message was undone.
+                Err(error)
+                    if count > 1
+                        && !matches!(step.messages, plan::Messages::Exactly(_))
+                        && wire::exceeds_limit(&error) =>
+                {
+                    most = count / 2;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A job with all operations of a step.
+    fn whole<'a>(&self, step: &Step, job: &'a Job) -> Part<'a> {
+        Part { job, seed: self.seed, from: 0, count: step.operations, each: false }
+    }
+
+    /// Reads back the rows of a fixture after a step, all of them or those around the ones that the
+    /// step named, and compares them with the model. Does not read a fork that equals one that was
+    /// read before. Returns the digest of the rows.
+    pub(super) fn check_content(
+        &self,
+        fixture: &Fixture,
+        step: &Step,
+        canister: &mut dyn Messages,
+        model: &dyn Model,
+        seen: Option<&mut Seen>,
+    ) -> Result<Digest> {
+        let all = model.content();
+        if self.plan.check_around
+            && seen.is_some()
+            && let Some(around) = model.around(&fixture.column, &self.whole(step, &step.job))?
+        {
+            let from = DigestPart { position: around.position, ..DigestPart::default() };
+            let rows = Some(around.digest.rows);
+            return self.read_back(fixture, &step.job, canister, from, rows, around.digest);
+        }
+        let read = |canister: &mut dyn Messages| {
+            let from = DigestPart::default();
+            self.read_back(fixture, &step.job, canister, from, None, all)
+        };
+        match seen {
+            Some(seen) => seen.read_back(canister, all, read),
+            None => read(canister),
+        }
+    }
+
+    /// Reads a number of rows from a position on, and compares their digest.
+    fn read_back(
+        &self,
+        fixture: &Fixture,
+        job: &Job,
+        canister: &mut dyn Messages,
+        from: DigestPart,
+        most: Option<u64>,
+        expected: Digest,
+    ) -> Result<Digest> {
+        let mut part = from;
+        let mut rows = FIRST_ROWS;
+        loop {
+            interrupt::check()?;
+            let seen = part.digest.rows;
+            if let Some(most) = most {
+                rows = rows.min(most - seen);
+            }
+            part = match wire::content(canister, fixture.column.engine, job, part, rows) {
+                // Later rows cost more than the ones before.
+                Err(error) if rows > 1 && wire::exceeds_limit(&error) => {
+                    rows /= 2;
+                    continue;
+                }
+                next => next?,
+            };
+            if part.done || most == Some(part.digest.rows) {
+                break;
+            }
+            let each = (part.message_instructions / (part.digest.rows - seen).max(1)).max(1);
+            rows = (QUERY_INSTRUCTIONS / each).clamp(1, self.max_rows);
+        }
+        if part.digest != expected {
+            bail!(
+                "the content from position {} on is wrong: {:?}, but it must be {expected:?}",
+                Grouped(from.position),
+                part.digest
+            );
+        }
+        Ok(part.digest)
+    }
+}
+
+/// Compares the outcome of a message with the model's.
+fn check(done: &Done, expected: &Expected) -> Result<()> {
+    let found = (done.measurement.rows, done.measurement.bytes, done.results);
+    let expected = (expected.rows, expected.bytes, expected.results);
+    if found != expected {
+        bail!("the canister reports (rows, bytes, results) {found:?}, but it must be {expected:?}");
+    }
+    Ok(())
+}
+
+/// Adds a message to the sum of those before.
+pub(super) fn add(sum: Option<Detail>, measured: &Measurement, receipt: &Receipt) -> Detail {
+    let cost = receipt.cost;
+    let after = measured.message_instructions;
+    let before = after.saturating_sub(measured.instructions);
+    let message = Detail {
+        messages: 1,
+        counter_overhead: measured.counter_overhead,
+        message_instructions: measured.message_instructions,
+        rows: measured.rows,
+        bytes: Some(measured.bytes),
+        heap_pages_before: measured.heap_pages_before,
+        heap_pages_after: measured.heap_pages_after,
+        stable_pages_before: measured.stable_pages_before,
+        stable_pages_after: measured.stable_pages_after,
+        cost,
+        pages: receipt.readings.between(before, after),
+        digest: None,
+        stored: None,
+    };
+    let Some(sum) = sum else {
+        return message;
+    };
+    Detail {
+        messages: sum.messages + 1,
+        message_instructions: sum.message_instructions + message.message_instructions,
+        rows: sum.rows + message.rows,
+        bytes: sum.bytes.zip(message.bytes).map(|(sum, more)| sum + more),
+        heap_pages_after: message.heap_pages_after,
+        stable_pages_after: message.stable_pages_after,
+        pages: sum.pages.zip(message.pages).map(|(sum, more)| sum + more),
+        cost: Cost {
+            cycles: sum.cost.cycles + cost.cycles,
+            inside: sum.cost.inside.zip(cost.inside).map(|(sum, more)| add_inside(sum, more)),
+        },
+        ..sum
+    }
+}
+
+fn add_inside(sum: Inside, more: Inside) -> Inside {
+    let calls = sum.stable_calls.zip(more.stable_calls);
+    Inside {
+        instructions: sum.instructions + more.instructions,
+        charge: sum.charge + more.charge,
+        heap_pages_changed: sum.heap_pages_changed + more.heap_pages_changed,
+        stable_pages_accessed: sum.stable_pages_accessed + more.stable_pages_accessed,
+        stable_pages_written: sum.stable_pages_written + more.stable_pages_written,
+        stable_calls: calls.map(|(sum, more)| StableCalls {
+            reads: sum.reads + more.reads,
+            bytes_read: sum.bytes_read + more.bytes_read,
+            writes: sum.writes + more.writes,
+            bytes_written: sum.bytes_written + more.bytes_written,
+        }),
+        pages: sum.pages.zip(more.pages).map(|(sum, more)| sum + more),
+    }
+}

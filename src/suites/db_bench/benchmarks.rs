@@ -1,0 +1,292 @@
+//! The benchmarks of `db_bench_sqlite3`, and a fixture for each configuration that executes them.
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use stablebench_protocol::{DbBench, DbBenchTask, DbBenchWrite, Job as SuiteJob};
+use stablebench_workload::db_bench::{KEY_BYTES, Keys, Model};
+
+use super::{
+    DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID, DbBenchArgs, SECTION, VFS_WITH_ROWID,
+    VFS_WITHOUT_ROWID, WITH_ROWID, WITHOUT_ROWID,
+};
+use crate::engines::{Configuration, Kind};
+use crate::results::Column;
+use crate::suites::plan::{Fixture, Job, Messages, OfSuite, Step};
+
+/// The number of entries in a transaction of a …batch benchmark.
+pub const BATCH: u64 = 1_000;
+/// The length of a value of a …100K benchmark in bytes.
+const LARGE_VALUE: u32 = 100_000;
+/// A …sync benchmark writes every hundredth key.
+const SYNC_ONE_IN: u64 = 100;
+/// A …100K benchmark uses every thousandth key.
+const LARGE_ONE_IN: u64 = 1_000;
+
+/// A benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Benchmark {
+    /// Keys in order into an empty table, each in a transaction of its own.
+    Fillseq,
+    /// The same for a hundredth of the keys, each synced.
+    Fillseqsync,
+    /// Keys in order into an empty table, 1000 a transaction.
+    Fillseqbatch,
+    /// Random keys into an empty table, each in a transaction of its own.
+    Fillrandom,
+    /// The same for a hundredth of the keys, each synced.
+    Fillrandsync,
+    /// Random keys into an empty table, 1000 a transaction.
+    Fillrandbatch,
+    /// Random keys into a full table, each in a transaction of its own.
+    Overwrite,
+    /// Random keys into a full table, 1000 a transaction.
+    Overwritebatch,
+    /// Lookups of random keys.
+    Readrandom,
+    /// A read of all rows in the order of keys.
+    Readseq,
+    /// A thousandth of the keys in random order, values of 100000 bytes, into an empty table.
+    #[value(name = "fillrand100K")]
+    Fillrand100K,
+    /// The same in the order of keys.
+    #[value(name = "fillseq100K")]
+    Fillseq100K,
+    /// Lookups of a thousandth of the keys, at random.
+    #[value(name = "readrand100K")]
+    Readrand100K,
+}
+
+/// A benchmark that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// `true` if the table is emptied first.
+    pub fresh: bool,
+    /// `true` if SQLite syncs.
+    pub sync: bool,
+    /// The number of operations.
+    pub entries: u64,
+    pub write: DbBenchWrite,
+}
+
+impl Benchmark {
+    /// The benchmarks of `db_bench` without arguments.
+    pub const ALL: [Self; 14] = [
+        Self::Fillseq,
+        Self::Fillseqsync,
+        Self::Fillseqbatch,
+        Self::Fillrandom,
+        Self::Fillrandsync,
+        Self::Fillrandbatch,
+        Self::Overwrite,
+        Self::Overwritebatch,
+        Self::Readrandom,
+        Self::Readseq,
+        Self::Fillrand100K,
+        Self::Fillseq100K,
+        Self::Readseq,
+        Self::Readrand100K,
+    ];
+
+    /// Returns the writes, if it writes; `stream` is its place in the run.
+    pub fn fill(self, args: &DbBenchArgs, stream: u64) -> Option<Fill> {
+        let random = match self {
+            Self::Readrandom | Self::Readseq | Self::Readrand100K => return None,
+            Self::Fillseq | Self::Fillseqsync | Self::Fillseqbatch | Self::Fillseq100K => false,
+            Self::Fillrandom
+            | Self::Fillrandsync
+            | Self::Fillrandbatch
+            | Self::Overwrite
+            | Self::Overwritebatch
+            | Self::Fillrand100K => true,
+        };
+        let sync = matches!(self, Self::Fillseqsync | Self::Fillrandsync);
+        let large = self.fills_large();
+        let batched =
+            matches!(self, Self::Fillseqbatch | Self::Fillrandbatch | Self::Overwritebatch);
+        let entries = match (sync, large) {
+            (true, _) => part(args.num, SYNC_ONE_IN),
+            (_, true) => part(args.num, LARGE_ONE_IN),
+            _ => args.num,
+        };
+        let write = DbBenchWrite {
+            random,
+            keys: entries,
+            value_bytes: if large { LARGE_VALUE } else { args.value_size },
+            batch: if batched { BATCH } else { 1 },
+            stream,
+        };
+        let fresh = !matches!(self, Self::Overwrite | Self::Overwritebatch);
+        Some(Fill { fresh, sync, entries, write })
+    }
+
+    /// Returns the lookups and their number, if it looks keys up.
+    pub fn lookups(self, args: &DbBenchArgs, stream: u64) -> Option<(DbBenchTask, u64)> {
+        let reads = args.reads.unwrap_or(args.num);
+        let keys = match self {
+            Self::Readrandom => reads,
+            Self::Readrand100K => part(reads, LARGE_ONE_IN),
+            _ => return None,
+        };
+        Some((DbBenchTask::ReadRandom { keys, stream }, keys))
+    }
+
+    /// Returns `true` if values have 100 000 bytes afterwards.
+    pub fn fills_large(self) -> bool {
+        matches!(self, Self::Fillrand100K | Self::Fillseq100K)
+    }
+}
+
+/// Returns a part of the keys, at least one, since a run with few keys executes everything.
+fn part(of: u64, one_in: u64) -> u64 {
+    (of / one_in).max(1)
+}
+
+impl std::fmt::Display for Benchmark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.to_possible_value();
+        f.write_str(name.as_ref().map_or("", |name| name.get_name()))
+    }
+}
+
+/// The maximum number of operations in a message.
+const MESSAGE_OPERATIONS: u64 = 1 << 16;
+/// The maximum size of the rows that a message writes, in bytes.
+const MESSAGE_BYTES: u64 = 64 << 20;
+
+/// A benchmark at its place in the run.
+struct Planned {
+    name: String,
+    task: DbBenchTask,
+    operations: u64,
+    message_operations: u64,
+    /// The task that prepares the table for it.
+    ready: Option<DbBenchTask>,
+}
+
+/// Returns a fixture for each configuration.
+///
+/// # Errors
+///
+/// If a benchmark has nothing to read, or an engine does not support the page size.
+pub fn fixtures(args: &DbBenchArgs, seed: u64) -> Result<Vec<Fixture>> {
+    let planned = benchmarks(args, seed)?;
+    let mut fixtures = Vec::new();
+    for configuration in &args.engines.0 {
+        for (column, rowids) in columns(args, configuration)? {
+            fixtures.push(fixture(args, &planned, column, rowids));
+        }
+    }
+    Ok(fixtures)
+}
+
+/// Returns a configuration for each kind of table, and `true` for tables with rowids.
+fn columns(args: &DbBenchArgs, configuration: &Configuration) -> Result<Vec<(Column, bool)>> {
+    let (with, without) = match (configuration.engine.key, configuration.engine.kind) {
+        ("sqlite", _) => (WITH_ROWID, WITHOUT_ROWID),
+        ("sqlite-vfs", _) => (VFS_WITH_ROWID, VFS_WITHOUT_ROWID),
+        ("doltlite", _) => (DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID),
+        (_, Kind::KeyValue | Kind::Floor) if configuration.engine.key != "cuckoo" => {
+            return Ok(vec![(configuration.column(), false)]);
+        }
+        (engine, _) => bail!("db-bench does not support the engine {engine}"),
+    };
+    // DoltLite has no such pages.
+    let paged =
+        configuration.engine.key != "doltlite" && configuration.value("page_size").is_none();
+    let configuration = match paged {
+        true => configuration.clone().with("page_size", args.page_size)?,
+        false => configuration.clone(),
+    };
+    let tables = [(with, true), (without, false)].into_iter();
+    let chosen = tables.filter(|(_, rowids)| args.use_rowids.is_none_or(|only| only == *rowids));
+    Ok(chosen
+        .map(|(key, rowids)| (Column { key: key.to_owned(), ..configuration.column() }, rowids))
+        .collect())
+}
+
+fn fixture(args: &DbBenchArgs, planned: &[Planned], column: Column, rowids: bool) -> Fixture {
+    let engine = column.engine;
+    let step = |task, operations| {
+        let job = Job::Suite(SuiteJob::DbBench(DbBench { engine, rowids, task }));
+        let independent = matches!(task, DbBenchTask::Ready { fresh: true, .. });
+        Step { independent, ..Step::new(job, operations) }
+    };
+    // Like db_bench, which opens an empty database before its first benchmark.
+    let mut steps = vec![step(DbBenchTask::Ready { fresh: true, sync: false }, 1)];
+    for benchmark in planned {
+        steps.extend(benchmark.ready.map(|task| step(task, 1)));
+        steps.push(Step {
+            case: Some((SECTION.to_owned(), benchmark.name.clone())),
+            messages: Messages::UpTo(benchmark.message_operations),
+            inspected: matches!(benchmark.task, DbBenchTask::Write(_)),
+            each: args.histogram,
+            ..step(benchmark.task, benchmark.operations)
+        });
+    }
+    Fixture {
+        column,
+        name: String::new(),
+        rows: args.num,
+        payload: args.value_size,
+        model: |_| Box::new(OfSuite(Box::new(Model::default()))),
+        populated: steps.len(),
+        steps,
+    }
+}
+
+/// Returns the benchmarks in order. The number of rows that a sequential read finds depends on the
+/// keys that were written before.
+fn benchmarks(args: &DbBenchArgs, seed: u64) -> Result<Vec<Planned>> {
+    let mut planned: Vec<Planned> = Vec::new();
+    let (mut keys, mut large) = (Keys::default(), false);
+    for (stream, &benchmark) in (0..).zip(&args.benchmarks) {
+        let name = name(benchmark, large, &planned);
+        planned.push(if let Some(fill) = benchmark.fill(args, stream) {
+            let ready = DbBenchTask::Ready { fresh: fill.fresh, sync: fill.sync };
+            let task = DbBenchTask::Write(fill.write);
+            keys.perform(seed, &ready, 1);
+            keys.perform(seed, &task, fill.entries);
+            large = benchmark.fills_large() || large && !fill.fresh;
+            let message_operations = in_a_message(fill.write.batch, fill.write.value_bytes);
+            let operations = fill.entries;
+            Planned { name, task, operations, message_operations, ready: Some(ready) }
+        } else if let Some((task, operations)) = benchmark.lookups(args, stream) {
+            let message_operations = MESSAGE_OPERATIONS;
+            Planned { name, task, operations, message_operations, ready: None }
+        } else {
+            let rows = keys.rows();
+            let operations = rows.min(args.reads.unwrap_or(args.num));
+            if operations == 0 {
+                bail!("{benchmark} finds nothing to read: put a fill benchmark before it");
+            }
+            let task = DbBenchTask::ReadSequential { rows };
+            // One statement reads all of them.
+            Planned { name, task, operations, message_operations: operations, ready: None }
+        });
+    }
+    Ok(planned)
+}
+
+/// Returns a name that differs from those of the previous benchmarks.
+fn name(benchmark: Benchmark, large: bool, planned: &[Planned]) -> String {
+    let of_large = large && matches!(benchmark, Benchmark::Readseq | Benchmark::Readrandom);
+    let name = format!("{benchmark}{}", if of_large { " (100K)" } else { "" });
+    let taken = |name: &str| planned.iter().any(|other| other.name == name);
+    if !taken(&name) {
+        return name;
+    }
+    let numbered = (2..).map(|number| format!("{name} #{number}"));
+    numbered.into_iter().find(|name| !taken(name)).unwrap_or(name)
+}
+
+/// Returns the number of operations in a message: a power of two of whole transactions, so that
+/// halves are whole as well.
+fn in_a_message(batch: u64, value_bytes: u32) -> u64 {
+    let row_bytes = KEY_BYTES as u64 + u64::from(value_bytes);
+    let most = MESSAGE_OPERATIONS.min(MESSAGE_BYTES / row_bytes);
+    let mut operations = batch;
+    while operations * 2 <= most {
+        operations *= 2;
+    }
+    operations
+}

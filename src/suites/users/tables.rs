@@ -1,0 +1,97 @@
+//! The own tables of the suite users: prices, and the published figures next to ours.
+
+use anyhow::Result;
+
+use super::published::{SPANS, published, rows_of_span, source};
+use super::{Users, sections};
+use crate::engines::heading;
+use crate::report::grid::{Cell, Grid, Style};
+use crate::report::number::{Grouped, Ratio};
+use crate::report::{Figure, Presentation, PublishedFigures, price};
+use crate::results::Results;
+
+impl Presentation for Users {
+    fn question(&self) -> Option<&'static str> {
+        Some("What does it cost to add, read, change and remove rows among many?")
+    }
+
+    fn section(&self, name: &str) -> Option<String> {
+        sections::describe(name).map(str::to_owned)
+    }
+
+    fn after_section(&self, results: &Results, name: &str, style: Style) -> Result<Vec<Grid>> {
+        let mut grids = Vec::new();
+        if name == "insert" {
+            if results.published.is_some() {
+                grids.push(published_and_ours(results, style)?);
+            }
+            grids.extend(price::grid(results, style));
+        }
+        if ["insert", "base", "locality", "working-set"].contains(&name) {
+            let title = sections::describe(name).unwrap_or(name);
+            grids.extend(price::parts(results, name, title, style));
+        }
+        Ok(grids)
+    }
+
+    fn published(&self, results: &Results) -> Result<Option<PublishedFigures>> {
+        if results.published.is_none() {
+            return Ok(None);
+        }
+        let theirs = published()?;
+        let figures = theirs.cases.iter().filter_map(|case| {
+            let measured = case.measured()?;
+            Some(Figure {
+                section: case.section.clone(),
+                name: case.name.clone(),
+                column: case.column.clone(),
+                instructions: measured.instructions,
+                operations: measured.operations,
+            })
+        });
+        let (source, figures) = (source(&theirs), figures.collect());
+        Ok(Some(PublishedFigures { source, figures, ratios: Vec::new() }))
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        Some("× is against StableBTreeMap. The floors store the same bytes on bare stable memory.")
+    }
+}
+
+/// Returns the post's table, with our figures below the published ones.
+pub fn published_and_ours(results: &Results, style: Style) -> Result<Grid> {
+    const SECTION: &str = "insert";
+    let theirs = published()?;
+    let mut header = vec!["\"new elements\"".to_owned(), "new rows".to_owned()];
+    let keys: Vec<&str> = theirs.columns.iter().map(|column| column.key.as_str()).collect();
+    header.extend(keys.iter().map(|key| style.stacked(&heading(key), &"published, here")));
+    let mut rows = Vec::new();
+    for span in SPANS {
+        let new_rows = rows_of_span(span);
+        let name = format!("middle {}", Grouped(new_rows));
+        let instructions = |results: &Results, key: &str| {
+            Some(results.case(SECTION, &name, key)?.measured()?.instructions)
+        };
+        let cells = keys.iter().map(|key| {
+            let Some(published) = instructions(&theirs, key) else { return Cell::Absent };
+            let here = match instructions(results, key) {
+                Some(here) => format!("{} {}", Grouped(here), Ratio(here, published)),
+                None => "–".to_owned(),
+            };
+            Cell::Text(style.stacked(&Grouped(published), &here))
+        });
+        let labels = [Cell::text(Grouped(span)), Cell::text(Grouped(new_rows))];
+        rows.push(labels.into_iter().chain(cells).collect());
+    }
+    Ok(Grid {
+        title: "Compared with the published figures".to_owned(),
+        header,
+        rows,
+        notes: vec![format!(
+            "Published: {}. Its \"new elements\" are the span of the new ids, which is ten times \
+             their number.",
+            source(&theirs)
+        )],
+        lines: true,
+    })
+}

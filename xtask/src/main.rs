@@ -1,0 +1,24 @@
+//! Tasks of developers.
+//!
+//! ```text
+//! cargo run --release --package xtask -- render    renders README.md and docs/findings.md from results/
+//! ```
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> anyhow::Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match std::env::args().nth(1).as_deref() {
+        Some("render") => {
+            for page in stablebench::readme::rendered(&root)? {
+                std::fs::write(root.join(page.name), page.text)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            eprintln!("usage: cargo run --release --package xtask -- render");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
