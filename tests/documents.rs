@@ -1,4 +1,6 @@
-//! What the documents point to is there.
+//! Links in the documents have existing targets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +9,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Documents of the repository.
+/// Returns the documents of the repository.
 fn documents() -> Vec<PathBuf> {
     let folders = ["", "docs", "crates/replica", "crates/cuckoo", "crates/conformance/cases"];
     let mut found = Vec::new();
@@ -22,7 +24,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Targets of links and pictures: `](target)`, `src="target"`, `srcset="target"`.
+/// Returns the targets of links and pictures: `](target)`, `src="target"`, `srcset="target"`.
 fn targets(text: &str) -> Vec<&str> {
     let after = |mark: &'static str, end: char| {
         text.split(mark).skip(1).filter_map(move |rest| rest.split_once(end)).map(|(to, _)| to)
@@ -30,7 +32,7 @@ fn targets(text: &str) -> Vec<&str> {
     after("](", ')').chain(after("src=\"", '"')).chain(after("srcset=\"", '"')).collect()
 }
 
-/// What a heading is called in a link.
+/// Returns the anchor of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
@@ -43,7 +45,7 @@ fn has_heading(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn targets_of_links_exist() {
     let mut broken = Vec::new();
     let mut seen = 0;
     for document in documents() {

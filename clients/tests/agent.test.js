@@ -1,4 +1,4 @@
-/** The agent of @icp-sdk/core. By default it verifies certificates and signatures of queries. */
+/** The agent of @icp-sdk/core, which by default verifies certificates and signatures of queries. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -32,13 +32,13 @@ const agentOf = (options = {}) => HttpAgent.create({ host: server.url, rootKey: 
 const actorOf = (agent) => Actor.createActor(bench, { agent, canisterId: server.canister });
 const canister = () => Principal.fromText(server.canister);
 
-/** Compares the fields of a measurement. */
+/** Only the counts that the tool prints. */
 function assertMeasured(measurement, expected) {
   for (const field of MEASURED) assert.equal(measurement[field], expected[field], field);
 }
 
 describe("a controller", () => {
-  // The first message to the canister: its cost depends on the canister's state.
+  // This must be the first message to the canister, because its cost depends on earlier ones.
   test("gets the counts of the embedded run", async () => {
     const actor = actorOf(await agentOf());
     const added = await actor.add_users_sqlite(...ADD.values);
@@ -52,18 +52,18 @@ describe("a controller", () => {
     assert.equal(typed.Ok.measurement.rows, 100n);
   });
 
-  test("gets the canister's own errors as replies", async () => {
+  test("receives errors of the canister as replies", async () => {
     const actor = actorOf(await agentOf());
     assert.deepEqual(await actor.add_users_sqlite(...ADD.values), { Err: { IdExists: { id: 0n } } });
   });
 
-  test("gets a certified reject for a missing method", async () => {
+  test("receives certified rejects for a trap and a missing method", async () => {
     const missing = ({ IDL }) => IDL.Service({ nothing: IDL.Func([], [], []), describe: IDL.Func([IDL.Text], [], []) });
     const actor = Actor.createActor(missing, { agent: await agentOf(), canisterId: server.canister });
     await assert.rejects(actor.nothing(), ({ message }) => /has no update method 'nothing'/.test(message) && /IC0536/.test(message));
   });
 
-  test("can send a call and poll for the reply", async () => {
+  test("can send a call and request the answer later", async () => {
     const agent = await agentOf();
     const arg = IDL.encode([IDL.Nat32], [200]);
     const { requestId, response } = await agent.call(server.canister, { methodName: "set_payload", arg, callSync: false });
@@ -77,15 +77,15 @@ describe("a controller", () => {
 });
 
 describe("the root key", () => {
-  test("can be fetched and is equal to the printed one", async () => {
+  test("can be fetched and equals the printed one", async () => {
     const agent = await HttpAgent.create({ host: server.url });
     assert.equal(Buffer.from(await agent.fetchRootKey()).toString("hex"), server.rootKey);
     const { Ok } = await actorOf(agent).describe();
     assert.equal(typeof Ok.sqlite[0].version, "string");
   });
 
-  // Otherwise the answers above were not verified.
-  test("of another network verifies nothing", async () => {
+  // A check that passed with any key would verify nothing.
+  test("of another network is not accepted", async () => {
     const agent = await HttpAgent.create({ host: server.url, retryTimes: 0 });
     const actor = actorOf(agent);
     await assert.rejects(actor.set_payload(300), /signature|certificate/i);
@@ -93,8 +93,8 @@ describe("the root key", () => {
   });
 });
 
-test("a tampered answer to a query is refused", async () => {
-  const tampering = async (url, init) => {
+test("a modified query reply is refused", async () => {
+  const changing = async (url, init) => {
     const response = await fetch(url, init);
     if (!String(url).endsWith("/query")) return response;
     const body = Buffer.from(await response.arrayBuffer());
@@ -103,7 +103,7 @@ test("a tampered answer to a query is refused", async () => {
     body[place] += 1;
     return new Response(body, { status: response.status, headers: response.headers });
   };
-  const actor = actorOf(await agentOf({ fetch: tampering }));
+  const actor = actorOf(await agentOf({ fetch: changing }));
   await assert.rejects(actor.describe(), /signature/i);
 });
 
@@ -125,7 +125,7 @@ describe("a stranger", () => {
     },
   };
   for (const [name, identity] of Object.entries(strangers)) {
-    test(`${name} may read but not write`, async () => {
+    test(`${name} may read, not write`, async () => {
       const agent = await agentOf({ identity: await identity() });
       const actor = actorOf(agent);
       assert.deepEqual(await actor.set_payload(300), { Err: { NotController: null } });
@@ -134,18 +134,18 @@ describe("a stranger", () => {
   }
 
   const impostors = {
-    "with a signature of another message": () => {
+    "whose signature is of something else": () => {
       const identity = Ed25519KeyIdentity.generate();
       const sign = identity.sign.bind(identity);
       identity.sign = () => sign(new Uint8Array(32));
       return identity;
     },
-    "with an expired delegation": async () => {
+    "whose delegation has expired": async () => {
       const [root, session] = [Ed25519KeyIdentity.generate(), Ed25519KeyIdentity.generate()];
       const chain = await DelegationChain.create(root, session.getPublicKey(), new Date(Date.now() - 600_000));
       return DelegationIdentity.fromDelegation(session, chain);
     },
-    "with a delegation for another canister": async () => {
+    "whose delegation is for another canister": async () => {
       const [root, session] = [Ed25519KeyIdentity.generate(), Ed25519KeyIdentity.generate()];
       const targets = [Principal.fromText("ryjl3-tyaaa-aaaaa-aaaba-cai")];
       const chain = await DelegationChain.create(root, session.getPublicKey(), new Date(Date.now() + 60_000), { targets });
@@ -169,7 +169,7 @@ describe("the state of the system", () => {
     assert.equal(Buffer.from(status.root_key).toString("hex"), server.rootKey);
   });
 
-  test("contains the canister's interface, module and controllers, and the time", async () => {
+  test("contains the canister's interface, module, controllers and the time", async () => {
     const status = await CanisterStatus.request({ agent: await agentOf(), canisterId: canister(), paths: ["time", "controllers", "module_hash", "candid", "subnet"] });
     assert.ok(Math.abs(status.get("time") - Date.now()) < 60_000, String(status.get("time")));
     assert.deepEqual(status.get("controllers").map(String), [new AnonymousIdentity().getPrincipal().toText()]);

@@ -1,4 +1,4 @@
-/** The part of the canister's interface, canisters/bench/bench.did, that the tests call, for an actor. */
+/** The part of the canister's interface, canisters/bench/bench.did, that the tests use, for an actor. */
 
 const measurement = (IDL) =>
   IDL.Record(
@@ -10,7 +10,7 @@ const measurement = (IDL) =>
 /** @type {import("@icp-sdk/core/candid").IDL.InterfaceFactory} */
 export const bench = ({ IDL }) => {
   const Engine = IDL.Variant({ btree: IDL.Null, sqlite: IDL.Null, append: IDL.Null, array: IDL.Null, cuckoo: IDL.Null });
-  // The errors that the tests expect. Another one cannot be decoded, and fails a test.
+  // Only the variants that occur here; any other would fail a test.
   const Error = IDL.Variant({ NotController: IDL.Null, IdExists: IDL.Record({ id: IDL.Nat64 }) });
   const answer = (ok) => IDL.Variant({ Ok: ok, Err: Error });
   const Selection = IDL.Variant({

@@ -1,4 +1,4 @@
-/** scripts/deploy-local.sh and scripts/call-examples.sh, with programs that record their calls, and with a server. */
+/** scripts/deploy-local.sh and scripts/call-examples.sh, with fake clients that record their arguments, and on a server. */
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,12 +14,12 @@ const DEPLOY = join(ROOT, "scripts/deploy-local.sh");
 const CALL = join(ROOT, "scripts/call-examples.sh");
 const ID = "lxzze-o7777-77777-aaaaa-cai";
 
-/** The system programs that the scripts need, without icp and dfx. */
+/** System programs that the scripts need, without icp and dfx. */
 const SYSTEM = ["bash", "cat", "dirname", "basename", "env"];
 
 let count = 0;
 
-/** Creates a folder with the system programs and the given scripts. */
+/** A folder with the system programs and the given programs, as scripts. */
 function programs(given) {
   const path = folder.file(`programs-${(count += 1)}`);
   mkdirSync(path);
@@ -34,7 +34,7 @@ function programs(given) {
   return path;
 }
 
-/** Returns a script that records its arguments. */
+/** A program that records its arguments. */
 const recorder = (more) => `printf '%s' "$(basename "$0")" >>"$LOG"; printf ' <%s>' "$@" >>"$LOG"; echo >>"$LOG"\n${more}`;
 
 async function recorded(script, args, given) {
@@ -48,14 +48,14 @@ const BUILDERS = { cargo: "", cc: "" };
 const runs = (what) => recorder(`case "$*" in *ping*) exit 0 ;; *id*) echo ${ID} ;; ${what} esac`);
 
 describe("deploy-local.sh", () => {
-  test("prefers icp to dfx, and prints only the canister's id", async () => {
+  test("prefers icp, and prints only the canister's id", async () => {
     const { code, stdout, calls } = await recorded(DEPLOY, [], { ...BUILDERS, icp: runs(""), dfx: runs("") });
     assert.equal(code, 0);
     assert.equal(stdout, `${ID}\n`);
     assert.deepEqual(calls, ["icp <network> <ping> <local>", "icp <deploy> <bench> <-e> <local>", "icp <canister> <status> <bench> <-e> <local> <--id-only>"]);
   });
 
-  test("starts the network if none runs, and reports it", async () => {
+  test("starts the network if none is running, with a note", async () => {
     const none = recorder(`case "$*" in *ping*) exit 1 ;; *id*) echo ${ID} ;; esac`);
     const icp = await recorded(DEPLOY, ["bench_vfs"], { ...BUILDERS, icp: none });
     assert.match(icp.stderr, /no local network of icp runs: starting it/);
@@ -79,7 +79,7 @@ describe("deploy-local.sh", () => {
     assert.deepEqual(calls, ["dfx <ping> <local>"]);
   });
 
-  test("reports what is missing and how to install it", async () => {
+  test("names missing programs and where to get them", async () => {
     const neither = await recorded(DEPLOY, ["--with", "dfx"], BUILDERS);
     assert.equal(neither.code, 1);
     assert.match(neither.stderr, /dfx is not installed; https:/);
@@ -96,7 +96,7 @@ describe("deploy-local.sh", () => {
 });
 
 for (const script of [DEPLOY, CALL]) {
-  test(`${script.split("/").at(-1)} prints its usage`, async () => {
+  test(`${script.split("/").at(-1)} has a help text`, async () => {
     const help = await recorded(script, ["--help"], {});
     assert.equal(help.code, 0);
     assert.match(help.stdout, /usage: scripts\//);
@@ -117,7 +117,7 @@ describe("call-examples.sh", () => {
     assert.equal(dfx.calls.length, 5);
   });
 
-  test("removes existing rows", async () => {
+  test("removes rows with the same ids", async () => {
     const full = recorder('case "$*" in *add*) [[ -e $LOG.empty ]] || { echo "(variant { Err = variant { IdExists } })"; exit; } ;; *reset*) touch "$LOG.empty" ;; esac; echo "(variant { Ok })"');
     const { code, stderr, calls } = await recorded(CALL, ["--with", "icp"], { icp: full, touch: 'echo >"$1"' });
     assert.equal(code, 0, stderr);
@@ -125,7 +125,7 @@ describe("call-examples.sh", () => {
     assert.equal(calls[1], "icp <canister> <call> <bench> <reset> <(variant { sqlite })> <-e> <local>");
   });
 
-  test("stops if the canister refuses", async () => {
+  test("fails if the canister refuses", async () => {
     const refuses = recorder('echo "(variant { Err = variant { NotController } })"');
     const { code, stdout, stderr } = await recorded(CALL, ["--with", "icp"], { icp: refuses });
     assert.equal(code, 1);
@@ -133,7 +133,7 @@ describe("call-examples.sh", () => {
     assert.match(stderr, /the canister refused/);
   });
 
-  test("requires all options of a server", async () => {
+  test("needs all options of a server together", async () => {
     const some = await recorded(CALL, ["--url", "http://127.0.0.1:1"], {});
     assert.equal(some.code, 2);
     assert.match(some.stderr, /--url, --root-key and --canister go together/);
@@ -154,7 +154,7 @@ describe("call-examples.sh", () => {
         assert.equal(added[field], counts.add[field], field);
         assert.equal(looked[field], counts.look[field], field);
       }
-      // The canister has rows now.
+      // It also works on a canister that has rows.
       assert.equal((await run(CALL, args, folder, { PATH: `${dirname(icpPath())}:${process.env.PATH}` })).code, 0);
     });
   });

@@ -1,4 +1,4 @@
-/** `stablebench serve`, the embedded run to compare it with, and the program icp. */
+/** `stablebench serve`, the same messages without a server, and the program icp. */
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -10,13 +10,13 @@ import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Milliseconds within which a server must listen. Without a cached module, it compiles the module first. */
-const START_TIMEOUT = 180_000;
+/** Maximum time until a server listens. It compiles its module unless the cache has it. */
+const PATIENCE = 180_000;
 
 export const tool = () => {
   const built = join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "stablebench");
   const path = process.env.STABLEBENCH ?? built;
-  if (!executable(path)) throw new Error(`${path} does not exist; build it (cargo build --release) or set STABLEBENCH to its path`);
+  if (!executable(path)) throw new Error(`there is no ${path}; build it (cargo build --release) or name it in STABLEBENCH`);
   return path;
 };
 
@@ -29,7 +29,7 @@ function executable(path) {
   }
 }
 
-/** A temporary folder for the tests of a file. */
+/** A folder for one test file, removed at the end. */
 export class Folder {
   constructor() {
     this.path = mkdtempSync(join(tmpdir(), "stablebench-clients-"));
@@ -45,34 +45,34 @@ export class Folder {
   }
 }
 
-/** A server on a free port, with a new canister `bench`. */
+/** A server on its own port, with a new canister `bench`. */
 export class Server {
   /** @returns {Promise<Server>} */
   static async start() {
     const child = spawn(tool(), ["serve", "bench", "--port", "0"], { stdio: ["ignore", "pipe", "pipe"] });
     const server = new Server();
     server.child = child;
-    server.stdout = "";
-    server.stderr = "";
+    server.printed = "";
+    server.said = "";
     server.ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
-    child.stdout.setEncoding("utf8").on("data", (text) => (server.stdout += text));
-    child.stderr.setEncoding("utf8").on("data", (text) => (server.stderr += text));
-    const until = Date.now() + START_TIMEOUT;
+    child.stdout.setEncoding("utf8").on("data", (text) => (server.printed += text));
+    child.stderr.setEncoding("utf8").on("data", (text) => (server.said += text));
+    const until = Date.now() + PATIENCE;
     let ended = false;
     server.ended.then(() => (ended = true));
-    while (!server.parseOutput()) {
+    while (!server.read()) {
       if (ended || Date.now() > until) {
         child.kill("SIGKILL");
-        throw new Error(`the server does not listen\n${server.stdout}${server.stderr}`);
+        throw new Error(`the server does not listen.\n${server.printed}${server.said}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     return server;
   }
 
-  /** Parses the output. Returns whether it is complete. */
-  parseOutput() {
-    const found = (pattern) => this.stdout.match(pattern)?.[0];
+  /** Its complete output at the start. */
+  read() {
+    const found = (pattern) => this.printed.match(pattern)?.[0];
     this.url = found(/http:\/\/[\w.:[\]]+(?=\/?\s)/);
     this.rootKey = found(/\b[0-9a-f]{266}\b/);
     this.canister = found(/\b[a-z0-9]{5}(-[a-z0-9]{5})+-[a-z0-9]{3}\b/);
@@ -81,24 +81,24 @@ export class Server {
 
   async stop() {
     this.child.kill("SIGINT");
-    const timeout = setTimeout(() => this.child.kill("SIGKILL"), 10_000);
+    const patience = setTimeout(() => this.child.kill("SIGKILL"), 10_000);
     const { code, signal } = await this.ended;
-    clearTimeout(timeout);
+    clearTimeout(patience);
     return { code, signal };
   }
 }
 
-/** The module that a server builds and installs. */
+/** The module that a server installs. */
 const MODULE = join(ROOT, "target/canisters/bench.wasm");
 
-/** Returns its SHA-256 in hex, the canister's `module_hash`. */
+/** Its hash, in hex: the canister's `module_hash`. */
 export const moduleHash = () => createHash("sha256").update(readFileSync(MODULE)).digest("hex");
 
 /**
- * Sends a message to the same module with `stablebench call`, and returns the output.
+ * The output of `stablebench call` for a message to the same module.
  * @param {string} method
  * @param {string} args in Candid
- * @param {string[]} more further options
+ * @param {string[]} more options
  * @returns {string}
  */
 export function embedded(method, args, more = []) {
@@ -106,7 +106,7 @@ export function embedded(method, args, more = []) {
 }
 
 /**
- * Parses the fields with numbers of a record in Candid.
+ * The numeric fields of a record printed in Candid, by name.
  * @param {string} candid
  * @returns {Object<string, bigint>}
  */
@@ -115,7 +115,7 @@ export function numbers(candid) {
   return Object.fromEntries(fields.map(([, name, value]) => [name, BigInt(value.replaceAll("_", ""))]));
 }
 
-/** The fields of a measurement. */
+/** The fields of a measurement, without others that an actor may have added. */
 export const MEASURED = [
   "instructions",
   "counter_overhead",
@@ -128,7 +128,7 @@ export const MEASURED = [
   "stable_pages_after",
 ];
 
-/** Returns the path of the npm package's program icp, or undefined if it does not run here. */
+/** The program icp of the npm package, or `undefined` if it does not run. */
 export function icpPath() {
   try {
     const path = join(dirname(createRequire(import.meta.url).resolve("@icp-sdk/icp-cli-linux-x64/package.json")), "bin", "icp");
@@ -139,17 +139,17 @@ export function icpPath() {
   }
 }
 
-/** Returns the reason to skip the tests with icp, or false. On CI they must run if icp supports the platform. */
+/** The reason for skipping the tests with icp, or `false`. On CI's platform they must run. */
 export const skipIcp = () => {
   if (icpPath()) return false;
-  const reason = "icp does not run here: its npm package is for Linux on x64, and needs libdbus-1.so.3";
-  if (process.env.CI && process.platform === "linux" && process.arch === "x64") throw new Error(reason);
-  console.error(`SKIPPED: ${reason}`);
-  return reason;
+  const why = "icp does not run here: its npm package is for Linux on x64, and needs libdbus-1.so.3";
+  if (process.env.CI && process.platform === "linux" && process.arch === "x64") throw new Error(why);
+  console.error(`SKIPPED: ${why}`);
+  return why;
 };
 
 /**
- * Runs a program in a folder, which is also its home folder, so that it does not change the user's.
+ * Runs a program in a folder that is also its home, so that nothing is written to the user's.
  * @param {string} program
  * @param {string[]} args
  * @param {Folder} folder
@@ -158,9 +158,9 @@ export const skipIcp = () => {
  */
 export function run(program, args, folder, env = {}) {
   const { PATH, CARGO_TARGET_DIR } = process.env;
-  const environment = { PATH, HOME: folder.path, DO_NOT_TRACK: "1", NO_COLOR: "1", ...(CARGO_TARGET_DIR && { CARGO_TARGET_DIR }), ...env };
+  const mine = { PATH, HOME: folder.path, DO_NOT_TRACK: "1", NO_COLOR: "1", ...(CARGO_TARGET_DIR && { CARGO_TARGET_DIR }), ...env };
   return new Promise((resolve) => {
-    const options = { cwd: folder.path, env: environment, encoding: "utf8", timeout: 60_000 };
+    const options = { cwd: folder.path, env: mine, encoding: "utf8", timeout: 60_000 };
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       resolve({ code: error ? (error.code ?? error.signal) : 0, stdout, stderr });
     });

@@ -8,8 +8,8 @@ export const LOOK = {
   method: "look",
   candid: "(record { engine = variant { sqlite }; operation = variant { read = variant { step = record { first = 0; step = 10; rows = 100 } } }; each = false })",
   values: [{ engine: { sqlite: null }, operation: { read: { step: { first: 0n, step: 10n, rows: 100n } } }, transaction: [], each: false }],
-  // The encoding by Rust. The agent orders the types differently, and decoding them leaves a slightly
-  // different heap, which changes the instruction count.
+  // As encoded by Rust. The agent orders the types differently; decoding then leaves a slightly different
+  // heap, which changes the work's instructions.
   bytes: Uint8Array.from(
     Buffer.from(
       "4449444c086c0481fcb198047edec389dc0401a78882820a02c28f91e40f076e786b08cf898dd3047fd6969ddd0403fdfabbe20478ab80e3d60603898c96b80803b986f5ee09038b96b6870a03bdcbfea00e066b02deb8ccbd0404ccceefe20405" +
@@ -20,7 +20,7 @@ export const LOOK = {
 };
 
 /**
- * Measures both messages to a new canister on the embedded replica, without a server.
+ * The cost of both for a new canister on the embedded replica, without a server.
  * @param {import("./support.js").Folder} folder
  */
 export function expected(folder) {

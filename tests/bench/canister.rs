@@ -14,10 +14,6 @@ use stablebench_protocol::{
 };
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 
-/// As the tool encodes arguments.
-#[path = "../../src/replica/arguments.rs"]
-mod arguments;
-
 pub const CONTROLLER: Principal = Principal::anonymous();
 
 /// The repository.
@@ -232,7 +228,7 @@ impl Bench {
     where
         T: CandidType + DeserializeOwned,
     {
-        let arguments = arguments::encode(method, arguments).unwrap();
+        let arguments = stablebench::encode_arguments(method, arguments).unwrap();
         let execution = self.0.update(caller, method, &arguments).unwrap();
         (answer(method, &execution), execution)
     }

@@ -1,4 +1,4 @@
-//! What runs leave for later ones: that it changes no result, and what becomes of it.
+//! The cache of earlier runs: it changes no results, and damage is harmless.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{command, files, own_cache, stablebench, stderr, stdout};
 
-/// Two stores, few rows.
+/// Two fixtures with few rows.
 const SMALL: &[&str] = &[
     "run",
     "users",
@@ -18,7 +18,7 @@ const SMALL: &[&str] = &[
     "--format=csv",
 ];
 
-/// Runs and tells what was saved, and what was said.
+/// Runs, and returns the saved results and the notes.
 fn run(suite: &[&str], more: &[&str], directory: &Path) -> (String, String) {
     let output = stablebench(&[suite, &["--out=out.json"], more].concat(), directory);
     assert!(output.status.success(), "{more:?}: {}", stderr(&output));
@@ -30,14 +30,14 @@ fn with_end(folder: &Path, end: &str) -> Vec<PathBuf> {
     files(folder).into_iter().filter(ends).collect()
 }
 
-/// Whether a compiled module is of a canister that results are of.
+/// Returns `true` if a compiled module is that of a canister in the results.
 fn is_of(module: &Path, results: &str) -> bool {
     let name = module.file_name().unwrap().to_str().unwrap();
     results.contains(name.split('-').next().unwrap())
 }
 
-fn earlier(told: &str) -> usize {
-    told.matches("populated earlier").count()
+fn earlier(notes: &str) -> usize {
+    notes.matches("populated earlier").count()
 }
 
 #[test]
@@ -58,18 +58,18 @@ fn results_are_the_same_with_a_cache_and_without() {
         let (without, _) = run(suite, &["--no-cache", &cache], directory.path());
         assert!(!folder.exists(), "nothing is touched");
         own_cache(&folder);
-        let (empty, told) = run(suite, &[&cache], directory.path());
-        assert_eq!(earlier(&told), 0, "{told}");
+        let (empty, notes) = run(suite, &[&cache], directory.path());
+        assert_eq!(earlier(&notes), 0, "{notes}");
         let states = with_end(&folder, "state").len();
         assert!(states >= 3, "{states}");
-        let (warm, told) = run(suite, &[&cache], directory.path());
-        assert_eq!(earlier(&told), states, "{told}");
+        let (warm, notes) = run(suite, &[&cache], directory.path());
+        assert_eq!(earlier(&notes), states, "{notes}");
         assert!(without == empty && empty == warm, "{suite:?} differs");
     }
 }
 
 #[test]
-fn a_damaged_entry_is_made_anew_with_a_note() {
+fn a_damaged_entry_is_replaced_with_a_note() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("cache");
     let cache = own_cache(&folder);
@@ -94,18 +94,18 @@ fn a_damaged_entry_is_made_anew_with_a_note() {
         other,
     ] {
         fs::write(&path, bytes).unwrap();
-        let (found, told) = run(SMALL, &[&cache], directory.path());
-        assert_eq!(told.matches("made anew").count(), 1, "{told}");
-        assert_eq!(earlier(&told), 1, "the other one is good: {told}");
+        let (found, notes) = run(SMALL, &[&cache], directory.path());
+        assert_eq!(notes.matches("is replaced").count(), 1, "{notes}");
+        assert_eq!(earlier(&notes), 1, "the other one is good: {notes}");
         assert!(found == expected);
     }
-    // Only touched, or copied: it is checked, and good.
+    // An entry that was touched or copied is checked.
     fs::copy(&path, folder.join("copy")).unwrap();
     fs::rename(folder.join("copy"), &path).unwrap();
-    let (found, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!((earlier(&told), found == expected), (2, true), "{told}");
+    let (found, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!((earlier(&notes), found == expected), (2, true), "{notes}");
 
-    // Of a module that cannot be used.
+    // The entry of a module that cannot be used.
     let module =
         with_end(&folder, "module").into_iter().find(|path| is_of(path, &expected)).unwrap();
     let mut bytes = fs::read(&module).unwrap();
@@ -113,51 +113,51 @@ fn a_damaged_entry_is_made_anew_with_a_note() {
     bytes[middle] ^= 1;
     for bytes in [&bytes[..], b""] {
         fs::write(&module, bytes).unwrap();
-        let (found, told) = run(SMALL, &[&cache], directory.path());
-        assert_eq!(told.matches("is rebuilt").count(), 1, "{told}");
-        assert_eq!((earlier(&told), found == expected), (2, true), "{told}");
+        let (found, notes) = run(SMALL, &[&cache], directory.path());
+        let name = module.file_name().unwrap().to_str().unwrap();
+        assert_eq!(notes.matches(name).count(), 1, "{notes}");
+        assert_eq!((earlier(&notes), found == expected), (2, true), "{notes}");
     }
 }
 
-/// What was read back is known by what forks differ in; whatever becomes of that, all is
-/// checked and the results are the same.
+/// Digests are cached by the differences of forks. Without them all contents are read back, and the
+/// results are the same.
 #[test]
-fn what_was_read_back_is_known_and_may_be_lost() {
+fn digests_are_cached_and_may_be_lost() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("cache");
     let cache = own_cache(&folder);
-    let known = |told: &str| told.matches("4 of 4 contents read back earlier").count();
-    let (expected, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!(known(&told), 0, "{told}");
-    let (_, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!(known(&told), 2, "{told}");
+    let known = |notes: &str| notes.matches("4 of 4 contents read back earlier").count();
+    let (expected, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(known(&notes), 0, "{notes}");
+    let (_, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(known(&notes), 2, "{notes}");
     let path = with_end(&folder, "digests").remove(0);
     let other = fs::read_to_string(with_end(&folder, "digests").remove(1)).unwrap();
     let whole = fs::read_to_string(&path).unwrap();
     for text in [&whole[..whole.len() / 2], "", &other] {
         fs::write(&path, text).unwrap();
-        let (found, told) = run(SMALL, &[&cache], directory.path());
-        assert_eq!(told.matches("made anew").count(), 1, "{told}");
-        assert_eq!((known(&told), found == expected), (1, true), "{told}");
+        let (found, notes) = run(SMALL, &[&cache], directory.path());
+        assert_eq!(notes.matches("is replaced").count(), 1, "{notes}");
+        assert_eq!((known(&notes), found == expected), (1, true), "{notes}");
         assert_eq!(fs::read_to_string(&path).unwrap(), whole);
     }
-    // Digests that are others than they must be are none: the rows are read back.
+    // Wrong digests are not used: the rows are read back.
     fs::write(&path, whole.replace("\"rows\":30", "\"rows\":31")).unwrap();
-    let (found, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!((known(&told), found == expected), (1, true), "{told}");
+    let (found, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!((known(&notes), found == expected), (1, true), "{notes}");
     assert_eq!(fs::read_to_string(&path).unwrap(), whole);
-    // Other cases add to what is known.
-    let (_, told) = run(SMALL, &[&cache, "--batches=7"], directory.path());
-    assert_eq!(told.matches("4 of 6 contents read back earlier").count(), 2, "{told}");
-    let (_, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!(known(&told), 2, "{told}");
+    // Other cases add digests.
+    let (_, notes) = run(SMALL, &[&cache, "--batches=7"], directory.path());
+    assert_eq!(notes.matches("4 of 6 contents read back earlier").count(), 2, "{notes}");
+    let (_, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(known(&notes), 2, "{notes}");
 }
 
-/// Where contents are known nothing is read back, so nothing but its checksums can tell that a
-/// populated canister is not what it was.
+/// Contents with cached digests are not read back, so only its checksums show that a populated
+/// canister was damaged.
 #[test]
-#[cfg(target_os = "linux")]
-fn damage_that_the_stamp_does_not_tell_of_is_found() {
+fn a_damaged_canister_is_found_by_its_checksums() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("cache");
     let cache = own_cache(&folder);
@@ -167,19 +167,9 @@ fn damage_that_the_stamp_does_not_tell_of_is_found() {
     let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     bytes[last] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let stamp = path.with_extension("stamp");
-    let mut says: serde_json::Value = serde_json::from_slice(&fs::read(&stamp).unwrap()).unwrap();
-    let now = fs::metadata(&path).unwrap();
-    says["modified"] = serde_json::json!([now.mtime(), now.mtime_nsec()]);
-    says["changed"] = serde_json::json!([now.ctime(), now.ctime_nsec()]);
-    assert_eq!(
-        (says["inode"].as_u64(), says["bytes"].as_u64()),
-        (Some(now.ino()), Some(now.len()))
-    );
-    fs::write(&stamp, says.to_string()).unwrap();
-    let (found, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!(told.matches("its memories").count(), 1, "{told}");
-    assert_eq!((earlier(&told), found == expected), (1, true), "{told}");
+    let (found, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(notes.matches("its memories").count(), 1, "{notes}");
+    assert_eq!((earlier(&notes), found == expected), (1, true), "{notes}");
 }
 
 #[test]
@@ -195,12 +185,13 @@ fn two_runs_at_once_do_not_harm_each_other() {
     for child in children {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        assert!(!stderr(&output).contains("anew"), "{}", stderr(&output));
+        let notes = stderr(&output);
+        assert!(!notes.contains(".module") && !notes.contains(".state"), "{notes}");
     }
     let saved = |name: &str| fs::read(directory.path().join(name)).unwrap();
     assert!(saved("one.json") == saved("other.json"));
-    let (_, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!(earlier(&told), 2, "{told}");
+    let (_, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(earlier(&notes), 2, "{notes}");
 }
 
 #[test]
@@ -208,7 +199,7 @@ fn old_entries_are_dropped_beyond_the_limit() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("cache");
     let cache = own_cache(&folder);
-    // Of another version, however new.
+    // An entry of another version, however new.
     let foreign = folder.join(format!("{}-{}.module", "a".repeat(64), "b".repeat(16)));
     fs::write(&foreign, vec![1; 1 << 20]).unwrap();
     let on_disk = || -> u64 {
@@ -220,7 +211,7 @@ fn old_entries_are_dropped_beyond_the_limit() {
         run(&suite, &[&cache, &limit], directory.path())
     };
     let (saved, _) = limited("--rows=300", 1 << 30);
-    // Modules of canisters that this run did not need would have to go first.
+    // Modules of canisters that this run did not need are dropped first.
     for module in with_end(&folder, "module") {
         if module != foreign && !is_of(&module, &saved) {
             fs::remove_file(module).unwrap();
@@ -229,15 +220,15 @@ fn old_entries_are_dropped_beyond_the_limit() {
     let one = on_disk() - (1 << 20);
     let first = with_end(&folder, "state").remove(0);
     assert!(foreign.exists() && first.exists());
-    // Half a store more than one: the module in use stays, the first store does not.
+    // Room for one and a half fixtures: the module in use stays, the first fixture does not.
     let state = first.metadata().unwrap().blocks() * 512;
     limited("--rows=301", one + state / 2);
     assert!(!foreign.exists() && !first.exists());
     assert!(on_disk() <= one + state / 2, "{} of {one}", on_disk());
     assert_eq!(earlier(&limited("--rows=301", one + state / 2).1), 1);
-    // Not even one: that is said, and nothing is kept.
-    let (_, told) = limited("--rows=302", one - state / 2);
-    assert_eq!(told.matches("--cache-limit").count(), 1, "{told}");
+    // Room for less than one: this is reported, and nothing is saved.
+    let (_, notes) = limited("--rows=302", one - state / 2);
+    assert_eq!(notes.matches("--cache-limit").count(), 1, "{notes}");
     assert_eq!(with_end(&folder, "state"), [] as [PathBuf; 0]);
 }
 
@@ -245,15 +236,15 @@ fn old_entries_are_dropped_beyond_the_limit() {
 fn a_folder_that_cannot_be_written_is_noted_once() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "in the way").unwrap();
-    let (_, told) = run(SMALL, &["--cache-dir=file"], directory.path());
-    assert_eq!(told.matches("nothing is kept for later runs").count(), 1, "{told}");
-    assert_eq!(told.matches("file").count(), 1, "{told}");
+    let (_, notes) = run(SMALL, &["--cache-dir=file"], directory.path());
+    assert_eq!(notes.matches("nothing is cached for later runs").count(), 1, "{notes}");
+    assert_eq!(notes.matches("file").count(), 1, "{notes}");
     assert_eq!(fs::read(directory.path().join("file")).unwrap(), b"in the way");
 }
 
-/// A folder stands where an entry would be put.
+/// A folder has the name of an entry.
 #[test]
-fn an_entry_that_cannot_be_kept_is_noted_once() {
+fn an_entry_that_cannot_be_saved_is_noted_once() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("cache");
     let cache = own_cache(&folder);
@@ -262,8 +253,8 @@ fn an_entry_that_cannot_be_kept_is_noted_once() {
         fs::remove_file(&state).unwrap();
         fs::create_dir(&state).unwrap();
     }
-    let (found, told) = run(SMALL, &[&cache], directory.path());
-    assert_eq!(told.matches("not kept any more").count(), 1, "{told}");
+    let (found, notes) = run(SMALL, &[&cache], directory.path());
+    assert_eq!(notes.matches("are no longer saved").count(), 1, "{notes}");
     assert!(found == expected);
 }
 

@@ -1,4 +1,4 @@
-//! `stablebench canbench` on a project of ours: what it prints and writes, what it refuses.
+//! `stablebench canbench` on a project: its output, its files, and refused projects.
 //!
 //! The project is `tests/canbench`. Set `CANBENCH_UPDATE` to renew the expected output in
 //! `tests/canbench/expected`.
@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")
 }
 
-/// The project's module, built as its canbench.yml says.
+/// The project's module, built with the command in its canbench.yml.
 static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
     let output = run(&["nothing-is-called-so"], &folder());
     assert!(output.status.success(), "{}", stderr(&output));
@@ -28,7 +28,7 @@ fn run(args: &[&str], directory: &Path) -> Output {
     command(&[&["canbench"], args].concat(), directory).output().unwrap()
 }
 
-/// A folder with the project as it is built, and what `more` says of it.
+/// Returns a folder with the built project, and `more` in its canbench.yml.
 fn project(more: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for file in ["memory.bin", "variables.csv", "canbench_results.yml"] {
@@ -45,7 +45,7 @@ fn project(more: &str) -> TempDir {
     directory
 }
 
-/// Holds a text against the one that is kept.
+/// Compares a text with the expected one.
 #[track_caller]
 fn expect(name: &str, text: &str) {
     let path = folder().join("expected").join(name);
@@ -78,7 +78,7 @@ fn benchmarks_are_printed_as_canbench_prints_them() {
 }
 
 #[test]
-fn results_are_kept_and_compared_with() {
+fn results_are_saved_and_compared() {
     let project = project("results_path: kept/results.yml\ncsv_results_path: results.csv\n");
     let at = |name: &str| project.path().join(name);
     let output = run(&["insert", "--persist", "--csv"], project.path());
@@ -103,21 +103,21 @@ fn results_are_kept_and_compared_with() {
     assert!(stdout(&worse).contains("(regressed from 0)"), "{}", stdout(&worse));
     assert!(run(&other, project.path()).status.success(), "it is no failure unless asked for");
 
-    // By other rules than those of the file.
+    // Other rules than those of the file.
     let output = run(&["insert", "--rules=2025-10"], project.path());
-    let told = stderr(&output);
+    let notes = stderr(&output);
     assert!(
-        told.contains("was counted by the rules 2026-08, this is counted by 2025-10"),
-        "{told}"
+        notes.contains("was counted by the rules 2026-08, this is counted by 2025-10"),
+        "{notes}"
     );
-    // Of another set of benchmarks.
+    // Another set of benchmarks.
     let output = run(&["read", "--persist"], project.path());
-    let told = stderr(&output);
-    assert!(told.contains("3 benchmarks that did not run are no longer in"), "{told}");
+    let notes = stderr(&output);
+    assert!(notes.contains("3 benchmarks that did not run are no longer in"), "{notes}");
 }
 
 #[test]
-fn json_holds_everything() {
+fn json_contains_everything() {
     let project = project("build_cmd: echo building\n");
     let args = ["insert", "--format=json", "--rules=2026-08,2025-10", "--persist"];
     let output = run(&args, project.path());
@@ -145,7 +145,7 @@ fn json_holds_everything() {
 }
 
 #[test]
-fn a_benchmark_that_fails_ends_the_run_in_the_words_of_the_replica() {
+fn a_failing_benchmark_ends_the_run_with_the_replicas_message() {
     let project = project("");
     for (name, expected) in [
         (
@@ -170,21 +170,21 @@ fn a_benchmark_that_fails_ends_the_run_in_the_words_of_the_replica() {
         ),
     ] {
         let output = run(&[name, "--persist"], project.path());
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{told}");
+        let notes = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{notes}");
         let expected = format!("Error executing benchmark {name}. Error:\n{expected}");
-        assert!(told.starts_with(&expected), "{told}");
+        assert!(notes.starts_with(&expected), "{notes}");
     }
     let output = run(&["as_a_benchmark"], project.path());
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("does not answer what a benchmark of canbench-rs does"));
+    assert!(stderr(&output).contains("is not that of a benchmark of canbench-rs"));
     // Nothing was written.
     let kept = |folder: &Path| fs::read(folder.join("canbench_results.yml")).unwrap();
     assert_eq!(kept(project.path()), kept(&folder()));
 }
 
 #[test]
-fn what_the_canister_prints_is_shown_if_asked_for() {
+fn the_canisters_output_is_shown_on_request() {
     let project = project("");
     let output = run(&["print", "--show-canister-output"], project.path());
     let id = "[Canister lxzze-o7777-77777-aaaaa-cai]";
@@ -197,7 +197,7 @@ fn what_the_canister_prints_is_shown_if_asked_for() {
 }
 
 #[test]
-fn flame_graphs_hold_what_was_measured() {
+fn flame_graphs_contain_the_measured_instructions() {
     let project = project("results_path: kept.yml\n");
     let args = ["insert_into_1_000", "--instruction-tracing", "--persist"];
     let output = run(&args, project.path());
@@ -230,7 +230,7 @@ struct Total {
 }
 
 #[test]
-fn names_of_benchmarks_lead_nowhere() {
+fn names_of_benchmarks_are_not_paths() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("a/b");
     fs::create_dir_all(&inside).unwrap();

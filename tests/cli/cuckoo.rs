@@ -18,7 +18,7 @@ fn run(jobs: &str, directory: &Path) -> String {
 }
 
 #[test]
-fn every_row_is_measured_and_two_runs_are_the_same() {
+fn every_row_is_measured_and_two_runs_are_equal() {
     let directory = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
     let saved = run("--jobs=1", directory.path());
@@ -26,8 +26,8 @@ fn every_row_is_measured_and_two_runs_are_the_same() {
 
     let results: Value = serde_json::from_str(&saved).unwrap();
     let cases = results["cases"].as_array().unwrap();
-    // Four utilisations: hits and misses of two kinds of keys and building, in six columns;
-    // five batches in two of them; two rows after an upgrade, in all.
+    // Four utilisations: hits and misses of two kinds of keys and building, in six configurations;
+    // five batches in two of them; two rows after an upgrade in all of them.
     assert_eq!(cases.len(), 4 * (6 * 6 + 5 * 2) + 2 * 6);
     assert_eq!(results["stores"].as_array().unwrap().len(), 4 * 2 * 6);
     for case in cases {
@@ -48,21 +48,22 @@ fn every_row_is_measured_and_two_runs_are_the_same() {
     assert!(each("cuckoo/murmur") * 5 < each("sqlite/persist"));
     assert!(each("cuckoo/identity") * 5 < each("btree"));
 
-    // Nothing is left to do.
+    // A resumed complete run measures nothing.
     let again = run("--resume", directory.path());
     assert!(again == saved);
 }
 
 #[test]
-fn the_tables_show_what_is_read_and_what_was_published() {
+fn the_tables_show_reads_and_the_published_figures() {
     let directory = tempfile::tempdir().unwrap();
-    let args = [SMALL, &["--stores=identity,array", "--keys=sequential", "--format=markdown"]];
+    let args =
+        [SMALL, &["--engines=cuckoo/identity,array", "--keys=sequential", "--format=markdown"]];
     let output = stablebench(&args.concat(), directory.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let printed = stdout(&output);
     for text in [
         "Read from stable memory by a lookup",
-        "Beside the published figures",
+        "Compared with the published figures",
         "12.1 M/s",
         "1.00 / 60",
         "1.00 / 12",
@@ -72,7 +73,7 @@ fn the_tables_show_what_is_read_and_what_was_published() {
 }
 
 #[test]
-fn a_table_has_a_power_of_two_of_buckets() {
+fn the_number_of_buckets_is_a_power_of_two() {
     for num in ["--num=1000", "--num=64", "--num=0", "--num=x"] {
         let output = stablebench(&["run", "cuckoo", num], Path::new("."));
         assert_eq!(output.status.code(), Some(2));

@@ -1,4 +1,4 @@
-//! Runs of the suite db-bench: every benchmark, what it finds, and what is printed.
+//! Runs of the suite db-bench: every benchmark, its results, and the printed tables.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,9 +18,9 @@ const COLUMNS: [&str; 6] = [
 ];
 const NUM: u64 = 2_000;
 
-/// Names, operations, and the rows that are there afterwards where it writes.
+/// Returns names, operations, and, for benchmarks that write, the number of rows afterwards.
 fn benchmarks() -> [(&'static str, u64, Option<u64>); 14] {
-    // What is random is drawn from the seed 1 and the place in the run.
+    // Random keys depend on the seed 1 and the place in the run.
     let drawn = |places: &[u64], keys: u64| {
         let draws = places
             .iter()
@@ -51,7 +51,7 @@ fn run(directory: &Path, more: &[&str]) -> Value {
     let output = stablebench(&[&args, more].concat(), directory);
     assert!(output.status.success(), "{}", stderr(&output));
     let saved = std::fs::read_to_string(directory.join("db-bench.json")).unwrap();
-    assert!(stdout(&output) == saved, "what is printed is what is saved");
+    assert!(stdout(&output) == saved, "the printed results are the saved ones");
     serde_json::from_str(&saved).unwrap()
 }
 
@@ -71,7 +71,7 @@ fn measured<'a>(results: &'a Value, name: &str, column: &str) -> &'a Value {
 }
 
 #[test]
-fn all_fourteen_are_measured_and_hold_what_was_written() {
+fn all_fourteen_are_measured_and_leave_the_written_rows() {
     let directory = tempfile::tempdir().unwrap();
     let results = run(directory.path(), &["--jobs=1"]);
     let cases = results["cases"].as_array().unwrap();
@@ -98,10 +98,10 @@ fn all_fourteen_are_measured_and_hold_what_was_written() {
             })
             .collect();
         assert_eq!(digests[0]["rows"].as_u64(), rows, "{name}");
-        // Every engine holds the same.
+        // Every engine contains the same rows.
         assert!(digests.iter().all(|digest| *digest == digests[0]), "{name}: {digests:?}");
     }
-    // Without rowid there is one b-tree in place of two.
+    // Without rowid there is one b-tree instead of two.
     let trees = |column: &str| -> Vec<String> {
         let stored = &measured(&results, "overwritebatch", column)["detail"]["stored"];
         let objects = stored["objects"].as_array().unwrap().iter();
@@ -136,8 +136,8 @@ fn each_operation_is_in_a_histogram() {
             let (first, last) = (&buckets[0], &buckets[buckets.len() - 1]);
             assert!(number(first, "from") <= number(each, "min"));
             assert!(number(each, "max") < number(last, "below"));
-            // Reading the counter each time costs something as well; pages that are touched
-            // before the first operation and after the last one are in none.
+            // Reading the counter has a cost too. Pages that are touched before the first operation
+            // and after the last one are not counted.
             let (sum, all) = (number(each, "sum"), number(measured, "instructions"));
             let pages = &measured["detail"]["pages"];
             let compute = all - number(pages, "heap") - number(pages, "stable");
@@ -153,7 +153,7 @@ fn each_operation_is_in_a_histogram() {
 }
 
 #[test]
-fn sync_and_page_size_are_what_sqlite_runs_with() {
+fn sync_and_page_size_are_in_effect() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["--benchmarks=fillseqsync,fillseq", "--page-size=1024", "--use-rowids=true"];
     let results = run(directory.path(), &args);
@@ -164,7 +164,7 @@ fn sync_and_page_size_are_what_sqlite_runs_with() {
 }
 
 #[test]
-fn what_would_be_run_is_listed() {
+fn planned_cases_are_listed() {
     let args = ["run", "db-bench", "--list", "--num=10000"];
     insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
     let mistakes = [
@@ -174,23 +174,21 @@ fn what_would_be_run_is_listed() {
         &["--page-size=1000"],
         &["--use-rowids=maybe"],
     ];
-    let mut told = String::new();
+    let mut printed = String::new();
     for mistake in mistakes {
         let output = stablebench(&[&["run", "db-bench"], mistake].concat(), Path::new("."));
         assert_eq!(output.status.code(), Some(2), "{mistake:?}");
-        told += &format!("$ stablebench run db-bench {}\n{}\n", mistake[0], stderr(&output));
+        printed += &format!("$ stablebench run db-bench {}\n{}\n", mistake[0], stderr(&output));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(printed);
 }
 
-/// LevelDB, its tables small enough for compactions, beside the map.
+/// LevelDB, with tables that are small enough for compactions, compared with the map.
 #[test]
-fn leveldb_holds_what_the_map_does_and_compacts_inside_of_single_writes() {
+fn leveldb_contains_the_rows_of_the_map_and_compacts_inside_of_single_writes() {
     let directory = tempfile::tempdir().unwrap();
     let args = [
-        "--engines=btree,leveldb",
-        "--compression=none,snappy",
-        "--write-buffer-size=65536",
+        "--engines=btree,leveldb,write_buffer_size=65536,leveldb/snappy,write_buffer_size=65536",
         "--histogram",
     ];
     let results = run(directory.path(), &args);
@@ -212,7 +210,7 @@ fn leveldb_holds_what_the_map_does_and_compacts_inside_of_single_writes() {
         let p99 = number("fillrandom", column, "/each/p99");
         assert!(max > 20 * p99, "a write that fills the buffer makes a table: {max}, {p99}");
         assert!(number("fillrandom", "btree", "/each/max") < max);
-        // One message writes what one synced write after another does, and less often.
+        // A single message writes the same rows as synced writes one by one, with fewer calls.
         let written = "/detail/cost/inside/stable_calls/writes";
         let (synced, plain) =
             (number("fillseqsync", column, written), number("fillseq", column, written));

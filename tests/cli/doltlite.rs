@@ -1,5 +1,5 @@
-//! DoltLite in the suites: its canister needs a C compiler. Where there is none, the tests that need
-//! it say so, and pass.
+//! DoltLite in the suites. Its canister needs a C compiler. Without one, these tests print a note
+//! and pass.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{command, stablebench, stderr, stdout};
 
-/// Runs the tool; nothing where the canister cannot be built.
+/// Runs the tool. Returns `None` if the canister cannot be built.
 fn run(args: &[&str], directory: &Path) -> Option<Output> {
     let output = stablebench(&[&["run"], args, &["--no-wall-time"]].concat(), directory);
     if !output.status.success() && stderr(&output).contains("has C sources") {
@@ -31,31 +31,31 @@ fn outcomes<'a>(results: &'a Value, column: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn what_is_missing_to_build_it_is_said_and_how_to_get_it() {
+fn a_missing_compiler_is_reported_with_the_packages_to_install() {
     let directory = tempfile::tempdir().unwrap();
     let output = command(&["build", "bench_doltlite"], directory.path())
         .env("CC_wasm32_wasip1", "/nowhere/clang")
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = stderr(&output);
+    let error = stderr(&output);
     for part in
         ["bench_doltlite has C sources", "/nowhere/clang", "apt-get install clang-19 wasi-libc"]
     {
-        assert!(said.contains(part), "{said}");
+        assert!(error.contains(part), "{error}");
     }
     assert!(stdout(&output).is_empty());
 }
 
 #[test]
-fn history_is_measured_and_followed_by_the_model() {
+fn history_is_measured_and_equals_the_model() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["history", "--rows=300", "--changes=1,7,300"];
     let Some(first) = results(&args, directory.path()) else { return };
     assert_eq!(first, results(&args, directory.path()).unwrap(), "two runs differ");
     let outcomes = outcomes(&first, "doltlite");
-    // Commits, two diffs, checkouts and merges of each; a branch; and two merges with a row
-    // of ours, since one of all rows is a conflict.
+    // Commits, two diffs, checkouts and merges for each number of changes; a branch; and two merges
+    // with a changed row, since a merge of all rows is a conflict.
     assert_eq!(outcomes.len(), 5 * 3 + 1 + 2);
     assert!(outcomes.iter().all(|outcome| outcome["measured"]["instructions"].is_u64()));
     let output = run(&["history", "--rows=2", "--changes=3"], directory.path()).unwrap();
@@ -64,7 +64,7 @@ fn history_is_measured_and_followed_by_the_model() {
 }
 
 #[test]
-fn sysbench_has_its_multipliers_beside_the_published_ones() {
+fn sysbench_shows_multipliers_next_to_the_published_ones() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["sysbench", "--other=doltlite", "--rows=50", "--keys=composite,text"];
     let Some(output) = run(&[&args[..], &["--max-ratio=1.01"]].concat(), directory.path()) else {
@@ -75,7 +75,7 @@ fn sysbench_has_its_multipliers_beside_the_published_ones() {
     for part in ["multiplier", "published", "1.310×", "instructions on stable memory"] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
-    assert!(!printed.contains("Those are other sides"));
+    assert!(!printed.contains("sides and units differ"));
     let text = std::fs::read_to_string(directory.path().join("sysbench.json")).unwrap();
     let results: Value = serde_json::from_str(&text).unwrap();
     let outcomes = outcomes(&results, "doltlite");
@@ -84,7 +84,7 @@ fn sysbench_has_its_multipliers_beside_the_published_ones() {
 }
 
 #[test]
-fn it_is_a_column_of_all_suites_with_sql() {
+fn all_suites_with_sql_support_it() {
     let directory = tempfile::tempdir().unwrap();
     for (column, args) in [
         (
@@ -106,7 +106,7 @@ fn it_is_a_column_of_all_suites_with_sql() {
             "doltlite ULID",
             &["keys", "--engines=doltlite", "--keys=ulid", "--rows=200", "--watches=20"],
         ),
-        ("doltlite", &["cuckoo", "--stores=doltlite", "--num=128", "--lookups=50"]),
+        ("doltlite", &["cuckoo", "--engines=doltlite", "--num=128", "--lookups=50"]),
         (
             "doltlite",
             &[

@@ -1,4 +1,4 @@
-//! `--env` and `--stable-memory`: what a canister finds around it, in `call` and in `serve`.
+//! `--env` and `--stable-memory` of `call` and `serve`.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use crate::serve::{module, reply, signal};
 use crate::server::Server;
 use crate::{stablebench, stderr, stdout};
 
-/// Replies the variable `NAME`, the byte of it that `canister_init` found first, and the first
-/// byte of stable memory; none and 0 where there is none.
+/// Replies the variable `NAME`, its first byte in `canister_init`, and the first byte of stable
+/// memory, or none and 0.
 const TELLER: &str = r#"(module
     (import "ic0" "env_var_name_exists" (func $exists (param i32 i32) (result i32)))
     (import "ic0" "env_var_value_size" (func $size (param i32 i32) (result i32)))
@@ -51,7 +51,7 @@ fn folder() -> tempfile::TempDir {
     directory
 }
 
-/// The reply that `call` prints.
+/// Returns the reply that `call` prints.
 #[track_caller]
 fn called(method: &str, options: &[&str], directory: &Path) -> String {
     let arguments = [&["call", "teller.wasm", method], options].concat();
@@ -68,16 +68,16 @@ fn refused(arguments: &[&str], directory: &Path) -> String {
 }
 
 #[test]
-fn a_called_canister_finds_what_it_was_given() {
+fn a_called_canister_has_its_variables_and_memory() {
     let directory = folder();
     let directory = directory.path();
     assert_eq!(called("tell", &[], directory), r#"("", 0 : nat8, 0 : nat8)"#);
     let given = ["--env", "NAME=a=b", "--env=OTHER=", "--stable-memory=memory", "--save=state"];
-    // 97 is the letter a, which was there before canister_init ran.
-    let told = r#"("a=b", 97 : nat8, 7 : nat8)"#;
-    assert_eq!(called("tell_too", &given, directory), told);
-    assert_eq!(called("tell", &["--state=state"], directory), told);
-    // One that is saved gets them too, and keeps the variables that are not named.
+    // 97 is the letter a, which was set before canister_init ran.
+    let expected = r#"("a=b", 97 : nat8, 7 : nat8)"#;
+    assert_eq!(called("tell_too", &given, directory), expected);
+    assert_eq!(called("tell", &["--state=state"], directory), expected);
+    // A saved canister gets them too, and keeps its other variables.
     let given = ["--state=state", "--env=OTHER=1", "--stable-memory=other", "--save=state"];
     assert_eq!(called("tell_too", &given, directory), r#"("a=b", 97 : nat8, 9 : nat8)"#);
     let given = ["--state=state", "--env=NAME="];
@@ -85,40 +85,40 @@ fn a_called_canister_finds_what_it_was_given() {
 }
 
 #[test]
-fn a_served_canister_finds_what_it_was_given() {
+fn a_served_canister_has_its_variables_and_memory() {
     let directory = folder();
     let directory = directory.path();
-    let told = |text: &str, first: u8, stable: u8| {
+    let expected = |text: &str, first: u8, stable: u8| {
         let length = [text.len() as u8];
         [b"DIDL\0\x03\x71\x7b\x7b", &length[..], text.as_bytes(), &[first, stable]].concat()
     };
     let arguments = ["teller.wasm", "--state=state", "--env", "NAME=one"];
     let mut server =
         Server::start(&[&arguments[..], &["--stable-memory=memory"]].concat(), directory);
-    assert_eq!(reply(&server, "tell"), told("one", b'o', 7));
+    assert_eq!(reply(&server, "tell"), expected("one", b'o', 7));
     signal(&server, "-INT");
     assert_eq!(server.wait(), Some(0));
-    // The canister that was saved has its own stable memory from here on, and other variables.
+    // The saved canister keeps its stable memory, and gets other variables.
     let mut server =
         Server::start(&["teller.wasm", "--state=state", "--env", "NAME=two"], directory);
-    assert_eq!(reply(&server, "tell"), told("two", b'o', 7));
+    assert_eq!(reply(&server, "tell"), expected("two", b'o', 7));
     signal(&server, "-INT");
     assert_eq!(server.wait(), Some(0));
     let again = [&["serve", "--port=0"], &arguments[..], &["--stable-memory=other"]].concat();
     let words = refused(&again, directory);
     assert!(
         words.contains(
-            "state holds a canister, whose stable memory would be lost to other at every start; \
+            "state contains a canister, whose stable memory other would replace at every start; \
              leave out --stable-memory, or choose another --state"
         ),
         "{words}"
     );
     let server = Server::start(&["teller.wasm", "--state=state"], directory);
-    assert_eq!(reply(&server, "tell"), told("two", b'o', 7));
+    assert_eq!(reply(&server, "tell"), expected("two", b'o', 7));
 }
 
 #[test]
-fn what_cannot_be_given_is_said_before_anything_is_done() {
+fn invalid_variables_and_memories_are_refused_first() {
     let directory = folder();
     let directory = directory.path();
     let long = format!("--env=NAME={}", "x".repeat(129));
@@ -137,8 +137,8 @@ fn what_cannot_be_given_is_said_before_anything_is_done() {
     ] {
         for command in [&["call", "teller.wasm", "tell"][..], &["serve", "teller.wasm", "--port=0"]]
         {
-            let told = refused(&[command, options].concat(), directory);
-            assert!(told.contains(words), "{command:?} {words}: {told}");
+            let expected = refused(&[command, options].concat(), directory);
+            assert!(expected.contains(words), "{command:?} {words}: {expected}");
         }
     }
     assert!(!directory.join("state").exists());

@@ -1,4 +1,4 @@
-//! Runs of the keys suite: every schema under every kind of key, checked as it is measured.
+//! Runs of the keys suite: every schema with every kind of key, verified while it is measured.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn sum(objects: &[&Value], of: &str) -> u64 {
     objects.iter().map(|object| number(&object[of])).sum()
 }
 
-/// The run fails where a row, a result or the content is not the model's.
+/// The run fails if a row, a result or the content differs from the model's.
 #[test]
 fn every_combination_is_measured_and_verified() {
     let directory = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ fn every_combination_is_measured_and_verified() {
             }
         }
     }
-    // The same is found whatever rows are identified by.
+    // Queries find the same rows with any kind of key.
     for section in ["wants", "watchers"] {
         let mut found: Vec<&Value> = cases
             .iter()
@@ -75,7 +75,7 @@ fn every_combination_is_measured_and_verified() {
     assert_eq!(small_run("json", &[], directory.path()), text, "two runs are equal");
 }
 
-/// The b-trees are those that the schema has, and together they are the database.
+/// The b-trees are those of the schema, and their sum is the size of the database.
 fn sizes(case: &Value) {
     let stored = &case["outcome"]["measured"]["detail"]["stored"];
     let all: Vec<&Value> = stored["objects"].as_array().unwrap().iter().collect();
@@ -106,24 +106,24 @@ fn sizes(case: &Value) {
     }
 }
 
-/// What stands where; the figures change with the canister.
+/// The layout of the tables; figures change with the canister.
 #[test]
 fn printed_tables() {
     let directory = tempfile::tempdir().unwrap();
     let few = ["--schemas=a,c", "--keys=integer,ulid"];
     let printed = small_run("markdown", &few, directory.path());
-    let (tables, _) = printed.split_once("### What the settings hold").unwrap();
+    let (tables, _) = printed.split_once("### The fixtures after populating").unwrap();
     let (tables, _) = tables.split_once("### The base of a message").unwrap();
-    let (ours, published) = tables.split_once("### Beside").unwrap();
-    insta::assert_snapshot!(without_figures(ours) + "### Beside" + published);
+    let (ours, published) = tables.split_once("### Compared").unwrap();
+    insta::assert_snapshot!(without_figures(ours) + "### Compared" + published);
 }
 
-/// Each figure of a table as `#`, and no lines that only show how wide figures are.
+/// Replaces each figure of a table by `#`, and removes lines that depend on the width of figures.
 fn without_figures(text: &str) -> String {
     let mut shown = String::new();
     for line in text.lines().filter(|line| !line.starts_with("|-")) {
         for (place, cell) in line.split('|').enumerate() {
-            // The first column is one of labels.
+            // The first column contains labels.
             let figure = place > 1 && cell.contains(|letter: char| letter.is_ascii_digit());
             shown += if figure { "#" } else { cell.trim() };
             shown += "|";
@@ -135,7 +135,7 @@ fn without_figures(text: &str) -> String {
 }
 
 #[test]
-fn a_time_of_its_own_for_each_row_changes_ulids_alone() {
+fn different_times_of_rows_change_only_ulids() {
     let directory = tempfile::tempdir().unwrap();
     let few = ["--schemas=a", "--keys=ulid,uuidv4"];
     let lists = |more: &[&str]| -> Vec<Value> {
@@ -147,7 +147,7 @@ fn a_time_of_its_own_for_each_row_changes_ulids_alone() {
     let digest = |case: &Value| case["outcome"]["measured"]["detail"]["digest"].clone();
     let (shared, own) = (lists(&[]), lists(&["--rows-a-millisecond=1"]));
     assert_ne!(digest(&shared[0]), digest(&own[0]), "ULIDs");
-    // Times of day are whole seconds, which move as well.
+    // Times of day are whole seconds, which change as well.
     assert_eq!(
         shared[1]["outcome"]["measured"]["detail"]["stored"],
         own[1]["outcome"]["measured"]["detail"]["stored"]
@@ -172,7 +172,7 @@ fn foreign_keys_cost_two_lookups_a_link() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn contradicting_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     for (args, said) in [
         (

@@ -1,4 +1,6 @@
-//! The program as its users see it.
+//! Tests of the program's command line.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,8 +8,8 @@ use std::sync::LazyLock;
 
 use stablebench_replica::{Replica, Rules};
 
-/// The cache of these tests: compiled modules of earlier ones, and no populated canisters,
-/// since populating is to be tested too.
+/// The cache of these tests. It contains compiled modules of earlier runs, but no populated
+/// canisters, since populating is tested too.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
     for file in files(&home.join("stablebench")) {
@@ -29,10 +31,10 @@ fn stablebench(args: &[&str], directory: &Path) -> Output {
     command(args, directory).output().unwrap()
 }
 
-/// The option for a cache of its own, in which is nothing but compiled modules.
+/// Returns the option for a separate cache, which contains only compiled modules.
 fn own_cache(path: &Path) -> String {
     std::fs::create_dir_all(path).unwrap();
-    // Other tests leave modules of other rules there.
+    // The shared cache also contains modules under other rules.
     let replica = Replica::new(Rules::today(), None).unwrap();
     let end = format!("-{}.module", replica.cache_version());
     for file in files(&CACHE.join("stablebench")) {
@@ -43,7 +45,7 @@ fn own_cache(path: &Path) -> String {
     format!("--cache-dir={}", path.display())
 }
 
-/// The files in a folder, in order; none where there is no folder.
+/// Returns the files in a folder, in order; none if the folder is missing.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(listed) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -63,6 +65,7 @@ fn stderr(output: &Output) -> String {
 
 mod cache;
 mod canbench;
+mod canisters;
 mod cuckoo;
 mod db_bench;
 mod doltlite;
@@ -85,9 +88,9 @@ mod vfs;
 fn help() {
     let output = stablebench(&["--help"], Path::new("."));
     assert!(output.status.success());
-    // Which it is depends on the machine.
+    // The number depends on the machine.
     let cores = std::thread::available_parallelism().unwrap();
-    let jobs = "Canisters that run side by side\n          \n          [default: ";
+    let jobs = "Canisters that run in parallel\n          \n          [default: ";
     let shown = stdout(&output).replace(&format!("{jobs}{cores}]"), &format!("{jobs}cores]"));
     insta::assert_snapshot!(shown);
 }
@@ -105,7 +108,7 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "no module").unwrap();
     std::fs::write(directory.path().join("old.json"), r#"{"format": 1}"#).unwrap();
-    let mut told = String::new();
+    let mut printed = String::new();
     for args in [
         &["--batches=0"][..],
         &["--rows=10", "--batches=6", "--at=middle"],
@@ -152,12 +155,12 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
             .filter(|line| !line.starts_with("building") && !line.starts_with("converting"))
             .map(|line| format!("{line}\n"))
             .collect();
-        told += &format!("$ stablebench {}\n{error}\n", args.join(" "));
+        printed += &format!("$ stablebench {}\n{error}\n", args.join(" "));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(printed);
 }
 
-/// Also where the signal comes to the program alone, and not to cargo.
+/// The signal is sent to the program, and not to cargo.
 #[test]
 fn ctrl_c_ends_a_build() {
     let directory = tempfile::tempdir().unwrap();
@@ -180,7 +183,7 @@ fn ctrl_c_ends_a_build() {
 }
 
 #[test]
-fn a_called_canister_goes_on_from_a_file() {
+fn a_called_canister_is_saved_to_a_file_and_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let call = |args: &[&str]| {
         let output = stablebench(&[&["call", "bench"], args].concat(), directory.path());
@@ -191,7 +194,7 @@ fn a_called_canister_goes_on_from_a_file() {
     assert!(added.contains("rows = 1_000 : nat64"), "{added}");
     assert!(added.contains("\ninstructions "), "{added}");
     let read = call(&["read_users", "(variant { sqlite }, 0, 5, 10)", "--state=state"]);
-    assert!(read.contains("rows = 5 : nat64"), "half of them are there: {read}");
+    assert!(read.contains("rows = 5 : nat64"), "half of the ids exist: {read}");
     let fresh = call(&["describe"]);
     assert!(fresh.contains("occupant = variant { nobody }"), "{fresh}");
     let taken = call(&["add_users_sqlite", "(0, 10, 1)", "--state=state"]);

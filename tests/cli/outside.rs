@@ -1,5 +1,5 @@
-//! What is in the way outside of the tool: devices, pipes, links, what others can write, and
-//! texts that steer terminals.
+//! The tool's environment: devices, pipes, links, files that others can write, and text that
+//! controls terminals.
 
 use std::fs;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{command, files, own_cache, stablebench, stderr, stdout};
 
-/// A run that takes no time.
+/// The options of a fast run.
 const TINY: &[&str] =
     &["--rows=20", "--batches=1", "--at=end", "--engines=array,append", "--no-wall-time"];
 
@@ -19,7 +19,7 @@ fn pipe(path: &Path) {
 }
 
 #[test]
-fn what_is_no_file_is_written_into_or_refused() {
+fn devices_and_pipes_are_written_to_or_refused() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let run = |args: &[&str]| {
@@ -30,8 +30,8 @@ fn what_is_no_file_is_written_into_or_refused() {
     run(&[TINY, &["--out=plain.json"]].concat());
     symlink("/dev/null", at("null")).unwrap();
     for null in ["/dev/null", "null"] {
-        let told = run(&[TINY, &["--out", null]].concat());
-        assert!(stderr(&told).contains("2 cases saved to "), "{}", stderr(&told));
+        let notes = run(&[TINY, &["--out", null]].concat());
+        assert!(stderr(&notes).contains("2 cases saved to "), "{}", stderr(&notes));
         run(&["report", "plain.json", "-o", null]);
         run(&["profile", "users/insert/end-1/array", "--rows=20", "-o", null, "--format=folded"]);
         for refused in [
@@ -46,20 +46,20 @@ fn what_is_no_file_is_written_into_or_refused() {
     }
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     assert!(fs::symlink_metadata(at("null")).unwrap().is_symlink());
-    // Results come out of a pipe once and whole.
+    // Results are written to a pipe once.
     pipe(&at("pipe"));
     let reader = std::thread::spawn({
         let path = at("pipe");
         move || fs::read_to_string(path).unwrap()
     });
     run(&[TINY, &["--out=pipe"]].concat());
-    // Which revision it is changes where sources do.
+    // The revision depends on changes of the sources.
     let lines = |text: String| -> Vec<String> {
         text.lines().filter(|line| !line.contains("\"revision\"")).map(str::to_owned).collect()
     };
     let plain = fs::read_to_string(at("plain.json")).unwrap();
     assert_eq!(lines(reader.join().unwrap()), lines(plain));
-    // A link stays one, and so does what it leads to.
+    // Links and their targets are preserved.
     symlink("plain.json", at("link.json")).unwrap();
     run(&[TINY, &["--out=link.json", "--seed=2"]].concat());
     assert!(fs::symlink_metadata(at("link.json")).unwrap().is_symlink());
@@ -90,13 +90,13 @@ fn an_interrupted_run_leaves_earlier_results_alone() {
 }
 
 #[test]
-fn nothing_is_read_for_ever() {
+fn nothing_is_read_forever() {
     let directory = tempfile::tempdir().unwrap();
     pipe(&directory.path().join("pipe"));
     for (args, expected) in [
         (&["compare", "/dev/zero"][..], "larger than"),
         (&["report", "/dev/zero"], "larger than"),
-        (&["--resume", "--out=pipe"], "--resume needs a file"),
+        (&["--resume", "--out=pipe"], "not a regular file; --resume needs one"),
         (&["call", "bench", "describe", "--state=pipe"], "not a regular file"),
         (&["serve", "bench", "--port=0", "--state=pipe"], "not a regular file"),
         (&["call", "pipe", "describe"], "no canister pipe"),
@@ -111,7 +111,7 @@ fn nothing_is_read_for_ever() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
     }
-    // Pipes stand where entries of the cache would be.
+    // Pipes have the names of the cache's entries.
     let folder = directory.path().join("cache");
     let cache = own_cache(&folder);
     let run = || {
@@ -125,8 +125,8 @@ fn nothing_is_read_for_ever() {
         fs::remove_file(entry).unwrap();
         pipe(entry);
     }
-    let told = run();
-    assert!(told.contains("it is not a regular file"), "{told}");
+    let notes = run();
+    assert!(notes.contains("it is not a regular file"), "{notes}");
     assert!(!run().contains("it is not a regular file"), "they were replaced");
 }
 
@@ -150,21 +150,21 @@ fn a_cache_that_others_can_write_is_not_used() {
             .count()
     };
     mode(&folder, 0o777);
-    let told = run();
-    assert_eq!(told.matches("other users can write to it").count(), 1, "{told}");
+    let notes = run();
+    assert_eq!(notes.matches("other users can write to it").count(), 1, "{notes}");
     assert_eq!(kept(), 0, "nothing is kept there either");
-    // The folder is one's own again, an entry is not.
+    // The folder belongs to the user again, an entry does not.
     mode(&folder, 0o700);
     run();
     for entry in files(&folder) {
         mode(&entry, 0o666);
     }
-    let told = run();
-    assert!(told.contains("is not used and made anew: other users can write to it"), "{told}");
+    let notes = run();
+    assert!(notes.contains("is not used and is replaced: other users can write to it"), "{notes}");
     assert!(!run().contains("other users can write to it"), "they were replaced");
 }
 
-/// A module whose texts move the cursor, its interface too.
+/// Returns a module whose messages and interface move the cursor.
 fn rude(interface: &str) -> Vec<u8> {
     let wat = r#"(module
         (import "ic0" "trap" (func $trap (param i32 i32)))
@@ -194,7 +194,7 @@ fn rude(interface: &str) -> Vec<u8> {
 }
 
 #[test]
-fn no_canister_steers_a_terminal_or_hangs_a_call() {
+fn no_canister_controls_a_terminal_or_hangs_a_call() {
     let directory = tempfile::tempdir().unwrap();
     let interface = "service : { trap : () -> () query; endless : () -> (vec null) query }";
     fs::write(directory.path().join("rude.wasm"), rude(interface)).unwrap();
@@ -203,13 +203,13 @@ fn no_canister_steers_a_terminal_or_hangs_a_call() {
     for (args, expected) in [
         (["rude.wasm", "trap"], r"go\u{1b}[2J\u{9b}31m\u{d}away"),
         (["rude.wasm", "endless"], "the reply is not of the method's type"),
-        (["deep.wasm", "f"], "deep in each other"),
+        (["deep.wasm", "f"], "levels deep"),
     ] {
         let output = stablebench(&[&["call"], &args[..]].concat(), directory.path());
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stdout(&output));
-        let told = stderr(&output);
-        assert!(told.contains(expected), "{args:?}: {told}");
+        let notes = stderr(&output);
+        assert!(notes.contains(expected), "{args:?}: {notes}");
         let steers = |char: char| char.is_control() && char != '\n';
-        assert!(!told.contains(steers), "{args:?}: {told:?}");
+        assert!(!notes.contains(steers), "{args:?}: {notes:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Profiles: what is in them, what is written, and what is refused.
+//! `stablebench profile`: its content, its formats, and refused options.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{stablebench, stderr, stdout};
 
-/// Few enough rows that populating takes no time, and others than the suite's own.
+/// A number of rows that is populated quickly, and is not the suite's default.
 const SMALL: &[&str] = &["--rows=500", "--", "--batches=20"];
 const SQLITE: &str = "users/insert/middle-20/sqlite/delete";
 const BTREE: &str = "users/insert/middle-20/btree";
@@ -17,7 +17,7 @@ fn profile(args: &[&str], directory: &Path) -> String {
     stdout(&output)
 }
 
-/// A number with its thousands apart.
+/// Returns a number with separated thousands.
 fn spaced(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -25,13 +25,13 @@ fn spaced(number: u64) -> String {
     }
 }
 
-/// Instructions of all lines of folded stacks, by the place of the number from the end.
+/// Returns the sum of the instructions of folded stacks, by the position of the number from the end.
 fn sum(folded: &str, place: usize) -> u64 {
     let number = |line: &str| line.rsplit(' ').nth(place).unwrap().parse::<u64>().unwrap();
     folded.lines().map(number).sum()
 }
 
-/// What a run of the suite measures: the counter, and the whole charge.
+/// Returns the counter and the whole charge of a case in a run of the suite.
 fn measured(suite: &[&str], section: &str, name: &str, column: &str) -> [u64; 2] {
     let directory = tempfile::tempdir().unwrap();
     let output = stablebench(&[suite, &["--format=json"]].concat(), directory.path());
@@ -49,10 +49,10 @@ fn measured(suite: &[&str], section: &str, name: &str, column: &str) -> [u64; 2]
 
 const USERS: &[&str] = &["--rows=500", "--batches=20", "--at=middle", "--engines=sqlite,btree"];
 
-/// The profile of a case is what a run measures of it, with the names of SQLite's functions
-/// and of Rust's.
+/// The profile of a case has the instructions that a run measures, and the names of SQLite's and
+/// Rust's functions.
 #[test]
-fn a_profile_holds_what_a_run_measures() {
+fn a_profile_has_the_instructions_that_a_run_measures() {
     let directory = tempfile::tempdir().unwrap();
     let folded =
         |args: &[&str]| profile(&[args, &["--format=folded"], SMALL].concat(), directory.path());
@@ -82,7 +82,7 @@ fn a_profile_holds_what_a_run_measures() {
     assert!(whole.contains(";ic0.stable64_write;[stable pages written] "), "{whole}");
 }
 
-/// In a fork, and kept after others; and the picture of a difference.
+/// A step in a fork, one that is kept after others, and the picture of a difference.
 #[test]
 fn steps_of_lanes_have_profiles() {
     let directory = tempfile::tempdir().unwrap();
@@ -103,8 +103,8 @@ fn steps_of_lanes_have_profiles() {
         "difference.svg",
         "--",
     ];
-    let told = profile(&[&cases, &options[..]].concat(), directory.path());
-    assert!(told.contains("× the instructions"), "{told}");
+    let notes = profile(&[&cases, &options[..]].concat(), directory.path());
+    assert!(notes.contains("× the instructions"), "{notes}");
     let picture = std::fs::read_to_string(directory.path().join("difference.svg")).unwrap();
     is_well_formed(&picture);
     let suite = [&["run", "db-bench"], &options[..]].concat();
@@ -124,11 +124,11 @@ fn every_form_of_a_profile() {
     let saved = |out: &str, more: &[&str]| {
         shelf(directory.path());
         let args = [&["--wasm", "shelf.wasm", "--call", "fill", "-o", out], more].concat();
-        let told = profile(&args, directory.path());
-        (told, std::fs::read_to_string(directory.path().join(out)).unwrap())
+        let notes = profile(&args, directory.path());
+        (notes, std::fs::read_to_string(directory.path().join(out)).unwrap())
     };
-    let (told, picture) = saved("flame.svg", &[]);
-    assert!(told.starts_with("fill of shelf.wasm\n") && told.contains("100.0 %"), "{told}");
+    let (notes, picture) = saved("flame.svg", &[]);
+    assert!(notes.starts_with("fill of shelf.wasm\n") && notes.contains("100.0 %"), "{notes}");
     is_well_formed(&picture);
     for part in
         ["fill of shelf.wasm", "stablebench profile --wasm shelf.wasm --call fill", "shelf::put"]
@@ -149,7 +149,7 @@ fn every_form_of_a_profile() {
     assert_eq!(weights.iter().map(|weight| weight.as_u64().unwrap()).sum::<u64>(), all);
 }
 
-/// Every element that begins ends, in order.
+/// Returns `true` if all elements are closed in order.
 fn is_well_formed(xml: &str) {
     let mut open = Vec::new();
     let script = xml.split_once("<![CDATA[").zip(xml.rsplit_once("]]>"));
@@ -197,9 +197,9 @@ fn any_canister_has_profiles() {
     let filled = call(&["--call", "fill", "--format=folded"]);
     insta::assert_snapshot!(stdout(&filled));
     insta::assert_snapshot!(stdout(&call(&["--call", "fill", "()"])));
-    // A trap is told, with the profile up to there.
+    // A trap is reported, with the profile until then.
     let trapped = call(&["--call", "trap", "--format=folded"]);
-    assert!(stderr(&trapped).contains("the profile is that up to there: "), "{trapped:?}");
+    assert!(stderr(&trapped).contains("the profile ends there: "), "{trapped:?}");
     assert!(stderr(&trapped).contains("Canister trapped"), "{trapped:?}");
     assert!(stdout(&trapped).contains("canister_query trap;fill;shelf::put;"), "{trapped:?}");
     let missing = call(&["--call", "nothing"]);
@@ -208,10 +208,10 @@ fn any_canister_has_profiles() {
 }
 
 #[test]
-fn what_has_no_profile_is_refused_before_anything_is_measured() {
+fn mistakes_are_refused_before_anything_is_measured() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "no module").unwrap();
-    let mut told = String::new();
+    let mut notes = String::new();
     for args in [
         &[][..],
         &["users/insert/midle-1000/sqlite/delete"],
@@ -233,7 +233,7 @@ fn what_has_no_profile_is_refused_before_anything_is_measured() {
         let output = stablebench(&[&["profile"], args].concat(), directory.path());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(stdout(&output), "", "{args:?}");
-        told += &format!("$ stablebench profile {}\n{}\n", args.join(" "), stderr(&output));
+        notes += &format!("$ stablebench profile {}\n{}\n", args.join(" "), stderr(&output));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(notes);
 }

@@ -1,4 +1,4 @@
-//! Serving: what is kept, how it ends, and what cannot be served.
+//! `stablebench serve`: saved state, stopping, and refused options.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,12 +28,12 @@ pub fn module(directory: &Path, name: &str, text: &str) {
     std::fs::write(directory.join(name), wat::parse_str(text).unwrap()).unwrap();
 }
 
-/// What a method of the server's only canister counts.
+/// Returns the count of a method of the server's only canister.
 pub fn count(server: &Server, method: &str) -> u32 {
     u32::from_le_bytes(reply(server, method).try_into().unwrap())
 }
 
-/// The reply of a method of the server's first canister; `get` and `tell` are queries.
+/// Returns the reply of a method of the server's first canister; `get` and `tell` are queries.
 pub fn reply(server: &Server, method: &str) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let reply = runtime.block_on(async {
@@ -56,7 +56,7 @@ pub fn signal(server: &Server, name: &str) {
 }
 
 #[test]
-fn a_canister_is_there_again() {
+fn a_saved_canister_is_served_again() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -75,18 +75,18 @@ fn a_canister_is_there_again() {
         directory,
     );
     assert_eq!(called.status.code(), Some(2));
-    // Another module does not take its place.
+    // Another module does not replace it.
     module(directory, "other.wasm", "(module (memory 1))");
     let other =
         stablebench(&["serve", "other.wasm", "--state=counter.canister", "--port=0"], directory);
     assert_eq!((other.status.code(), stdout(&other).as_str()), (Some(2), ""));
-    assert!(stderr(&other).contains("holds a canister with another module than other"));
+    assert!(stderr(&other).contains("contains a canister with another module than other"));
     let server = Server::start(&arguments, directory);
     assert_eq!(count(&server, "get"), 4);
 }
 
 #[test]
-fn what_cannot_be_served_is_said_before_anything_is() {
+fn mistakes_are_reported_before_anything_is_served() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -96,10 +96,10 @@ fn what_cannot_be_served_is_said_before_anything_is() {
     let port = format!("--port={}", taken.local_addr().unwrap().port());
     for (arguments, text) in [
         (&["nonsense", "--port=0"][..], "no canister nonsense; there is bench, bench_vfs"),
-        (&["broken.wasm", "--port=0"], "broken.wasm was refused"),
+        (&["broken.wasm", "--port=0"], "the module of broken was refused"),
         (&["argument.wasm", "--port=0"], "cannot be installed without arguments"),
         (&["counter.wasm", &port], "choose another --port"),
-        (&["counter.wasm", "counter.wasm", "--port=0", "--state=a"], "--state keeps one canister"),
+        (&["counter.wasm", "counter.wasm", "--port=0", "--state=a"], "--state is for one canister"),
         (&["counter.wasm", "--port=0", "--state=missing/a"], "choose another --state"),
         (&["counter.wasm", "--port=0", "--allow-origin=example.com"], "an origin is a scheme"),
     ] {
@@ -110,7 +110,7 @@ fn what_cannot_be_served_is_said_before_anything_is() {
     }
 }
 
-/// The first line of the answer to a request with these lines.
+/// Returns the first line of the response to a request with these lines.
 fn first_line(server: &Server, lines: &[&str]) -> String {
     let mut stream = TcpStream::connect(server.address).unwrap();
     let head = [&["GET /api/v2/status HTTP/1.1"], lines, &["connection: close", "", ""]].concat();
@@ -121,7 +121,7 @@ fn first_line(server: &Server, lines: &[&str]) -> String {
 }
 
 #[test]
-fn pages_and_names_are_let_in_by_allow_origin() {
+fn pages_and_host_names_are_allowed_by_allow_origin() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -142,9 +142,9 @@ fn pages_and_names_are_let_in_by_allow_origin() {
     }
 }
 
-/// A request whose body does not come keeps nobody from ending, and from saving.
+/// A request without its body does not prevent stopping and saving.
 #[test]
-fn a_client_that_stops_does_not_hold_up_the_end() {
+fn a_client_that_stops_sending_does_not_delay_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -165,7 +165,7 @@ fn a_client_that_stops_does_not_hold_up_the_end() {
     assert_eq!(count(&server, "get"), 1);
 }
 
-/// A module that takes very long to compile, gzipped.
+/// Returns a module in gzip that takes very long to compile.
 fn slow() -> Vec<u8> {
     let functions = format!("(func {})", "(loop)".repeat(40)).repeat(49_000);
     let wasm = wat::parse_str(format!("(module {functions})")).unwrap();
@@ -174,9 +174,9 @@ fn slow() -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// It is left behind where it is being installed, and the state is saved.
+/// The compilation is abandoned, and the state is saved.
 #[test]
-fn a_module_that_compiles_does_not_hold_up_the_end() {
+fn a_compilation_does_not_delay_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -213,7 +213,7 @@ fn a_module_that_compiles_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn ctrl_c_ends_what_compiles_a_module_to_begin_with() {
+fn ctrl_c_stops_the_first_compilation() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     std::fs::write(directory.join("slow.wasm"), slow()).unwrap();
@@ -234,7 +234,7 @@ fn the_cache_keeps_its_limit_while_serving() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
-    // Of a mebibyte, in GiB.
+    // One MiB in GiB.
     let options = ["counter.wasm", "--cache-dir=cache", "--cache-limit=0.0009765625"];
     let server = Server::start(&options, directory);
     let id = Principal::from_text(&server.canisters[0]).unwrap();

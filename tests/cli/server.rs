@@ -1,4 +1,4 @@
-//! `stablebench serve` as a child.
+//! `stablebench serve` as a child process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -12,20 +12,20 @@ pub struct Server {
     child: Child,
     pub address: SocketAddr,
     pub root_key: String,
-    /// In the order in which they were named.
+    /// The canisters in the order of the arguments.
     pub canisters: Vec<String>,
-    /// `--replica` and `--canister` of all.
+    /// The options `--replica` and `--canister` of all canisters.
     target: Vec<String>,
 }
 
 impl Server {
-    /// Serves what `arguments` say, at a free port.
+    /// Starts a server with these arguments at a free port.
     pub fn start(arguments: &[&str], directory: &Path) -> Self {
         let args = [&["serve", "--port=0", "--quiet"], arguments].concat();
         Self::of(&mut command(&args, directory))
     }
 
-    /// A server that this command starts.
+    /// Starts a server with this command.
     pub fn of(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let (mut url, mut root_key, mut canisters) = (String::new(), String::new(), Vec::new());
@@ -46,29 +46,29 @@ impl Server {
         server
     }
 
-    /// The process's id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it tells beside its output, until its end; where that is piped.
-    pub fn told(&mut self) -> String {
-        let mut told = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        told
+    /// Returns its stderr until its end, if that is piped.
+    pub fn notes(&mut self) -> String {
+        let mut notes = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
+        notes
     }
 
-    /// Waits for its end; answers the exit code.
+    /// Waits for its end, and returns the exit code.
     pub fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
-    /// `--replica=URL`
+    /// Returns `--replica=URL`.
     pub fn replica(&self) -> String {
         format!("--replica=http://{}", self.address)
     }
 
-    /// The options by which it is measured on.
+    /// Returns the options for a run on it.
     pub fn target(&self) -> Vec<&str> {
         self.target.iter().map(String::as_str).collect()
     }

@@ -1,4 +1,4 @@
-//! The file of `serve --state`: when it is saved, who may, and what becomes of it when that fails.
+//! The file of `serve --state`: locking, saving, and failures.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::{command, files, stablebench, stderr, stdout};
 
 const ARGUMENTS: [&str; 2] = ["counter.wasm", "--state=counter.canister"];
 
-/// The names of the files in a folder, in order.
+/// Returns the names of the files in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
     let name = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     files(folder).iter().map(name).collect()
@@ -33,10 +33,10 @@ fn one_process_at_a_time_saves_to_a_file() {
     ] {
         let output = stablebench(arguments, directory);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
-        let told = stderr(&output);
-        assert!(told.contains(&holder) && told.contains(option), "{arguments:?}: {told}");
+        let notes = stderr(&output);
+        assert!(notes.contains(&holder) && notes.contains(option), "{arguments:?}: {notes}");
     }
-    // Nobody has to clean up after a process that was killed.
+    // The lock of a killed process is released.
     signal(&server, "-KILL");
     server.wait();
     assert!(directory.join("counter.canister.lock").exists());
@@ -47,7 +47,7 @@ fn one_process_at_a_time_saves_to_a_file() {
 }
 
 #[test]
-fn what_changed_is_saved_while_serving() {
+fn changes_are_saved_while_serving() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -74,14 +74,14 @@ fn what_changed_is_saved_while_serving() {
     assert_eq!(count(&server, "get"), 3);
 }
 
-/// As on a full disk: from some time on no file can be as long as the state.
+/// As on a full disk, no file can be as long as the state after a while.
 #[test]
-fn a_save_that_fails_leaves_the_one_before() {
+fn a_failed_save_leaves_the_previous_one() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
     let state = directory.join("counter.canister");
-    // 25 is SIGXFSZ, which would end a process that writes past its limit.
+    // 25 is SIGXFSZ, which would kill a process that writes past its limit.
     let mut shell = command(&[], directory);
     let program = shell.get_program().to_owned();
     let variables: Vec<_> = shell
@@ -99,20 +99,20 @@ fn a_save_that_fails_leaves_the_one_before() {
     shell.args(["serve", "--port=0"]).args(ARGUMENTS).stderr(Stdio::piped());
 
     let mut server = Server::of(shell.arg("--save-every=1"));
-    // Its heap can be as long as this, and the file with the heap and more cannot.
+    // The limit is the size of its heap, so the file is longer.
     let limit = ["--pid", &server.id().to_string(), "--fsize=65536"];
     assert!(Command::new("prlimit").args(limit).status().unwrap().success());
     let saved = fs::read(&state).unwrap();
     for _ in 0..2 {
         count(&server, "add");
     }
-    // Saving is tried, in vain.
+    // Saving is tried and fails.
     std::thread::sleep(Duration::from_secs(3));
     signal(&server, "-INT");
-    let told = server.told();
-    assert_eq!(server.wait(), Some(2), "{told}");
-    assert!(told.contains("saving is tried again"), "{told}");
-    assert!(told.contains("without the last 2 changes of the canister: make room"), "{told}");
+    let notes = server.notes();
+    assert_eq!(server.wait(), Some(2), "{notes}");
+    assert!(notes.contains("saving is tried again"), "{notes}");
+    assert!(notes.contains("without the last 2 changes of the canister: make room"), "{notes}");
     assert_eq!(fs::read(&state).unwrap(), saved);
     assert_eq!(names(directory), ["counter.canister", "counter.wasm"]);
     let server = Server::start(&ARGUMENTS, directory);
@@ -120,7 +120,7 @@ fn a_save_that_fails_leaves_the_one_before() {
 }
 
 #[test]
-fn what_a_killed_process_was_saving_is_removed() {
+fn temporary_files_of_killed_processes_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
@@ -153,7 +153,7 @@ fn a_damaged_state_is_not_served() {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if began.elapsed() > Duration::from_secs(60) {
-            // If it serves, the assertions below tell.
+            // If it serves, the assertions below fail.
             child.kill().unwrap();
         }
         std::thread::sleep(Duration::from_millis(50));

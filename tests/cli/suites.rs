@@ -1,5 +1,4 @@
-//! What holds for every suite with tables of its own: a run is the same each time, and goes on
-//! where it stopped.
+//! Runs of every suite with its own tables are deterministic and can be resumed.
 
 use std::path::Path;
 
@@ -15,8 +14,8 @@ fn run(suite: &[&str], file: &str, more: &[&str], directory: &Path) -> (String, 
     (std::fs::read_to_string(directory.join(file)).unwrap(), stderr(&output))
 }
 
-/// As if the run had been killed: half of the cases and a store are not there yet, and a case
-/// has failed. Tells how many are left.
+/// Changes results to those of a killed run: removes half of the cases and a fixture, and lets a
+/// case fail. Returns the number of remaining measured cases.
 fn cut_off(results: &mut Value) -> usize {
     let cases = results["cases"].as_array_mut().unwrap();
     let mut place = 0;
@@ -34,7 +33,7 @@ fn check(suite: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let (whole, _) = run(suite, "whole.json", &["--jobs=1"], directory);
-    // It populates by itself.
+    // Without populated canisters of other runs.
     let cache = own_cache(&directory.join("cache"));
     let (again, _) = run(suite, "again.json", &["--jobs=3", &cache], directory);
     assert!(again == whole, "two runs of {suite:?} differ");
@@ -42,39 +41,39 @@ fn check(suite: &[&str]) {
     let mut part: Value = serde_json::from_str(&whole).unwrap();
     let left = cut_off(&mut part);
     std::fs::write(directory.join("part.json"), part.to_string()).unwrap();
-    let (resumed, told) = run(suite, "part.json", &["--resume"], directory);
-    assert!(told.contains(&format!("{left} cases are measured already")), "{suite:?}: {told}");
-    assert!(resumed == whole, "the resumed run of {suite:?} is another one");
+    let (resumed, notes) = run(suite, "part.json", &["--resume"], directory);
+    assert!(notes.contains(&format!("{left} cases are measured already")), "{suite:?}: {notes}");
+    assert!(resumed == whole, "the results of the resumed run of {suite:?} differ");
 
-    // A run of another seed cannot go on from it.
+    // A run with another seed cannot be resumed.
     let args = [&["run"], suite, &["--no-wall-time", "--out=part.json", "--resume", "--seed=2"]];
     let output = stablebench(&args.concat(), directory);
     assert_eq!(output.status.code(), Some(2), "{suite:?}");
-    assert!(stderr(&output).contains("its command was another one"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("because its command differs"), "{}", stderr(&output));
     assert!(std::fs::read_to_string(directory.join("part.json")).unwrap() == whole);
 }
 
 #[test]
-fn db_bench_goes_on() {
+fn db_bench_can_be_resumed() {
     check(&["db-bench", "--num=1000", "--histogram"]);
 }
 
 #[test]
-fn keys_goes_on() {
+fn keys_can_be_resumed() {
     check(&["keys", "--rows=200", "--watches=20", "--questions=5", "--schemas=a,d"]);
 }
 
 #[test]
-fn sysbench_goes_on() {
+fn sysbench_can_be_resumed() {
     check(&["sysbench", "--rows=100", "--keys=blob"]);
 }
 
 #[test]
-fn cuckoo_goes_on() {
+fn cuckoo_can_be_resumed() {
     check(&["cuckoo", "--num=128", "--lookups=50", "--keys=scattered"]);
 }
 
 #[test]
-fn vfs_goes_on() {
+fn vfs_can_be_resumed() {
     check(&["vfs", "--rows=200", "--sizes=1,50"]);
 }

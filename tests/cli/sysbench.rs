@@ -1,5 +1,4 @@
-//! Runs of the suite sysbench: every workload, shape and place, the ceilings, and sides that
-//! are none.
+//! Runs of the suite sysbench: every workload, shape and place, the ceilings, and invalid sides.
 
 use std::path::Path;
 
@@ -14,12 +13,12 @@ fn run(options: &[&str], directory: &Path) -> String {
     let output = stablebench(&[SMALL, options].concat(), directory);
     assert!(output.status.success(), "{}", stderr(&output));
     let saved = std::fs::read_to_string(directory.join("sysbench.json")).unwrap();
-    assert!(stdout(&output) == saved, "what is printed is what is saved");
+    assert!(stdout(&output) == saved, "the printed results are the saved ones");
     saved
 }
 
 #[test]
-fn everything_is_measured_and_two_runs_are_the_same() {
+fn everything_is_measured_and_two_runs_are_equal() {
     let directory = tempfile::tempdir().unwrap();
     let one = run(&["--jobs=1"], directory.path());
     let other = run(&["--jobs=3"], directory.path());
@@ -33,14 +32,14 @@ fn everything_is_measured_and_two_runs_are_the_same() {
             assert!(reason.contains("on the heap"), "{reason}");
             continue;
         }
-        // Its content and what it reads are those of the model, or it would have failed.
+        // The case would have failed if rows or results differed from the model's.
         let measured = &case["outcome"]["measured"];
         assert!(measured["instructions"].as_u64().is_some_and(|count| count > 0), "{case}");
         let writes = case["section"].as_str().unwrap().ends_with("writes");
         assert_eq!(measured["detail"]["digest"].is_object(), writes, "{case}");
         assert_eq!(measured["detail"]["messages"], 1, "{case}");
     }
-    // All instructions, and those that are not for pages.
+    // All instructions, and those without the cost of pages.
     let costs = |section: &str, name: &str, column: &str| {
         let case = cases.iter().find(|case| {
             (&case["section"], &case["name"], &case["column"])
@@ -53,8 +52,8 @@ fn everything_is_measured_and_two_runs_are_the_same() {
         (all, all - number(&pages["heap"]) - number(&pages["stable"]))
     };
     let (base, other) = ("sqlite/persist", "sqlite/delete,locking_mode=normal");
-    // In memory both have their journal on the heap, and nothing is locked; which pages of the
-    // heap are touched differs.
+    // In memory both have their journal on the heap, and nothing is locked. Only the touched pages
+    // of the heap differ.
     let in_memory = |column| costs("text memory writes", "update_index", column).1;
     let difference = in_memory(base).abs_diff(in_memory(other));
     assert!(difference * 100 < in_memory(base), "{difference}");
@@ -63,8 +62,11 @@ fn everything_is_measured_and_two_runs_are_the_same() {
     };
     assert!(writes("memory", base) < writes("stable", base));
     assert!(writes("stable", base) < writes("autocommit", base));
-    assert!(writes("autocommit", base) < writes("autocommit", other), "who locks anew pays");
-    // What SQLite runs with is read back in each place.
+    assert!(
+        writes("autocommit", base) < writes("autocommit", other),
+        "repeated locking has a cost"
+    );
+    // The settings of SQLite are read back in each place.
     for store in results["stores"].as_array().unwrap() {
         let held = &store["outcome"]["measured"];
         let memory = store["name"].as_str().unwrap().ends_with("in memory");
@@ -83,7 +85,7 @@ fn everything_is_measured_and_two_runs_are_the_same() {
 }
 
 #[test]
-fn ceilings_end_with_exit_code_1_and_name_who_is_above() {
+fn exceeded_ceilings_are_listed_and_the_exit_code_is_1() {
     let directory = tempfile::tempdir().unwrap();
     let run = |options: &[&str]| {
         let of = ["run", "sysbench", "--rows=300", "--keys=integer", "--places=autocommit"];
@@ -92,12 +94,12 @@ fn ceilings_end_with_exit_code_1_and_name_who_is_above() {
         (output.status.code(), stdout(&output), stderr(&output))
     };
     let (code, table, _) = run(&[]);
-    assert_eq!(code, Some(0), "without ceilings nothing is too much: {table}");
+    assert_eq!(code, Some(0), "without ceilings nothing fails: {table}");
     assert!(table.contains("INTEGER keys, on stable memory, each statement a transaction, writes"));
     for text in ["average", "multiplier", "published", "4.090×", "4.510×", "point_select"] {
         assert!(table.contains(text), "{text}: {table}");
     }
-    // Found again: nothing is measured a second time.
+    // A resumed complete run measures nothing.
     let (code, table, _) = run(&["--resume", "--max-ratio=1000", "--max-average=1000"]);
     assert_eq!(code, Some(0), "{table}");
     assert!(table.contains("0 above 1000×, 0 sections above 1000×"), "{table}");
@@ -107,26 +109,29 @@ fn ceilings_end_with_exit_code_1_and_name_who_is_above() {
     assert!(verdict.contains("integer autocommit writes: update_non_index"), "{verdict}");
     let (_, averages) = verdict.split_once("Sections above the largest average").unwrap();
     assert!(averages.contains("integer autocommit writes "), "{averages}");
-    // For a program, results alone are on stdout.
-    let (code, json, told) = run(&["--resume", "--max-average=1.05", "--format=json"]);
+    // If results are printed for a program, stdout contains nothing else.
+    let (code, json, notes) = run(&["--resume", "--max-average=1.05", "--format=json"]);
     assert_eq!(code, Some(1));
     assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
-    assert!(told.contains("Sections above the largest average"), "{told}");
+    assert!(notes.contains("Sections above the largest average"), "{notes}");
 }
 
 #[test]
-fn sides_that_are_none_are_told_in_one_message() {
+fn invalid_sides_are_reported_in_one_message() {
     let directory = tempfile::tempdir().unwrap();
-    for (option, told) in [
-        ("--base=sqlite/none", "none is no journal mode; there are: delete, truncate"),
-        ("--other=dolt", "no setting is called so"),
-        ("--base=btree", "--base btree: it has no SQL"),
+    for (option, message) in [
+        (
+            "--base=sqlite/none",
+            "none is not a value of journal_mode: it is one of delete, truncate",
+        ),
+        ("--other=dolt", "there is no engine dolt"),
+        ("--base=btree", "--base btree: this engine has no SQL"),
         ("--other=sqlite/persist", "two sides are sqlite/persist"),
         ("--max-ratio=0", "a ceiling is a ratio"),
     ] {
         let output = stablebench(&["run", "sysbench", option], directory.path());
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert_eq!(stdout(&output), "", "{option}");
-        assert!(stderr(&output).contains(told), "{option}: {}", stderr(&output));
+        assert!(stderr(&output).contains(message), "{option}: {}", stderr(&output));
     }
 }

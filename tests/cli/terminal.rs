@@ -1,4 +1,4 @@
-//! What shells, terminals and `man` get.
+//! Output for shells, terminals and `man`.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ const TINY: &[&str] =
     &["--rows=20", "--batches=1", "--at=end", "--engines=array,append", "--no-wall-time"];
 
 #[test]
-fn quiet_leaves_the_results() {
+fn quiet_prints_results_only() {
     let directory = tempfile::tempdir().unwrap();
-    let told = stablebench(TINY, directory.path());
-    assert!(stderr(&told).contains("2 cases saved to results.json"), "{}", stderr(&told));
+    let normal = stablebench(TINY, directory.path());
+    assert!(stderr(&normal).contains("2 cases saved to results.json"), "{}", stderr(&normal));
     for quiet in [&["--quiet"][..], &["-q", "run", "users"]] {
         let output = stablebench(&[quiet, TINY].concat(), directory.path());
         assert!(output.status.success());
-        assert_eq!((stdout(&output), stderr(&output)), (stdout(&told), String::new()));
+        assert_eq!((stdout(&output), stderr(&output)), (stdout(&normal), String::new()));
     }
     let failed = stablebench(&["--quiet", "report", "missing.json"], directory.path());
     assert_eq!(failed.status.code(), Some(2));
@@ -34,17 +34,17 @@ fn tables_are_folded_to_the_width_of_the_terminal() {
     insta::assert_snapshot!(shown("50"));
     for (columns, width) in [("50", 50), ("72", 72), ("79", 79)] {
         let shown = shown(columns);
-        // A command is to be copied, not broken.
+        // Commands are not wrapped, so that they can be copied.
         let lines = shown.lines().filter(|line| !line.starts_with("Again: "));
         let longest = lines.map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= width, "{longest} in {width}");
     }
     let unbroken = stdout(&stablebench(&["report", "published:users"], Path::new(".")));
-    assert_eq!(shown("much"), unbroken, "what is no number is not believed");
+    assert_eq!(shown("much"), unbroken, "an invalid number is ignored");
 }
 
 #[test]
-fn colours_are_where_they_are_wanted() {
+fn colours_follow_the_option_and_the_environment() {
     let bold = |args: &[&str], no_color: &str| {
         let args = [args, &["report", "published:users"]].concat();
         let output = command(&args, Path::new(".")).env("NO_COLOR", no_color).output().unwrap();
@@ -55,7 +55,7 @@ fn colours_are_where_they_are_wanted() {
     assert!(!bold(&["--color=auto"], ""));
     assert!(!bold(&["--color=never"], ""));
     assert!(bold(&["--color=always"], ""));
-    assert!(bold(&["--color", "always"], "1"), "what is typed is meant");
+    assert!(bold(&["--color", "always"], "1"), "the option takes precedence");
     let failed = |color: &str| {
         stderr(&stablebench(&[color, "report", "missing.json"], Path::new("."))).contains("\u{1b}[")
     };
@@ -63,7 +63,7 @@ fn colours_are_where_they_are_wanted() {
 }
 
 #[test]
-fn shells_take_the_completions() {
+fn completions_work_in_shells() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = stablebench(&["completions", shell], Path::new("."));
         assert!(output.status.success(), "{shell}");
@@ -72,7 +72,7 @@ fn shells_take_the_completions() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("completions");
     fs::write(&script, stablebench(&["completions", "bash"], Path::new(".")).stdout).unwrap();
-    // What follows `stablebench run sys` in bash.
+    // Complete `stablebench run sys` in bash.
     let words = format!(
         "source {}; COMP_WORDS=(stablebench run sys); COMP_CWORD=2; _stablebench stablebench sys run; \
          echo \"${{COMPREPLY[*]}}\"",
@@ -83,10 +83,10 @@ fn shells_take_the_completions() {
 }
 
 #[test]
-fn there_is_a_manual_page_of_every_command() {
+fn every_command_has_a_manual_page() {
     let page = stdout(&stablebench(&["man"], Path::new(".")));
     assert!(page.contains(".TH stablebench 1"), "{page}");
-    assert!(page.contains("sections"), "{page}");
+    assert!(page.contains("canbench"), "{page}");
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("share/man/man1");
     let output = stablebench(&["man", "--out", folder.to_str().unwrap()], Path::new("."));
@@ -94,6 +94,8 @@ fn there_is_a_manual_page_of_every_command() {
     for name in ["", "-run", "-run-users", "-compare", "-profile", "-cache-clear"] {
         assert!(folder.join(format!("stablebench{name}.1")).is_file(), "{name}");
     }
+    let page = fs::read_to_string(folder.join("stablebench-run-users.1")).unwrap();
+    assert!(page.contains("sections"), "{page}");
     fs::write(directory.path().join("file"), "").unwrap();
     let inside = directory.path().join("file/man1");
     let output = stablebench(&["man", "--out", inside.to_str().unwrap()], Path::new("."));

@@ -1,5 +1,4 @@
-//! Command lines that reviews tried, and more of their kinds: each ends soon, with exit code 2
-//! and one message.
+//! Invalid command lines: each ends soon, with exit code 2 and one message.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -12,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use super::command;
 
-/// The longest that any of them may take, on a machine that does other things too.
+/// The time limit of a command line, on a machine under load.
 const LONGEST: Duration = Duration::from_secs(60);
-/// More than the longest message, which lists what there is, without what was typed.
+/// More than the length of the longest message, which is a list, without the quoted arguments.
 const LARGEST: usize = 4_000;
 
-/// What stands where no number of its kind may.
+/// Values that are not valid numbers.
 const NO_NUMBERS: &[&str] =
     &["=-1", "=1.5", "=x", "=1e9", "=18446744073709551616", "=１", "=1\u{1b}[2J"];
 
-/// Command lines, words between spaces.
+/// Command lines, whose words are separated by spaces.
 const LINES: &[&str] = &[
-    // Commands that there are not.
+    // Commands that do not exist.
     "nothing",
     "ru",
     "run nothing",
@@ -38,7 +37,7 @@ const LINES: &[&str] = &[
     "\u{1b}[2J",
     "run \r\u{7}users",
     "\u{202e}sresu",
-    // Values that there are not.
+    // Invalid values.
     "--engines=nothing",
     "--engines=btree,nothing",
     "--engines=",
@@ -83,7 +82,7 @@ const LINES: &[&str] = &[
     "report published:nothing",
     "compare published:users published:users --threshold=x",
     "compare published:users published:users --max-ratio=-1",
-    // What does not go together, and what is missing.
+    // Conflicting and missing arguments.
     "--rows=5 list",
     "--as-published --rows=5",
     "--canister=aaaaa-aa",
@@ -106,7 +105,7 @@ const LINES: &[&str] = &[
     "profile --wasm=plain.wasm",
     "serve plain.wasm plain.wasm --port=0 --state=state",
     "completions",
-    // Files that are missing, folders, links that lead nowhere or to themselves, and other things.
+    // Missing files, folders, dangling and cyclic links, and others.
     "report folder/missing.json",
     "report missing/missing.json",
     "report folder --format=html",
@@ -140,7 +139,7 @@ const LINES: &[&str] = &[
     "man --out=binary",
 ];
 
-/// Files that hold no results.
+/// Files that do not contain results.
 const NO_RESULTS: &[(&str, &str)] = &[
     ("empty.json", ""),
     ("null.json", "null"),
@@ -156,8 +155,8 @@ const NO_RESULTS: &[(&str, &str)] = &[
     ("plain.json", "no results"),
 ];
 
-/// Ends a program that does not end by itself.
-fn status(child: &mut Child, told: &str) -> Option<i32> {
+/// Waits for a program and returns its exit code. Kills it and panics after the time limit.
+fn status(child: &mut Child, shown: &str) -> Option<i32> {
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -165,13 +164,13 @@ fn status(child: &mut Child, told: &str) -> Option<i32> {
         }
         if began.elapsed() > LONGEST {
             child.kill().unwrap();
-            panic!("{told} does not end");
+            panic!("{shown} does not end");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The error without the codes of colours.
+/// Returns a text without the codes of colours.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -185,7 +184,7 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// What was written into a file.
+/// Returns the content of a file.
 fn read(file: &mut File) -> String {
     let mut bytes = Vec::new();
     file.rewind().unwrap();
@@ -193,15 +192,15 @@ fn read(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What is wrong about how a command line ends, if anything is.
+/// Runs a command line. Returns a description if it does not end as expected.
 fn wrong(args: &[OsString], directory: &Path) -> Option<String> {
-    let told = format!("{args:?}").chars().take(200).collect::<String>();
+    let shown = format!("{args:?}").chars().take(200).collect::<String>();
     let mut command = command(&[], directory);
-    // Into files: a pipe may become full.
+    // Output goes to files, because a pipe could become full.
     let (mut out, mut error) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
     command.args(args).stdin(Stdio::null());
     command.stdout(out.try_clone().unwrap()).stderr(error.try_clone().unwrap());
-    let code = status(&mut command.spawn().unwrap(), &told);
+    let code = status(&mut command.spawn().unwrap(), &shown);
     let (out, error) = (read(&mut out), read(&mut error));
     let error = without_colours(&error);
     let typed: usize = args.iter().map(|word| word.len()).sum();
@@ -213,21 +212,21 @@ fn wrong(args: &[OsString], directory: &Path) -> Option<String> {
     } else if !out.is_empty() {
         "prints something".to_owned()
     } else if error.lines().filter(begins).count() != 1 {
-        "has not one message".to_owned()
+        "does not print exactly one message".to_owned()
     } else if words.iter().any(|word| error.contains(word)) {
-        "fails inside".to_owned()
+        "panics".to_owned()
     } else if error.contains(steers) {
-        "steers the terminal".to_owned()
+        "controls the terminal".to_owned()
     } else if error.len() > LARGEST + 2 * typed {
-        format!("tells {} bytes", error.len())
+        format!("prints {} bytes", error.len())
     } else {
         return None;
     };
-    Some(format!("{told} {what}: {}", error.chars().take(400).collect::<String>()))
+    Some(format!("{shown} {what}: {}", error.chars().take(400).collect::<String>()))
 }
 
 #[test]
-fn odd_command_lines_end_in_one_message() {
+fn invalid_command_lines_end_in_one_message() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::create_dir(at("folder")).unwrap();
@@ -251,7 +250,7 @@ fn odd_command_lines_end_in_one_message() {
         lines.push(words(&format!("compare {name} {name}")));
     }
     lines.push(words("report deep.json"));
-    // Nothing, what is not UTF-8, what is long, and much of it.
+    // Words that are empty, not UTF-8, blank, or long.
     let odd = OsStr::from_bytes(b"\xff\xfe\x1b[2J").to_owned();
     let long: OsString = "x".repeat(100_000).into();
     for word in [OsString::new(), odd, " ".into(), "\n".into()] {
@@ -263,7 +262,7 @@ fn odd_command_lines_end_in_one_message() {
         lines.push(vec!["--replica".into(), word]);
     }
     lines.push(vec!["report".into(), long]);
-    // With colours nothing is taken out on the way to the terminal.
+    // With colours, escape sequences are not removed from the output.
     let coloured: Vec<_> = lines
         .iter()
         .filter(|line| line.iter().any(|word| word.to_string_lossy().contains(char::is_control)))

@@ -1,4 +1,4 @@
-//! Runs of the users suite: what is saved, printed, compared, repeated and gone on with.
+//! Runs of the users suite: saved and printed results, comparisons, and resumed runs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{own_cache, stablebench, stderr, stdout};
 
-/// Runs a small users suite and answers what it printed.
+/// Runs a small users suite and returns its output.
 fn small_run(format: &str, directory: &Path) -> String {
     let args = [
         "run",
@@ -24,7 +24,7 @@ fn small_run(format: &str, directory: &Path) -> String {
     stdout(&output)
 }
 
-/// Everything but the search for capacity, which needs long messages.
+/// Every section except capacity, which needs long messages.
 const EVERY_SECTION: &[&str] = &[
     "run",
     "users",
@@ -66,22 +66,23 @@ fn measured(case: &Value) -> &Value {
 }
 
 #[test]
-fn two_runs_are_the_same_byte_for_byte() {
+fn two_runs_are_equal_byte_for_byte() {
     let run = |jobs: &str| {
         let directory = tempfile::tempdir().unwrap();
-        // Each populates by itself.
+        // Without populated canisters of other runs.
         let cache = own_cache(&directory.path().join("cache"));
         let output = stablebench(&[EVERY_SECTION, &[jobs, &cache]].concat(), directory.path());
         assert!(output.status.success(), "{}", stderr(&output));
         let saved = read(directory.path(), "results.json");
-        assert!(stdout(&output) == saved, "what is printed is what is saved");
+        assert!(stdout(&output) == saved, "the printed results are the saved ones");
         saved
     };
     let (one, other) = (run("--jobs=1"), run("--jobs=3"));
     assert!(one == other, "two runs differ");
     let results = json(&one);
     for case in cases(&results) {
-        // WAL in normal locking mode cannot be, nor what ic-sqlite-vfs sets; both say why.
+        // WAL in normal locking mode and the settings that ic-sqlite-vfs fixes are not supported,
+        // with the reason.
         if case["column"] == "sqlite/wal,locking_mode=normal" {
             let reason = case["outcome"]["not_applicable"]["reason"].as_str().unwrap();
             assert!(reason.contains("shared memory"), "{reason}");
@@ -132,15 +133,15 @@ fn each_operation_is_measured_by_itself() {
         }
         let number = |key: &str| each[key].as_u64().unwrap();
         let (sum, all) = (number("sum"), measured["instructions"].as_u64().unwrap());
-        // One by one costs a little more; beginning and commit are missing. A floor does
-        // next to nothing for a row, so that for it a little is much.
+        // Measuring one by one adds a little, and begin and commit are missing. For a floor, whose
+        // work on a row is very small, a little is much.
         assert!(all / 2 < sum && (sum < all * 2 || case["column"] == "array"), "{case}");
         let ascending = ["min", "p50", "p90", "p99", "max"].map(number);
         assert!(ascending.is_sorted(), "{case}");
         if case["column"] != "array" {
             assert!(number("allocating") > 0, "500 rows fill pages and nodes: {case}");
             let mean = number("allocating_sum") / number("allocating");
-            assert!(mean > number("p50"), "a page or node is what is dear: {case}");
+            assert!(mean > number("p50"), "allocating is expensive: {case}");
         }
     }
     let table = stdout(&output);
@@ -148,12 +149,12 @@ fn each_operation_is_measured_by_itself() {
 }
 
 #[test]
-fn a_run_goes_on_where_it_stopped() {
+fn a_run_can_be_resumed() {
     let directory = tempfile::tempdir().unwrap();
     let args = [EVERY_SECTION, &["--out=whole.json"]].concat();
     assert!(stablebench(&args, directory.path()).status.success());
     let whole = read(directory.path(), "whole.json");
-    // As if it had been killed: half of the cases, and a store, are not there yet.
+    // The results of a killed run, without half of the cases and a fixture.
     let mut part = json(&whole);
     let all = cases(&part).len();
     let kept = part["cases"].as_array_mut().unwrap();
@@ -167,20 +168,20 @@ fn a_run_goes_on_where_it_stopped() {
     let output = stablebench(&args, directory.path());
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains(&format!("{} cases are measured already", all / 2 - 1)));
-    assert!(read(directory.path(), "part.json") == whole, "the resumed run is another one");
-    // Nothing is left to do: the file stays as it is.
+    assert!(read(directory.path(), "part.json") == whole, "the results of the resumed run differ");
+    // A complete run measures nothing, and the file is unchanged.
     assert!(stablebench(&args, directory.path()).status.success());
     assert!(read(directory.path(), "part.json") == whole);
-    // Another run cannot go on from it.
+    // A run with another seed cannot be resumed.
     let args = [EVERY_SECTION, &["--out=part.json", "--resume", "--seed=2"]].concat();
     let output = stablebench(&args, directory.path());
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("its command was another one"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("because its command differs"), "{}", stderr(&output));
     assert!(read(directory.path(), "part.json") == whole, "nothing is lost");
 }
 
 #[test]
-fn a_killed_run_loses_nothing_that_was_saved() {
+fn a_killed_run_keeps_its_saved_results() {
     let directory = tempfile::tempdir().unwrap();
     let args = [EVERY_SECTION, &["--out=whole.json"]].concat();
     assert!(stablebench(&args, directory.path()).status.success());
@@ -199,7 +200,7 @@ fn a_killed_run_loses_nothing_that_was_saved() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What is there is whole, however early the end came.
+    // The file is complete at any time.
     let saved = json(&read(directory.path(), "killed.json"));
     assert!(!saved["stores"].as_array().unwrap().is_empty() || !cases(&saved).is_empty());
     let args = [EVERY_SECTION, &["--out=killed.json", "--resume"]].concat();
@@ -207,10 +208,10 @@ fn a_killed_run_loses_nothing_that_was_saved() {
     assert!(read(directory.path(), "killed.json") == read(directory.path(), "whole.json"));
 }
 
-/// A part of the committed reference run is measured again: whatever changes a figure
-/// shows here. `just bless` renews it.
+/// Measures a part of the committed reference run again, and finds changes of figures. `just bless`
+/// renews it.
 #[test]
-fn the_reference_run_is_what_this_build_measures() {
+fn this_build_measures_the_figures_of_the_reference_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let reference = json(&read(root, "results/users.json"));
     let directory = tempfile::tempdir().unwrap();
@@ -222,7 +223,7 @@ fn the_reference_run_is_what_this_build_measures() {
         .iter()
         .filter(|case| case["section"] == "curve" && case["rows"] == 10_000)
         .collect();
-    assert_eq!(wanted.len(), 10 * 4, "ten settings, four kinds of work");
+    assert_eq!(wanted.len(), 10 * 4, "ten configurations, four kinds of work");
     assert_eq!(cases(&slice).len(), wanted.len());
     for (case, wanted) in cases(&slice).iter().zip(wanted) {
         assert_eq!(case, wanted, "renew the reference run: just bless");
@@ -234,7 +235,7 @@ fn runs_are_compared() {
     let directory = tempfile::tempdir().unwrap();
     small_run("json", directory.path());
     let saved = json(&read(directory.path(), "saved.json"));
-    // Of the case btree, middle, 1 row: an instruction of 100 000, and the text.
+    // The first case differs by one of 100 000 instructions, and in its digest.
     for (name, instructions, low) in [("base.json", 100_000, 8), ("other.json", 100_001, 7)] {
         let mut results = saved.clone();
         let measured = &mut results["cases"][0]["outcome"]["measured"];
@@ -254,7 +255,7 @@ fn runs_are_compared() {
     assert!(differ.contains("digest"), "{differ}");
     let near = compare(&["base.json", "other.json", "--threshold=0.5%"], 1);
     assert!(near.contains("digest"), "{near}");
-    // SQLite's two journal modes side by side, with a ceiling that one of them breaks.
+    // Two journal modes of SQLite, with a ceiling that one of them exceeds.
     let columns = ["saved.json", "--columns", "sqlite/memory", "sqlite/persist"];
     compare(&columns, 0);
     let broken = compare(&[&columns[..], &["--max-ratio=1.01"]].concat(), 1);
@@ -265,11 +266,11 @@ fn runs_are_compared() {
 fn every_format_has_every_case() {
     let directory = tempfile::tempdir().unwrap();
     let csv = small_run("csv", directory.path());
-    // Each case, and the message without work of each canister.
+    // A line for each case, and for the message without work of each canister.
     assert_eq!(csv.lines().count(), 1 + 6 * 4 + 2, "{csv}");
     let results = json(&read(directory.path(), "saved.json"));
     for format in ["table", "markdown"] {
-        // Numbers are printed with their thousands apart, and some with a mark.
+        // Numbers are printed with separated thousands, and some with a mark.
         let text = small_run(format, directory.path());
         for case in cases(&results) {
             let instructions = measured(case)["instructions"].to_string();
@@ -280,9 +281,9 @@ fn every_format_has_every_case() {
             let grouped = grouped.join(" ");
             assert!(text.contains(&grouped), "{grouped} is not in\n{text}");
         }
-        assert!(text.contains("Again: stablebench run users --sections insert --rows 2000 "));
-        assert!(!text.contains('\u{1b}'), "no colours where nobody sees them");
-        // The saved file prints as the run did.
+        assert!(text.contains("Again: stablebench run users --rows 2000 "));
+        assert!(!text.contains('\u{1b}'), "a pipe gets no colours");
+        // A report of the saved file equals the output of the run.
         let args = ["report", "saved.json", "--format", format];
         assert_eq!(stdout(&stablebench(&args, directory.path())), text);
     }

@@ -1,4 +1,4 @@
-//! Runs of the suite vfs: every case of both libraries, and what is printed.
+//! Runs of the suite vfs: every case of both libraries, and the printed tables.
 
 use std::path::Path;
 
@@ -23,12 +23,12 @@ fn run(options: &[&str], directory: &Path) -> Value {
 }
 
 #[test]
-fn every_case_is_measured_in_every_column() {
+fn every_case_is_measured_in_every_configuration() {
     let directory = tempfile::tempdir().unwrap();
     let results = run(&["--jobs=1"], directory.path());
     assert_eq!(results, run(&["--jobs=3"], directory.path()), "two runs differ");
     let cases = results["cases"].as_array().unwrap();
-    // The eight published ones; writes warm and cold and by two sizes; reads of three kinds.
+    // Eight published cases; writes, warm and cold, of two sizes; reads of three kinds.
     let equal = 8 + 2 * (3 * 2 + 2) + 3 * 3 * 2;
     assert_eq!(cases.len(), 8 * 2 + equal * COLUMNS.len());
     for case in cases {
@@ -37,11 +37,14 @@ fn every_case_is_measured_in_every_column() {
         let phases = measured["phases"].as_array().unwrap();
         let sum = |key: &str| phases.iter().map(|phase| phase[key].as_u64().unwrap()).sum::<u64>();
         let readings = sum("times") * 1_000 + 2_000;
-        // Pages that the message of the phases touches before the work are in no phase.
+        // Pages that the message touches before the work do not belong to any phase.
         let pages = &measured["detail"]["pages"];
         let pages = pages["heap"].as_u64().unwrap() + pages["stable"].as_u64().unwrap();
-        let told = sum("instructions");
-        assert!(told < instructions + readings && told + pages + readings > instructions, "{case}");
+        let in_phases = sum("instructions");
+        assert!(
+            in_phases < instructions + readings && in_phases + pages + readings > instructions,
+            "{case}"
+        );
         let cold = case["name"].as_str().unwrap().ends_with("cold");
         assert_eq!(phases[0]["instructions"].as_u64().unwrap() > 100_000, cold, "{case}");
     }
@@ -66,7 +69,7 @@ fn every_case_is_measured_in_every_column() {
     assert!(results["canisters"][1]["sqlite"]["compile_options"].as_array().unwrap().len() > 20);
 }
 
-/// What makes the published factor is the transaction a row, and nothing else.
+/// The published factor is caused by one transaction for each row, and nothing else.
 #[test]
 fn equal_transactions_cost_about_the_same() {
     let directory = tempfile::tempdir().unwrap();
@@ -92,17 +95,17 @@ fn equal_transactions_cost_about_the_same() {
 }
 
 #[test]
-fn the_tables_show_both_libraries_and_what_was_published() {
+fn the_tables_show_both_libraries_and_the_published_figures() {
     let directory = tempfile::tempdir().unwrap();
     run(&[], directory.path());
     let output = stablebench(&["report", "vfs.json", "--format=markdown"], directory.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let printed = stdout(&output);
     for text in [
-        "Beside the published figures",
+        "Compared with the published figures",
         "83 270 000",
         "sqlite-vfs / ic-rusqlite, the same work in the same transactions",
-        "Where the instructions go: sqlite-vfs above, ic-rusqlite below",
+        "Instructions by phase: sqlite-vfs above, ic-rusqlite below",
         "Calls of stable memory",
         "6, virtual",
         "1 281, raw",
@@ -112,7 +115,7 @@ fn the_tables_show_both_libraries_and_what_was_published() {
 }
 
 #[test]
-fn more_rows_than_there_are_are_refused() {
+fn reading_more_rows_than_exist_is_refused() {
     let output = stablebench(&["run", "vfs", "--rows=100"], Path::new("."));
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("1 000 rows cannot be read of 100"), "{}", stderr(&output));

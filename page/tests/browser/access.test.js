@@ -26,7 +26,7 @@ after(async () => {
 });
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`axe finds nothing to improve, ${colorScheme}`, async () => {
+  test(`axe reports no violations, ${colorScheme}`, async () => {
     // Its script is not the page's own, which the policy keeps out.
     const { page, close } = await open(browser, some, { colorScheme, bypassCSP: true });
     await page.evaluate(() => {
@@ -37,13 +37,13 @@ for (const colorScheme of ["light", "dark"]) {
     });
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
-    const told = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
-    assert.deepEqual(told, []);
+    const problems = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
+    assert.deepEqual(problems, []);
     await close();
   });
 }
 
-test("the keyboard reaches navigation, fields and headings in their order", async () => {
+test("the tab order is navigation, fields, table headings", async () => {
   const { page, close } = await open(browser, all);
   const seen = [];
   for (let press = 0; press < 24; press += 1) {
@@ -60,7 +60,7 @@ test("the keyboard reaches navigation, fields and headings in their order", asyn
   await close();
 });
 
-test("the page has one heading of each part, and landmarks", async () => {
+test("each part has one heading, and the page has landmarks", async () => {
   const { page, close } = await open(browser, all);
   for (const landmark of ["main", "nav[aria-label]", "header", "footer", "h1"]) assert.equal(await page.locator(landmark).count(), 1, landmark);
   assert.equal(await page.locator("#answer [aria-live=polite]").count(), 1);
@@ -69,7 +69,7 @@ test("the page has one heading of each part, and landmarks", async () => {
 });
 
 for (const width of [360, 768]) {
-  test(`nothing is wider than a screen of ${width} pixels`, async () => {
+  test(`nothing is wider than ${width} pixels on a narrow screen`, async () => {
     const { page, close } = await open(browser, all, { viewport: { width, height: 740 } });
     await page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);

@@ -17,7 +17,7 @@ after(async () => {
   reports.drop();
 });
 
-/** A page of all committed results, and that it had nothing to complain about. */
+/** A page of all committed results, which must report no errors. */
 function onPage(name, run, options) {
   test(name, async () => {
     const { page, complaints, close } = await open(browser, all, options);
@@ -30,7 +30,7 @@ function onPage(name, run, options) {
   });
 }
 
-onPage("every suite is there, with charts and tables, and nothing goes wrong", async (page) => {
+onPage("all suites have charts and tables, without errors", async (page) => {
   assert.match(await page.title(), /^stablebench: users, db-bench, keys, sysbench, cuckoo, vfs$/);
   assert.equal(await page.locator("section.suite").count(), 6);
   for (const suite of await page.locator("section.suite").all()) {
@@ -41,7 +41,7 @@ onPage("every suite is there, with charts and tables, and nothing goes wrong", a
   assert.equal(await page.locator("svg [d*=NaN], svg [transform*=NaN]").count(), 0);
 });
 
-onPage("the controls change the answer, which says how it is known", async (page) => {
+onPage("the controls change the answer and its origin", async (page) => {
   const answer = page.locator("#answer .answer");
   const first = await answer.textContent();
   assert.match(first, /is cheapest: .* instructions; .*This was measured\./);
@@ -50,16 +50,16 @@ onPage("the controls change the answer, which says how it is known", async (page
   await field("n").fill("700");
   await page.waitForFunction((before) => document.querySelector("#answer .answer").textContent !== before, first);
   assert.match(await answer.textContent(), /This is interpolated\./);
-  assert.match(await rows.first().textContent(), /between 100 and 1\u202f000 rows a message; points around are missed by up to/);
+  assert.match(await rows.first().textContent(), /between 100 and 1\u202f000 rows per message; surrounding points are missed by up to/);
   await field("payload").fill("500");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("estimated from measured ratios"));
   assert.match(await rows.first().textContent(), /× [\d.]+ \(100 to 1\u202f000 bytes\)/);
   await field("n").fill("20000");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("Nothing was measured"));
-  assert.match(await rows.first().textContent(), /20\u202f000 rows a message is outside of what was measured: 1 to 10\u202f000/);
+  assert.match(await rows.first().textContent(), /20\u202f000 rows per message is outside of the measured range: 1 to 10\u202f000/);
 });
 
-onPage("nodes and the price of cycles change what it costs", async (page) => {
+onPage("nodes and the price of cycles change the cost", async (page) => {
   const dollars = async () => Number((await page.locator("#answer tbody tr").nth(0).locator("td").nth(4).textContent()).replace(/[^\d.]/g, ""));
   const before = await dollars();
   await page.locator("#answer input[name=nodes]").fill("26");
@@ -68,7 +68,7 @@ onPage("nodes and the price of cycles change what it costs", async (page) => {
   assert.ok(Math.abs((await dollars()) / before - 4) < 0.01);
 });
 
-onPage("the place, the slider and the order are followed", async (page) => {
+onPage("the place, the slider and the order change the answer", async (page) => {
   const names = () => page.locator("#answer .scroll").first().locator("tbody th").allTextContents();
   const first = await names();
   await page.locator("#answer select[name=place]").selectOption("end");
@@ -80,7 +80,7 @@ onPage("the place, the slider and the order are followed", async (page) => {
   assert.equal(await page.locator("#answer input[name=n]").inputValue(), "10000");
 });
 
-onPage("tables are sorted by their headings, with the keyboard too", async (page) => {
+onPage("headings sort tables, also with the keyboard", async (page) => {
   const table = page.locator("#suite-users-insert .section-table table");
   await table.evaluate((inner) => { inner.closest("details").open = true; });
   const header = table.locator("thead th").nth(1);
@@ -96,7 +96,7 @@ onPage("tables are sorted by their headings, with the keyboard too", async (page
   assert.equal(await table.locator("[aria-sort]").count(), 1);
 });
 
-onPage("any value can be put into the table of a section", async (page) => {
+onPage("the table of a section shows any value", async (page) => {
   const section = page.locator("#suite-users-insert .section-table");
   await section.evaluate((inner) => { inner.closest("details").open = true; });
   const caption = () => section.locator("caption").textContent();
@@ -106,14 +106,14 @@ onPage("any value can be put into the table of a section", async (page) => {
   assert.match(await caption(), /heap pages changed/);
 });
 
-onPage("what could not be measured is there with its reason", async (page) => {
+onPage("cases without a measurement show the reason", async (page) => {
   const section = page.locator("#suite-users-settings .section-table");
   await section.evaluate((inner) => { inner.closest("details").open = true; });
   assert.ok((await section.locator("abbr.absent").count()) > 0);
   assert.match(await section.locator(".reasons").textContent(), /n\/a: /);
 });
 
-onPage("two columns are compared", async (page) => {
+onPage("two configurations are compared", async (page) => {
   const pair = page.locator("#multipliers");
   const answer = pair.locator(".answer");
   const first = await answer.textContent();
@@ -125,7 +125,7 @@ onPage("two columns are compared", async (page) => {
   assert.equal(await pair.locator("table").first().locator("tbody tr").count(), 25);
 });
 
-onPage("a chart is saved as an image that stands alone", async (page) => {
+onPage("a chart is saved as a standalone image", async (page) => {
   for (const id of ["#suite-users-insert", "#suite-users-settings", "#suite-sysbench", "#suite-db-bench-benchmarks"]) {
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -148,16 +148,16 @@ onPage("a chart is saved as an image that stands alone", async (page) => {
   }
 });
 
-onPage("a chart is drawn anew for what is chosen", async (page) => {
+onPage("a chart is redrawn when the choice changes", async (page) => {
   const section = page.locator("#suite-users-insert");
   const label = () => section.locator("svg[role=img]").first().getAttribute("aria-label");
   const first = await label();
   await section.locator("figure select").first().selectOption("cycles");
   assert.notEqual(await label(), first);
-  assert.match(await label(), /cycles a row over new rows a message/);
+  assert.match(await label(), /cycles per row over new rows per message/);
 });
 
-onPage("each chart has its command, for its section where that can be told", async (page) => {
+onPage("each chart has a command, limited to its section where possible", async (page) => {
   const command = page.locator("#suite-users-curve figcaption code").first();
   assert.match(await command.textContent(), /^stablebench run users --sections curve --rows 1000000 /);
   for (const figure of await page.locator("figure").all()) assert.equal(await figure.locator("figcaption code").count(), 1);

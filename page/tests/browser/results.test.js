@@ -25,7 +25,7 @@ const HOSTILE = [
   "<style>*{display:none}</style>",
 ];
 
-test("texts of a hostile file run nothing and are shown as they are", async () => {
+test("texts of a hostile file are shown and not executed", async () => {
   const results = committed("users");
   results.cases = results.cases.filter((of) => of.section === "insert" || of.section === "settings");
   const evil = (at) => HOSTILE[at % HOSTILE.length];
@@ -62,19 +62,19 @@ test("texts of a hostile file run nothing and are shown as they are", async () =
   await close();
 });
 
-test("one section alone is enough, and says which sizes are fixed", async () => {
+test("a file with one section works and states the fixed sizes", async () => {
   const file = reports.write("users.json", committed("users"));
   const address = reports.make("insert.html", [file], ["--sections", "insert"]);
   const { page, complaints, close } = await open(browser, address);
   assert.match(await page.locator("#answer .answer").textContent(), /is cheapest/);
   for (const name of ["payload", "rows"]) assert.notEqual(await page.locator(`#answer input[name=${name}]`).getAttribute("readonly"), null);
-  assert.match(await page.locator("#answer").textContent(), /measured with 100 bytes a row .* and 1\u202f000\u202f000 rows in the table/);
+  assert.match(await page.locator("#answer").textContent(), /measured with 100 bytes per row .* and 1\u202f000\u202f000 rows in the table/);
   assert.equal(await page.locator("#answer input[type=range]").count(), 1);
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test("published figures stand beside the run that repeats them", async () => {
+test("published figures are shown with the run that repeats them", async () => {
   const results = committed("users");
   results.published = "users";
   const address = reports.make("published.html", [reports.write("as-published.json", results)], ["--sections", "insert"]);
@@ -85,7 +85,7 @@ test("published figures stand beside the run that repeats them", async () => {
   await close();
 });
 
-test("published figures alone, two runs of one suite, and a run without cases are shown", async () => {
+test("published figures, two runs of one suite, and a run without cases are shown", async () => {
   const empty = { ...committed("keys"), cases: [], stores: [] };
   const one = reports.write("one.json", committed("cuckoo"));
   const other = reports.write("other.json", committed("cuckoo"));
@@ -97,7 +97,7 @@ test("published figures alone, two runs of one suite, and a run without cases ar
   await close();
 });
 
-test("without scripts the page says where else the figures are", async () => {
+test("without scripts the page names the alternative", async () => {
   const address = reports.make("plain.html", [reports.write("cuckoo.json", committed("cuckoo"))]);
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();

@@ -26,7 +26,7 @@ after(async () => {
   reports.drop();
 });
 
-/** A page, and that it had nothing to complain about. */
+/** A page, which must report no errors. */
 function onPage(name, address, run, options) {
   test(name, async () => {
     const { page, complaints, close } = await open(browser, address(), options);
@@ -44,7 +44,7 @@ function onPage(name, address, run, options) {
 const headings = (page) => page.locator("section.suite h2").allTextContents();
 const pages = (page) => page.locator("#suite-users figure", { hasText: "Compute and memory pages" });
 
-onPage("the newest rules are shown, and the reader switches to the others", () => both, async (page) => {
+onPage("the newest rules are shown first, and the others on request", () => both, async (page) => {
   const rules = page.getByLabel("Rules", { exact: true });
   assert.equal(await rules.inputValue(), NEW);
   assert.deepEqual(await headings(page), ["users", "keys"]);
@@ -57,10 +57,10 @@ onPage("the newest rules are shown, and the reader switches to the others", () =
   assert.deepEqual(await headings(page), ["users", "keys"]);
   assert.match(await source.textContent(), /Rule set2025-10/);
   assert.notEqual(await page.locator("#answer .answer").textContent(), answer);
-  assert.equal(await page.locator("#bill input[name=perDay]").inputValue(), "5000", "what was asked for is kept");
+  assert.equal(await page.locator("#bill input[name=perDay]").inputValue(), "5000", "the choices are kept");
 });
 
-onPage("the reader stays where the switch was turned", () => both, async (page) => {
+onPage("switching rules keeps the scroll position", () => both, async (page) => {
   await page.locator("#changes").scrollIntoViewIfNeeded();
   const top = () => page.evaluate(() => document.getElementById("changes").getBoundingClientRect().top);
   await page.evaluate(() => document.getElementById("changes").scrollIntoView({ behavior: "instant" }));
@@ -71,7 +71,7 @@ onPage("the reader stays where the switch was turned", () => both, async (page) 
   assert.ok(Math.abs((await top()) - before) < 3, `${before} → ${await top()}`);
 });
 
-onPage("a chart shows what changed, engine by engine and case by case", () => both, async (page) => {
+onPage("a chart shows the changes by engine and case", () => both, async (page) => {
   const figure = page.locator("#changes figure");
   const label = () => figure.locator("svg[role=img]").getAttribute("aria-label");
   assert.match(await label(), /^2025-10 → 2026-08: .*middle 1: from .* [\d.]+× to .* [\d.]+×/);
@@ -85,14 +85,14 @@ onPage("a chart shows what changed, engine by engine and case by case", () => bo
   assert.equal(await figure.locator("tbody tr").count() > 12, true);
 });
 
-onPage("one rule set alone has neither switch nor changes, but all else", () => one, async (page) => {
+onPage("with one rule set there is no switch and no section on changes", () => one, async (page) => {
   assert.equal(await page.getByLabel("Rules", { exact: true }).count(), 0);
   assert.equal(await page.locator("#changes").count(), 0);
   assert.equal(await page.locator("#bill").count(), 1);
   assert.equal(await pages(page).count(), 1);
 });
 
-onPage("compute and pages of each engine are a chart and a table that add up", () => one, async (page) => {
+onPage("compute and pages of each engine add up in chart and table", () => one, async (page) => {
   const figure = pages(page);
   const label = () => figure.locator("svg[role=img]").getAttribute("aria-label");
   assert.match(await label(), /StableBTreeMap: compute [\d\u202f]+, heap pages [\d\u202f]+, stable pages [\d\u202f]+/);
@@ -111,7 +111,7 @@ onPage("compute and pages of each engine are a chart and a table that add up", (
   assert.ok((await rows())[0][1] < heap, "around the work there are pages too");
 });
 
-onPage("the bill follows its fields, and says what it assumes", () => one, async (page) => {
+onPage("the bill depends on its fields and states its assumptions", () => one, async (page) => {
   const bill = page.locator("#bill");
   const spoken = bill.locator(".answer");
   const first = await spoken.textContent();
@@ -143,7 +143,7 @@ for (const [width, colorScheme] of [[390, "light"], [1280, "dark"]]) {
   }, { viewport: { width, height: 800 }, colorScheme });
 }
 
-test("results that tell no parts of their charge are shown without", async () => {
+test("results without the parts of a charge are shown without them", async () => {
   const address = reports.make("older.html", [reports.write("older.json", withoutParts(committed("users-2025-10")))], ["--sections", "insert"]);
   const { page, complaints, close } = await open(browser, address);
   assert.equal(await pages(page).count(), 0);
@@ -152,7 +152,7 @@ test("results that tell no parts of their charge are shown without", async () =>
   await close();
 });
 
-test("where the rule set is not known there is no bill", async () => {
+test("there is no bill if the rule set is unknown", async () => {
   const results = committed(USERS[OLD]);
   results.replica.rules = "unknown";
   const address = reports.make("unknown.html", [reports.write("unknown.json", results)], ["--sections", "insert"]);

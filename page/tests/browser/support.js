@@ -19,7 +19,7 @@ function executable(paths, missing) {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // The next one may be there.
+      // Try the next one.
     }
   }
   throw new Error(missing);
@@ -33,7 +33,7 @@ const tool = () => {
   return executable([process.env.STABLEBENCH ?? built], `there is no ${process.env.STABLEBENCH ?? built}; build it (cargo build --release) or name it in STABLEBENCH`);
 };
 
-/** A folder for reports; gone when the tests are over. */
+/** A folder for reports, removed after the tests. */
 export class Reports {
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), "stablebench-page-"));
@@ -71,7 +71,7 @@ export function launch() {
 }
 
 /**
- * Opens a report; whatever it complains about, and whatever it asks a network for, is kept.
+ * Opens a report. Its errors, warnings and network requests are collected.
  * @param {import("playwright-core").Browser} browser
  * @param {string} address
  * @param {Object} [options] of the browser's context

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { points } from "../../src/answer/points.js";
-import { rangesOf } from "../../src/answer/ranges.js";
-import { memory } from "../../src/bill/memory.js";
-import { month } from "../../src/bill/month.js";
-import { billed, envelope } from "../../src/bill/ranked.js";
+import { points, rangesOf } from "../../src/answer/points.js";
+import { memory, month, billed, envelope } from "../../src/bill/bill.js";
 import { FEES, committed, report } from "./results.js";
 
 const USERS = committed("users");
@@ -14,8 +11,8 @@ const ASKED = { perDay: 1_000, n: 100, payload: 100, rows: 1_000_000, place: "mi
 const bills = (asked) => billed(USERS, ALL, { ...ASKED, ...asked }, RANGES, 13);
 const ofMap = (asked) => bills(asked).find((row) => row.key === "btree");
 
-/** The worked example of `docs/bill.md`. */
-test("a month is instructions, messages, storage and the base fee", () => {
+/** The example in `docs/report.md`. */
+test("a month consists of instructions, messages, storage and the base fee", () => {
   const use = { perDay: 1_000, instructions: 7_093_476, bytes: 10_139, gib: 0.268 };
   const found = month(FEES, use, 1);
   const rounded = Object.fromEntries(Object.entries(found).map(([part, cycles]) => [part, Math.round(cycles)]));
@@ -32,7 +29,7 @@ test("a month is instructions, messages, storage and the base fee", () => {
   assert.ok(Math.abs(month(FEES, use, 2).total / found.total - 2) < 1e-12, "prices follow the nodes");
 });
 
-test("storage is that of the measured store", () => {
+test("storage is that of the measured fixture", () => {
   const store = USERS.results.stores.find((of) => of.column === "btree" && of.rows === 1_000_000 && of.payload === 100);
   const { heap_pages, stable_pages } = store.outcome.measured;
   const gib = ((heap_pages + stable_pages) * 65_536) / 2 ** 30;
@@ -44,10 +41,10 @@ test("storage is that of the measured store", () => {
   assert.equal(memory(USERS, "nothing", { rows: 1, payload: 1 }), null);
 });
 
-test("the bill has measured instructions and storage, and the bytes of the rows", () => {
+test("the bill uses measured instructions and storage, and the bytes of the rows", () => {
   const row = ofMap();
   const of = USERS.results.cases.find((one) => one.section === "insert" && one.name === "middle 100" && one.column === "btree");
-  assert.equal(row.instructions, of.outcome.measured.instructions, "the counter holds all of the charge");
+  assert.equal(row.instructions, of.outcome.measured.instructions, "the counter includes the whole charge");
   assert.equal(row.month.instructions, 30_000 * row.instructions);
   const bytes = envelope(row.estimate.cost, FEES);
   assert.equal(bytes, 139);
@@ -57,7 +54,7 @@ test("the bill has measured instructions and storage, and the bytes of the rows"
   assert.equal(whole.instructions, of.outcome.measured.detail.cost.inside.charge);
 });
 
-test("engines are ranked by what they cost, floors are not", () => {
+test("engines are ranked by cost, floors are not ranked", () => {
   const rows = bills();
   const ranks = rows.filter((row) => !row.floor);
   assert.deepEqual(ranks.map((row) => row.rank), ranks.map((_, at) => at + 1));
@@ -65,26 +62,26 @@ test("engines are ranked by what they cost, floors are not", () => {
   assert.ok(rows.slice(ranks.length).every((row) => row.floor && row.rank === null && row.usd > 0));
 });
 
-test("storage that the reader states is that of every engine", () => {
+test("storage entered by the reader applies to every engine", () => {
   const rows = bills({ gib: 2 });
   assert.ok(rows.every((row) => row.gib === 2 && row.memory === null));
   assert.equal(ofMap({ gib: 0 }).month.storage, 0);
 });
 
-test("with more rows than measured, instructions stay and storage grows", () => {
+test("beyond the measured rows, instructions are constant and storage grows", () => {
   const [one, more] = [ofMap(), ofMap({ rows: 5_000_000 })];
   assert.equal(more.clamped, 1_000_000);
   assert.equal(more.instructions, one.instructions);
   assert.ok(Math.abs(more.month.storage / one.month.storage - 5) < 1e-9);
 });
 
-test("what has no figure has no bill", () => {
+test("without a figure there is no bill", () => {
   assert.ok(bills({ n: 1_000_000 }).every((row) => row.month === null && Number.isNaN(row.usd) && row.rank === null));
   const heavy = bills({ n: 10_000, payload: 100_000 }).filter((row) => !row.fits);
   assert.ok(heavy.length > 0 && heavy.every((row) => row.month === null));
 });
 
-test("without details the work is billed, and rows are all that a message holds", () => {
+test("without details, the bill covers the work and the bytes of the rows", () => {
   const cases = USERS.results.cases.filter((of) => of.section === "insert")
     .map((of) => ({ ...of, outcome: { measured: { ...of.outcome.measured, detail: null } } }));
   const bare = report({ ...USERS.results, cases });

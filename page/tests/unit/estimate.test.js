@@ -10,89 +10,89 @@ const ALL = points(USERS);
 const AT = { n: 100, payload: 100, rows: 1_000_000, place: "middle" };
 const btree = ALL.columns.find((column) => column.key === "btree");
 
-test("all measured inserts are told as they were measured", () => {
+test("measured inserts are returned unchanged", () => {
   for (const of of USERS.results.cases) {
     const found = of.outcome.measured;
     const match = /^(middle|end) ([\d ]+)$/.exec(of.name);
     if (of.section !== "insert" || !match || !found) continue;
     const column = ALL.columns.find((one) => one.key === of.column);
-    const told = estimate(ALL, column, { ...AT, place: match[1], n: Number(match[2].replace(/ /g, "")) });
-    assert.equal(told.kind, "measured");
-    assert.equal(told.cost.instructions, found.instructions);
-    assert.equal(told.cost.message.cycles, found.detail.cost.cycles);
+    const estimated = estimate(ALL, column, { ...AT, place: match[1], n: Number(match[2].replace(/ /g, "")) });
+    assert.equal(estimated.kind, "measured");
+    assert.equal(estimated.cost.instructions, found.instructions);
+    assert.equal(estimated.cost.message.cycles, found.detail.cost.cycles);
     const { inside } = found.detail.cost;
-    assert.equal(told.cost.message.charge, inside.charge);
-    assert.equal(told.cost.charge, found.instructions + inside.charge - inside.instructions, "without what is around the work");
+    assert.equal(estimated.cost.message.charge, inside.charge);
+    assert.equal(estimated.cost.charge, found.instructions + inside.charge - inside.instructions, "without what is around the work");
   }
 });
 
-test("rows that were measured with that table or length are measured too", () => {
+test("points of curve and payload count as measured", () => {
   assert.equal(estimate(ALL, btree, { ...AT, rows: 10_000 }).kind, "measured");
   assert.equal(estimate(ALL, btree, { ...AT, payload: 1_000, rows: 100_000 }).kind, "measured");
 });
 
-test("between sizes a figure lies between its neighbours, and says which", () => {
+test("a figure between sizes lies between its neighbours and names them", () => {
   const cost = (n) => estimate(ALL, btree, { ...AT, n }).cost;
-  const told = estimate(ALL, btree, { ...AT, n: 300 });
-  assert.equal(told.kind, "interpolated");
-  assert.match(told.how, /between 100 and 1\u202f000 rows a message/);
+  const estimated = estimate(ALL, btree, { ...AT, n: 300 });
+  assert.equal(estimated.kind, "interpolated");
+  assert.match(estimated.how, /between 100 and 1\u202f000 rows per message/);
   for (const value of ["instructions", "charge", "cycles"]) {
-    assert.ok(told.cost[value] > cost(100)[value] && told.cost[value] < cost(1_000)[value], value);
+    assert.ok(estimated.cost[value] > cost(100)[value] && estimated.cost[value] < cost(1_000)[value], value);
   }
-  assert.match(errorText(told), /^points around are missed by up to /);
+  assert.match(errorText(estimated), /^surrounding points are missed by up to /);
 });
 
-test("an error is that of the points around", () => {
+test("the error is that of the surrounding points", () => {
   const engines = ALL.columns.filter((column) => !["append", "array"].includes(column.key));
   const worst = (place, n) => Math.max(...engines.map((column) => estimate(ALL, column, { ...AT, place, n }).error));
   assert.ok(worst("end", 700) < 0.1, "costs are nearly straight there");
   assert.ok(worst("middle", 20) > 0.5, "and jump there: a commit begins to go through the page cache");
 });
 
-test("the same message in tables between measured ones is interpolated", () => {
-  const told = estimate(ALL, btree, { ...AT, rows: 30_000 });
-  assert.equal(told.kind, "interpolated");
-  assert.match(told.how, /between 10\u202f000 and 100\u202f000 rows in the table/);
+test("the same message in tables of other sizes is interpolated", () => {
+  const estimated = estimate(ALL, btree, { ...AT, rows: 30_000 });
+  assert.equal(estimated.kind, "interpolated");
+  assert.match(estimated.how, /between 10\u202f000 and 100\u202f000 rows in the table/);
 });
 
 test("other sizes are scaled by measured ratios", () => {
-  const told = estimate(ALL, btree, { ...AT, n: 1_000, payload: 1_000, rows: 10_000 });
-  assert.equal(told.kind, "scaled");
-  assert.match(told.how, /^1\u202f000 rows a message × [\d.]+ \(1\u202f000 bytes\) × [\d.]+ \(10\u202f000 rows\)$/);
-  assert.equal(errorText(told), "", "each of its points was measured");
+  const estimated = estimate(ALL, btree, { ...AT, n: 1_000, payload: 1_000, rows: 10_000 });
+  assert.equal(estimated.kind, "scaled");
+  assert.match(estimated.how, /^1\u202f000 rows per message × [\d.]+ \(1\u202f000 bytes\) × [\d.]+ \(10\u202f000 rows\)$/);
+  assert.equal(errorText(estimated), "", "each of its points was measured");
   const alone = estimate(ALL, btree, { ...AT, n: 1_000 }).cost.instructions;
   const [insert, curve] = [estimate(ALL, btree, AT), estimate(ALL, btree, { ...AT, rows: 10_000 })];
   const long = estimate(ALL, btree, { ...AT, payload: 1_000, rows: 100_000 });
-  const beside = estimate(ALL, btree, { ...AT, rows: 100_000 });
+  const many = estimate(ALL, btree, { ...AT, rows: 100_000 });
   const expected =
-    (alone * curve.cost.instructions * long.cost.instructions) / insert.cost.instructions / beside.cost.instructions;
-  assert.ok(Math.abs(told.cost.instructions / expected - 1) < 1e-9);
+    (alone * curve.cost.instructions * long.cost.instructions) / insert.cost.instructions / many.cost.instructions;
+  assert.ok(Math.abs(estimated.cost.instructions / expected - 1) < 1e-9);
 });
 
-test("beyond what was measured there is no figure, but the range", () => {
+test("beyond the measured range there is no figure, but the range is named", () => {
   for (const [asked, expected] of [
-    [{ n: 20_000 }, /20\u202f000 rows a message is outside .* 1 to 10\u202f000/],
+    [{ n: 20_000 }, /20\u202f000 rows per message is outside .* 1 to 10\u202f000/],
     [{ rows: 10 }, /10 rows in the table is outside .* 1\u202f000 to 1\u202f000\u202f000/],
-    [{ payload: 1 }, /1 bytes a row is outside .* 10 to 100\u202f000/],
+    [{ payload: 1 }, /1 bytes per row is outside .* 10 to 100\u202f000/],
     [{ place: "nowhere" }, /not measured at this place/],
   ]) {
-    const told = estimate(ALL, btree, { ...AT, ...asked });
-    assert.equal(told.kind, "none");
-    assert.equal(told.cost, null);
-    assert.match(told.how, expected);
+    const estimated = estimate(ALL, btree, { ...AT, ...asked });
+    assert.equal(estimated.kind, "none");
+    assert.equal(estimated.cost, null);
+    assert.match(estimated.how, expected);
   }
 });
 
-test("one section alone fixes the other sizes", () => {
+test("a single section fixes the other sizes", () => {
   const alone = report({ ...USERS.results, cases: USERS.results.cases.filter((of) => of.section === "insert") });
   const all = points(alone);
   const column = all.columns.find((one) => one.key === "btree");
   assert.equal(estimate(all, column, { ...AT, n: 20 }).kind, "interpolated");
-  assert.match(estimate(all, column, { ...AT, rows: 10_000 }).how, /measured with 1\u202f000\u202f000 rows alone/);
-  assert.match(estimate(all, column, { ...AT, payload: 10 }).how, /measured with 100 bytes alone/);
+  assert.match(estimate(all, column, { ...AT, rows: 10_000 }).how, /measured with 1\u202f000\u202f000 rows only/);
+  assert.match(estimate(all, column, { ...AT, payload: 10 }).how, /measured with 100 bytes only/);
 });
 
-test("without details there are instructions alone, and they rank", () => {
+test("without details, instructions determine the rank", () => {
   const cases = USERS.results.cases
     .filter((of) => of.section === "insert")
     .map((of) => ({ ...of, outcome: { measured: { ...of.outcome.measured, detail: null } } }));
@@ -102,7 +102,7 @@ test("without details there are instructions alone, and they rank", () => {
   assert.ok(rows.every((row) => row.instructions > 0 && Number.isNaN(row.cycles)));
 });
 
-test("floors have no rank, the others are ranked by what is asked", () => {
+test("engines are ranked by the requested cost, floors are not ranked", () => {
   for (const by of ["cycles", "message", "instructions"]) {
     const { rows } = ranked(USERS, ALL, { ...AT, nodes: 13, usd: 1.36, by }, 13);
     const own = rows.filter((row) => row.rank);
@@ -113,13 +113,13 @@ test("floors have no rank, the others are ranked by what is asked", () => {
   }
 });
 
-test("cycles follow the nodes, dollars the rate", () => {
+test("cycles are proportional to the nodes, dollars to the rate", () => {
   const at = (nodes, usd) => ranked(USERS, ALL, { ...AT, nodes, usd, by: "cycles" }, 13).rows[0];
   assert.equal(at(26, 1).cycles, 2 * at(13, 1).cycles);
   assert.equal(at(13, 3).usd, 3 * at(13, 1).usd);
 });
 
-test("more than a message can do is not ranked", () => {
+test("work beyond the limit of a message is not ranked", () => {
   const { rows } = ranked(USERS, ALL, { ...AT, n: 10_000, payload: 100_000, rows: 1_000_000, nodes: 13, usd: 1, by: "cycles" }, 13);
   const heavy = rows.filter((row) => row.charge > ALL.limit);
   assert.ok(heavy.length > 0 && heavy.every((row) => !row.fits && row.rank === null));

@@ -35,7 +35,7 @@ test("a cost of zero is not raised to a power", () => {
   assert.equal(y, 5);
 });
 
-test("what lies on one line is told without error", () => {
+test("points on one line have no error", () => {
   for (const [axes, cost] of [["linear", (x) => 300 + 7 * x], ["logarithmic", (x) => 7 * x ** 0.9]]) {
     const { worst, typical, points } = leaveOneOut([1, 10, 50, 1_000].map((x) => ({ x, y: cost(x) })), axes);
     assert.ok(worst < 1e-12 && typical < 1e-12);
@@ -43,7 +43,7 @@ test("what lies on one line is told without error", () => {
   }
 });
 
-test("leaving a point out is off by as much as the point is off the line", () => {
+test("the error is the distance of a point from the line", () => {
   const bent = [{ x: 1, y: 1 }, { x: 10, y: 20 }, { x: 100, y: 100 }];
   assert.equal(leaveOneOut(bent, "logarithmic").worst, 0.5);
   assert.equal(leaveOneOut(bent, "linear").worst, 0.5);
@@ -51,7 +51,7 @@ test("leaving a point out is off by as much as the point is off the line", () =>
   assert.equal(leaveOneOut(bent, "linear", [1, 100]), null, "the first and the last cannot be left out");
 });
 
-test("the range is that of the points", () => {
+test("the range is from the first to the last point", () => {
   assert.deepEqual(range(POINTS), [1, 1_000]);
   assert.equal(range([]), null);
 });

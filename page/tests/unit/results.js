@@ -1,9 +1,9 @@
-/** The committed results as the page has them, without what Rust adds. */
+/** The committed results as the page reads them, without the texts that the tool adds. */
 
 import { readFileSync } from "node:fs";
 import { named } from "../../src/data.js";
 
-/** Prices of 2026-08, as Rust adds them. */
+/** Prices of 2026-08, as added by the tool. */
 export const FEES = {
   execution: 5_000_000, ingress: 1_200_000, ingress_byte: 2_000, instruction: 1, storage_gib_second: 317_500, canister_second: 10_000,
 };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chargeParts, inside, measured, workParts } from "../../src/data.js";
 import { choices, nameOf, pairs, visible } from "../../src/rules.js";
-import { changes } from "../../src/tables/changes.js";
+import { changes } from "../../src/changes.js";
 import { available } from "../../src/tables/measures.js";
 import { NEW, OLD, USERS, withoutParts } from "../fixtures/rules.js";
 import { committed, report } from "./results.js";
@@ -10,12 +10,12 @@ import { committed, report } from "./results.js";
 const [BEFORE, AFTER] = [OLD, NEW].map((rules) => committed(USERS[rules]));
 const KEYS = report({ ...committed("keys").results, replica: { rules: OLD } });
 
-test("rule sets are chosen where a suite has several", () => {
+test("there is a choice of rule sets if a suite has several", () => {
   assert.deepEqual(choices([AFTER, KEYS, BEFORE]), [OLD, NEW], "the oldest first");
   assert.deepEqual(choices([BEFORE, KEYS]), []);
   assert.deepEqual(choices([BEFORE, BEFORE]), []);
   const unknown = report({ ...AFTER.results, replica: { rules: "unknown" } });
-  assert.deepEqual(choices([BEFORE, unknown]), [], "what is not known is no choice");
+  assert.deepEqual(choices([BEFORE, unknown]), [], "an unknown rule set is no choice");
 });
 
 test("a suite without a choice is always shown", () => {
@@ -31,7 +31,7 @@ test("the oldest and the newest rules are compared", () => {
   assert.deepEqual(pairs([BEFORE, KEYS]), []);
 });
 
-test("a change is the new cost in times of the old", () => {
+test("a change is the new cost divided by the old", () => {
   const [pair] = pairs([BEFORE, AFTER]);
   const rows = changes(pair, "charge");
   const row = rows.find((of) => of.section === "insert" && of.name === "middle 1" && of.column === "btree");
@@ -43,7 +43,7 @@ test("a change is the new cost in times of the old", () => {
   assert.equal(capacity.ratio, capacity.old / capacity.new, "more operations that fit are better");
 });
 
-test("other sizes and other work have no change", () => {
+test("cases with other sizes or other work are not compared", () => {
   const other = (change) => {
     const after = structuredClone(AFTER);
     after.results.cases = after.results.cases.filter((of) => of.section === "insert").slice(0, 1);
@@ -68,7 +68,7 @@ test("the parts add up to the whole", () => {
   }
 });
 
-test("results that tell no parts have none", () => {
+test("results without parts have none", () => {
   const [bare] = withoutParts(AFTER.results).cases;
   assert.equal(chargeParts(bare), null);
   assert.equal(workParts(bare), null);
@@ -77,7 +77,7 @@ test("results that tell no parts have none", () => {
   assert.equal(chargeParts(of), null, "pages that cost more than the whole are no part of it");
 });
 
-test("touched pages are values of the tables where rules count them", () => {
+test("tables show touched pages under rules that count them", () => {
   const keys = (one) => available(one.results.cases).map((measure) => measure.key);
   assert.ok(["chargeCompute", "workStable", "heapTouched"].every((key) => keys(AFTER).includes(key)));
   assert.ok(keys(BEFORE).includes("chargeHeap") && !keys(BEFORE).includes("heapTouched"));

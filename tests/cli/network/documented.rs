@@ -1,4 +1,4 @@
-//! The commands that the documents and `--help` show.
+//! The commands in the documents and in `--help`.
 
 use std::fs;
 use std::path::Path;
@@ -7,26 +7,26 @@ use super::{IDENTITY, fails, succeeds};
 use crate::server::Server;
 use crate::{stablebench, stdout};
 
-/// Commands of a text that begin so, their lines joined, without comments.
+/// Returns the commands of a text that begin with `start`, with joined lines and without comments.
 fn commands(text: &str, start: &str) -> Vec<String> {
     let text = text.replace("\\\n", " ");
     let lines = text.lines().map(str::trim).filter(|line| line.starts_with(start));
     lines.map(|line| line.split(" #").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// What `--help` says, with commands in one line that it has broken.
+/// Returns the output of `--help`, with wrapped commands joined.
 fn help(args: &[&str]) -> String {
     let shown = stdout(&stablebench(args, Path::new(".")));
     let mut text = String::new();
     for line in shown.lines() {
-        let goes_on = line.starts_with("    ") && !line.starts_with("    stablebench ");
-        text.push(if goes_on { ' ' } else { '\n' });
+        let continues = line.starts_with("    ") && !line.starts_with("    stablebench ");
+        text.push(if continues { ' ' } else { '\n' });
         text += line;
     }
     text
 }
 
-/// The words behind the program's name; `$(…)` is one.
+/// Returns the words of a command; `$(…)` is one word.
 fn words(command: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in command.split_whitespace() {
@@ -58,7 +58,7 @@ fn every_documented_run_has_a_plan() {
         found.extend(commands(text, "cargo run --release -- run "));
         for command in found {
             let words = words(command.rsplit_once("run ").map_or("", |(_, words)| words));
-            // A placeholder, or all suites, which have no list.
+            // Placeholders, and `all`, which has no --list.
             let whole = |word: &String| word.contains('…') || word == "URL" || word == "[SUITE]";
             if words.iter().any(whole) || words[0] == "all" {
                 continue;
@@ -77,7 +77,7 @@ fn every_documented_run_has_a_plan() {
     assert!(seen > 20, "{seen}");
 }
 
-/// On a server instead of dfx, icp or the mainnet.
+/// The replica is a server instead of dfx, icp or the mainnet.
 #[test]
 fn the_documented_runs_on_a_network_succeed() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Replicas that do not answer as replicas do.
+//! Servers that do not answer like replicas.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::{SMALL, fails};
 
-/// A server that does that with each connection; answers its URL.
+/// Starts a server that handles each connection with `answer`, and returns its URL.
 fn server(answer: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -23,7 +23,10 @@ fn server(answer: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
     url
 }
 
-fn says(head: &'static str, body: &'static [u8]) -> impl Fn(TcpStream) + Clone + Send + 'static {
+fn responds(
+    head: &'static str,
+    body: &'static [u8],
+) -> impl Fn(TcpStream) + Clone + Send + 'static {
     move |mut client| {
         let _ = client.write_all(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes());
         let _ = client.write_all(body);
@@ -36,27 +39,27 @@ fn endless(mut client: TcpStream) {
     while client.write_all(&[0xff; 65_536]).is_ok() {}
 }
 
-/// Takes the request and says nothing.
+/// Accepts a request and does not answer.
 fn silent(client: TcpStream) {
     thread::park();
     drop(client);
 }
 
 #[test]
-fn no_replica_takes_all_memory_or_all_time() {
+fn no_server_exhausts_memory_or_time() {
     let directory = tempfile::tempdir().unwrap();
     let deep: &[u8] = &[0x81; 100_000];
     let urls = [
         server(endless),
         server(silent),
         server(drop),
-        server(says("200 OK\r\ncontent-length: 3", b"abc")),
-        server(says("200 OK\r\ncontent-length: 100000", deep)),
-        server(says("200 OK\r\ncontent-length: 99999999999", b"")),
-        server(says("302 Found\r\nlocation: /\r\ncontent-length: 0", b"")),
+        server(responds("200 OK\r\ncontent-length: 3", b"abc")),
+        server(responds("200 OK\r\ncontent-length: 100000", deep)),
+        server(responds("200 OK\r\ncontent-length: 99999999999", b"")),
+        server(responds("302 Found\r\nlocation: /\r\ncontent-length: 0", b"")),
     ];
     let began = Instant::now();
-    let told: Vec<String> = thread::scope(|scope| {
+    let errors: Vec<String> = thread::scope(|scope| {
         let directory = directory.path();
         let runs: Vec<_> = urls
             .iter()
@@ -71,8 +74,8 @@ fn no_replica_takes_all_memory_or_all_time() {
             .collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
-    for told in told {
-        assert!(told.contains("no replica answers at "), "{told}");
+    for error in errors {
+        assert!(error.contains("no replica answers at "), "{error}");
     }
     assert!(began.elapsed().as_secs() < 200, "{:?}", began.elapsed());
 }

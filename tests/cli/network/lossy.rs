@@ -1,27 +1,27 @@
-//! A connection that loses calls: some on their way, of others the answer.
+//! A connection that loses some requests and some answers.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A proxy before a server, as long as the process lives.
+/// A proxy in front of a server. It runs until the process ends.
 pub struct Proxy {
     address: SocketAddr,
     lost: Arc<Mutex<Lost>>,
 }
 
-/// What was lost.
+/// The numbers of lost messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lost {
     calls: u32,
-    /// Calls that the server has not seen.
+    /// Calls that did not reach the server.
     pub requests: u32,
     /// Calls that the server has executed.
     pub answers: u32,
 }
 
-/// What becomes of a call.
+/// The fate of a call.
 enum Fate {
     Passes,
     RequestLost,
@@ -37,7 +37,7 @@ impl Proxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let lost = shared.clone();
-                // A connection that breaks is what this is for.
+                // Errors are expected: connections break.
                 thread::spawn(move || serve(client, server, &lost));
             }
         });
@@ -53,7 +53,7 @@ impl Proxy {
     }
 }
 
-/// Every third call is lost, one on its way, the next on its way back.
+/// Decides the fate of a request. Every third call loses its request or its answer, in turns.
 fn fate(request: &[u8], lost: &Mutex<Lost>) -> Fate {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     if !String::from_utf8_lossy(line).contains("/call") {
@@ -91,7 +91,7 @@ fn serve(mut client: TcpStream, server: SocketAddr, lost: &Mutex<Lost>) -> io::R
     }
 }
 
-/// One request or answer, head and body.
+/// Reads one request or answer, head and body.
 fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     const END: &[u8] = b"\r\n\r\n";
     let mut bytes = Vec::new();

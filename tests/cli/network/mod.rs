@@ -1,4 +1,4 @@
-//! Runs on a replica by URL, which `stablebench serve` is here.
+//! Runs on a replica by URL, for which `stablebench serve` is used.
 
 mod documented;
 mod hostile;
@@ -45,7 +45,7 @@ fn succeeds(args: &[&str], directory: &Path) -> Output {
     output
 }
 
-/// The error of a run that spends nothing.
+/// Returns the error of a run that fails before it measures anything.
 #[track_caller]
 fn fails(args: &[&str], directory: &Path) -> String {
     let output = stablebench(args, directory);
@@ -54,7 +54,7 @@ fn fails(args: &[&str], directory: &Path) -> String {
     stderr(&output)
 }
 
-/// Runs on the embedded replica and with `target`, and requires the same of both.
+/// Runs on the embedded replica and with `target`, and requires equal results.
 #[track_caller]
 fn is_the_same(suite: &[&str], target: &[&str], directory: &Path) -> String {
     succeeds(&[suite, &["--out=embedded.json"]].concat(), directory);
@@ -64,11 +64,11 @@ fn is_the_same(suite: &[&str], target: &[&str], directory: &Path) -> String {
 }
 
 #[test]
-fn a_network_measures_what_the_embedded_replica_does() {
+fn a_network_gives_the_results_of_the_embedded_replica() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(&["bench"], directory.path());
-    let told = is_the_same(USERS, &server.target(), directory.path());
-    assert!(told.contains("about ") && told.contains("on this machine nobody pays"), "{told}");
+    let notes = is_the_same(USERS, &server.target(), directory.path());
+    assert!(notes.contains("about ") && notes.contains("on this machine nobody pays"), "{notes}");
     let saved = std::fs::read_to_string(directory.path().join("network.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&saved).unwrap();
     assert_eq!(results["replica"]["kind"], "network");
@@ -77,7 +77,7 @@ fn a_network_measures_what_the_embedded_replica_does() {
     for option in [replica, canister] {
         assert!(command.contains(&option.replace('=', " ")), "{option}: {command}");
     }
-    // What was measured is what it cost, too, but for what it cannot see.
+    // Cycles are measured, but not the details inside of the replica.
     for case in results["cases"].as_array().unwrap() {
         let detail = &case["outcome"]["measured"]["detail"];
         let instructions = detail["message_instructions"].as_u64().unwrap();
@@ -85,14 +85,14 @@ fn a_network_measures_what_the_embedded_replica_does() {
         assert!(instructions < cycles, "{case}");
         assert!(detail["cost"]["inside"].is_null(), "{case}");
     }
-    // A run that is complete has nothing to do and to pay for.
+    // A complete run measures and costs nothing.
     let again = [USERS, &server.target(), &["--out=network.json", "--resume"]].concat();
-    let told = stderr(&succeeds(&again, directory.path()));
-    assert!(told.contains(": 0 cycles in 0 messages"), "{told}");
+    let notes = stderr(&succeeds(&again, directory.path()));
+    assert!(notes.contains(": 0 cycles in 0 messages"), "{notes}");
 }
 
 #[test]
-fn every_kind_of_suite_and_both_canisters() {
+fn other_suites_and_canisters_have_equal_results() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(&["bench", "bench_vfs"], directory.path());
     for suite in [
@@ -103,9 +103,9 @@ fn every_kind_of_suite_and_both_canisters() {
     }
 }
 
-/// Every message goes to both, and each reply is compared.
+/// Every message is sent to both replicas, and the answers are compared.
 #[test]
-fn each_answer_is_that_of_the_embedded_replica() {
+fn each_answer_equals_that_of_the_embedded_replica() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(&["bench"], directory.path());
     succeeds(&[SMALL, &server.target(), &["--verify-embedded"]].concat(), directory.path());
@@ -124,7 +124,7 @@ fn lost_requests_and_answers_change_nothing() {
 }
 
 #[test]
-fn only_canisters_of_ours_are_touched() {
+fn canisters_with_other_modules_are_not_touched() {
     let directory = tempfile::tempdir().unwrap();
     let wasm = wat::parse_str(include_str!("../../../src/replica/counter.wat")).unwrap();
     std::fs::write(directory.path().join("counter.wasm"), wasm).unwrap();
@@ -133,15 +133,15 @@ fn only_canisters_of_ours_are_touched() {
     let replica = server.replica();
     let error = fails(&[SMALL, &[&replica, &foreign]].concat(), directory.path());
     for part in
-        ["the canister bench as it is built here", "others are not touched", "dfx deploy bench"]
+        ["the module of bench that is built here", "others are not touched", "dfx deploy bench"]
     {
         assert!(error.contains(part), "{part}: {error}");
     }
     assert!(error.contains(&format!("the module of {} is", server.canisters[0])), "{error}");
-    // Beside ours it is left alone.
+    // It is ignored if there is a canister of ours too.
     let ours = format!("--canister={}", server.canisters[1]);
     succeeds(&[SMALL, &[&replica, &foreign, &ours]].concat(), directory.path());
-    // What is nowhere.
+    // A canister that does not exist.
     let error = fails(
         &[SMALL, &[&replica, "--canister=rrkah-fqaaa-aaaaa-aaaaq-cai"]].concat(),
         directory.path(),
@@ -165,14 +165,14 @@ fn the_caller_must_be_a_controller() {
 }
 
 #[test]
-fn nobody_answers() {
+fn an_unreachable_replica_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["--replica=http://127.0.0.1:1", "--canister=rrkah-fqaaa-aaaaa-aaaaq-cai"];
     let error = fails(&[SMALL, &args].concat(), directory.path());
     assert!(error.contains("no replica answers at http://127.0.0.1:1; is it running?"), "{error}");
 }
 
-/// An address of this machine that others could have too.
+/// Returns an address of this machine that is not a loopback address.
 fn outer_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     // Nothing is sent.
@@ -181,7 +181,7 @@ fn outer_address() -> Option<IpAddr> {
 }
 
 #[test]
-fn cycles_elsewhere_are_spent_by_those_who_say_yes() {
+fn cycles_on_other_machines_are_spent_with_yes_only() {
     let Some(ip) = outer_address() else {
         eprintln!("this machine has no address but its own");
         return;
@@ -190,7 +190,7 @@ fn cycles_elsewhere_are_spent_by_those_who_say_yes() {
     let server = Server::start(&["bench", &format!("--listen={ip}")], directory.path());
     let target = server.target();
     let error = fails(&[SMALL, &target].concat(), directory.path());
-    assert!(error.contains("does not sign by the key that is expected"), "{error}");
+    assert!(error.contains("does not sign with the expected key"), "{error}");
     let key = format!("--root-key={}", server.root_key);
     let known = [SMALL, &target, &[&*key]].concat();
     let error = fails(&known, directory.path());
