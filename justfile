@@ -1,12 +1,13 @@
-# What can be done here: `just --list`.
+# Common tasks; `just --list` prints them.
 
 # Fail on the first failing command of a pipe too.
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
-# Check everything: format, lints, tests, licences and advisories.
-check: fmt-check lint test deny
+# Check everything, as CI does; or only the steps named (scripts/check --help).
+check *steps:
+    scripts/check {{steps}}
 
-# Measure: the users suite on 1 000 000 rows, or what the arguments ask for.
+# Run the tool: the users suite on 1 000 000 rows, or what the arguments ask for.
 run *arguments:
     cargo run --release -- {{arguments}}
 
@@ -14,28 +15,27 @@ run *arguments:
 test *arguments:
     cargo test --release {{arguments}}
 
-# Run the tests of the PocketIC clients; on the server that POCKET_IC_BIN names, if any.
+# Run the tests of the PocketIC clients, on a server if POCKET_IC_BIN names one.
 test-pocket-ic *arguments:
     cargo test --release --features pocket-ic --test pocket_ic -- {{arguments}}
 
-# Run the tests of public clients on `stablebench serve`. Needs npm.
+# Run the tests of public clients on `stablebench serve` (needs npm).
 test-clients:
     cargo build --release
     cd clients && npm ci --silent --no-audit --no-fund && npm test --silent
 
-# Measure the reference run anew (half an hour), and take what tests print as the new
-# snapshots. Review the diff.
+# Measure the reference runs again and accept the new snapshots of the tests. Review the diff.
 bless:
     scripts/renew-results
     INSTA_UPDATE=always cargo test --release
 
-# Hold the embedded replica against every recorded case.
+# Check the embedded replica against every recorded case.
 conformance:
     for rules in 2025-10 2026-08 2026-08-first-reads 2026-08-recorded; do \
         cargo run --release --bin conformance -- check --rules $rules crates/conformance/cases/$rules/*.json*; \
     done
 
-# Hold the PocketIC server that POCKET_IC_BIN names against every case recorded under its rules.
+# Check the PocketIC server that POCKET_IC_BIN names against every case recorded under its rules.
 verify:
     cargo run --release --features pocket-ic --bin conformance -- verify
 
@@ -43,17 +43,24 @@ verify:
 fmt:
     cargo fmt --all
 
-# Check the format.
-fmt-check:
-    cargo fmt --all -- --check
-
-# Lint what runs here, then the canister; the scripts, where shellcheck is installed.
+# Lint the host code and the scripts as CI does, then two canisters.
 lint:
-    cargo clippy --release --workspace --exclude stablebench-bench --exclude stablebench-bench-vfs --exclude stablebench-bench-leveldb --exclude stablebench-bench-doltlite --all-features --all-targets -- -D warnings
+    scripts/check format clippy scripts
     cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
     cargo clippy --profile canister --package stablebench-bench-leveldb --target wasm32-unknown-unknown -- -D warnings
-    if command -v shellcheck >/dev/null; then shellcheck --external-sources scripts/*.sh scripts/canbench-tests scripts/renew-results .ci/run; else echo "shellcheck is not installed: skipped" >&2; fi
 
-# Check licences, advisories and sources of dependencies, where cargo-deny is installed.
+# Check licences, advisories and sources of dependencies (needs cargo-deny).
 deny:
-    if command -v cargo-deny >/dev/null; then cargo deny check; else echo "cargo-deny is not installed: skipped" >&2; fi
+    cargo deny check
+
+# Install the program with its canisters, so that it works in any folder without this checkout.
+# DoltLite's canister is included if its C compiler is installed.
+install:
+    rm -f target/canisters/bench_doltlite.wasm.gz
+    for canister in bench bench_vfs bench_leveldb; do cargo run --release --quiet -- build $canister; done
+    if command -v clang-19 >/dev/null; then cargo run --release --quiet -- build bench_doltlite; fi
+    cargo install --locked --path . --features embed-canisters
+
+# Render the parts of README.md and docs/findings.md that come from results/.
+render:
+    cargo run --release --package xtask -- render

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls a deployed canister; `--help` says how.
+# Calls a deployed canister; see --help.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/clients.sh
@@ -7,18 +7,18 @@ source scripts/clients.sh
 
 usage() {
     cat <<'END'
-Calls a bench canister: adds 1 000 rows to SQLite and to a map, reads 100 of them back, and asks
-for SQLite's settings. Rows that are in the way are removed first.
+Calls a bench canister: adds 1 000 rows to SQLite and to a map, reads 100 of them back, and prints
+SQLite's settings. Rows with the same ids are removed first.
 
 usage: scripts/call-examples.sh [--with icp|dfx] [bench|bench_vfs]
        scripts/call-examples.sh --url URL --root-key KEY --canister ID
 
-Without --url: the canister that scripts/deploy-local.sh deployed. With it: any, such as that of
-`stablebench serve`, which prints these options; icp alone can do that.
+Without --url, it calls the canister that scripts/deploy-local.sh deployed. With --url, it calls any
+canister, for example one of `stablebench serve`, which prints these options. Only icp can do that.
 
-  --with icp|dfx   the program that calls; otherwise the one that is installed, icp first
-  --url URL        of a replica
-  --root-key KEY   its root key in hex; `fetch` trusts the replica for it
+  --with icp|dfx   the client; by default the one that is installed, icp first
+  --url URL        the replica
+  --root-key KEY   its root key in hex; `fetch` asks the replica for it
   --canister ID    the canister
   -h, --help       this
 END
@@ -44,7 +44,7 @@ if [[ -n $url$root_key$id ]]; then
 fi
 choose_client
 
-# call METHOD ARGUMENTS [--query]: the canister's answer.
+# call METHOD ARGUMENTS [--query]: prints the canister's answer.
 call() {
     if [[ -n $url ]]; then
         icp canister call "$id" "$@" -n "$url" -k "$root_key"
@@ -55,7 +55,7 @@ call() {
     fi
 }
 
-# show METHOD ARGUMENTS [--query]: what is asked, and the answer, which has to be Ok.
+# show METHOD ARGUMENTS [--query]: prints the call and its answer; fails unless the answer is Ok.
 show() {
     printf '> %s %s\n' "$1" "$2"
     reply=$(call "$@")

@@ -1,33 +1,33 @@
 # shellcheck shell=bash
-# What the scripts that call canisters share: which program does it, and how to get one.
-# They source it in the repository's folder.
+# Shared by the scripts that call canisters: chooses the client, icp or dfx.
+# They source it in the root of the repository.
 
-# Of the npm package that the tests use (`npm ci --prefix clients`).
+# icp from the npm package that the tests use (`npm ci --prefix clients`).
 packaged_icp=$PWD/clients/node_modules/@icp-sdk/icp-cli-linux-x64/bin/icp
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 fail() { say "$*"; exit 1; }
 wrong_use() { say "$1; --help says how"; exit 2; }
 
-# value_of OPTION VALUE…: the value.
+# value_of OPTION VALUE…: prints the value.
 value_of() {
     (($# > 1)) || wrong_use "$1 needs a value"
     printf '%s\n' "$2"
 }
 
-# need PROGRAM WHERE: ends where it is not installed.
+# need PROGRAM SOURCE: fails if the program is not installed.
 need() { type -P "$1" >/dev/null || fail "$1 is not installed; install $2"; }
 
 has() {
     type -P "$1" >/dev/null || [[ $1 == icp && -x $packaged_icp ]]
 }
 
-# The program icp, wherever it is.
+# Runs icp, from PATH or from the npm package.
 icp() {
     if type -P icp >/dev/null; then command icp "$@"; else "$packaged_icp" "$@"; fi
 }
 
-# Sets `with` to icp or dfx, as was asked or as there is; `with` is empty where nothing was asked.
+# Sets `with` to icp or dfx: the one requested, or if `with` is empty, the one installed.
 choose_client() {
     case ${with:=} in
         icp | dfx) has "$with" || fail "$with is not installed; $(how_to_get "$with")" ;;

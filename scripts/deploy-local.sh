@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Deploys the canisters to the local network; `--help` says how.
+# Deploys a canister to a local network; see --help.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/clients.sh
@@ -7,15 +7,15 @@ source scripts/clients.sh
 
 usage() {
     cat <<'END'
-Deploys a canister to the local network, which is started where it does not run.
-It goes on running afterwards. The canister's id is printed.
+Deploys a canister to the local network and prints its id. The network is started if it is not
+running, and keeps running afterwards.
 
 usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs|bench_leveldb|bench_doltlite]
 
-  --with icp|dfx   the program that deploys; otherwise the one that is installed, icp first
+  --with icp|dfx   the client; by default the one that is installed, icp first
   -h, --help       this
 
-Then: scripts/call-examples.sh
+Next: scripts/call-examples.sh
 END
 }
 
@@ -32,7 +32,7 @@ done
 
 choose_client
 need cargo "Rust from https://rustup.rs"
-need cc "a C linker: apt-get install gcc libc6-dev, or what your system has for it"
+need cc "a C linker: apt-get install gcc libc6-dev, or the equivalent"
 
 case $with in
     icp)
