@@ -1,5 +1,4 @@
-//! What a run measures: fixtures, each a canister that is populated and then measured step by
-//! step.
+//! The plan of a run: fixtures, each a canister that is populated and then measured step by step.
 //!
 //! ```text
 //!   Plan ─┬─ columns, rows    the tables of the results, in their order
@@ -146,7 +145,7 @@ pub struct Part<'a> {
     pub each: bool,
 }
 
-/// What a part must find.
+/// The expected outcome of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Rows written, found or removed.
