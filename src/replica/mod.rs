@@ -263,7 +263,7 @@ pub struct TouchedPages {
 }
 
 impl PageCosts {
-    /// Returns the part of `total` that is not for pages, or `None` if they cost more.
+    /// Returns `total` without the cost of pages, or `None` if the pages cost more.
     pub fn compute(&self, total: u64) -> Option<u64> {
         total.checked_sub(self.heap)?.checked_sub(self.stable)
     }

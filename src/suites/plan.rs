@@ -1,5 +1,4 @@
-//! What a run measures: fixtures, each a canister that is populated and then measured step by
-//! step.
+//! The plan of a run: fixtures, each a canister that is populated and then measured step by step.
 //!
 //! ```text
 //!   Plan ─┬─ configurations, rows    of the tables, in their order
