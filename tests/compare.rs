@@ -60,8 +60,12 @@ fn the_exit_code_is_1_beyond_a_threshold() {
         (0, &["base.json", "slower.json", "--max-average=1.025"], "0 sections above 1.025×"),
         (1, &["base.json", "slower.json", "--max-average=1.024"], "Sections above the largest av"),
         (1, &["base.json", "failed.json", "--max-ratio=99"], "failed: it trapped"),
-        (0, &["base.json", "--columns", "btree", "sqlite/off"], "arithmetic average"),
-        (1, &["base.json", "--columns", "btree", "sqlite/off", "--max-ratio=3"], "middle 1 "),
+        (0, &["base.json", "--configurations", "btree", "sqlite/off"], "arithmetic average"),
+        (
+            1,
+            &["base.json", "--configurations", "btree", "sqlite/off", "--max-ratio=3"],
+            "middle 1 ",
+        ),
     ] {
         let (was, printed, error) = stablebench(at, &[&["compare"], arguments].concat());
         assert_eq!((was, error.as_str()), (code, ""), "{arguments:?}\n{printed}");
@@ -71,7 +75,7 @@ fn the_exit_code_is_1_beyond_a_threshold() {
         (&["base.json", "other.json"][..], "is about 100 000 rows of 100 bytes (warm) in one"),
         (&["base.json", "missing.json"], "cannot read results from missing.json"),
         (&["published:nothing", "base.json"], "there are no published figures nothing"),
-        (&["base.json", "--columns", "btree", "array"], "have no configuration array"),
+        (&["base.json", "--configurations", "btree", "array"], "have no configuration array"),
         (&["base.json"], "required arguments were not provided"),
     ] {
         let (was, printed, error) = stablebench(at, &[&["compare"], arguments].concat());

@@ -45,7 +45,7 @@ function comparison(report, { base, other }) {
   if (!rows.length) return [h("p", { class: "about" }, `${title}: no case was measured with both.`)];
   const number = (name, value, text) => ({ heading: name, numeric: true, value, cell: (row) => text(value(row)) });
   const section = (row) => (row.section === null ? "All" : about(report, row.section));
-  const command = `stablebench compare ${report.file} --columns ${base} ${other}`;
+  const command = `stablebench compare ${report.file} --configurations ${base} ${other}`;
   const all = means(rows);
   return [
     h("p", { class: "answer" }, h("strong", {}, times(all[all.length - 1].geometric)), ` is the geometric mean of ${whole(rows.length)} cases: ${title}.`),

@@ -61,7 +61,7 @@ Examples:
   A gate: no case more expensive by 5 %, no section by 2 % on average:
     stablebench compare results.json new.json --max-ratio 1.05 --max-average 1.02
   Two engines of one run:
-    stablebench compare results.json --columns btree sqlite/memory
+    stablebench compare results.json --configurations btree sqlite/memory
   The published figures:
     stablebench compare published:users published.json";
 

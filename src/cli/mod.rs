@@ -42,7 +42,21 @@ pub fn command() -> Clap {
     for argument in with_run_options(users::Users.arguments(Clap::new(""))).get_arguments() {
         command = command.arg(argument.clone().hide(true));
     }
-    command
+    command.mut_subcommand("run", |run| run.after_long_help(help_of_runs()))
+}
+
+/// Returns the options of all suites, and examples, for the end of `run --help`.
+fn help_of_runs() -> String {
+    let mut options = with_run_options(Clap::new("").disable_help_flag(true))
+        .max_term_width(100)
+        .help_template("{all-args}");
+    let options = options.render_help();
+    format!(
+        "The options of every suite follow its name; `run SUITE --help` adds those of the suite:\n\n\
+         {}\n\n{}",
+        options.ansi().to_string().trim_end(),
+        examples::RUN
+    )
 }
 
 impl Cli {

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::percent;
 use super::report::read;
-use crate::compare::{self, Columns, Gates, ceiling};
+use crate::compare::{self, Configurations, Gates, ceiling};
 use crate::report::{Format, comparison, printable};
 use crate::terminal::Output;
 
@@ -16,13 +16,13 @@ use crate::terminal::Output;
 pub struct CompareArgs {
     /// The base: a file with results, or published:users for published figures.
     pub base: PathBuf,
-    /// The new results: a file, or published figures. Default with --columns: the base.
-    #[arg(required_unless_present = "columns")]
+    /// The new results: a file, or published figures. Default with --configurations: the base.
+    #[arg(required_unless_present = "configurations")]
     pub new: Option<PathBuf>,
     /// Compare configuration A of the base with configuration B of the new results, case by case:
     /// only ratios and ceilings, because other values of two engines differ.
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "threshold")]
-    pub columns: Option<Vec<String>>,
+    pub configurations: Option<Vec<String>>,
     /// Maximum ratio of a case, such as 1.05.
     #[arg(long, value_name = "X", value_parser = ceiling)]
     pub max_ratio: Option<f64>,
@@ -31,7 +31,7 @@ pub struct CompareArgs {
     pub max_average: Option<f64>,
     /// Maximum difference of any value from the base's, up or down: counters, pages, charges,
     /// cycles. Digests must be equal. [default: 0%, or none with --max-ratio, --max-average or
-    /// --columns]
+    /// --configurations]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub threshold: Option<f64>,
     /// The format of the comparison.
@@ -45,15 +45,15 @@ pub fn compare(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     let base = read(&args.base)?;
     let new = args.new.as_deref().map(read).transpose()?;
     let new = new.as_ref().unwrap_or(&base);
-    let found = compare::compare(&base, new, columns(args), gates(args))?;
+    let found = compare::compare(&base, new, configurations(args), gates(args))?;
     let mut out = std::io::stdout().lock();
     out.write_all(comparison::render(&found, args.format, output.terminal)?.as_bytes())?;
     out.flush()?;
     Ok(if found.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn columns(args: &CompareArgs) -> Columns<'_> {
-    match args.columns.as_deref() {
+fn configurations(args: &CompareArgs) -> Configurations<'_> {
+    match args.configurations.as_deref() {
         Some([base, new]) => Some((base, new)),
         _ => None,
     }
@@ -62,7 +62,7 @@ fn columns(args: &CompareArgs) -> Columns<'_> {
 /// Without ceilings and configurations, the runs must be equal.
 fn gates(args: &CompareArgs) -> Gates {
     let CompareArgs { threshold, max_ratio, max_average, .. } = *args;
-    let none = max_ratio.is_none() && max_average.is_none() && args.columns.is_none();
+    let none = max_ratio.is_none() && max_average.is_none() && args.configurations.is_none();
     Gates { threshold: threshold.or(none.then_some(0.0)), max_ratio, max_average }
 }
 
@@ -93,16 +93,16 @@ mod tests {
         assert_eq!(threshold(&["new.json", "--max-ratio=1.05"]), None);
         assert_eq!(threshold(&["new.json", "--max-average=1.05"]), None);
         assert_eq!(threshold(&["new.json", "--max-ratio=1.05", "--threshold=0.5"]), Some(0.5));
-        assert_eq!(threshold(&["--columns", "btree", "sqlite/wal"]), None);
-        assert_eq!(threshold(&["--columns", "btree", "sqlite/wal", "new.json"]), None);
+        assert_eq!(threshold(&["--configurations", "btree", "sqlite/wal"]), None);
+        assert_eq!(threshold(&["--configurations", "btree", "sqlite/wal", "new.json"]), None);
     }
 
     #[test]
     fn invalid_arguments_are_refused() {
         for arguments in [
             &[][..],
-            &["--columns", "btree"],
-            &["--columns", "btree", "sqlite/wal", "--threshold=1%"],
+            &["--configurations", "btree"],
+            &["--configurations", "btree", "sqlite/wal", "--threshold=1%"],
             &["new.json", "--threshold=-1%"],
             &["new.json", "--max-ratio=0"],
             &["new.json", "--max-average=much"],

@@ -6,7 +6,7 @@ use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, State};
 
 /// The compared configurations of the base and of the new run.
-pub type Columns<'a> = Option<(&'a str, &'a str)>;
+pub type Configurations<'a> = Option<(&'a str, &'a str)>;
 
 /// Items of the base with their counterparts in the new run, and the items of the new run alone.
 pub struct Matched<'a, T> {
@@ -45,15 +45,20 @@ impl Matchable for FixtureInfo {
 pub fn matched<'a, T: Matchable>(
     base: &'a [T],
     new: &'a [T],
-    columns: Columns<'_>,
+    configurations: Configurations<'_>,
 ) -> Matched<'a, T> {
-    let of = |all: &'a [T], column: Option<&str>| -> Vec<&'a T> {
-        all.iter().filter(|one| column.is_none_or(|column| one.configuration() == column)).collect()
+    let of = |all: &'a [T], configuration: Option<&str>| -> Vec<&'a T> {
+        all.iter()
+            .filter(|one| {
+                configuration.is_none_or(|configuration| one.configuration() == configuration)
+            })
+            .collect()
     };
-    let base = of(base, columns.map(|columns| columns.0));
-    let new = of(new, columns.map(|columns| columns.1));
+    let base = of(base, configurations.map(|configurations| configurations.0));
+    let new = of(new, configurations.map(|configurations| configurations.1));
     let belong = |one: &T, other: &T| {
-        one.same(other) && (columns.is_some() || one.configuration() == other.configuration())
+        one.same(other)
+            && (configurations.is_some() || one.configuration() == other.configuration())
     };
     let pairs: Vec<(&T, Option<&T>)> = base
         .iter()
@@ -109,16 +114,17 @@ fn question(case: &Case) -> String {
 /// # Errors
 ///
 /// If they belong to different suites, or lack one of the configurations.
-pub fn same_suite(base: &Results, new: &Results, columns: Columns<'_>) -> Result<()> {
+pub fn same_suite(base: &Results, new: &Results, configurations: Configurations<'_>) -> Result<()> {
     if base.suite != new.suite {
         bail!("these runs cannot be compared: their suites are {} and {}", base.suite, new.suite);
     }
     if base.cases.is_empty() && base.fixtures.is_empty() {
         bail!("there is nothing to compare: the base contains no case");
     }
-    let Some((one, other)) = columns else { return Ok(()) };
+    let Some((one, other)) = configurations else { return Ok(()) };
     for (which, results, key) in [("base", base, one), ("new", new, other)] {
-        let known: Vec<&str> = results.configurations.iter().map(|column| &*column.key).collect();
+        let known: Vec<&str> =
+            results.configurations.iter().map(|configuration| &*configuration.key).collect();
         if !known.contains(&key) {
             bail!("the {which} results have no configuration {key}; they have {}", known.join(" "));
         }

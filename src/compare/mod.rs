@@ -17,7 +17,7 @@ mod values;
 use anyhow::Result;
 use serde::Serialize;
 
-pub use matching::Columns;
+pub use matching::Configurations;
 pub use ratio::{Means, Row, Unit};
 
 use crate::report::number::Factor;
@@ -112,21 +112,21 @@ const ROUNDING: f64 = 1e-12;
 pub fn compare(
     base: &Results,
     new: &Results,
-    columns: Columns<'_>,
+    configurations: Configurations<'_>,
     gates: Gates,
 ) -> Result<Comparison> {
-    matching::same_suite(base, new, columns)?;
-    let fixtures = matched(&base.fixtures, &new.fixtures, columns);
-    let cases = matched(&base.cases, &new.cases, columns);
+    matching::same_suite(base, new, configurations)?;
+    let fixtures = matched(&base.fixtures, &new.fixtures, configurations);
+    let cases = matched(&base.cases, &new.cases, configurations);
     matching::same_questions(&cases)?;
     let mut found = Comparison {
         gates,
-        configurations: columns.map(|(base, new)| (base.to_owned(), new.to_owned())),
+        configurations: configurations.map(|(base, new)| (base.to_owned(), new.to_owned())),
         notes: matching::notes(base, new, &cases),
         ..Comparison::default()
     };
     // Values of other engines differ, so only ratios are compared.
-    let threshold = gates.threshold.filter(|_| columns.is_none());
+    let threshold = gates.threshold.filter(|_| configurations.is_none());
     let cycles = base.replica.subnet == new.replica.subnet;
     found.outcomes(
         &fixtures,
@@ -154,7 +154,7 @@ pub fn compare(
     );
     if let Some(threshold) = threshold {
         // Messages without work have no ratios, which would mean nothing for an engine.
-        let harness = matched(&base.harness, &new.harness, columns);
+        let harness = matched(&base.harness, &new.harness, configurations);
         found.outcomes(
             &harness,
             Case::title,

@@ -215,12 +215,12 @@ fn missing_cases_are_failures_in_every_mode() {
     let base = full();
     let mut without_case = base.clone();
     without_case.cases.clear();
-    let mut without_store = base.clone();
-    without_store.fixtures.clear();
+    let mut without_fixture = base.clone();
+    without_fixture.fixtures.clear();
     for gates in [SAME, NONE, max_ratio(9.0), max_average(9.0), threshold(1e9)] {
         assert_eq!(failures(&base, &without_case, gates), ["insert: middle 10 000, sqlite/wal"]);
-        let store = failures(&base, &without_store, gates);
-        assert_eq!(store, ["populated 1000000 rows of 100 bytes, sqlite/wal"]);
+        let fixture = failures(&base, &without_fixture, gates);
+        assert_eq!(fixture, ["populated 1000000 rows of 100 bytes, sqlite/wal"]);
     }
     let found = compare(&without_case, &base, None, SAME).unwrap();
     assert!(found.failures.is_empty());
@@ -266,7 +266,7 @@ fn inapplicable_cases_are_equal_and_newly_measured_ones_are_noted() {
 }
 
 #[test]
-fn columns_of_one_file_are_compared_by_name() {
+fn configurations_of_one_file_are_compared_by_name() {
     let both = of(vec![
         case("insert", "middle 1", "btree", 200),
         case("insert", "middle 1", "sqlite/wal", 300),

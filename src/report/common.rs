@@ -44,23 +44,23 @@ pub fn fixtures(results: &Results) -> Grid {
     }
 }
 
-fn row(store: &FixtureInfo) -> Vec<Cell> {
+fn row(fixture: &FixtureInfo) -> Vec<Cell> {
     let mut cells = vec![
-        match store.name.as_str() {
-            "" => Cell::text(heading(&store.configuration)),
-            name => Cell::Text(format!("{}, {name}", heading(&store.configuration))),
+        match fixture.name.as_str() {
+            "" => Cell::text(heading(&fixture.configuration)),
+            name => Cell::Text(format!("{}, {name}", heading(&fixture.configuration))),
         },
-        Cell::text(Grouped(store.rows)),
-        Cell::text(Grouped(store.payload.into())),
+        Cell::text(Grouped(fixture.rows)),
+        Cell::text(Grouped(fixture.payload.into())),
     ];
-    let Some(held) = store.outcome.measured() else {
-        cells.extend((0..10).map(|_| Cell::missing(&store.outcome)));
+    let Some(held) = fixture.outcome.measured() else {
+        cells.extend((0..10).map(|_| Cell::missing(&fixture.outcome)));
         return cells;
     };
-    let rows = store.rows.max(1);
+    let rows = fixture.rows.max(1);
     let bytes = |bytes: u64| Cell::Text(format!("{}B", Short(bytes)));
     let optional = |value: Option<u64>| value.map_or(Cell::Absent, bytes);
-    let payload = store.rows * u64::from(store.payload);
+    let payload = fixture.rows * u64::from(fixture.payload);
     cells.extend([
         Cell::text(Short(held.populate.instructions)),
         Cell::text(Grouped(held.populate.instructions / rows)),
@@ -91,8 +91,8 @@ fn amplification(bytes: u64, payload: u64) -> Cell {
 pub fn writes(results: &Results) -> Option<Grid> {
     let mut rows = Vec::new();
     let mut names: Vec<(&str, &str)> = Vec::new();
-    let columns: Vec<&str> =
-        results.configurations.iter().map(|column| column.key.as_str()).collect();
+    let configurations: Vec<&str> =
+        results.configurations.iter().map(|configuration| configuration.key.as_str()).collect();
     for case in &results.cases {
         let wanted = matches!(case.section.as_str(), "insert" | "transactions" | "work");
         let name = (case.section.as_str(), case.name.as_str());
@@ -100,7 +100,7 @@ pub fn writes(results: &Results) -> Option<Grid> {
             names.push(name);
         }
     }
-    let shown: Vec<&str> = columns
+    let shown: Vec<&str> = configurations
         .into_iter()
         .filter(|key| {
             names.iter().any(|(section, name)| results.case(section, name, key).is_some())
@@ -148,21 +148,21 @@ pub fn written(measured: &Measured) -> Option<(u64, u64, u64)> {
 pub fn settings(results: &Results) -> Option<Grid> {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut seen: Vec<(&str, bool)> = Vec::new();
-    for store in &results.fixtures {
-        let Some(sqlite) = store.outcome.measured().and_then(|held| held.sqlite.as_ref()) else {
+    for fixture in &results.fixtures {
+        let Some(sqlite) = fixture.outcome.measured().and_then(|held| held.sqlite.as_ref()) else {
             continue;
         };
         // A database on the heap may have other settings than one in stable memory.
-        let held = store.outcome.measured();
+        let held = fixture.outcome.measured();
         let memory = held.is_some_and(|held| held.virtual_bytes == Some(0));
-        let known = (store.configuration.as_str(), memory);
+        let known = (fixture.configuration.as_str(), memory);
         if seen.contains(&known) {
             continue;
         }
         seen.push(known);
         let word = |value: &dyn std::fmt::Debug| Cell::text(format!("{value:?}").to_lowercase());
         rows.push(vec![
-            Cell::Text(heading(&store.configuration) + if memory { ", in memory" } else { "" }),
+            Cell::Text(heading(&fixture.configuration) + if memory { ", in memory" } else { "" }),
             word(&sqlite.journal_mode),
             word(&sqlite.synchronous),
             word(&sqlite.locking_mode),
@@ -258,9 +258,10 @@ fn spread_row(results: &Results, case: &Case, spread: &Spread) -> Vec<Cell> {
 }
 
 /// Returns the name of the units in which an engine allocates storage.
-fn unit(results: &Results, column: &str, units: i64) -> &'static str {
-    let column = results.configurations.iter().find(|other| other.key == column);
-    let nodes = column.is_some_and(|column| column.engine == stablebench_protocol::Engine::BTREE);
+fn unit(results: &Results, configuration: &str, units: i64) -> &'static str {
+    let configuration = results.configurations.iter().find(|other| other.key == configuration);
+    let nodes = configuration
+        .is_some_and(|configuration| configuration.engine == stablebench_protocol::Engine::BTREE);
     match (nodes, units.abs()) {
         (true, 1) => "node",
         (true, _) => "nodes",

@@ -57,7 +57,7 @@ type Field = (&'static str, fn(&Case) -> Option<String>);
 const FIELDS: &[Field] = &[
     ("section", |case| Some(case.section.clone())),
     ("name", |case| Some(case.name.clone())),
-    ("column", |case| Some(case.configuration.clone())),
+    ("configuration", |case| Some(case.configuration.clone())),
     ("rows", |case| text(case.rows)),
     ("payload", |case| text(case.payload)),
     ("state", |case| Some(case.state.to_string())),

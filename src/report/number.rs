@@ -129,6 +129,23 @@ impl fmt::Display for Percent {
     }
 }
 
+/// The size of a table: `1 000 000 rows of 100 bytes`, or `200 rows` if its rows have no such text.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    pub rows: u64,
+    pub payload: u32,
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows", Grouped(self.rows))?;
+        match self.payload {
+            0 => Ok(()),
+            payload => write!(f, " of {} bytes", Grouped(payload.into())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,7 +37,7 @@ struct Line {
     kind: String,
     section: String,
     name: String,
-    column: String,
+    configuration: String,
     unit: String,
     base: String,
     new: String,
@@ -56,10 +56,10 @@ impl OpenRule {
             else {
                 continue;
             };
-            let Line { section, name, column, unit, .. } = line;
-            let mut label = format!("{name}, {column}");
+            let Line { section, name, configuration, unit, .. } = line;
+            let mut label = format!("{name}, {configuration}");
             if unit == "instructions" {
-                places.insert((section.clone(), name, column), figures.len());
+                places.insert((section.clone(), name, configuration), figures.len());
             } else {
                 label += " (how many fit)";
             }
@@ -72,19 +72,26 @@ impl OpenRule {
     }
 
     /// Returns a case's instructions by the other variant.
-    pub fn instructions(&self, section: &str, name: &str, column: &str) -> Option<u64> {
-        self.get(section, name, column).map(|figure| figure.other)
+    pub fn instructions(&self, section: &str, name: &str, configuration: &str) -> Option<u64> {
+        self.get(section, name, configuration).map(|figure| figure.other)
     }
 
     /// Returns the instructions of one of a case's operations by the other variant, if they differ
     /// enough to be shown.
-    pub fn other(&self, section: &str, name: &str, column: &str, operations: u64) -> Option<u64> {
-        let Figure { today, other, .. } = self.get(section, name, column)?;
+    pub fn other(
+        &self,
+        section: &str,
+        name: &str,
+        configuration: &str,
+        operations: u64,
+    ) -> Option<u64> {
+        let Figure { today, other, .. } = self.get(section, name, configuration)?;
         apart(*today as f64, *other as f64).then(|| other / operations.max(1))
     }
 
-    fn get(&self, section: &str, name: &str, column: &str) -> Option<&Figure> {
-        let place = self.places.get(&(section.to_owned(), name.to_owned(), column.to_owned()))?;
+    fn get(&self, section: &str, name: &str, configuration: &str) -> Option<&Figure> {
+        let place =
+            self.places.get(&(section.to_owned(), name.to_owned(), configuration.to_owned()))?;
         self.figures.get(*place)
     }
 
@@ -138,7 +145,8 @@ mod tests {
 
     use super::*;
 
-    const COMPARED: &str = "kind,section,name,column,new_column,unit,base,new,ratio,percent
+    const COMPARED: &str =
+        "kind,section,name,configuration,new_configuration,unit,base,new,ratio,percent
 case,work,read 1,array,array,instructions,1020,81020,79.4,
 case,work,read 2,array,array,instructions,1000000,1049999,1.049999,
 case,work,read 3,array,array,instructions,1000000,1050001,1.050001,

@@ -9,7 +9,7 @@ use anyhow::Result;
 use stablebench_protocol::LockingMode;
 
 use super::grid::{BEST, Cell, Grid, Style, row_heading};
-use super::number::Grouped;
+use super::number::{Grouped, Rows};
 use super::{Presentation, advice, common, price};
 use crate::engines::{heading, is_floor};
 use crate::results::{Case, Measured, Outcome, Results};
@@ -69,14 +69,6 @@ pub fn summaries(suite: &dyn Presentation, results: &Results) -> Result<Vec<Grid
     grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
     grids.retain(|grid| !grid.rows.is_empty());
     Ok(grids)
-}
-
-/// Returns `1 000 000 rows of 100 bytes`, or `1 000 000 rows` if rows have no such text.
-fn size(rows: u64, payload: u32) -> String {
-    match payload {
-        0 => format!("{} rows", Grouped(rows)),
-        payload => format!("{} rows of {} bytes", Grouped(rows), Grouped(payload.into())),
-    }
 }
 
 /// The configuration that others are compared with.
@@ -145,7 +137,7 @@ fn title(suite: &dyn Presentation, results: &Results, section: &str, table: &str
         results.section(section).map(|case| (case.rows, case.payload)).collect();
     sizes.dedup();
     match sizes[..] {
-        [(rows, payload)] => format!("{title}, {}", size(rows, payload)),
+        [(rows, payload)] => format!("{title}, {}", Rows { rows, payload }),
         _ => title,
     }
 }
@@ -292,13 +284,16 @@ fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<St
     }
     let exclusive = |results: &Results| {
         let of_rusqlite = |key: &str| {
-            let column = results.configurations.iter().find(|column| column.key == key);
-            column.is_none_or(|column| column.canister == "bench")
+            let configuration =
+                results.configurations.iter().find(|configuration| configuration.key == key);
+            configuration.is_none_or(|configuration| configuration.canister == "bench")
         };
-        results.fixtures.iter().filter(|store| of_rusqlite(&store.configuration)).any(|store| {
-            let sqlite = store.outcome.measured().and_then(|held| held.sqlite.as_ref());
-            sqlite.is_some_and(|sqlite| sqlite.locking_mode == LockingMode::Exclusive)
-        })
+        results.fixtures.iter().filter(|fixture| of_rusqlite(&fixture.configuration)).any(
+            |fixture| {
+                let sqlite = fixture.outcome.measured().and_then(|held| held.sqlite.as_ref());
+                sqlite.is_some_and(|sqlite| sqlite.locking_mode == LockingMode::Exclusive)
+            },
+        )
     };
     if exclusive(results) {
         let open = "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal \
@@ -330,6 +325,6 @@ fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<St
         results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default()
     );
     writeln!(text, "{}", style.sentence(&ran))?;
-    writeln!(text, "Again: {}", results.command)?;
+    writeln!(text, "Repeat with: {}", results.command)?;
     Ok(text)
 }

@@ -76,11 +76,11 @@ pub fn full() -> Results {
 }
 
 /// Returns a case of 1 000 000 rows of 100 bytes with instructions only.
-pub fn case(section: &str, name: &str, column: &str, instructions: u64) -> Case {
+pub fn case(section: &str, name: &str, configuration: &str, instructions: u64) -> Case {
     Case {
         section: section.to_owned(),
         name: name.to_owned(),
-        configuration: column.to_owned(),
+        configuration: configuration.to_owned(),
         rows: 1_000_000,
         payload: 100,
         state: State::Warm,

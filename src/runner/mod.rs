@@ -159,9 +159,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns `true` if an earlier run has measured the case. Failed cases are measured again.
-    fn is_measured(&self, section: &str, name: &str, column: &str) -> bool {
+    fn is_measured(&self, section: &str, name: &str, configuration: &str) -> bool {
         let found = lock(&self.found);
-        let known = found.results.case(section, name, column);
+        let known = found.results.case(section, name, configuration);
         known.is_some_and(|case| !matches!(case.outcome, Outcome::Failed { .. }))
     }
 

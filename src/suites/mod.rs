@@ -169,7 +169,7 @@ pub mod tests {
         }
     }
 
-    /// No two cases of a plan have the same section, name and column.
+    /// No two cases of a plan have the same section, name and configuration.
     #[test]
     fn cases_are_unique() {
         for (suite, typed) in SUITES.iter().map(|suite| (suite.name(), "")).chain([

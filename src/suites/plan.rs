@@ -15,7 +15,7 @@ use stablebench_protocol::{
 use stablebench_workload::{Model, Selected};
 
 use super::rows::{Churn, Table, Work};
-use crate::report::number::Grouped;
+use crate::report::number::Rows;
 use crate::results::{ConfigurationInfo, FixtureInfo, State};
 
 /// The work of one run of a suite.
@@ -290,11 +290,7 @@ impl Fixture {
         if !self.name.is_empty() {
             label += &format!(", {}", self.name);
         }
-        label += &format!(", {} rows", Grouped(self.rows));
-        if self.payload > 0 {
-            label += &format!(" of {} bytes", Grouped(self.payload.into()));
-        }
-        label
+        label + &format!(", {}", Rows { rows: self.rows, payload: self.payload })
     }
 
     /// The properties that identify it in results.

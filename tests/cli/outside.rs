@@ -104,7 +104,7 @@ fn nothing_is_read_forever() {
         (&["serve", "bench", "--port=0", "--stable-memory=/dev/zero"], "not a regular file"),
     ] {
         let args = match args[0] {
-            "compare" => [args, &["--columns", "btree", "array"]].concat(),
+            "compare" => [args, &["--configurations", "btree", "array"]].concat(),
             _ => args.to_vec(),
         };
         let output = stablebench(&args, directory.path());

@@ -35,7 +35,7 @@ fn tables_are_folded_to_the_width_of_the_terminal() {
     for (columns, width) in [("50", 50), ("72", 72), ("79", 79)] {
         let shown = shown(columns);
         // Commands are not wrapped, so that they can be copied.
-        let lines = shown.lines().filter(|line| !line.starts_with("Again: "));
+        let lines = shown.lines().filter(|line| !line.starts_with("Repeat with: "));
         let longest = lines.map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= width, "{longest} in {width}");
     }

@@ -256,7 +256,7 @@ fn runs_are_compared() {
     let near = compare(&["base.json", "other.json", "--threshold=0.5%"], 1);
     assert!(near.contains("digest"), "{near}");
     // Two journal modes of SQLite, with a ceiling that one of them exceeds.
-    let columns = ["saved.json", "--columns", "sqlite/memory", "sqlite/persist"];
+    let columns = ["saved.json", "--configurations", "sqlite/memory", "sqlite/persist"];
     compare(&columns, 0);
     let broken = compare(&[&columns[..], &["--max-ratio=1.01"]].concat(), 1);
     assert!(broken.contains("middle 1"), "{broken}");
@@ -281,7 +281,7 @@ fn every_format_has_every_case() {
             let grouped = grouped.join(" ");
             assert!(text.contains(&grouped), "{grouped} is not in\n{text}");
         }
-        assert!(text.contains("Again: stablebench run users --rows 2000 "));
+        assert!(text.contains("Repeat with: stablebench run users --rows 2000 "));
         assert!(!text.contains('\u{1b}'), "a pipe gets no colours");
         // A report of the saved file equals the output of the run.
         let args = ["report", "saved.json", "--format", format];

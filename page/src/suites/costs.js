@@ -130,7 +130,7 @@ export function pagesFigure(report) {
   const counted = cases.some((of) => bases.some((one) => BASES[one][2](of)?.touched));
   return ofCase(report, {
     title: "Compute and memory pages",
-    about: `Compute is the part that is not for memory pages. ${report.rules?.charge ?? ""} Floors are in the table.`,
+    about: `Compute is the charge without the cost of memory pages. ${report.rules?.charge ?? ""} Floors are in the table.`,
     file: "pages",
     has: (of) => bases.every((one) => BASES[one][1](of)),
     favourite: ["insert\nmiddle 100", "transactions\ninsert 1 000, warm"],

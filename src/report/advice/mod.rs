@@ -58,10 +58,13 @@ fn crossings(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for place in places {
         let base = series(place, BASE);
-        for column in results.configurations.iter().filter(|column| column.engine == Engine::SQLITE)
+        for configuration in results
+            .configurations
+            .iter()
+            .filter(|configuration| configuration.engine == Engine::SQLITE)
         {
-            let name = heading(&column.key);
-            if let Some(found) = overtaking(&base, &series(place, &column.key)) {
+            let name = heading(&configuration.key);
+            if let Some(found) = overtaking(&base, &series(place, &configuration.key)) {
                 sentences.push(format!("{place}: {}", crossing(&name, found)));
             }
         }
@@ -134,11 +137,11 @@ fn many_times<'a>(
     let mut found: Vec<(f64, &str)> = results
         .configurations
         .iter()
-        .filter(|column| !is_floor(&column.key))
-        .filter_map(|column| {
-            let cost = |name| each(results.case(section, name, &column.key)?);
+        .filter(|configuration| !is_floor(&configuration.key))
+        .filter_map(|configuration| {
+            let cost = |name| each(results.case(section, name, &configuration.key)?);
             let times = cost(name)? as f64 / cost(other)?.max(1) as f64;
-            (times >= MANY).then_some((times, column.key.as_str()))
+            (times >= MANY).then_some((times, configuration.key.as_str()))
         })
         .collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -204,11 +207,13 @@ fn settings(results: &Results) -> Vec<String> {
         return Vec::new();
     };
     let mut sentences = Vec::new();
-    for column in results.configurations.iter().filter(|column| column.key != default) {
+    for configuration in
+        results.configurations.iter().filter(|configuration| configuration.key != default)
+    {
         let mut found: Vec<String> = Vec::new();
         for name in results.names(SECTION) {
             let cost = |key: &str| each(results.case(SECTION, name, key)?);
-            let Some((here, there)) = cost(&column.key).zip(cost(default)) else { continue };
+            let Some((here, there)) = cost(&configuration.key).zip(cost(default)) else { continue };
             if here as f64 >= MANY * there as f64 {
                 found.push(format!("{name} {}", Ratio(here, there)));
             }
@@ -216,7 +221,7 @@ fn settings(results: &Results) -> Vec<String> {
         if !found.is_empty() {
             sentences.push(format!(
                 "{} costs many times what {} costs: {}.",
-                heading(&column.key),
+                heading(&configuration.key),
                 heading(default),
                 found.join("; ")
             ));

@@ -5,16 +5,16 @@ use crate::results::{Outcome, State};
 fn results(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
     let mut results = crate::suites::published("users").unwrap();
     results.cases.clear();
-    for (section, name, column, instructions, operations) in cases {
-        if results.configurations.iter().all(|known| known.key != *column) {
+    for (section, name, configuration, instructions, operations) in cases {
+        if results.configurations.iter().all(|known| known.key != *configuration) {
             let mut new = results.configurations[1].clone();
-            new.key = (*column).to_owned();
+            new.key = (*configuration).to_owned();
             results.configurations.push(new);
         }
         results.cases.push(Case {
             section: (*section).to_owned(),
             name: (*name).to_owned(),
-            configuration: (*column).to_owned(),
+            configuration: (*configuration).to_owned(),
             rows: 1_000,
             payload: 100,
             state: State::Warm,

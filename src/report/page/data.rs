@@ -7,7 +7,7 @@
 //!   reports ─┬─ file        name of the file
 //!            ├─ results     the file's content, without digests
 //!            ├─ question    of the suite
-//!            ├─ columns     by key: heading, floor
+//!            ├─ configurations     by key: heading, floor
 //!            ├─ sections    titles by name
 //!            ├─ advice      headings, each with sentences
 //!            ├─ published   published figures and ratios
@@ -115,18 +115,18 @@ fn report(file: &str, suite: &dyn Presentation, results: &Results) -> Result<Rep
     let mut saved = serde_json::to_value(results)?;
     for_scripts(&mut saved);
     // A case may name a configuration that the file does not list.
-    let keys = results.configurations.iter().map(|column| &column.key);
+    let keys = results.configurations.iter().map(|configuration| &configuration.key);
     let keys = keys.chain(results.cases.iter().map(|case| &case.configuration));
-    let column = |key: &String| {
-        let column = Configuration { heading: heading(key), floor: is_floor(key) };
-        (key.clone(), column)
+    let configuration = |key: &String| {
+        let configuration = Configuration { heading: heading(key), floor: is_floor(key) };
+        (key.clone(), configuration)
     };
     let section = |name: &String| Some((name.clone(), suite.section(name)?));
     Ok(Report {
         file: file.to_owned(),
         results: saved,
         question: suite.question(),
-        configurations: keys.map(column).collect(),
+        configurations: keys.map(configuration).collect(),
         sections: results.cases.iter().filter_map(|case| section(&case.section)).collect(),
         advice: advice(results)
             .into_iter()

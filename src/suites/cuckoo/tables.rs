@@ -42,7 +42,8 @@ impl Presentation for CuckooSuite {
 
 /// Returns a table of the reads and bytes per lookup; `None` if the replica did not report them.
 fn reads(results: &Results, style: Style) -> Option<Grid> {
-    let keys: Vec<&str> = results.configurations.iter().map(|column| column.key.as_str()).collect();
+    let keys: Vec<&str> =
+        results.configurations.iter().map(|configuration| configuration.key.as_str()).collect();
     // Messages that are not staged repeat all lookups for the digest.
     let twice = results.harness.is_empty();
     let mut rows: Vec<Vec<Cell>> = Vec::new();

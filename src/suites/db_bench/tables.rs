@@ -54,8 +54,8 @@ fn tables(results: &Results, style: Style) -> Result<Vec<Grid>> {
     Ok(grids)
 }
 
-fn measured<'a>(results: &'a Results, name: &str, column: &str) -> Option<&'a Measured> {
-    results.case(SECTION, name, column)?.measured()
+fn measured<'a>(results: &'a Results, name: &str, configuration: &str) -> Option<&'a Measured> {
+    results.case(SECTION, name, configuration)?.measured()
 }
 
 /// Returns a table of the numbers of operations that fit into one update message.
@@ -247,7 +247,7 @@ fn has_leveldb(results: &Results) -> bool {
     results
         .configurations
         .iter()
-        .any(|column| column.engine == stablebench_protocol::Engine::LEVELDB)
+        .any(|configuration| configuration.engine == stablebench_protocol::Engine::LEVELDB)
 }
 
 fn most_expensive(results: &Results, style: Style) -> Option<Grid> {

@@ -86,39 +86,45 @@ fn tables_are_emptied_and_synced_as_by_db_bench() {
 
 #[test]
 fn each_library_has_both_tables_or_the_chosen_one() {
-    let columns = |typed: &[&str]| -> Vec<String> {
+    let configurations = |typed: &[&str]| -> Vec<String> {
         let plan = plan(typed).unwrap();
-        plan.configurations.into_iter().map(|column| column.key).collect()
+        plan.configurations.into_iter().map(|configuration| configuration.key).collect()
     };
     let all = [WITH_ROWID, WITHOUT_ROWID, VFS_WITH_ROWID, VFS_WITHOUT_ROWID, "btree", "array"];
-    assert_eq!(columns(&[]), all);
-    assert_eq!(columns(&["--use-rowids=true"]), [WITH_ROWID, VFS_WITH_ROWID, "btree", "array"]);
-    assert_eq!(columns(&["--use_rowids=0"]), [WITHOUT_ROWID, VFS_WITHOUT_ROWID, "btree", "array"]);
+    assert_eq!(configurations(&[]), all);
+    assert_eq!(
+        configurations(&["--use-rowids=true"]),
+        [WITH_ROWID, VFS_WITH_ROWID, "btree", "array"]
+    );
+    assert_eq!(
+        configurations(&["--use_rowids=0"]),
+        [WITHOUT_ROWID, VFS_WITHOUT_ROWID, "btree", "array"]
+    );
 }
 
 #[test]
 fn engines_are_in_the_requested_order() {
-    let columns = |typed: &str| -> Vec<(String, String)> {
+    let configurations = |typed: &str| -> Vec<(String, String)> {
         let typed: Vec<&str> = typed.split(' ').collect();
-        let columns = plan(&typed).unwrap().configurations.into_iter();
-        columns.map(|column| (column.key, column.canister)).collect()
+        let configurations = plan(&typed).unwrap().configurations.into_iter();
+        configurations.map(|configuration| (configuration.key, configuration.canister)).collect()
     };
     let of = |keys: &[&str], canister: &str| -> Vec<(String, String)> {
         keys.iter().map(|key| ((*key).to_owned(), canister.to_owned())).collect()
     };
     assert_eq!(
-        columns("--engines=leveldb,btree,leveldb"),
+        configurations("--engines=leveldb,btree,leveldb"),
         [of(&["leveldb/none"], "bench_leveldb"), of(&["btree"], "bench")].concat()
     );
     let keys = ["leveldb/snappy,write_buffer_size=65536", "leveldb/none,write_buffer_size=65536"];
     assert_eq!(
-        columns(
+        configurations(
             "--engines=leveldb/snappy,write_buffer_size=65536,leveldb/none,write_buffer_size=65536"
         ),
         of(&keys, "bench_leveldb")
     );
     let keys = [DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID];
-    assert_eq!(columns("--engines=doltlite"), of(&keys, "bench_doltlite"));
+    assert_eq!(configurations("--engines=doltlite"), of(&keys, "bench_doltlite"));
     let doltlite = plan(&["--engines=doltlite"]).unwrap();
     let chosen = doltlite.configurations.iter().map(|of| of.settings.as_ref().unwrap().len());
     assert!(chosen.eq([0, 0]), "its pages are not SQLite's");

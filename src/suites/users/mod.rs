@@ -177,12 +177,12 @@ fn plan(args: &UsersArgs) -> Result<Plan> {
     let mut fixtures: Vec<(Configuration, u64, u32, Vec<Case>)> = Vec::new();
     let mut rows: Vec<(String, String)> = Vec::new();
     for section in args.sections() {
-        let mut column = String::new();
+        let mut last = String::new();
         let mut after = rows.len();
         for (configuration, size, payload, case) in sections::cases(section, &args)? {
             case.work.check(size)?;
-            if column != configuration.key() {
-                column = configuration.key();
+            if last != configuration.key() {
+                last = configuration.key();
                 after = rows.iter().take_while(|row| row.0 != section.name()).count();
             }
             // A row that other configurations do not have follows the previous one.

@@ -55,7 +55,7 @@ mod tests {
         (10_000, [57_301_658, 20_441_029, 18_909_213, 18_612_903]),
     ];
     /// "StableBTree", "SQLite", "SQLite in-memory journal", "SQLite no journal".
-    const COLUMNS: [&str; 4] = ["btree", "sqlite/delete", "sqlite/memory", "sqlite/off"];
+    const CONFIGURATIONS: [&str; 4] = ["btree", "sqlite/delete", "sqlite/memory", "sqlite/off"];
 
     #[test]
     fn users_are_the_posts_figures_at_the_rows_that_were_added() {
@@ -63,17 +63,18 @@ mod tests {
         for (span, figures) in USERS {
             let rows = rows_of_span(span);
             let name = format!("middle {}", Grouped(rows));
-            for (column, instructions) in COLUMNS.into_iter().zip(figures) {
-                let case = results.case("insert", &name, column).unwrap();
+            for (configuration, instructions) in CONFIGURATIONS.into_iter().zip(figures) {
+                let case = results.case("insert", &name, configuration).unwrap();
                 let measured = case.measured().unwrap();
                 assert_eq!((measured.instructions, measured.operations), (instructions, rows));
                 assert_eq!((case.rows, case.payload), (100_000, 100));
                 assert!(measured.detail.is_none());
             }
         }
-        assert_eq!(results.cases.len(), 5 * COLUMNS.len(), "spans 1 and 10 are one row");
-        let columns: Vec<&str> = results.configurations.iter().map(|column| &*column.key).collect();
-        assert_eq!(columns, COLUMNS);
+        assert_eq!(results.cases.len(), 5 * CONFIGURATIONS.len(), "spans 1 and 10 are one row");
+        let configurations: Vec<&str> =
+            results.configurations.iter().map(|configuration| &*configuration.key).collect();
+        assert_eq!(configurations, CONFIGURATIONS);
         assert_eq!(results.replica.kind, "published");
         assert_eq!(USERS.map(|(span, _)| span), SPANS);
     }

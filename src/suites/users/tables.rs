@@ -63,7 +63,8 @@ pub fn published_and_ours(results: &Results, style: Style) -> Result<Grid> {
     const SECTION: &str = "insert";
     let theirs = published()?;
     let mut header = vec!["\"new elements\"".to_owned(), "new rows".to_owned()];
-    let keys: Vec<&str> = theirs.configurations.iter().map(|column| column.key.as_str()).collect();
+    let keys: Vec<&str> =
+        theirs.configurations.iter().map(|configuration| configuration.key.as_str()).collect();
     header.extend(keys.iter().map(|key| style.stacked(&heading(key), &"published, here")));
     let mut rows = Vec::new();
     for span in SPANS {

@@ -334,7 +334,7 @@ mod tests {
     fn the_published_cases_are_measured_twice() {
         let plan = plan_of(&VfsSuite, "").unwrap();
         let published = published::published().unwrap();
-        let columns = |section: &str, name: &str| -> Vec<String> {
+        let configurations = |section: &str, name: &str| -> Vec<String> {
             let case = (section.to_owned(), name.to_owned());
             let has = |fixture: &&Fixture| fixture.cases().any(|other| *other == case);
             plan.fixtures
@@ -344,9 +344,9 @@ mod tests {
                 .collect()
         };
         for figures in &published.cases {
-            let as_published = columns(AS_PUBLISHED, &figures.name);
+            let as_published = configurations(AS_PUBLISHED, &figures.name);
             assert_eq!(as_published, ["sqlite-vfs", "sqlite/persist"], "{}", figures.name);
-            assert_eq!(columns(EQUAL, &figures.name).len(), 5, "{}", figures.name);
+            assert_eq!(configurations(EQUAL, &figures.name).len(), 5, "{}", figures.name);
         }
         assert!(plan.fixtures.iter().any(|fixture| fixture.rows == published.pages.rows));
     }

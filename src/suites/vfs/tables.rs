@@ -52,13 +52,13 @@ impl Presentation for VfsSuite {
         let [vfs, rusqlite] = published_keys();
         let mut figures = Vec::new();
         for case in &theirs.cases {
-            for (column, instructions) in [(vfs, case.vfs), (rusqlite, case.rusqlite)] {
-                let ours = results.case(AS_PUBLISHED, &case.name, column);
+            for (configuration, instructions) in [(vfs, case.vfs), (rusqlite, case.rusqlite)] {
+                let ours = results.case(AS_PUBLISHED, &case.name, configuration);
                 if let Some(measured) = ours.and_then(|ours| ours.measured()) {
                     figures.push(Figure {
                         section: AS_PUBLISHED.to_owned(),
                         name: case.name.clone(),
-                        configuration: column.to_owned(),
+                        configuration: configuration.to_owned(),
                         instructions,
                         operations: measured.operations,
                     });
@@ -295,10 +295,10 @@ fn calls(results: &Results, style: Style) -> Grid {
 /// Returns a table of pages of 64 KiB, virtual and raw.
 fn pages(results: &Results, published: &Published) -> Grid {
     let mut rows = Vec::new();
-    for store in results.fixtures.iter().filter(|store| store.rows == published.pages.rows) {
-        let Some(held) = store.outcome.measured() else { continue };
+    for fixture in results.fixtures.iter().filter(|fixture| fixture.rows == published.pages.rows) {
+        let Some(held) = fixture.outcome.measured() else { continue };
         let of = published_keys();
-        let published = match &store.configuration {
+        let published = match &fixture.configuration {
             key if *key == of[0] => Cell::Text(format!("{}, virtual", published.pages.vfs)),
             key if *key == of[1] => {
                 Cell::Text(format!("{}, raw", Grouped(published.pages.rusqlite)))
@@ -306,7 +306,7 @@ fn pages(results: &Results, published: &Published) -> Grid {
             _ => Cell::Absent,
         };
         rows.push(vec![
-            Cell::Text(heading(&store.configuration)),
+            Cell::Text(heading(&fixture.configuration)),
             Cell::text(Grouped(held.stored_bytes)),
             held.virtual_bytes.map_or(Cell::Absent, |bytes| Cell::text(Grouped(bytes / 65_536))),
             Cell::text(Grouped(held.stable_pages)),
