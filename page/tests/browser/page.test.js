@@ -159,6 +159,6 @@ onPage("a chart is redrawn when the choice changes", async (page) => {
 
 onPage("each chart has a command, limited to its section where possible", async (page) => {
   const command = page.locator("#suite-users-curve figcaption code").first();
-  assert.match(await command.textContent(), /^stablebench run users --sections curve --rows 1000000 /);
+  assert.match(await command.textContent(), /^stablebench run users --sections curve --per-operation --rules 2026-08/);
   for (const figure of await page.locator("figure").all()) assert.equal(await figure.locator("figcaption code").count(), 1);
 });
