@@ -256,9 +256,9 @@ fn runs_are_compared() {
     let near = compare(&["base.json", "other.json", "--threshold=0.5%"], 1);
     assert!(near.contains("digest"), "{near}");
     // Two journal modes of SQLite, with a ceiling that one of them exceeds.
-    let columns = ["saved.json", "--configurations", "sqlite/memory", "sqlite/persist"];
-    compare(&columns, 0);
-    let broken = compare(&[&columns[..], &["--max-ratio=1.01"]].concat(), 1);
+    let modes = ["saved.json", "--configurations", "sqlite/memory", "sqlite/persist"];
+    compare(&modes, 0);
+    let broken = compare(&[&modes[..], &["--max-ratio=1.01"]].concat(), 1);
     assert!(broken.contains("middle 1"), "{broken}");
 }
 
