@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{PrettyFormatter, Serializer};
 use stablebench_replica::files;
@@ -215,6 +216,11 @@ pub const MAX_FILE: u64 = 1 << 30;
 ///
 /// If the file cannot be read, or does not contain cases.
 pub fn read(path: &Path) -> Result<Vec<Case>, Error> {
+    read_list(path)
+}
+
+/// Reads a list of cases of any kind.
+pub(crate) fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, Error> {
     let unread = |cause| Error::Read { path: path.to_owned(), cause };
     let mut bytes = files::read(path, MAX_FILE).map_err(unread)?;
     if is_gzipped(path) {
@@ -229,10 +235,15 @@ pub fn read(path: &Path) -> Result<Vec<Case>, Error> {
 ///
 /// If it cannot be written; an existing file is unchanged then.
 pub fn write(path: &Path, cases: &[Case]) -> Result<(), Error> {
+    write_list(path, cases)
+}
+
+/// Writes a list of cases of any kind.
+pub(crate) fn write_list<T: Serialize>(path: &Path, cases: &[T]) -> Result<(), Error> {
     persist(path, cases).map_err(|cause| Error::Write { path: path.to_owned(), cause })
 }
 
-fn persist(path: &Path, cases: &[Case]) -> io::Result<()> {
+fn persist<T: Serialize>(path: &Path, cases: &[T]) -> io::Result<()> {
     // In the same folder, so that it can be renamed atomically.
     let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
     let text = text(cases)?;
@@ -255,7 +266,7 @@ fn persist(path: &Path, cases: &[Case]) -> io::Result<()> {
     Ok(())
 }
 
-fn text(cases: &[Case]) -> io::Result<Vec<u8>> {
+fn text<T: Serialize>(cases: &[T]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     cases.serialize(&mut Serializer::with_formatter(
         &mut text,

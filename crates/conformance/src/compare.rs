@@ -195,7 +195,7 @@ fn first_difference(wanted: &Seen<'_>, had: &Seen<'_>) -> usize {
 }
 
 /// The part of a message on which servers agree.
-fn comparable(message: &str) -> &str {
+pub(crate) fn comparable(message: &str) -> &str {
     let line = message.lines().next().unwrap_or_default();
     line.strip_prefix("Error from Canister ")
         .and_then(|rest| rest.split_once(": "))

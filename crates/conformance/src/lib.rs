@@ -18,6 +18,7 @@
 //! | `detect` | detection of the rules of a replica |
 //! | `compare` | comparison of answers with expected ones, for single cases and for files |
 //! | `record` | recording of answers |
+//! | `subnet` | cases of several canisters |
 //! | `generate` | generated cases |
 //! | `error` | errors |
 //!
@@ -37,6 +38,7 @@ pub mod import;
 #[cfg(feature = "pocket-ic")]
 mod pocket_ic;
 mod record;
+pub mod subnet;
 mod target;
 
 pub use case::{Call, Case, Expect, Kind, Source, read, write};

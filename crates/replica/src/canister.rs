@@ -10,17 +10,17 @@ use ic_principal::Principal;
 use crate::cycles;
 use crate::difference::Difference;
 use crate::environment::{self, EnvironmentError};
-use crate::execution::Execution;
+use crate::execution::{Execution, MemoryUse};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::install::InstallRun;
-use crate::instance::IdleSlot;
+use crate::instance::{Entry, IdleSlot};
 use crate::memory::Image;
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::rules::Rules;
 use crate::run::{Run, Target, run, run_profiled};
 use crate::state::State;
-use crate::system_api::message::{Message, Mode};
+use crate::system_api::message::{Context, Effects, Message, Mode, Status};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 use crate::validate::{EntryPoint, MethodKind};
@@ -237,8 +237,8 @@ impl Canister {
     ) -> Result<(Execution, Profile), ProfileError> {
         let mut tree = Ok(CallTree::default());
         let execution =
-            self.update_with(caller, method, argument, |target, message, export, total| {
-                let (run, recorded) = run_profiled(target, message, export, total, span)?;
+            self.update_with(caller, method, argument, |target, message, entry, total| {
+                let (run, recorded) = run_profiled(target, message, entry, total, span)?;
                 tree = recorded;
                 Ok(run)
             })?;
@@ -259,8 +259,8 @@ impl Canister {
     ) -> Result<(Execution, Profile), ProfileError> {
         let mut tree = Ok(CallTree::default());
         let execution =
-            self.query_with(caller, method, argument, false, |target, message, export, total| {
-                let (run, recorded) = run_profiled(target, message, export, total, span)?;
+            self.query_with(caller, method, argument, false, |target, message, entry, total| {
+                let (run, recorded) = run_profiled(target, message, entry, total, span)?;
                 tree = recorded;
                 Ok(run)
             })?;
@@ -453,38 +453,23 @@ impl Canister {
         caller: Principal,
         method: &str,
         argument: &[u8],
-        run: impl FnOnce(Target<'_>, Message, &str, Instructions) -> io::Result<Run>,
+        run: impl FnOnce(Target<'_>, Message, Entry<'_>, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
         self.check_consistent()?;
         let began = now();
         let id = self.id();
+        if let Some(reject) = self.admit(caller, method, argument)? {
+            return Ok(Execution::refused(reject));
+        }
         let Some(module) = self.module.clone() else {
-            // The replica rejects the message before execution, with another text.
-            return Ok(Execution::refused(Reject {
-                code: ErrorCode::CanisterWasmModuleNotFound,
-                message: "Requested canister has no wasm module".to_owned(),
-            }));
+            return Ok(Execution::refused(Fault::NoModule.reject(&id)));
         };
         let rules = module.rules();
         let induction = cycles::induction(rules, method, argument);
-        if let Some(reject) = reject_large_argument(rules, argument) {
-            return Ok(Execution::refused(reject));
-        }
-        if module.has(EntryPoint::InspectMessage)
-            && let Some(reject) = self.inspect(&module, caller, method, argument)?
-        {
-            return Ok(Execution::refused(reject));
-        }
         let (mode, prefix) = match module.method(method) {
             Some(MethodKind::Update) => (Mode::Update, "canister_update"),
             Some(MethodKind::Query) => (Mode::ReplicatedQuery, "canister_query"),
-            Some(MethodKind::CompositeQuery) => {
-                return Ok(Execution::refused(Reject {
-                    code: ErrorCode::CompositeQueryCalledInReplicatedMode,
-                    message: "Composite query cannot be called in replicated mode".to_owned(),
-                }));
-            }
-            None => {
+            Some(MethodKind::CompositeQuery) | None => {
                 let fault = Fault::MethodNotFound { kind: "update", name: method.to_owned() };
                 let mut execution = Execution::of(Err(fault.reject(&id)));
                 execution.cycles = induction + cycles::execution(rules, Instructions(0), false);
@@ -497,7 +482,7 @@ impl Canister {
         let reserved = induction + cycles::execution(rules, max, is_64_bit(&module));
         message.balance = Cycles(message.balance.get().saturating_sub(reserved.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(self.target(&module), message, &export, rules.instructions().update)?;
+        let mut ran = run(self.target(&module), message, Entry::Export(&export), rules.instructions().update)?;
         // A replicated query counts too, although its changes are dropped.
         self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
@@ -533,7 +518,7 @@ impl Canister {
         method: &str,
         argument: &[u8],
         copies_ahead: bool,
-        run: impl FnOnce(Target<'_>, Message, &str, Instructions) -> io::Result<Run>,
+        run: impl FnOnce(Target<'_>, Message, Entry<'_>, Instructions) -> io::Result<Run>,
     ) -> Result<Execution, HostError> {
         self.check_consistent()?;
         let began = now();
@@ -556,7 +541,9 @@ impl Canister {
         let message = self.message(rules, mode, caller, argument.to_vec());
         let message = Message { copies_ahead, ..message };
         let export = exported(&format!("{prefix} {method}"));
-        let ran = run(self.target(module), message, &export, rules.instructions().query)?;
+        let entry = Entry::Export(&export);
+        let mut ran = run(self.target(module), message, entry, rules.instructions().query)?;
+        self.undo(&mut ran)?;
         let mut execution = ran.into_execution(&id, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -575,7 +562,7 @@ impl Canister {
         let mut message = self.message(rules, Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(self.target(module), message, &export, rules.instructions().inspect)?;
+        let ran = run(self.target(module), message, Entry::Export(&export), rules.instructions().inspect)?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -589,11 +576,89 @@ impl Canister {
         })
     }
 
+    /// Runs a function of the installed module. Its changes are not committed.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. Errors of the canister are in [`Run::result`].
+    pub(crate) fn run(
+        &self,
+        message: Message,
+        entry: Entry<'_>,
+        total: Instructions,
+    ) -> Result<Run, HostError> {
+        self.check_consistent()?;
+        let Some(module) = &self.module else {
+            return Ok(Run::failed(Fault::NoModule, Effects::new(&message)));
+        };
+        let began = now();
+        let mut ran = run(self.target(module), message, entry, total)?;
+        ran.wall = began.elapsed();
+        Ok(ran)
+    }
+
+    /// Undoes a message that succeeded.
+    pub(crate) fn undo(&self, run: &mut Run) -> Result<(), HostError> {
+        Ok(run.undo(&self.state, &self.idle)?)
+    }
+
+    /// Commits a message that succeeded, and pays for its calls.
+    pub(crate) fn commit(&mut self, run: &mut Run) -> Result<(), HostError> {
+        self.version += 1;
+        if let Some(changes) = run.changes.take() {
+            changes.commit(&mut self.state, &self.idle)?;
+        }
+        let Effects { received, spent, burned, .. } = run.effects;
+        self.balance = self.balance + received - spent - burned;
+        Ok(())
+    }
+
+    /// Returns the reject of an ingress message that is not admitted.
+    pub(crate) fn admit(
+        &self,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Option<Reject>, HostError> {
+        self.check_consistent()?;
+        let Some(module) = &self.module else {
+            // The replica rejects the message before execution, with another text.
+            return Ok(Some(Reject {
+                code: ErrorCode::CanisterWasmModuleNotFound,
+                message: "Requested canister has no wasm module".to_owned(),
+            }));
+        };
+        if let Some(reject) = reject_large_argument(module.rules(), argument) {
+            return Ok(Some(reject));
+        }
+        if module.has(EntryPoint::InspectMessage)
+            && let Some(reject) = self.inspect(module, caller, method, argument)?
+        {
+            return Ok(Some(reject));
+        }
+        let composite = module.method(method) == Some(MethodKind::CompositeQuery);
+        Ok(composite.then(|| Reject {
+            code: ErrorCode::CompositeQueryCalledInReplicatedMode,
+            message: "Composite query cannot be called in replicated mode".to_owned(),
+        }))
+    }
+
+    /// Cycles that the canister cannot spend, because it would freeze.
+    pub(crate) fn frozen(&self, rules: Rules) -> Cycles {
+        cycles::freezing_threshold(rules, self.memory())
+    }
+
+    /// As [`Canister::frozen`], with the memory that the canister has after a message.
+    pub(crate) fn frozen_with(&self, rules: Rules, memory: &MemoryUse) -> Cycles {
+        let memories = Bytes::from(memory.heap) + Bytes::from(memory.stable);
+        cycles::freezing_threshold(rules, memories + self.code_size())
+    }
+
     fn target<'a>(&'a self, module: &'a Module) -> Target<'a> {
         Target { module, state: &self.state, idle: &self.idle }
     }
 
-    fn message(&self, rules: Rules, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
+    pub(crate) fn message(&self, rules: Rules, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
         Message {
             mode,
             rules,
@@ -605,10 +670,15 @@ impl Canister {
             environment: Arc::clone(&self.environment),
             version: self.version,
             balance: self.balance,
-            memory: self.memory(),
+            frozen: self.frozen(rules),
+            status: Status::Running,
+            context: Context::default(),
+            quota: None,
+            certificate: None,
             time: self.time,
             timer: self.state.timer,
             heap_limit: self.settings.heap_limit,
+            wasm64: self.module.as_ref().is_some_and(is_64_bit),
             reports_calls: self.reports_calls,
             reports_readings: self.reports_readings,
             copies_ahead: false,
@@ -616,8 +686,11 @@ impl Canister {
     }
 
     fn memory(&self) -> Bytes {
-        let module = self.module.as_ref().map_or(0, |module| module.uploaded().len());
-        Bytes((self.state.heap.size() + self.state.stable.size() + module) as u64)
+        Bytes((self.state.heap.size() + self.state.stable.size()) as u64) + self.code_size()
+    }
+
+    fn code_size(&self) -> Bytes {
+        Bytes(self.module.as_ref().map_or(0, |module| module.uploaded().len()) as u64)
     }
 
     /// Deducts the cost of a message and advances the time.
@@ -679,17 +752,17 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn is_64_bit(module: &Module) -> bool {
+pub(crate) fn is_64_bit(module: &Module) -> bool {
     module.rewritten().address_width == AddressWidth::Bits64
 }
 
 /// The name under which the rewritten module exports a function.
-fn exported(name: &str) -> String {
+pub(crate) fn exported(name: &str) -> String {
     format!("function {name}")
 }
 
 /// Rejects an argument that exceeds the limit of a message.
-fn reject_large_argument(rules: Rules, argument: &[u8]) -> Option<Reject> {
+pub(crate) fn reject_large_argument(rules: Rules, argument: &[u8]) -> Option<Reject> {
     let (bytes, most) = (argument.len(), rules.set().messages.argument);
     (bytes as u64 > most.get()).then(|| Reject {
         code: ErrorCode::InvalidManagementPayload,

@@ -34,9 +34,14 @@ pub fn induction(rules: Rules, method: &str, argument: &[u8]) -> Cycles {
 
 /// Cycles for executing a message that is charged `charge` instructions.
 pub fn execution(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
+    Cycles(rules.fees().execution) + instructions(rules, charge, wasm64)
+}
+
+/// Cycles for instructions, without the base fee of a message.
+pub fn instructions(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
     let fees = rules.fees();
     let each = if wasm64 { fees.instruction64 } else { fees.instruction };
-    Cycles(fees.execution + each * u128::from(charge.get()))
+    Cycles(each * u128::from(charge.get()))
 }
 
 /// Cycles for the creation of a canister.
@@ -44,13 +49,28 @@ pub fn creation(rules: Rules) -> Cycles {
     Cycles(rules.fees().creation)
 }
 
-/// Cycles reserved for a call to another canister with `bytes` of name and argument: transmission
-/// both ways and the execution of the longest callback.
+/// What `ic0.cost_call` reports for a call with `bytes` of name and argument.
 pub fn call(rules: Rules, bytes: u64) -> Cycles {
+    request(rules, Bytes(bytes), false)
+}
+
+/// Cycles taken for a call with `bytes` of name and argument when it is made: its transmission,
+/// and what is reserved for the response.
+pub fn request(rules: Rules, bytes: Bytes, wasm64: bool) -> Cycles {
     let fees = rules.fees();
-    let sent = u128::from(bytes) + u128::from(rules.set().messages.reply.get());
-    let callback = execution(rules, rules.instructions().update, false);
-    Cycles(fees.call + fees.call_byte * sent) + callback
+    Cycles(fees.call + fees.call_byte * u128::from(bytes.get()))
+        + response(rules, rules.set().messages.reply)
+        + callback(rules, wasm64)
+}
+
+/// Cycles for the transmission of a response.
+pub fn response(rules: Rules, bytes: Bytes) -> Cycles {
+    Cycles(rules.fees().call_byte * u128::from(bytes.get()))
+}
+
+/// Cycles reserved for the execution of a callback.
+pub fn callback(rules: Rules, wasm64: bool) -> Cycles {
+    execution(rules, rules.instructions().update, wasm64)
 }
 
 /// Cycles for an HTTPS outcall.

@@ -6,13 +6,15 @@
 use std::fmt;
 use std::io;
 
+use ic_principal::Principal;
+
 use crate::units::{Bytes, Instructions};
 
 macro_rules! error_codes {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// The error codes of the replica that a single canister can cause.
+    ($($(#[$doc:meta])* $name:ident = $number:literal),* $(,)?) => {
+        /// The error codes of the replica that canisters can cause, with their numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum ErrorCode { $($(#[$doc])* $name),* }
+        pub enum ErrorCode { $($(#[$doc])* $name = $number),* }
 
         impl ErrorCode {
             /// The name as the replica and PocketIC print it.
@@ -24,40 +26,88 @@ macro_rules! error_codes {
 }
 
 error_codes! {
+    /// A queue of messages is full.
+    CanisterQueueFull = 201,
+    /// The canister has too few cycles.
+    CanisterOutOfCycles = 207,
     /// The canister does not exist.
-    CanisterNotFound,
-    /// The canister has no module, or the module is empty.
-    CanisterWasmModuleNotFound,
-    /// The module broke a rule for canister modules.
-    CanisterInvalidWasm,
-    /// The WebAssembly engine refused the module.
-    CanisterWasmEngineError,
-    /// The canister has no update or query of that name.
-    CanisterMethodNotFound,
-    /// The canister's code trapped.
-    CanisterTrapped,
-    /// The canister called `ic0.trap`.
-    CanisterCalledTrap,
-    /// A System API call was not allowed in this context.
-    CanisterContractViolation,
-    /// The message exceeded its instruction limit.
-    CanisterInstructionLimitExceeded,
-    /// The message accessed or wrote more stable memory than it may.
-    CanisterMemoryAccessLimitExceeded,
-    /// The heap grew beyond the canister's limit.
-    CanisterWasmMemoryLimitExceeded,
-    /// The heap or stable memory does not fit.
-    CanisterOutOfMemory,
-    /// The message ended without a reply or a reject.
-    CanisterDidNotReply,
+    CanisterNotFound = 301,
     /// The canister called `ic0.msg_reject`.
-    CanisterRejectedMessage,
-    /// The canister refused an ingress message.
-    CanisterRejectedIngress,
-    /// A composite query was called as an update.
-    CompositeQueryCalledInReplicatedMode,
+    CanisterRejectedMessage = 406,
     /// The argument is larger than a message may be.
-    InvalidManagementPayload,
+    InvalidManagementPayload = 408,
+    /// The canister's code trapped.
+    CanisterTrapped = 502,
+    /// The canister called `ic0.trap`.
+    CanisterCalledTrap = 503,
+    /// A System API call was not allowed in this context.
+    CanisterContractViolation = 504,
+    /// The module broke a rule for canister modules.
+    CanisterInvalidWasm = 505,
+    /// The message ended without a reply or a reject.
+    CanisterDidNotReply = 506,
+    /// The heap or stable memory does not fit.
+    CanisterOutOfMemory = 507,
+    /// The canister is stopped.
+    CanisterStopped = 508,
+    /// The canister is being stopped.
+    CanisterStopping = 509,
+    /// A callback is not in the canister's table.
+    CanisterFunctionNotFound = 513,
+    /// The WebAssembly engine refused the module.
+    CanisterWasmEngineError = 521,
+    /// The message exceeded its instruction limit.
+    CanisterInstructionLimitExceeded = 522,
+    /// The message accessed or wrote more stable memory than it may.
+    CanisterMemoryAccessLimitExceeded = 524,
+    /// Composite queries called each other too deeply.
+    QueryCallGraphTooDeep = 525,
+    /// A composite query and those that it called used too many instructions.
+    QueryCallGraphTotalInstructionLimitExceeded = 526,
+    /// A composite query was called as an update.
+    CompositeQueryCalledInReplicatedMode = 527,
+    /// The canister has no update or query of that name.
+    CanisterMethodNotFound = 536,
+    /// The canister has no module, or the module is empty.
+    CanisterWasmModuleNotFound = 537,
+    /// The heap grew beyond the canister's limit.
+    CanisterWasmMemoryLimitExceeded = 539,
+}
+
+impl ErrorCode {
+    /// The number.
+    pub const fn number(self) -> u16 {
+        self as u16
+    }
+
+    /// The reject code, which is the first digit of the number.
+    pub const fn reject_code(self) -> RejectCode {
+        match self.number() / 100 {
+            1 => RejectCode::SysFatal,
+            2 => RejectCode::SysTransient,
+            3 => RejectCode::DestinationInvalid,
+            4 => RejectCode::CanisterReject,
+            5 => RejectCode::CanisterError,
+            _ => RejectCode::SysUnknown,
+        }
+    }
+}
+
+/// Reject codes of the Interface Specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RejectCode {
+    /// Fatal system error; retrying is unlikely to be useful.
+    SysFatal = 1,
+    /// Transient system error; retrying may help.
+    SysTransient = 2,
+    /// Invalid destination, such as a canister that does not exist.
+    DestinationInvalid = 3,
+    /// The canister rejected the message.
+    CanisterReject = 4,
+    /// The canister failed.
+    CanisterError = 5,
+    /// The response of a best-effort call is unknown.
+    SysUnknown = 6,
 }
 
 impl fmt::Display for ErrorCode {
@@ -74,6 +124,45 @@ pub struct Reject {
     pub code: ErrorCode,
     /// Error message, with the canister's id where the replica names it.
     pub message: String,
+}
+
+const GRACEFULLY: &str = "Consider gracefully handling failures from this canister or altering \
+                          the canister to handle exceptions.";
+
+/// Longest message of a reject, in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
+
+/// Cuts the middle of a text that is longer than `most` bytes, and keeps `percent` of them at its
+/// start.
+pub fn shortened(text: String, most: usize, percent: usize) -> String {
+    const DOTS: &str = "...";
+    if text.len() <= most {
+        return text;
+    }
+    let kept = most.saturating_sub(DOTS.len());
+    let start = text.floor_char_boundary((most * percent / 100).min(kept));
+    let end = text.ceil_char_boundary(text.len() - (kept - start));
+    format!("{}{DOTS}{}", &text[..start], &text[end..])
+}
+
+/// A suggestion of the replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Help {
+    /// The suggestion.
+    pub suggestion: &'static str,
+    /// The section of the documentation of errors, if it has one.
+    pub section: &'static str,
+}
+
+impl fmt::Display for Help {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DOCS: &str = "https://internetcomputer.org/docs/current/references/execution-errors";
+        let Self { suggestion, section } = self;
+        match *section {
+            "" => f.write_str(suggestion),
+            _ => write!(f, "{suggestion} See documentation: {DOCS}#{section}"),
+        }
+    }
 }
 
 /// A trap of the canister's code.
@@ -120,6 +209,9 @@ pub enum Fault {
     /// A System API call that was not allowed, or its arguments were not.
     #[error("Canister violated contract: {0}")]
     Contract(String),
+    /// As [`Fault::Contract`], where the replica suggests what to do.
+    #[error("Canister violated contract: {0}")]
+    Misuse(String, Help),
     /// The message used more instructions than it may.
     #[error("Canister exceeded the limit of {0} instructions for single message execution.")]
     Instructions(Instructions),
@@ -188,6 +280,20 @@ pub enum Fault {
         /// Error message.
         message: String,
     },
+    /// The canister has too few cycles.
+    #[error("Canister {0} is out of cycles")]
+    OutOfCycles(Principal),
+    /// A callback is not in the canister's table.
+    #[error("Canister requested to invoke a non-existent Wasm function {0} from table 0")]
+    FunctionNotFound(u32),
+    /// A callback failed, and so did the cleanup.
+    #[error("{callback}\n\ncall_on_cleanup also failed:\n\n{cleanup}")]
+    Cleanup {
+        /// The error of the callback.
+        callback: Box<Fault>,
+        /// The error of the cleanup.
+        cleanup: Box<Fault>,
+    },
     /// The canister has no module.
     #[error("Attempted to execute a message, but the canister contains no Wasm module.")]
     NoModule,
@@ -200,7 +306,9 @@ impl Fault {
             Self::Trapped(_) => ErrorCode::CanisterTrapped,
             Self::CalledTrap(_) => ErrorCode::CanisterCalledTrap,
             Self::Contract(_)
+            | Self::Misuse(..)
             | Self::InvalidPrincipal
+            | Self::OutOfCycles(_)
             | Self::EnvironmentName(_)
             | Self::EnvironmentIndex { .. } => ErrorCode::CanisterContractViolation,
             Self::Instructions(_) | Self::Slice { .. } => {
@@ -211,12 +319,80 @@ impl Fault {
             Self::Engine(_) => ErrorCode::CanisterWasmEngineError,
             Self::MethodNotFound { .. } => ErrorCode::CanisterMethodNotFound,
             Self::Module { code, .. } => *code,
+            Self::FunctionNotFound(_) => ErrorCode::CanisterFunctionNotFound,
+            Self::Cleanup { callback, .. } => callback.code(),
             Self::NoModule => ErrorCode::CanisterWasmModuleNotFound,
         }
     }
 
+    /// What the replica suggests, in its words, as the second line of the message.
+    fn help(&self) -> Option<Help> {
+        const TOOLCHAIN: Help = Help {
+            suggestion: "If you are running this canister in a test environment (e.g., dfx), make \
+                         sure the test environment is up to date. Otherwise, this is likely an \
+                         error with the compiler/CDK toolchain being used to build the canister. \
+                         Please report the error to IC devs on the forum: \
+                         https://forum.dfinity.org and include which language/CDK was used to \
+                         create the canister.",
+            section: "",
+        };
+        let (suggestion, section) = match self {
+            Self::Contract(_) | Self::InvalidPrincipal | Self::FunctionNotFound(_) => {
+                return Some(TOOLCHAIN);
+            }
+            Self::Misuse(_, help) => return Some(*help).filter(|help| !help.suggestion.is_empty()),
+            Self::OutOfCycles(_)
+            | Self::Cleanup { .. }
+            | Self::Engine(_)
+            | Self::EnvironmentName(_)
+            | Self::EnvironmentIndex { .. }
+            // Modules are not refused in calls between canisters.
+            | Self::Module { .. } => return None,
+            Self::MethodNotFound { .. } => (
+                "Check that the method being called is exported by the target canister.",
+                "method-not-found",
+            ),
+            Self::Instructions(_) => (
+                "Try optimizing this method to consume fewer instructions or split the work \
+                 across multiple messages.",
+                "instruction-limit-exceeded",
+            ),
+            Self::Trapped(_) => (GRACEFULLY, "trapped"),
+            Self::CalledTrap(_) => (GRACEFULLY, "trapped-explicitly"),
+            Self::NoModule => (
+                "Please install code to this canister before calling it.",
+                "wasm-module-not-found",
+            ),
+            Self::Slice { .. } => (
+                "Try breaking up large copies within the canister code into smaller chunks.",
+                "slice-overrun",
+            ),
+            Self::StablePages(_) => (
+                "Try optimizing the use of stable memory so that individual messages don't need \
+                 to access as much stable memory.",
+                "memory-access-limit-exceeded",
+            ),
+            Self::WasmMemoryLimit { .. } => (
+                "Try checking the canister for a possible memory leak or modifying it to use more \
+                 stable memory instead of Wasm memory.",
+                "wasm-memory-limit-exceeded",
+            ),
+        };
+        Some(Help { suggestion, section })
+    }
+
+    /// The reject in full, with the suggestion: what another canister sees.
+    pub fn reject_in_full(&self, canister: &Principal) -> Reject {
+        let Reject { code, message } = self.reject(canister);
+        let message = match self.help() {
+            Some(help) => format!("{message}.\n{help}"),
+            None => message,
+        };
+        Reject { code, message: shortened(message, MAX_MESSAGE, 50) }
+    }
+
     /// The reject that a caller of `canister` sees.
-    pub fn reject(&self, canister: &ic_principal::Principal) -> Reject {
+    pub fn reject(&self, canister: &Principal) -> Reject {
         Reject { code: self.code(), message: format!("Error from Canister {canister}: {self}") }
     }
 

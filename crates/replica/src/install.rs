@@ -10,7 +10,7 @@
 
 use crate::execution::{Execution, MemoryUse, PageCharges, SystemCalls, all_calls};
 use crate::fault::{Fault, HostError, Reject};
-use crate::instance::IdleSlot;
+use crate::instance::{Entry, IdleSlot};
 use crate::module::Module;
 use crate::run::{Target, run};
 use crate::state::State;
@@ -43,7 +43,7 @@ impl InstallRun {
         let left = max.get().saturating_sub(self.charge.get());
         let idle = IdleSlot::default();
         let target = Target { module, state, idle: &idle };
-        let mut ran = run(target, message, export, Instructions(left))?;
+        let mut ran = run(target, message, Entry::Export(export), Instructions(left))?;
         self.instructions += ran.instructions;
         self.charge += ran.charge;
         self.pages += ran.pages;

@@ -22,7 +22,8 @@ use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder,
 
 use crate::engine::{GUARD, RESERVED};
 use crate::execution::{CallCount, PageCharges, Reading, SystemCalls};
-use crate::instrument::{page_map, profiled};
+use crate::fault::Fault;
+use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, common, joined, push};
 use crate::memory::{
@@ -36,6 +37,7 @@ use crate::state::{GlobalValue, State};
 use crate::system_api::host::{Host, Parts, page_charges};
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::system_api::request::Closure;
 use crate::system_api::slices::Slices;
 use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
 
@@ -108,6 +110,15 @@ impl fmt::Debug for LiveInstance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveInstance").finish_non_exhaustive()
     }
+}
+
+/// The function that a message runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// An exported function.
+    Export(&'a str),
+    /// A function of the canister's table.
+    Callback(Closure),
 }
 
 /// Pages that a message touched.
@@ -193,7 +204,7 @@ impl LiveInstance {
             memories.push(page_map);
         }
         let host = Host {
-            effects: Effects::new(rules, message.timer),
+            effects: Effects::new(&message),
             calls: message.reports_calls.then(SystemCalls::default),
             readings: message.reports_readings.then(Vec::new),
             pages: pages.clone(),
@@ -255,7 +266,7 @@ impl LiveInstance {
     /// Prepares the instance for the next message.
     pub fn begin(&mut self, message: Message, slices: Slices) {
         let host = self.store.data_mut();
-        host.effects = Effects::new(message.rules, message.timer);
+        host.effects = Effects::new(&message);
         host.calls = message.reports_calls.then(SystemCalls::default);
         host.readings = message.reports_readings.then(Vec::new);
         host.message = message;
@@ -283,12 +294,12 @@ impl LiveInstance {
         Ok(())
     }
 
-    /// Calls an exported function.
+    /// Calls a function.
     ///
     /// # Errors
     ///
     /// Any error that ended the call.
-    pub fn call(&mut self, export: &str) -> wasmtime::Result<()> {
+    pub fn call(&mut self, entry: Entry<'_>) -> wasmtime::Result<()> {
         let host = self.store.data();
         let first = host.slices.first();
         let (mode, rules) = (host.message.mode, host.message.rules);
@@ -306,8 +317,41 @@ impl LiveInstance {
         if let Some(tree) = self.store.data().recorder.as_ref().map(Recorder::tree) {
             tree.counter_moved(&mut self.store, 0, first)?;
         }
-        let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
-        function.call(&mut self.store, ())
+        match entry {
+            Entry::Export(export) => {
+                let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
+                function.call(&mut self.store, ())
+            }
+            Entry::Callback(closure) => self.call_back(closure),
+        }
+    }
+
+    fn call_back(&mut self, closure: Closure) -> wasmtime::Result<()> {
+        let Closure { function, environment } = closure;
+        let invalid = |words: &str| wasmtime::Error::from(Fault::Contract(words.to_owned()));
+        let table = self
+            .instance
+            .get_table(&mut self.store, TABLE)
+            .ok_or_else(|| invalid("table not found"))?;
+        let function = table
+            .get(&mut self.store, function.into())
+            .ok_or(Fault::FunctionNotFound(function))?;
+        let function = function.as_func().ok_or_else(|| invalid("not a function reference"))?;
+        let function =
+            function.ok_or_else(|| invalid("unexpected null function reference"))?.to_owned();
+        const SIGNATURE: &str = "function invocation does not match its signature";
+        match self.store.data().message.wasm64 {
+            true => {
+                let typed = function.typed::<i64, ()>(&self.store);
+                let typed = typed.map_err(|_| invalid(SIGNATURE))?;
+                typed.call(&mut self.store, environment.cast_signed())
+            }
+            false => {
+                let typed = function.typed::<i32, ()>(&self.store);
+                let typed = typed.map_err(|_| invalid(SIGNATURE))?;
+                typed.call(&mut self.store, (environment as u32).cast_signed())
+            }
+        }
     }
 
     fn set_touch_prices(&mut self, prices: TouchPrices) {

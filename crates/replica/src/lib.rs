@@ -37,6 +37,7 @@
 //! | `memory` | heaps and stable memories, copy-on-write |
 //! | `run`, `instance` | one message; the instance on which it runs |
 //! | `canister`, `install`, `saved` | canisters; installs and upgrades; canisters in files |
+//! | `subnet` | canisters that call each other |
 //! | `environment`, `state` | environment variables; the state between messages |
 //! | `profile` | instructions of a message by function |
 //! | `difference` | differences between a fork and its base |
@@ -70,6 +71,7 @@ pub mod rules;
 mod run;
 mod saved;
 mod state;
+pub mod subnet;
 mod system_api;
 pub mod text;
 mod units;
@@ -84,7 +86,7 @@ pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Execution, MemoryUse, PageCharges, Reading, StableCalls, SystemCalls, TouchedPages,
 };
-pub use fault::{ErrorCode, HostError, Reject};
+pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;
 pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};

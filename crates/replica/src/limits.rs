@@ -28,6 +28,32 @@ pub const MAX_ENVIRONMENT_TEXT: Bytes = Bytes(128);
 /// Longest certified data.
 pub const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
 
+/// Messages that a queue between two canisters holds, in each direction.
+pub const MAX_QUEUE: usize = 500;
+/// Longest timeout of a best-effort call, in seconds.
+pub const MAX_CALL_TIMEOUT: u32 = 300;
+
+/// Callbacks that each canister may register at any time.
+pub const GUARANTEED_CALLBACKS: usize = 50;
+/// Callbacks of a subnet beyond which canisters only have those guaranteed to them.
+pub const MAX_CALLBACKS: usize = 1_000_000;
+/// Percentage of a callback's instructions that is kept back for the cleanup.
+pub const CLEANUP_PERCENT: u64 = 5;
+/// Deepest nesting of composite queries.
+pub const MAX_QUERY_DEPTH: usize = 6;
+/// Instructions of a composite query with all queries that it calls.
+pub const MAX_QUERY_INSTRUCTIONS: Instructions = Instructions(5_000_000_000);
+/// Instructions that each call of a query counts as, towards this limit.
+pub const QUERY_CALL_OVERHEAD: Instructions = Instructions(50_000_000);
+/// Cores on which the canisters of a subnet run.
+pub const CORES: usize = 4;
+/// Instructions that each message counts as, towards the limit of a round.
+pub const MESSAGE_OVERHEAD: Instructions = Instructions(2_000_000);
+/// Instructions that a canister with messages counts as, in each iteration of a round.
+pub const CANISTER_OVERHEAD: Instructions = Instructions(8_000_000);
+/// Instructions that each canister of the subnet counts as, in each iteration of a round.
+pub const ITERATION_OVERHEAD: Instructions = Instructions(12_000);
+
 /// Stack of WebAssembly code.
 pub const WASM_STACK: usize = 5 << 20;
 /// Largest number of elements of a table.

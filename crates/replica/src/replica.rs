@@ -95,14 +95,13 @@ impl Replica {
         self.0.modules.version()
     }
 
-    /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from the cache. A
-    /// module may import calls to other canisters, but a message that makes one fails: the
-    /// embedded replica runs one canister.
+    /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from the cache. The
+    /// module is for a canister that runs by itself: a message that calls another canister fails.
     ///
     /// # Errors
     ///
     /// The reject that the replica returns for such a module, or an error if the module has
-    /// heartbeats or timers, which the embedded replica does not run.
+    /// heartbeats or timers, which only run on a subnet.
     pub fn compile(&self, module: &[u8]) -> Result<Module, Reject> {
         self.compile_for(&first_canister(), module)
     }
@@ -114,6 +113,21 @@ impl Replica {
     /// As [`Replica::compile`].
     pub fn compile_for(&self, canister: &Principal, module: &[u8]) -> Result<Module, Reject> {
         self.compile_as(Sha256::digest(module).into(), module, Purpose::Everything)
+            .map_err(|fault| fault.reject(canister))
+    }
+
+    /// Compiles a module for a canister of a [`Subnet`](crate::subnet::Subnet), where heartbeats,
+    /// timers and calls to other canisters are executed.
+    ///
+    /// # Errors
+    ///
+    /// The reject that the replica returns for such a module.
+    pub fn compile_for_subnet(
+        &self,
+        canister: &Principal,
+        module: &[u8],
+    ) -> Result<Module, Reject> {
+        self.compile_as(Sha256::digest(module).into(), module, Purpose::Subnet)
             .map_err(|fault| fault.reject(canister))
     }
 

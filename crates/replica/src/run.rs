@@ -10,17 +10,17 @@
 //! global. Execution is deterministic, so it traps at the same place.
 
 use std::io;
+use std::time::Duration;
 
 use ic_principal::Principal;
 
 use crate::engine::STACK;
 use crate::execution::{Execution, MemoryUse, PageCharges, Reading, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, Reject, Trap};
-use crate::instance::{Failure, IdleSlot, LiveInstance, Touched};
+use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, Touched};
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
 use crate::profile::{CallTree, ProfileError, Span};
-use crate::rules::Rules;
 use crate::state::State;
 use crate::system_api::message::{Answer, Effects, Message};
 use crate::system_api::names::AddressWidth;
@@ -50,41 +50,80 @@ pub struct Run {
     pub calls: Option<SystemCalls>,
     /// Uncommitted changes, if the function returned and its mode commits changes.
     pub changes: Option<Changes>,
+    /// Wall time, if it was measured.
+    pub wall: Duration,
 }
 
 impl Run {
+    /// A message that failed before it started.
+    pub fn failed(fault: Fault, effects: Effects) -> Self {
+        Self {
+            result: Err(fault),
+            effects,
+            instructions: Instructions(0),
+            charge: Instructions(0),
+            pages: PageCharges::default(),
+            readings: Vec::new(),
+            memory: MemoryUse::default(),
+            stable_calls: SystemCalls::default(),
+            calls: None,
+            changes: None,
+            wall: Duration::ZERO,
+        }
+    }
+
     /// Cycles burned. A message that fails burns none.
     pub fn burned(&self) -> Cycles {
         if self.result.is_ok() { self.effects.burned } else { Cycles(0) }
     }
 
+    /// Takes the changes, and undoes them if there are any.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn undo(&mut self, state: &State, idle: &IdleSlot) -> io::Result<()> {
+        match self.changes.take() {
+            Some(changes) => changes.undo(state, idle),
+            None => Ok(()),
+        }
+    }
+
     /// The execution that the caller sees. `silence` is the error text for a message that ended
     /// without an answer.
-    pub fn into_execution(self, id: &Principal, silence: &str) -> Execution {
-        let burned = self.burned();
-        let outcome = match self.result {
-            Err(fault) => Err(fault.reject(id)),
-            Ok(()) => match self.effects.answer {
+    pub fn into_execution(mut self, id: &Principal, silence: &str) -> Execution {
+        let outcome = match std::mem::replace(&mut self.result, Ok(())) {
+            Err(fault) => {
+                self.effects.burned = Cycles(0);
+                Err(fault.reject(id))
+            }
+            Ok(()) => match std::mem::replace(&mut self.effects.answer, Answer::Earlier) {
                 Answer::Reply(reply) => Ok(reply),
                 Answer::Reject(message) => {
                     Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
                 }
-                Answer::Pending(_) => Err(Reject {
+                Answer::Pending(_) | Answer::Earlier => Err(Reject {
                     code: ErrorCode::CanisterDidNotReply,
                     message: format!("Canister {id} {silence}"),
                 }),
             },
         };
+        self.into_execution_with(outcome)
+    }
+
+    /// The execution with an outcome that is determined elsewhere.
+    pub fn into_execution_with(self, outcome: Result<Vec<u8>, Reject>) -> Execution {
         Execution {
             instructions: self.instructions,
             charge: self.charge,
-            cycles: burned,
+            cycles: self.burned(),
             pages: self.pages,
             readings: self.readings,
             memory: self.memory,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls),
             printed: self.effects.printed,
+            wall: self.wall,
             ..Execution::of(outcome)
         }
     }
@@ -110,6 +149,14 @@ impl Changes {
         }
         Ok(())
     }
+
+    /// Undoes the changes.
+    fn undo(mut self, state: &State, idle: &IdleSlot) -> io::Result<()> {
+        if self.live.undo(state, &self.touched)? {
+            idle.put(self.live);
+        }
+        Ok(())
+    }
 }
 
 /// The target of a message: a module, a state, and possibly an idle instance of that module on
@@ -124,7 +171,7 @@ pub struct Target<'a> {
     pub idle: &'a IdleSlot,
 }
 
-/// Runs the exported function `export` with at most `total` instructions.
+/// Runs a function with at most `total` instructions.
 ///
 /// # Errors
 ///
@@ -132,23 +179,23 @@ pub struct Target<'a> {
 pub fn run(
     target: Target<'_>,
     message: Message,
-    export: &str,
+    entry: Entry<'_>,
     total: Instructions,
 ) -> io::Result<Run> {
     // Compiled code uses this thread's stack. Overflowing it would end the process instead of
     // the message.
-    stacker::maybe_grow(STACK, 2 * STACK, || run_here(target, message, export, total))
+    stacker::maybe_grow(STACK, 2 * STACK, || run_here(target, message, entry, total))
 }
 
 fn run_here(
     target: Target<'_>,
     message: Message,
-    export: &str,
+    entry: Entry<'_>,
     total: Instructions,
 ) -> io::Result<Run> {
     let Target { module, state, idle } = target;
-    let (rules, timer) = (message.rules, message.timer);
-    let (limit, slice) = message.mode.instructions(rules);
+        let (limit, slice) = message.mode.instructions(message.rules);
+    let effects = Effects::new(&message);
     let slices = Slices::new(total.min(limit), slice);
     let live = match idle.take() {
         Some(mut live) => {
@@ -159,12 +206,12 @@ fn run_here(
     };
     let mut live = match live {
         Ok(live) => live,
-        Err(failure) => return not_started(failure, rules, timer),
+        Err(failure) => return not_started(failure, effects),
     };
     if live.host().message.copies_ahead {
         live.copy_ahead()?;
     }
-    let result = live.call(export).map_err(Fault::from_engine);
+    let result = live.call(entry).map_err(Fault::from_engine);
     let Some(trap) = uncounted_trap(&result) else {
         return finish(live, target, result, idle);
     };
@@ -177,9 +224,9 @@ fn run_here(
     let exact = exact.and_then(|exact| LiveInstance::new(module, exact, state, message, slices));
     let mut live = match exact {
         Ok(live) => Box::new(live),
-        Err(failure) => return not_started(failure, rules, timer),
+        Err(failure) => return not_started(failure, effects),
     };
-    let again = live.call(export).map_err(Fault::from_engine);
+    let again = live.call(entry).map_err(Fault::from_engine);
     let result = match again {
         Err(Fault::Trapped(again)) if again == trap => result,
         other => Err(Fault::Engine(format!("{trap} at first, but {other:?} when repeated"))),
@@ -196,13 +243,13 @@ fn run_here(
 pub fn run_profiled(
     target: Target<'_>,
     message: Message,
-    export: &str,
+    entry: Entry<'_>,
     total: Instructions,
     span: Span,
 ) -> io::Result<(Run, Result<CallTree, ProfileError>)> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
-        let (rules, timer) = (message.rules, message.timer);
-        let (limit, slice) = message.mode.instructions(rules);
+                let (limit, slice) = message.mode.instructions(message.rules);
+        let effects = Effects::new(&message);
         let slices = Slices::new(total.min(limit), slice);
         // The idle instance shows the state before this message.
         drop(target.idle.take());
@@ -210,10 +257,10 @@ pub fn run_profiled(
         let mut live = match live {
             Ok(live) => Box::new(live),
             Err(failure) => {
-                return Ok((not_started(failure, rules, timer)?, Ok(CallTree::default())));
+                return Ok((not_started(failure, effects)?, Ok(CallTree::default())));
             }
         };
-        let result = live.call(export).map_err(Fault::from_engine);
+        let result = live.call(entry).map_err(Fault::from_engine);
         let tree = live.recorded(result.is_err()).unwrap_or(Ok(CallTree::default()));
         Ok((finish(live, target, result, &IdleSlot::default())?, tree))
     })
@@ -236,23 +283,14 @@ fn uncounted_trap(result: &Result<(), Fault>) -> Option<Trap> {
     }
 }
 
-fn not_started(failure: Failure, rules: Rules, timer: u64) -> io::Result<Run> {
-    let error = match failure {
-        Failure::Host(error) => return Err(error),
-        Failure::Engine(error) => error,
-    };
-    Ok(Run {
-        result: Err(Fault::Engine(format!("Failed to instantiate module: {error:#}"))),
-        effects: Effects::new(rules, timer),
-        instructions: Instructions(0),
-        charge: Instructions(0),
-        pages: PageCharges::default(),
-        readings: Vec::new(),
-        memory: MemoryUse::default(),
-        stable_calls: SystemCalls::default(),
-        calls: None,
-        changes: None,
-    })
+fn not_started(failure: Failure, effects: Effects) -> io::Result<Run> {
+    match failure {
+        Failure::Host(error) => Err(error),
+        Failure::Engine(error) => {
+            let fault = Fault::Engine(format!("Failed to instantiate module: {error:#}"));
+            Ok(Run::failed(fault, effects))
+        }
+    }
 }
 
 fn finish(
@@ -310,5 +348,6 @@ fn finish(
         stable_calls,
         calls,
         changes,
+        wall: Duration::ZERO,
     })
 }

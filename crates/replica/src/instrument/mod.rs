@@ -13,6 +13,7 @@
 //! | `calls N`, `bytes N` | globals: calls and bytes of the stable call number N |
 //! | `heap`, `stable`, `byte map` | memories                         |
 //! | `page map`  | memory, under rules that charge for touching pages: see `page_map` |
+//! | `table`     | the canister's table, if it has one: callbacks are in it |
 //! | `global N`  | mutable globals of the canister, which are part of its state |
 //! | `start`     | the start function, called by the host            |
 //! | `profile …` | only in the profiled form: see `profiled`         |
@@ -38,7 +39,10 @@ use crate::system_api::names::{AddressWidth, SystemCall};
 
 /// Must change with any change of rewritten modules, so that cached modules of another version are
 /// not used.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
+
+/// Name of the export of the canister's table.
+pub const TABLE: &str = "table";
 
 /// Module name of the imports from the host.
 pub const HOST: &str = "stablebench";

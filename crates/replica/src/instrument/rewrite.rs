@@ -24,7 +24,7 @@ use super::body::{Bodies, FunctionMap, Metering};
 use super::page_map::{self, PageMap};
 use super::profiled::{self, Profiler};
 use super::stable::{self, Added, Api, Counted, Direction};
-use super::{Data, Error, Globals, HOST, Instrumented};
+use super::{Data, Error, Globals, HOST, Instrumented, TABLE};
 use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};
@@ -413,6 +413,9 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             ("writable", ExportKind::Global, self.added.writable),
         ] {
             exports.export(name, kind, index);
+        }
+        if self.sections.tables.is_some() {
+            exports.export(TABLE, ExportKind::Table, 0);
         }
         if let Some(map) = self.added.page_map {
             exports.export(page_map::EXPORT, ExportKind::Memory, map.memory);

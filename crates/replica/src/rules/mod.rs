@@ -203,6 +203,8 @@ pub struct RuleSet {
     pub module: ModuleLimits,
     /// Largest number of environment variables of a canister.
     pub environment_variables: usize,
+    /// True if the cleanup callback may ask for the code of the reject.
+    pub reject_code_in_cleanup: bool,
     /// Prices of touched pages.
     pub pages: PagePrices,
     /// Cycles on an application subnet of 13 nodes.
@@ -220,6 +222,8 @@ pub struct InstructionLimits {
     pub install: Instructions,
     /// `canister_inspect_message`.
     pub inspect: Instructions,
+    /// Instructions of a round, on each core.
+    pub round: Instructions,
     /// The slice after which a long message yields to the next round.
     pub slice: Instructions,
     /// The slice of installs and upgrades.

@@ -53,14 +53,13 @@ impl<'a> Call<'a> {
                 let bytes = message.caller.as_slice();
                 self.copy_out(args, "ic0.msg_caller_copy", "id", bytes)
             }
-            // Ingress messages have no caller info; calls that have it are not supported.
+            // Ingress messages have no caller info, and this subnet's canisters attach none.
             C::MsgCallerInfoDataSize | C::MsgCallerInfoSignerSize => {
                 let call = format!("ic0_{}", call.name());
-                self.refuse_if(&call, !mode.may_reply() && mode != Mode::InspectMessage).map(|()| 0)
+                self.refuse_if(&call, !mode.has_caller()).map(|()| 0)
             }
             C::MsgCallerInfoDataCopy | C::MsgCallerInfoSignerCopy => {
-                let refused = !mode.may_reply() && mode != Mode::InspectMessage;
-                self.refuse_if(&format!("ic0_{}", call.name()), refused)?;
+                self.refuse_if(&format!("ic0_{}", call.name()), !mode.has_caller())?;
                 let part = if call == C::MsgCallerInfoDataCopy { "info" } else { "signer" };
                 self.copy_out(args, &format!("ic0.{}", call.name()), part, &[])
             }
@@ -83,7 +82,7 @@ impl<'a> Call<'a> {
             }
             C::MsgDeadline => {
                 self.refuse_if("ic0_msg_deadline", !mode.may_reply())?;
-                Ok(0)
+                Ok(message.context.deadline)
             }
             C::InReplicatedExecution => Ok(u64::from(mode.is_replicated())),
 
@@ -99,41 +98,62 @@ impl<'a> Call<'a> {
                 }
             }
             C::MsgReject => self.reject(arg(0), arg(1)),
-            // There is never a reject, because there are no calls to other canisters.
-            C::MsgRejectCode => Err(self.wrong_mode("ic0_msg_reject_code")),
-            C::MsgRejectMsgSize => Err(self.wrong_mode("ic0_msg_reject_msg_size")),
-            C::MsgRejectMsgCopy => Err(self.wrong_mode("ic0_msg_reject_msg_copy")),
+            C::MsgRejectCode => {
+                let sees = mode == Mode::Cleanup && message.rules.set().reject_code_in_cleanup;
+                self.refuse_if("ic0_msg_reject_code", !mode.is_callback() && !sees)?;
+                Ok(message.context.rejection.as_ref().map_or(0, |it| it.code as u64))
+            }
+            C::MsgRejectMsgSize => {
+                self.rejection("ic0_msg_reject_msg_size").map(|text| text.len() as u64)
+            }
+            C::MsgRejectMsgCopy => {
+                let bytes = self.rejection("ic0_msg_reject_msg_copy")?;
+                self.copy_out(args, "ic0.msg_reject_msg_copy", "msg", bytes)
+            }
 
             C::CanisterCycleBalance => {
                 self.refuse_if("ic0_canister_cycle_balance", mode == Mode::Start)?;
-                u64::try_from(self.balance().get()).map_err(|_| Trap::CyclesTooBig.into())
+                narrow(self.balance())
             }
             C::CanisterCycleBalance128 => {
                 self.refuse_if("ic0_canister_cycle_balance128", mode == Mode::Start)?;
                 self.cycles_out(arg(0), self.balance(), "ic0_canister_cycle_balance128")
             }
-            // An ingress message carries no cycles, and there are no calls to refund.
-            C::MsgCyclesAvailable => self.only_in_calls("ic0_msg_cycles_available").map(|()| 0),
-            C::MsgCyclesAvailable128 => {
-                self.only_in_calls("ic0_msg_cycles_available128")?;
-                self.cycles_out(arg(0), Cycles(0), "ic0_msg_cycles_available128")
+            C::MsgCyclesAvailable => {
+                self.refuse_if("ic0_msg_cycles_available", !mode.may_accept_cycles())?;
+                narrow(self.available())
             }
-            C::MsgCyclesRefunded => Err(self.wrong_mode("ic0_msg_cycles_refunded")),
-            C::MsgCyclesRefunded128 => Err(self.wrong_mode("ic0_msg_cycles_refunded128")),
-            C::MsgCyclesAccept => self.only_in_calls("ic0_msg_cycles_accept").map(|()| 0),
+            C::MsgCyclesAvailable128 => {
+                self.refuse_if("ic0_msg_cycles_available128", !mode.may_accept_cycles())?;
+                self.cycles_out(arg(0), self.available(), "ic0_msg_cycles_available128")
+            }
+            C::MsgCyclesRefunded => self.refund("ic0_msg_cycles_refunded").and_then(narrow),
+            C::MsgCyclesRefunded128 => {
+                let refund = self.refund("ic0_msg_cycles_refunded128")?;
+                self.cycles_out(arg(0), refund, "ic0_msg_cycles_refunded128")
+            }
+            C::MsgCyclesAccept => {
+                self.refuse_if("ic0_msg_cycles_accept", !mode.may_accept_cycles())?;
+                narrow(self.accept(Cycles(arg(0).into())))
+            }
             C::MsgCyclesAccept128 => {
-                self.only_in_calls("ic0_msg_cycles_accept128")?;
-                self.cycles_out(arg(2), Cycles(0), "ic0_msg_cycles_accept128")
+                self.refuse_if("ic0_msg_cycles_accept128", !mode.may_accept_cycles())?;
+                let accepted = self.accept(Cycles(u128::from(arg(0)) << 64 | u128::from(arg(1))));
+                self.cycles_out(arg(2), accepted, "ic0_msg_cycles_accept128")
             }
             C::CyclesBurn128 => {
                 self.refuse_if("ic0_cycles_burn128", mode == Mode::Start || !mode.is_replicated())?;
                 let asked = u128::from(arg(0)) << 64 | u128::from(arg(1));
-                let burned = Cycles(asked.min(self.balance().get()));
+                let liquid = self.balance().get().saturating_sub(message.frozen.get());
+                let burned = Cycles(asked.min(liquid));
                 self.effects.burned += burned;
                 self.cycles_out(arg(2), burned, "ic0_cycles_burn128")
             }
             C::MintCycles128 => {
-                self.refuse_if("ic0_mint_cycles128", mode != Mode::Update)?;
+                let allowed = mode == Mode::Update
+                    || mode.is_task()
+                    || (mode.is_callback() && !mode.is_composite());
+                self.refuse_if("ic0_mint_cycles128", !allowed)?;
                 Err(contract(format!(
                     "ic0.mint_cycles128 cannot be executed on non Cycles Minting Canister: {} != \
                      rkp4c-7iaaa-aaaaa-aaaca-cai",
@@ -151,8 +171,8 @@ impl<'a> Call<'a> {
                 self.copy_out(args, "ic0.canister_self_copy", "id", bytes)
             }
             C::CanisterStatus => {
-                const RUNNING: u64 = 1;
-                self.refuse_if("ic0_canister_status", mode == Mode::Start).map(|()| RUNNING)
+                self.refuse_if("ic0_canister_status", mode == Mode::Start)?;
+                Ok(message.status as u64)
             }
             C::CanisterVersion => {
                 self.refuse_if("ic0_canister_version", mode == Mode::Start)?;
@@ -182,9 +202,12 @@ impl<'a> Call<'a> {
                 Ok(std::mem::replace(&mut self.effects.timer, arg(0)))
             }
             C::PerformanceCounter => match arg(0) {
-                // Without calls to other canisters, a call context is one message.
-                0 | 1 => Ok(self.used.get()),
-                other => Err(contract(format!("Error getting performance counter type {other}"))),
+                0 => Ok(self.used.get()),
+                1 => Ok(message.context.used.get().saturating_add(self.used.get())),
+                other => {
+                    let words = format!("Error getting performance counter type {other}");
+                    Err(Fault::Misuse(words, help::NONE))
+                }
             },
             C::EnvVarCount
             | C::EnvVarNameSize
@@ -195,8 +218,8 @@ impl<'a> Call<'a> {
 
             C::CanisterLiquidCycleBalance128 => {
                 self.refuse_if("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
-                let frozen = cycles::freezing_threshold(message.rules, message.memory).get();
-                let liquid = Cycles(self.balance().get().saturating_sub(frozen));
+                let liquid = self.balance().get().saturating_sub(message.frozen.get());
+                let liquid = Cycles(liquid);
                 self.cycles_out(arg(0), liquid, "ic0_canister_liquid_cycle_balance128")
             }
             C::CostCall => {
@@ -223,11 +246,11 @@ impl<'a> Call<'a> {
                 self.copy_out(args, "ic0.root_key_copy", "bytes", &ROOT_KEY)
             }
             C::CertifiedDataSet => self.certify(arg(0), arg(1)),
-            C::DataCertificateSize | C::DataCertificateCopy => match mode {
-                // The embedded replica cannot sign certificates.
-                Mode::Query | Mode::CompositeQuery => Err(unsupported(call)),
-                _ => Err(self.wrong_mode(&format!("ic0_{}", call.name()))),
-            },
+            C::DataCertificateSize => self.certificate(call).map(|bytes| bytes.len() as u64),
+            C::DataCertificateCopy => {
+                let bytes = self.certificate(call)?;
+                self.copy_out(args, "ic0.data_certificate_copy", "data_certificate", bytes)
+            }
             C::DataCertificatePresent => {
                 self.refuse_if("ic0_data_certificate_present", mode == Mode::Start)?;
                 Ok(u64::from(matches!(mode, Mode::Query | Mode::CompositeQuery)))
@@ -263,7 +286,7 @@ impl<'a> Call<'a> {
             | C::CallCyclesAdd
             | C::CallCyclesAdd128
             | C::CallWithBestEffortResponse
-            | C::CallPerform => Err(self.call_to_another(call, args)),
+            | C::CallPerform => self.request(call, args),
             C::CostHttpRequestV2 => Err(unsupported(call)),
         }
     }
@@ -279,17 +302,44 @@ impl<'a> Call<'a> {
     }
 
     fn wrong_mode(&self, call: &str) -> Fault {
-        contract(format!("\"{call}\" cannot be executed in {} mode", self.message.mode))
+        let words = format!("\"{call}\" cannot be executed in {} mode", self.message.mode);
+        Fault::Misuse(words, help::WRONG_MODE)
     }
 
     /// Returns the error of a call that the current mode does not allow, if `refused`.
-    fn refuse_if(&self, call: &str, refused: bool) -> Result<(), Fault> {
+    pub(super) fn refuse_if(&self, call: &str, refused: bool) -> Result<(), Fault> {
         if refused { Err(self.wrong_mode(call)) } else { Ok(()) }
     }
 
-    fn only_in_calls(&self, call: &str) -> Result<(), Fault> {
+    /// Cycles of the call that this message can still accept.
+    fn available(&self) -> Cycles {
+        self.message.context.available - self.effects.received
+    }
+
+    fn accept(&mut self, most: Cycles) -> Cycles {
+        let accepted = most.min(self.available());
+        self.effects.received += accepted;
+        accepted
+    }
+
+    fn refund(&self, call: &str) -> Result<Cycles, Fault> {
         let mode = self.message.mode;
-        self.refuse_if(call, !matches!(mode, Mode::Update | Mode::ReplicatedQuery))
+        self.refuse_if(call, !mode.is_callback() || mode.is_composite())?;
+        Ok(self.message.context.refund)
+    }
+
+    fn rejection(&self, call: &str) -> Result<&'a [u8], Fault> {
+        let Message { mode, context, .. } = self.message;
+        let rejection = context.rejection.as_ref().filter(|_| mode.is_reject_callback());
+        rejection.map(|it| it.message.as_bytes()).ok_or_else(|| self.wrong_mode(call))
+    }
+
+    fn certificate(&self, call: SystemCall) -> Result<&'a [u8], Fault> {
+        let mode = self.message.mode;
+        let refused = !matches!(mode, Mode::Query | Mode::CompositeQuery);
+        self.refuse_if(&format!("ic0_{}", call.name()), refused)?;
+        let certificate = self.message.certificate.as_ref();
+        certificate.map(|bytes| bytes.as_slice()).ok_or_else(|| unsupported(call))
     }
 
     /// `cost_*(src, size, kind, dst)`: the subnet has no signing keys.
@@ -310,16 +360,23 @@ impl<'a> Call<'a> {
     }
 
     fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {
-        self.refuse_if(call, matches!(self.message.mode, Mode::Start | Mode::PreUpgrade))?;
+        let mode = self.message.mode;
+        let refused = matches!(mode, Mode::Start | Mode::PreUpgrade)
+            || mode.is_task()
+            || mode.is_reject_callback()
+            || mode.is_cleanup();
+        self.refuse_if(call, refused)?;
         Ok(&self.message.argument)
     }
 
-    fn balance(&self) -> Cycles {
-        self.message.balance - self.effects.burned
+    pub(super) fn balance(&self) -> Cycles {
+        let Effects { received, spent, burned, .. } = &*self.effects;
+        // Cycles that were received can be spent.
+        self.message.balance + *received - *spent - *burned
     }
 
     /// The `size` bytes of the heap at `start`.
-    fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
+    pub(super) fn heap(&self, what: &str, start: u64, size: u64) -> Result<&[u8], Fault> {
         let bytes = slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)?;
         self.touch(start, bytes.len(), Access::Read);
         Ok(bytes)
@@ -384,10 +441,11 @@ impl<'a> Call<'a> {
         let length = (reply.len() as u64).saturating_add(size);
         let limit = mode.max_reply(self.message.rules);
         if length > limit.get() {
-            return Err(contract(format!(
+            let words = format!(
                 "ic0.msg_reply_data_append: application payload size ({length}) cannot be larger \
                  than {limit}."
-            )));
+            );
+            return Err(Fault::Misuse(words, help::REPLY_TOO_LONG));
         }
         let heap = self.heap.as_deref().ok_or_else(no_heap)?;
         let data = slice("msg.reply", start, size, heap)?;
@@ -406,9 +464,10 @@ impl<'a> Call<'a> {
         }
         let limit = mode.max_reply(self.message.rules);
         if size > limit.get() {
-            return Err(contract(format!(
+            let words = format!(
                 "ic0.msg_reject: application payload size ({size}) cannot be larger than {limit}."
-            )));
+            );
+            return Err(Fault::Misuse(words, help::REJECT_TOO_LONG));
         }
         let text = self.heap("ic0.msg_reject", start, size)?.to_vec();
         let text = String::from_utf8(text)
@@ -420,13 +479,16 @@ impl<'a> Call<'a> {
     fn certify(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
         let call = "ic0_certified_data_set";
         let mode = self.message.mode;
-        let allowed = matches!(mode, Mode::Init | Mode::PreUpgrade | Mode::Update);
+        let allowed = matches!(mode, Mode::Init | Mode::PreUpgrade | Mode::Update)
+            || mode.is_task()
+            || (mode.is_callback() && !mode.is_composite());
         self.refuse_if(call, !allowed)?;
         if size > MAX_CERTIFIED_DATA.get() {
-            return Err(contract(format!(
+            let words = format!(
                 "{call} failed because the passed data must be no larger than \
                  {MAX_CERTIFIED_DATA} bytes. Found {size} bytes."
-            )));
+            );
+            return Err(Fault::Misuse(words, help::CERTIFIED_DATA_TOO_LONG));
         }
         let heap = self.heap.as_deref().ok_or_else(no_heap)?;
         let data = slice("", start, size, heap).map_err(|_| {
@@ -495,65 +557,52 @@ impl<'a> Call<'a> {
     fn variable(&self, call: SystemCall, part: &str, start: u64, size: u64) -> Result<&str, Fault> {
         let call = call.name();
         if size > MAX_ENVIRONMENT_NAME.get() {
-            return Err(contract(format!("ic0.{call}: Variable name is too large.")));
+            let words = format!("ic0.{call}: Variable name is too large.");
+            return Err(Fault::Misuse(words, help::NONE));
         }
         let name = self.heap(&format!("ic0.{call} {part}"), start, size)?;
         std::str::from_utf8(name).map_err(|_| {
-            contract(format!("ic0.{call}: Variable name is not a valid UTF-8 string."))
+            let words = format!("ic0.{call}: Variable name is not a valid UTF-8 string.");
+            Fault::Misuse(words, help::VARIABLE_NOT_UTF8)
         })
     }
+}
 
-    /// The error of a call to another canister: `call_new` and the functions that follow it.
-    ///
-    /// If the real replica refuses the call, for the mode of the message or for its arguments, the
-    /// error is the same. Otherwise the message fails, because the embedded replica runs one
-    /// canister. Source: also `system_api/request_in_prep.rs` of the replica.
-    fn call_to_another(&self, call: SystemCall, args: &[u64]) -> Fault {
-        let name = call.name();
-        let adds_cycles = matches!(call, SystemCall::CallCyclesAdd | SystemCall::CallCyclesAdd128);
-        let allowed = match self.message.mode {
-            Mode::Update => true,
-            // Queries have no cycles to send.
-            Mode::CompositeQuery => !adds_cycles,
-            Mode::Start
-            | Mode::Init
-            | Mode::PreUpgrade
-            | Mode::ReplicatedQuery
-            | Mode::Query
-            | Mode::InspectMessage => false,
-        };
-        if !allowed {
-            return self.wrong_mode(&format!("ic0_{name}"));
-        }
-        if call != SystemCall::CallNew {
-            // No message gets past `call_new`.
-            let name = format!("ic0{}{name}", if adds_cycles { '_' } else { '.' });
-            return contract(format!("{name} called when no call is under construction."));
-        }
-        self.check_callee(args).err().unwrap_or_else(|| {
-            Fault::Engine(
-                "ic0.call_new is not supported by the embedded replica: it runs one canister, \
-                 without calls to others"
-                    .to_owned(),
-            )
-        })
-    }
+/// What the replica suggests for calls that are refused.
+pub(super) mod help {
+    use crate::fault::Help;
 
-    /// Checks the arguments of `call_new`: the other canister and its method.
-    fn check_callee(&self, args: &[u64]) -> Result<(), Fault> {
-        let &[callee, callee_size, method, method_size, ..] = args else {
-            return Err(Fault::Engine("ic0.call_new takes eight arguments".to_owned()));
-        };
-        let longest = self.message.rules.set().module.method_names;
-        if method_size > longest as u64 {
-            return Err(contract(format!(
-                "Size of method_name {method_size} exceeds the allowed limit of {longest}."
-            )));
-        }
-        self.heap("ic0.call_new method_name", method, method_size)?;
-        let callee = self.heap("ic0.call_new callee_src", callee, callee_size)?;
-        Principal::try_from_slice(callee).map(drop).map_err(|_| Fault::InvalidPrincipal)
-    }
+    pub const NONE: Help = Help { suggestion: "", section: "" };
+    pub const WRONG_MODE: Help = Help {
+        suggestion: "Check the ICP documentation to make sure APIs are being called in the correct \
+                     message types.",
+        section: "calling-a-system-api-from-the-wrong-mode",
+    };
+    pub const REPLY_TOO_LONG: Help = Help {
+        suggestion: "Consider checking the response size and returning an error if it is too long.",
+        section: "msg_reply_data_append-payload-too-large",
+    };
+    pub const REJECT_TOO_LONG: Help = Help {
+        suggestion: "Try truncating the error messages that are too long.",
+        section: "msg_reject-payload-too-large",
+    };
+    pub const CERTIFIED_DATA_TOO_LONG: Help = Help {
+        suggestion: "Try certifying just the hash of your data instead of the full contents.",
+        section: "certified_data_set-payload-too-large",
+    };
+    pub const VARIABLE_NOT_UTF8: Help = Help {
+        suggestion: "Provide a valid UTF-8 string for the environment variable name.",
+        section: "",
+    };
+    pub const METHOD_NAME_TOO_LONG: Help = Help {
+        suggestion: "Size of method_name {} exceeds the allowed limit of {}.",
+        section: "canister-made-a-call-with-too-large-method-name",
+    };
+    pub const REQUEST_TOO_LARGE: Help = Help {
+        suggestion: "Check the canister for errors or redesign the target API to allow shorter \
+                     messages",
+        section: "canister-made-a-call-with-too-large-payload",
+    };
 }
 
 /// The public key of the mainnet, in DER.
@@ -571,16 +620,16 @@ fn unsupported(call: SystemCall) -> Fault {
     Fault::Engine(format!("ic0.{} is not supported by the embedded replica", call.name()))
 }
 
-fn contract(text: impl Into<String>) -> Fault {
+pub(super) fn contract(text: impl Into<String>) -> Fault {
     Fault::Contract(text.into())
 }
 
-fn no_heap() -> Fault {
+pub(super) fn no_heap() -> Fault {
     contract("WebAssembly module must define memory")
 }
 
 /// The `size` bytes of `bytes` at `start`.
-fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
+pub(super) fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
     let end = start.checked_add(size).ok_or_else(|| {
         contract(format!("{what}: src={start} + length={size} is an invalid address"))
     })?;
@@ -597,6 +646,11 @@ fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [
 
 fn unknown(name: &str) -> Fault {
     Fault::EnvironmentName(name.to_owned())
+}
+
+/// Cycles as the result of a function with 64 bits.
+fn narrow(cycles: Cycles) -> Result<u64, Fault> {
+    u64::try_from(cycles.get()).map_err(|_| Trap::CyclesTooBig.into())
 }
 
 /// An index as a position in the list of variables.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use ic_principal::Principal;
 
 use super::prices::BYTE_TRANSMITTED;
+use super::request::{Quota, Request};
+use crate::fault::RejectCode;
 use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
 use crate::rules::Rules;
@@ -31,6 +33,24 @@ pub enum Mode {
     CompositeQuery,
     /// `canister_inspect_message`.
     InspectMessage,
+    /// `canister_heartbeat`.
+    Heartbeat,
+    /// `canister_global_timer`.
+    GlobalTimer,
+    /// `canister_on_low_wasm_memory`.
+    OnLowWasmMemory,
+    /// The callback of a reply.
+    ReplyCallback,
+    /// The callback of a reject.
+    RejectCallback,
+    /// The cleanup callback, after the callback of a response failed.
+    Cleanup,
+    /// The callback of a reply to a composite query.
+    CompositeReplyCallback,
+    /// The callback of a reject to a composite query.
+    CompositeRejectCallback,
+    /// The cleanup callback of a composite query.
+    CompositeCleanup,
 }
 
 impl fmt::Display for Mode {
@@ -44,6 +64,15 @@ impl fmt::Display for Mode {
             Self::Query => "non replicated query",
             Self::CompositeQuery => "composite query",
             Self::InspectMessage => "inspect message",
+            Self::Heartbeat => "heartbeat",
+            Self::GlobalTimer => "global timer",
+            Self::OnLowWasmMemory => "on low Wasm memory",
+            Self::ReplyCallback => "reply callback",
+            Self::RejectCallback => "reject callback",
+            Self::Cleanup => "cleanup",
+            Self::CompositeReplyCallback => "composite reply callback",
+            Self::CompositeRejectCallback => "composite reject callback",
+            Self::CompositeCleanup => "composite cleanup",
         })
     }
 }
@@ -51,17 +80,93 @@ impl fmt::Display for Mode {
 impl Mode {
     /// Returns true if every node executes it and the result is agreed upon.
     pub fn is_replicated(self) -> bool {
-        !matches!(self, Self::Query | Self::CompositeQuery | Self::InspectMessage)
+        match self {
+            Self::Query | Self::InspectMessage => false,
+            other => !other.is_composite(),
+        }
     }
 
-    /// Returns true if changes are committed on success.
+    /// Returns true for a composite query and its callbacks.
+    pub fn is_composite(self) -> bool {
+        match self {
+            Self::CompositeQuery
+            | Self::CompositeReplyCallback
+            | Self::CompositeRejectCallback
+            | Self::CompositeCleanup => true,
+            Self::Start
+            | Self::Init
+            | Self::PreUpgrade
+            | Self::Update
+            | Self::ReplicatedQuery
+            | Self::Query
+            | Self::InspectMessage
+            | Self::Heartbeat
+            | Self::GlobalTimer
+            | Self::OnLowWasmMemory
+            | Self::ReplyCallback
+            | Self::RejectCallback
+            | Self::Cleanup => false,
+        }
+    }
+
+    /// Returns true if the replica runs it without a caller.
+    pub fn is_task(self) -> bool {
+        matches!(self, Self::Heartbeat | Self::GlobalTimer | Self::OnLowWasmMemory)
+    }
+
+    /// Returns true for the callback of a reply or a reject.
+    pub fn is_callback(self) -> bool {
+        self.is_reply_callback() || self.is_reject_callback()
+    }
+
+    /// Returns true for the callback of a reply.
+    pub fn is_reply_callback(self) -> bool {
+        matches!(self, Self::ReplyCallback | Self::CompositeReplyCallback)
+    }
+
+    /// Returns true for the callback of a reject.
+    pub fn is_reject_callback(self) -> bool {
+        matches!(self, Self::RejectCallback | Self::CompositeRejectCallback)
+    }
+
+    /// Returns true for a cleanup callback.
+    pub fn is_cleanup(self) -> bool {
+        matches!(self, Self::Cleanup | Self::CompositeCleanup)
+    }
+
+    /// Returns true if changes are committed on success. The changes of a composite query last
+    /// until it ends.
     pub fn keeps_changes(self) -> bool {
-        matches!(self, Self::Start | Self::Init | Self::PreUpgrade | Self::Update)
+        !matches!(self, Self::ReplicatedQuery | Self::Query | Self::InspectMessage)
     }
 
     /// Returns true if the message may reply or reject.
     pub fn may_reply(self) -> bool {
-        matches!(self, Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery)
+        match self {
+            Self::Update | Self::ReplicatedQuery | Self::Query | Self::CompositeQuery => true,
+            other => other.is_callback(),
+        }
+    }
+
+    /// Returns true if the message has a caller whose identity may carry a signed attribute.
+    pub fn has_caller(self) -> bool {
+        !matches!(self, Self::Start | Self::Init | Self::PreUpgrade) && !self.is_task()
+    }
+
+    /// Returns true if the message may call other canisters.
+    pub fn may_call(self) -> bool {
+        match self {
+            Self::Update | Self::CompositeQuery => true,
+            other => other.is_callback() || other.is_task(),
+        }
+    }
+
+    /// Returns true if the message may accept cycles of the call that it belongs to.
+    pub fn may_accept_cycles(self) -> bool {
+        matches!(
+            self,
+            Self::Update | Self::ReplicatedQuery | Self::ReplyCallback | Self::RejectCallback
+        )
     }
 
     /// Instructions of the message and of a slice.
@@ -69,9 +174,19 @@ impl Mode {
         let limits = rules.instructions();
         match self {
             Self::Start | Self::Init | Self::PreUpgrade => (limits.install, limits.install_slice),
-            Self::Update => (limits.update, limits.slice),
+            Self::Update
+            | Self::Heartbeat
+            | Self::GlobalTimer
+            | Self::OnLowWasmMemory
+            | Self::ReplyCallback
+            | Self::RejectCallback
+            | Self::Cleanup => (limits.update, limits.slice),
             Self::ReplicatedQuery => (limits.query, limits.slice),
-            Self::Query | Self::CompositeQuery => (limits.query, limits.query),
+            Self::Query
+            | Self::CompositeQuery
+            | Self::CompositeReplyCallback
+            | Self::CompositeRejectCallback
+            | Self::CompositeCleanup => (limits.query, limits.query),
             Self::InspectMessage => (limits.inspect, limits.inspect),
         }
     }
@@ -79,16 +194,12 @@ impl Mode {
     /// Instructions for the first touch of a Wasm page and for the first write. Most queries do
     /// not pay for writes.
     pub fn touch_prices(self, rules: Rules) -> TouchPrices {
-        let pays_writes = match self {
-            Self::Start | Self::Init | Self::PreUpgrade | Self::Update | Self::CompositeQuery => {
-                true
-            }
-            Self::ReplicatedQuery | Self::Query | Self::InspectMessage => false,
-        };
         let pages = rules.pages();
         TouchPrices {
             touched: pages.wasm_page_touched.get().cast_signed(),
-            written: pays_writes.then_some(pages.wasm_page_written.get().cast_signed()),
+            written: self
+                .keeps_changes()
+                .then_some(pages.wasm_page_written.get().cast_signed()),
         }
     }
 
@@ -97,10 +208,9 @@ impl Mode {
         let limits = &rules.set().memory;
         match self {
             Self::Init | Self::PreUpgrade => limits.stable_install,
-            Self::ReplicatedQuery | Self::Query | Self::CompositeQuery | Self::InspectMessage => {
-                limits.stable_query
-            }
-            Self::Start | Self::Update => limits.stable_update,
+            Self::ReplicatedQuery => limits.stable_query,
+            other if !other.is_replicated() => limits.stable_query,
+            _ => limits.stable_update,
         }
     }
 
@@ -109,7 +219,7 @@ impl Mode {
         matches!(self, Self::Start | Self::Init | Self::Update)
     }
 
-    /// Largest reply.
+    /// Largest reply. Callbacks of composite queries have the limit of updates.
     pub fn max_reply(self, rules: Rules) -> Bytes {
         let limits = &rules.set().messages;
         match self {
@@ -142,20 +252,68 @@ pub struct Message {
     pub version: u64,
     /// Cycles that the canister has.
     pub balance: Cycles,
-    /// Bytes that the canister occupies.
-    pub memory: Bytes,
+    /// Cycles of these that the canister cannot spend, because it would freeze.
+    pub frozen: Cycles,
+    /// `canister_status`.
+    pub status: Status,
+    /// What the message knows of the call that it belongs to.
+    pub context: Context,
+    /// The calls that the message may make; `None` if there are no other canisters.
+    pub quota: Option<Arc<Quota>>,
+    /// The certificate of the certified data, in a query.
+    pub certificate: Option<Arc<Vec<u8>>>,
     /// Time in nanoseconds since 1970.
     pub time: u64,
     /// The canister's global timer, 0 when not set.
     pub timer: u64,
     /// Heap limit of updates.
     pub heap_limit: Bytes,
+    /// True if heap addresses have 64 bits, which makes instructions more expensive.
+    pub wasm64: bool,
     /// True if System API calls are reported.
     pub reports_calls: bool,
     /// True if readings of the counter are reported.
     pub reports_readings: bool,
     /// True if the heap is copied before the message runs, because it writes to most pages.
     pub copies_ahead: bool,
+}
+
+/// The status of a canister, as `canister_status` reports it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// It executes messages.
+    #[default]
+    Running = 1,
+    /// It only executes responses to its calls.
+    Stopping = 2,
+    /// It executes nothing.
+    Stopped = 3,
+}
+
+/// What a message knows of the call that it belongs to: its call context.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Instructions that earlier messages of the call were charged.
+    pub used: Instructions,
+    /// Cycles that came with the call and were not accepted yet.
+    pub available: Cycles,
+    /// Time at which a best-effort call expires, in nanoseconds since 1970; otherwise 0.
+    pub deadline: u64,
+    /// True if an earlier message answered the call.
+    pub answered: bool,
+    /// Cycles that came back with the response, in a callback.
+    pub refund: Cycles,
+    /// The reject, in the callback of a reject.
+    pub rejection: Option<Rejection>,
+}
+
+/// A reject as the calling canister sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The reject code.
+    pub code: RejectCode,
+    /// The text.
+    pub message: String,
 }
 
 /// The answer to the caller.
@@ -167,6 +325,8 @@ pub enum Answer {
     Reply(Vec<u8>),
     /// A reject with its text.
     Reject(String),
+    /// An earlier message of the same call answered it.
+    Earlier,
 }
 
 /// Effects of a message other than memory changes.
@@ -182,6 +342,14 @@ pub struct Effects {
     pub timer: u64,
     /// Cycles burned.
     pub burned: Cycles,
+    /// Cycles accepted from the call.
+    pub received: Cycles,
+    /// Cycles attached to calls, and the fees of these calls.
+    pub spent: Cycles,
+    /// The call under construction.
+    pub request: Option<Request>,
+    /// The calls made.
+    pub requests: Vec<Request>,
     /// Printed texts, up to a limit.
     pub printed: Vec<String>,
     /// Bytes left for printed texts; `None` once a text did not fit.
@@ -191,16 +359,22 @@ pub struct Effects {
 
 impl Effects {
     /// Creates the effects of a message that has not started.
-    pub fn new(rules: Rules, timer: u64) -> Self {
+    pub fn new(message: &Message) -> Self {
+        let answered = message.context.answered;
+        let pending = Answer::Pending(Vec::new());
         Self {
-            answer: Answer::Pending(Vec::new()),
+            answer: if answered { Answer::Earlier } else { pending },
             accepted: false,
             certified_data: None,
-            timer,
+            timer: message.timer,
             burned: Cycles(0),
+            received: Cycles(0),
+            spent: Cycles(0),
+            request: None,
+            requests: Vec::new(),
             printed: Vec::new(),
             printable: Some(limits::MAX_PRINTED.get() as usize),
-            log: Log::new(rules.set().messages.log),
+            log: Log::new(message.rules.set().messages.log),
         }
     }
 

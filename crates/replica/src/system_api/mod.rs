@@ -5,6 +5,7 @@
 //!   prices    their prices
 //!   host      connects a rewritten module to the implementations
 //!   calls     implementations
+//!   request   calls to other canisters
 //!   message   input and effects of a message, and its log
 //!   slices    division of a message's instructions into slices
 //! ```
@@ -14,4 +15,5 @@ pub mod host;
 pub mod message;
 pub mod names;
 pub mod prices;
+pub mod request;
 pub mod slices;

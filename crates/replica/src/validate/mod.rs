@@ -114,8 +114,10 @@ pub fn validate(wasm: &[u8], rules: Rules, purpose: Purpose) -> Result<ModuleInf
 /// The intended use of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Any message.
+    /// Any message to a canister that runs by itself.
     Everything,
+    /// A canister on a subnet.
+    Subnet,
     /// Queries only. Heartbeats and timers never run.
     Queries,
 }
@@ -129,7 +131,7 @@ impl Purpose {
     pub fn check(self, info: &ModuleInfo) -> Result<(), Refusal> {
         match self {
             Self::Everything => check_supported(info).map_err(Refusal::from),
-            Self::Queries => Ok(()),
+            Self::Subnet | Self::Queries => Ok(()),
         }
     }
 }

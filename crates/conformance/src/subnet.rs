@@ -1,0 +1,390 @@
+//! Cases of several canisters that call each other, in rounds.
+//!
+//! ```text
+//! name
+//! canisters[]          the modules as text, in order of creation
+//! ids[]                the ids of the canisters
+//! steps[]              in order:
+//!   to, method, kind   a call of the canister number `to`; kind: update or query
+//!   arg[]              parts: hex, or <n> for the id of canister number n
+//!   expect             the answer: reply (hex), or reject: code, message
+//!   tick, advance_ns   instead of a call: so many rounds, each after advancing the time
+//!   balances_fell[]    the decrease of each canister's balance during the step
+//! ```
+//!
+//! `ids`, `expect` and `balances_fell` are missing in a case that has not been recorded.
+//!
+//! Rejects are compared by code and first line. Balances are not compared over rounds without a
+//! call, because storage is charged in some of them.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use stablebench_replica::subnet::{CallError, Subnet};
+use stablebench_replica::{Canister, Cycles, Principal, Replica, Rules, Settings};
+
+use crate::case::{self, Kind};
+use crate::compare::{Difference, Outcome, comparable};
+use crate::error::{Error, Failure};
+use crate::hex;
+
+/// Canisters and what is done with them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubnetCase {
+    /// The name in lists of differences.
+    pub name: String,
+    /// The modules, as WebAssembly text.
+    pub canisters: Vec<String>,
+    /// The ids of the canisters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<Principal>,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A call, or rounds without one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Step {
+    /// A call.
+    Call(SubnetCall),
+    /// Rounds.
+    Tick(Ticks),
+}
+
+/// A call of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubnetCall {
+    /// The argument.
+    pub arg: Vec<Part>,
+    /// The decrease of each balance.
+    #[serde(default, with = "amounts", skip_serializing_if = "Vec::is_empty")]
+    pub balances_fell: Vec<i128>,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expected>,
+    /// The kind of message: update or query.
+    pub kind: Kind,
+    /// The method.
+    pub method: String,
+    /// The number of the canister.
+    pub to: usize,
+}
+
+/// Rounds without a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ticks {
+    /// Nanoseconds by which the time is advanced before each round.
+    pub advance_ns: u64,
+    /// The decrease of each balance.
+    #[serde(default, with = "amounts", skip_serializing_if = "Vec::is_empty")]
+    pub balances_fell: Vec<i128>,
+    /// The number of rounds.
+    pub tick: u32,
+}
+
+/// A part of an argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Part {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// The id of a canister, by its number.
+    Id(usize),
+}
+
+impl TryFrom<String> for Part {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
+            Some(number) => number
+                .parse()
+                .map(Self::Id)
+                .map_err(|_| format!("{text} is not the number of a canister")),
+            None => hex::decode(&text).map(Self::Bytes),
+        }
+    }
+}
+
+impl From<Part> for String {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Bytes(bytes) => hex::encode(&bytes),
+            Part::Id(number) => format!("<{number}>"),
+        }
+    }
+}
+
+/// An expected answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Expected {
+    /// A reply.
+    Reply(#[serde(with = "hex")] Vec<u8>),
+    /// A reject.
+    Reject {
+        /// The name of the error code.
+        code: String,
+        /// The message.
+        message: String,
+    },
+}
+
+/// Amounts of cycles as text, because they do not fit into the numbers of JSON.
+mod amounts {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub fn serialize<S: Serializer>(amounts: &[i128], to: S) -> Result<S::Ok, S::Error> {
+        amounts.iter().map(ToString::to_string).collect::<Vec<_>>().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<i128>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
+    }
+}
+
+/// A replica on which such cases run.
+pub trait SubnetTarget {
+    /// Creates the canisters of a case, installs their modules, and executes a round.
+    ///
+    /// # Errors
+    ///
+    /// If the replica failed, or refused a module.
+    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure>;
+}
+
+/// The canisters of a case.
+pub trait RunningSubnet {
+    /// Their ids.
+    fn ids(&self) -> Vec<Principal>;
+
+    /// Their balances.
+    ///
+    /// # Errors
+    ///
+    /// If the replica failed.
+    fn balances(&self) -> Result<Vec<u128>, Failure>;
+
+    /// Calls a canister.
+    ///
+    /// # Errors
+    ///
+    /// If the replica failed.
+    fn call(
+        &mut self,
+        to: Principal,
+        kind: Kind,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Expected, Failure>;
+
+    /// Advances the time and executes a round.
+    ///
+    /// # Errors
+    ///
+    /// If the replica failed.
+    fn tick(&mut self, advance_ns: u64) -> Result<(), Failure>;
+}
+
+/// Reads a file of such cases.
+///
+/// # Errors
+///
+/// If the file cannot be read, or does not contain such cases.
+pub fn read(path: &Path) -> Result<Vec<SubnetCase>, Error> {
+    case::read_list(path)
+}
+
+/// Writes a file of such cases.
+///
+/// # Errors
+///
+/// If it cannot be written; an existing file is unchanged then.
+pub fn write(path: &Path, cases: &[SubnetCase]) -> Result<(), Error> {
+    case::write_list(path, cases)
+}
+
+/// Runs a case and returns it with the answers of the target.
+///
+/// # Errors
+///
+/// If a module is not valid text, or the target failed.
+pub fn record(target: &mut dyn SubnetTarget, case: &SubnetCase) -> Result<SubnetCase, Error> {
+    let failed = |cause| Error::Target { case: case.name.clone(), cause };
+    let modules = case
+        .canisters
+        .iter()
+        .map(|text| wat::parse_str(text))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|cause| Error::Wat { case: case.name.clone(), cause })?;
+    let mut subnet = target.create(&modules).map_err(failed)?;
+    let ids = subnet.ids();
+    let steps = case.steps.iter().map(|step| taken(&mut *subnet, &ids, step));
+    let steps = steps.collect::<Result<_, _>>().map_err(failed)?;
+    Ok(SubnetCase { ids, steps, ..case.clone() })
+}
+
+fn taken(subnet: &mut dyn RunningSubnet, ids: &[Principal], step: &Step) -> Result<Step, Failure> {
+    let before = subnet.balances()?;
+    let mut step = step.clone();
+    let missing = |number: usize| format!("there is no canister number {number}");
+    if let Step::Call(call) = &mut step {
+        let mut argument = Vec::new();
+        for part in &call.arg {
+            match part {
+                Part::Bytes(bytes) => argument.extend_from_slice(bytes),
+                Part::Id(number) => {
+                    let id = ids.get(*number).ok_or_else(|| missing(*number))?;
+                    argument.extend_from_slice(id.as_slice());
+                }
+            }
+        }
+        let to = *ids.get(call.to).ok_or_else(|| missing(call.to))?;
+        call.expect = Some(subnet.call(to, call.kind, &call.method, &argument)?);
+    }
+    if let Step::Tick(ticks) = &step {
+        for _ in 0..ticks.tick {
+            subnet.tick(ticks.advance_ns)?;
+        }
+    }
+    let amount = |balance: u128| i128::try_from(balance).unwrap_or(i128::MAX);
+    let fell = before.iter().zip(subnet.balances()?);
+    let fell = fell.map(|(before, after)| amount(*before) - amount(after)).collect();
+    match &mut step {
+        Step::Call(call) => call.balances_fell = fell,
+        Step::Tick(ticks) => ticks.balances_fell = fell,
+    }
+    Ok(step)
+}
+
+/// Compares a recorded case with the same case on another target.
+pub fn compare(outcome: &mut Outcome, recorded: &SubnetCase, got: &SubnetCase) {
+    for (number, (recorded_step, got_step)) in recorded.steps.iter().zip(&got.steps).enumerate() {
+        let (wanted, had) = (Seen(recorded_step), Seen(got_step));
+        let name = match recorded_step {
+            Step::Call(call) => format!("{number} {} of {}", call.method, call.to),
+            Step::Tick(_) => format!("{number} tick"),
+        };
+        let (expected, got) = (wanted.to_string(), had.to_string());
+        match expected == got {
+            true => outcome.passed += 1,
+            false => {
+                let case = recorded.name.clone();
+                outcome.differences.push(Difference { case, call: name, expected, got });
+            }
+        }
+    }
+}
+
+/// The compared parts of a step.
+struct Seen<'a>(&'a Step);
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Step::Call(call) = self.0 else { return f.write_str("rounds") };
+        match &call.expect {
+            None => f.write_str("nothing")?,
+            Some(Expected::Reply(reply)) => write!(f, "reply {}", hex::encode(reply))?,
+            Some(Expected::Reject { code, message }) => {
+                write!(f, "{code}: {}", comparable(message))?;
+            }
+        }
+        write!(f, ", balances fell by {:?}", call.balances_fell)
+    }
+}
+
+/// The embedded replica as a target.
+pub struct EmbeddedSubnet(Replica);
+
+impl EmbeddedSubnet {
+    /// Starts a replica with the given rules.
+    ///
+    /// # Errors
+    ///
+    /// If the engine does not support this machine.
+    pub fn new(rules: Rules) -> Result<Self, Failure> {
+        Ok(Self(Replica::new(rules, None)?))
+    }
+}
+
+const CALLER: Principal = Principal::anonymous();
+/// Cycles of each canister.
+const BALANCE: Cycles = Cycles(1_100_000_000_000_000);
+
+impl SubnetTarget for EmbeddedSubnet {
+    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
+        let mut subnet = Subnet::new(&self.0);
+        let mut ids = Vec::new();
+        for (number, wasm) in (0..).zip(modules) {
+            let id = canister_id(number);
+            let module = self.0.compile_for_subnet(&id, wasm)?;
+            let usual = self.0.create_canister()?;
+            let settings = Settings { id, balance: BALANCE, ..usual.settings().clone() };
+            let mut canister = Canister::new(settings)?;
+            canister.install(&module, CALLER, &[])?.outcome?;
+            subnet.add(canister)?;
+            ids.push(id);
+        }
+        // The server's rounds so far: its first one, and for each canister its creation and install.
+        subnet.set_time(subnet.time() + 1 + 2 * modules.len() as u64);
+        subnet.tick()?;
+        Ok(Box::new(Running { subnet, ids }))
+    }
+}
+
+/// The id of the canister with this number, on a new subnet.
+fn canister_id(number: u8) -> Principal {
+    Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1])
+}
+
+struct Running {
+    subnet: Subnet,
+    ids: Vec<Principal>,
+}
+
+impl RunningSubnet for Running {
+    fn ids(&self) -> Vec<Principal> {
+        self.ids.clone()
+    }
+
+    fn balances(&self) -> Result<Vec<u128>, Failure> {
+        let balance = |id| self.subnet.canister(id).map_or(0, |it| it.balance().get());
+        Ok(self.ids.iter().map(balance).collect())
+    }
+
+    fn call(
+        &mut self,
+        to: Principal,
+        kind: Kind,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Expected, Failure> {
+        let call = match kind {
+            Kind::Update => match self.subnet.update(CALLER, to, method, argument) {
+                Ok(call) => call,
+                Err(CallError::Unanswered) => return Err("the call was not answered".into()),
+                Err(CallError::Host(error)) => return Err(error.into()),
+            },
+            Kind::Query => self.subnet.query(CALLER, to, method, argument)?,
+            Kind::Upgrade | Kind::Reinstall => return Err("a case only has calls".into()),
+        };
+        Ok(match call.response {
+            Ok(reply) => Expected::Reply(reply),
+            Err(reject) => Expected::Reject {
+                code: reject.code.name().to_owned(),
+                message: reject.message,
+            },
+        })
+    }
+
+    fn tick(&mut self, advance_ns: u64) -> Result<(), Failure> {
+        self.subnet.set_time(self.subnet.time() + advance_ns);
+        Ok(self.subnet.tick()?)
+    }
+}

@@ -1,0 +1,243 @@
+//! A subnet: canisters that call each other, in rounds.
+//!
+//! ```text
+//!   submit ──→ tick, tick, … ──→ answer          update: all three
+//!   query                                        without a round; composite queries call others
+//!   set_time ──→ tick                            timers
+//! ```
+//!
+//! | module | |
+//! |---|---|
+//! | `round` | rounds, and delivering messages |
+//! | `member` | a canister: executes messages, callbacks and tasks |
+//! | `contexts` | calls that are not finished, and callbacks |
+//! | `queues` | messages between canisters, and their order |
+//! | `query` | queries that call queries |
+//! | `trace` | the executions, and what caused each |
+//!
+//! Execution is deterministic: equal calls at equal times give equal executions.
+
+mod contexts;
+mod member;
+mod query;
+mod queues;
+mod round;
+mod trace;
+
+use std::collections::BTreeMap;
+
+use ic_principal::Principal;
+
+use crate::canister::Canister;
+use crate::cycles;
+use crate::fault::{ErrorCode, HostError, Reject};
+use crate::replica::Replica;
+use crate::system_api::message::Status;
+use crate::units::Cycles;
+
+use member::{Member, out_of_cycles};
+use queues::{Delivery, Ingress};
+pub use trace::{Executed, Function};
+use trace::{Cause, Trace};
+
+/// Time of a subnet's first round, in nanoseconds since 1970.
+const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+/// Rounds in which [`Subnet::update`] waits for an answer.
+const MAX_ROUNDS: usize = 100;
+
+/// The number of an ingress message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(u64);
+
+/// The answer to an ingress message.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The reply or reject.
+    pub response: Result<Vec<u8>, Reject>,
+    /// The number of the execution that answered.
+    pub cause: Cause,
+}
+
+/// A call of a user, with everything that was executed until it was answered.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The reply or reject.
+    pub response: Result<Vec<u8>, Reject>,
+    /// True if the call was admitted. Otherwise it costs nothing and has no effect.
+    pub admitted: bool,
+    /// The executions, in order.
+    pub executions: Vec<Executed>,
+}
+
+/// A call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The canister, or one that it called, has not answered.
+    #[error("no answer within {MAX_ROUNDS} rounds; the call goes on in later rounds")]
+    Unanswered,
+    /// A failure of this machine.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// A canister cannot join a subnet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the subnet has a canister {0} already")]
+pub struct Taken(Principal);
+
+/// Canisters that call each other.
+#[derive(Debug)]
+pub struct Subnet {
+    replica: Replica,
+    members: BTreeMap<Principal, Member>,
+    answers: BTreeMap<MessageId, Answered>,
+    /// Calls to canisters that do not exist.
+    unroutable: Vec<Delivery>,
+    trace: Trace,
+    time: u64,
+    last_round: u64,
+    next_message: u64,
+}
+
+impl Subnet {
+    /// Creates a subnet without canisters.
+    pub fn new(replica: &Replica) -> Self {
+        Self {
+            replica: replica.clone(),
+            members: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            unroutable: Vec::new(),
+            trace: Trace::default(),
+            time: INITIAL_TIME,
+            last_round: INITIAL_TIME - 1,
+            next_message: 0,
+        }
+    }
+
+    /// Adds a canister.
+    ///
+    /// # Errors
+    ///
+    /// If the subnet has a canister with its id.
+    pub fn add(&mut self, canister: Canister) -> Result<(), Taken> {
+        let id = canister.id();
+        if self.members.contains_key(&id) {
+            return Err(Taken(id));
+        }
+        self.members.insert(id, Member::new(canister));
+        Ok(())
+    }
+
+    /// Returns a canister.
+    pub fn canister(&self, id: &Principal) -> Option<&Canister> {
+        self.members.get(id).map(|member| &member.canister)
+    }
+
+    /// Returns a canister, between two rounds.
+    pub fn canister_mut(&mut self, id: &Principal) -> Option<&mut Canister> {
+        self.members.get_mut(id).map(|member| &mut member.canister)
+    }
+
+    /// The time of the last round, or a later one that was set since then, in nanoseconds since
+    /// 1970.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Sets the time of the next round. Time never goes back.
+    pub fn set_time(&mut self, time: u64) {
+        self.time = self.time.max(time);
+    }
+
+    /// Sends a message, which is executed in the next rounds. Returns its number, or the reject if
+    /// it is not admitted.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn submit(
+        &mut self,
+        caller: Principal,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Result<MessageId, Reject>, HostError> {
+        let Some(member) = self.members.get_mut(&callee) else {
+            return Ok(Err(not_found(&callee)));
+        };
+        if let Some(reject) = not_running(&callee, member.status) {
+            return Ok(Err(reject));
+        }
+        member.canister.set_time(self.time);
+        if let Some(reject) = member.canister.admit(caller, method, argument)? {
+            return Ok(Err(reject));
+        }
+        let induction = cycles::induction(member.rules(), method, argument);
+        let canister = &mut member.canister;
+        let frozen = canister.frozen(self.replica.rules()).get();
+        match canister.balance.get().checked_sub(induction.get()) {
+            Some(left) if left >= frozen => canister.balance = Cycles(left),
+            _ => return Ok(Err(out_of_cycles(callee))),
+        }
+        let id = MessageId(self.next_message);
+        self.next_message += 1;
+        let (method, argument) = (method.to_owned(), argument.to_vec());
+        member.queues.push_ingress(Ingress { id, caller, method, argument });
+        Ok(Ok(id))
+    }
+
+    /// Takes the answer to a message, if it has one.
+    pub fn take_answer(&mut self, id: MessageId) -> Option<Result<Vec<u8>, Reject>> {
+        self.answers.remove(&id).map(|answered| answered.response)
+    }
+
+    /// Takes the executions since they were last taken: the first 65 536.
+    pub fn take_executions(&mut self) -> Vec<Executed> {
+        self.trace.take()
+    }
+
+    /// Sends a message and executes rounds until it is answered.
+    ///
+    /// # Errors
+    ///
+    /// If there is no answer within 100 rounds, or the host has no memory left.
+    pub fn update(
+        &mut self,
+        caller: Principal,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Call, CallError> {
+        self.trace.take();
+        let id = match self.submit(caller, callee, method, argument)? {
+            Ok(id) => id,
+            Err(reject) => {
+                let response = Err(reject);
+                return Ok(Call { response, admitted: false, executions: Vec::new() });
+            }
+        };
+        for _ in 0..MAX_ROUNDS {
+            self.tick()?;
+            if let Some(response) = self.take_answer(id) {
+                let executions = self.take_executions();
+                return Ok(Call { response, admitted: true, executions });
+            }
+        }
+        Err(CallError::Unanswered)
+    }
+}
+
+fn not_found(id: &Principal) -> Reject {
+    Reject { code: ErrorCode::CanisterNotFound, message: format!("Canister {id} not found") }
+}
+
+fn not_running(id: &Principal, status: Status) -> Option<Reject> {
+    let (code, state) = match status {
+        Status::Running => return None,
+        Status::Stopping => (ErrorCode::CanisterStopping, "stopping"),
+        Status::Stopped => (ErrorCode::CanisterStopped, "stopped"),
+    };
+    Some(Reject { code, message: format!("Canister {id} is {state}") })
+}

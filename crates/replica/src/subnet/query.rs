@@ -1,0 +1,333 @@
+//! Queries, and composite queries that call queries.
+//!
+//! A query calls others one after another: each runs on the state before the first query, until it
+//! answers, and its response runs a callback of the caller. The first answer of a canister ends its
+//! part, whatever else it called.
+//!
+//! Source: `rs/execution_environment/src/query_handler/{query_call_graph,query_context}.rs` of the
+//! replica.
+
+use std::collections::VecDeque;
+
+use ic_principal::Principal;
+
+use super::contexts::{CallContext, CallbackId, Conclusion, Origin, Outcome};
+use super::member::{Member, Start, reported};
+use super::queues::{Content, Delivery};
+use super::trace::{Cause, Function, Trace};
+use super::{Call, Subnet, not_found};
+use crate::canister::{exported, reject_large_argument};
+use crate::fault::{ErrorCode, Fault, HostError, Reject};
+use crate::instance::Entry;
+use crate::limits::{
+    MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD,
+};
+use crate::run::Run;
+use crate::system_api::message::{Answer, Mode, Rejection, Status};
+use crate::units::{Cycles, Instructions};
+use crate::validate::MethodKind;
+
+/// A query that called others and has not answered.
+struct Node {
+    member: Member,
+    origin: Origin,
+    /// Calls that were not made yet.
+    requests: VecDeque<Delivery>,
+}
+
+/// The result of an execution.
+enum Step {
+    /// The query is answered.
+    Answer(Response),
+    /// The query waits for the queries that it called.
+    Waits(Box<Node>),
+}
+
+type Response = Result<Vec<u8>, Reject>;
+
+/// The queries that a user's query caused.
+struct Graph<'a> {
+    subnet: &'a Subnet,
+    trace: Trace,
+    /// Instructions left for all of them.
+    left: i64,
+}
+
+impl Subnet {
+    /// Calls a query or a composite query. No change of any canister stays.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn query(
+        &self,
+        caller: Principal,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Call, HostError> {
+        let left = MAX_QUERY_INSTRUCTIONS.get().cast_signed();
+        let mut graph = Graph { subnet: self, trace: Trace::default(), left };
+        let origin = Origin::Query { caller };
+        let response = match graph.call(origin, callee, method, argument, None)? {
+            Step::Answer(response) => response,
+            Step::Waits(root) => graph.traverse(root)?,
+        };
+        Ok(Call { response, admitted: true, executions: graph.trace.take() })
+    }
+}
+
+impl Graph<'_> {
+    /// Executes the calls of a query, depth first, until it answers.
+    fn traverse(&mut self, root: Box<Node>) -> Result<Response, HostError> {
+        let mut stack = vec![root];
+        // The answer to a call of the last node.
+        let mut answered: Option<(CallbackId, Result<Vec<u8>, Rejection>)> = None;
+        loop {
+            let Some(mut node) = stack.pop() else {
+                return Ok(Err(internal("a query ended without an answer")));
+            };
+            if let Some(reject) = self.limit_reached(stack.len()) {
+                return Ok(Err(reject));
+            }
+            let origin = node.origin.clone();
+            let step = if let Some((callback, response)) = answered.take() {
+                self.respond(node, callback, response)?
+            } else if let Some(request) = node.requests.pop_front() {
+                stack.push(node);
+                match self.request(&request)? {
+                    Step::Answer(response) => {
+                        answered = Some((request.callback, response.map_err(for_canister)));
+                    }
+                    Step::Waits(callee) => stack.push(callee),
+                }
+                continue;
+            } else {
+                Step::Answer(Err(silent(&node.member.canister.id())))
+            };
+            match (step, origin) {
+                (Step::Waits(node), _) => stack.push(node),
+                (Step::Answer(response), Origin::Canister { callback, .. }) => {
+                    answered = Some((callback, response.map_err(for_canister)));
+                }
+                (Step::Answer(response), _) => return Ok(response),
+            }
+        }
+    }
+
+    fn limit_reached(&self, depth: usize) -> Option<Reject> {
+        let (code, limit) = if depth >= MAX_QUERY_DEPTH {
+            (ErrorCode::QueryCallGraphTooDeep, "maximum call depth")
+        } else if self.left <= 0 {
+            (ErrorCode::QueryCallGraphTotalInstructionLimitExceeded, "instruction limit")
+        } else {
+            return None;
+        };
+        Some(Reject { code, message: format!("Composite query calls exceeded the {limit}.") })
+    }
+
+    fn request(&mut self, request: &Delivery) -> Result<Step, HostError> {
+        let Content::Request { method, argument } = &request.content else {
+            return Ok(Step::Answer(Err(internal("a query was sent a response"))));
+        };
+        let (caller, callback) = (request.sender, request.callback);
+        let origin = Origin::Canister { caller, callback, deadline: 0 };
+        let step = self.call(origin, request.receiver, method, argument, request.cause);
+        self.left -= QUERY_CALL_OVERHEAD.get().cast_signed();
+        step
+    }
+
+    /// Executes a query on the state before the user's query.
+    fn call(
+        &mut self,
+        origin: Origin,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+        cause: Cause,
+    ) -> Result<Step, HostError> {
+        let refused = |reject: Reject| Ok(Step::Answer(Err(reject)));
+        let Some(member) = self.subnet.members.get(&callee) else {
+            return refused(not_found(&callee));
+        };
+        if member.status == Status::Stopped {
+            let message = format!(
+                "Canister {callee} is stopped and therefore does not have a CallContextManager"
+            );
+            return refused(Reject { code: ErrorCode::CanisterStopped, message });
+        }
+        let Some(module) = member.canister.module() else {
+            return refused(Fault::NoModule.reject_in_full(&callee));
+        };
+        let rules = module.rules();
+        if let Some(reject) = reject_large_argument(rules, argument) {
+            return refused(reject);
+        }
+        let by_user = matches!(origin, Origin::Query { .. });
+        let (mode, prefix, function) = match module.method(method) {
+            // A query that another query called may call queries too.
+            Some(MethodKind::Query) => {
+                let mode = if by_user { Mode::Query } else { Mode::CompositeQuery };
+                (mode, "canister_query", Function::Query(method.to_owned()))
+            }
+            Some(MethodKind::CompositeQuery) => {
+                let function = Function::CompositeQuery(method.to_owned());
+                (Mode::CompositeQuery, "canister_composite_query", function)
+            }
+            Some(MethodKind::Update) | None => {
+                let fault = Fault::MethodNotFound { kind: "query", name: method.to_owned() };
+                return refused(fault.reject_in_full(&callee));
+            }
+        };
+        if member.canister.frozen(rules) > member.canister.balance() {
+            let message = format!(
+                "Canister {callee} is unable to process query calls because it's frozen. Please \
+                 top up the canister with cycles and try again."
+            );
+            return refused(Reject { code: ErrorCode::CanisterOutOfCycles, message });
+        }
+        let export = exported(&format!("{prefix} {method}"));
+        let context = CallContext::new(origin.clone(), Cycles(0));
+        let start = Start {
+            mode,
+            entry: Entry::Export(&export),
+            caller: origin.caller(),
+            argument: argument.to_vec(),
+            context: context.seen(),
+            limit: self.limit(rules.instructions().query),
+        };
+        if mode == Mode::Query {
+            // It changes nothing, so the canister itself runs it.
+            let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS)?;
+            member.canister.undo(&mut run)?;
+            self.left -= run.charge.get().cast_signed();
+            let mut execution = run.into_execution(&callee, SILENT);
+            execution.cycles = Cycles(0);
+            let answer = execution.outcome.clone();
+            self.trace.add(cause, callee, function, 0, execution);
+            return Ok(Step::Answer(answer));
+        }
+        let mut member = member.fork();
+        let context = member.contexts.open(context);
+        let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS)?;
+        let charge = run.charge;
+        self.left -= charge.get().cast_signed();
+        let result = match run.result.clone() {
+            Ok(()) => Ok(member.commit(&mut run, context, self.trace.next(), self.subnet.time)?),
+            Err(fault) => Err(fault),
+        };
+        self.add(cause, &member, function, run, &result);
+        Ok(match result {
+            Ok(Answer::Reply(reply)) => Step::Answer(Ok(reply)),
+            Ok(Answer::Reject(message)) => {
+                let code = ErrorCode::CanisterRejectedMessage;
+                Step::Answer(Err(Reject { code, message }))
+            }
+            Ok(Answer::Pending(_) | Answer::Earlier) => {
+                let pending = Ok(Answer::Pending(Vec::new()));
+                member.contexts.finish(context, None, pending, charge);
+                let requests = member.queues.take_outputs().into();
+                Step::Waits(Box::new(Node { member, origin, requests }))
+            }
+            Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee))),
+        })
+    }
+
+    /// Runs the callback of a response.
+    fn respond(
+        &mut self,
+        mut node: Box<Node>,
+        id: CallbackId,
+        response: Result<Vec<u8>, Rejection>,
+    ) -> Result<Step, HostError> {
+        let member = &mut node.member;
+        let canister = member.canister.id();
+        let missing = || Ok(Step::Answer(Err(internal("a callback is missing"))));
+        let Some(callback) = member.contexts.callback(id).cloned() else { return missing() };
+        let Some(context) = member.contexts.get(callback.context) else { return missing() };
+        let start = Start {
+            limit: self.limit(member.rules().instructions().query),
+            ..Start::callback(&callback, context, response, Cycles(0), true)
+        };
+        let function = match start.mode {
+            Mode::CompositeReplyCallback => Function::ReplyCallback,
+            _ => Function::RejectCallback,
+        };
+        let time = self.subnet.time;
+        let mut run = member.run(&start, time, MAX_CALLBACKS)?;
+        let mut charge = run.charge;
+        let mut result = match run.result.clone() {
+            Ok(()) => Ok(member.commit(&mut run, callback.context, self.trace.next(), time)?),
+            Err(fault) => Err(fault),
+        };
+        let number = self.add(None, &node.member, function, run, &result);
+        let member = &mut node.member;
+        if let (Err(fault), Some(cleanup)) = (&result, callback.on_cleanup) {
+            let limit = Instructions(start.limit.get().saturating_sub(charge.get()));
+            let (mode, entry) = (Mode::CompositeCleanup, Entry::Callback(cleanup));
+            let cleanup = Start { mode, entry, limit, argument: Vec::new(), ..start };
+            let mut run = member.run(&cleanup, time, MAX_CALLBACKS)?;
+            charge += run.charge;
+            let cleaned = run.result.clone();
+            if cleaned.is_ok() {
+                member.canister.commit(&mut run)?;
+            }
+            if let Err(cleanup) = &cleaned {
+                let (callback, cleanup) = (Box::new(fault.clone()), Box::new(cleanup.clone()));
+                result = Err(Fault::Cleanup { callback, cleanup });
+            }
+            let cleaned = cleaned.map(|()| Answer::Earlier);
+            self.add(Some(number), &node.member, Function::Cleanup, run, &cleaned);
+        }
+        self.left -= charge.get().cast_signed();
+        let member = &mut node.member;
+        let conclusion = member.contexts.finish(callback.context, Some(id), result, charge);
+        node.requests.extend(node.member.queues.take_outputs());
+        Ok(match conclusion {
+            None => Step::Waits(node),
+            Some(Conclusion { outcome, .. }) => Step::Answer(match outcome {
+                Outcome::Reply(reply) => Ok(reply),
+                Outcome::Reject(message) => {
+                    Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
+                }
+                Outcome::Silence => Err(silent(&canister)),
+                Outcome::Fault(fault) => Err(fault.reject_in_full(&canister)),
+            }),
+        })
+    }
+
+    /// The instructions of the next execution.
+    fn limit(&self, query: Instructions) -> Instructions {
+        query.min(Instructions(self.left.max(0).cast_unsigned()))
+    }
+
+    fn add(
+        &mut self,
+        cause: Cause,
+        member: &Member,
+        function: Function,
+        run: Run,
+        result: &Result<Answer, Fault>,
+    ) -> u64 {
+        let id = member.canister.id();
+        let mut execution = run.into_execution_with(reported(result, &id));
+        // Queries are free.
+        execution.cycles = Cycles(0);
+        self.trace.add(cause, id, function, 0, execution)
+    }
+}
+
+const SILENT: &str = "did not produce a response";
+
+fn silent(id: &Principal) -> Reject {
+    Reject { code: ErrorCode::CanisterDidNotReply, message: format!("Canister {id} {SILENT}") }
+}
+
+fn internal(what: &str) -> Reject {
+    Reject { code: ErrorCode::CanisterWasmEngineError, message: format!("Composite query: {what}") }
+}
+
+/// The reject of a query as a calling query sees it.
+fn for_canister(reject: Reject) -> Rejection {
+    Rejection { code: reject.code.reject_code(), message: reject.message }
+}

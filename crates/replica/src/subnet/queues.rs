@@ -1,0 +1,171 @@
+//! Messages between canisters, and the order in which a canister receives them.
+//!
+//! ```text
+//!   ingress ─────────────────────────┐
+//!   from canister a  ──┐ in turn     ├ in turn ──→ the canister ──→ to canister a
+//!   from canister b  ──┴─────────────┘                         └──→ to canister b
+//! ```
+//!
+//! Source: `rs/replicated_state/src/canister_state/queues.rs` of the replica.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ic_principal::Principal;
+
+use super::MessageId;
+use super::contexts::CallbackId;
+use super::trace::Cause;
+use crate::system_api::message::Rejection;
+use crate::units::Cycles;
+
+/// A message from a user.
+#[derive(Clone, Debug)]
+pub struct Ingress {
+    /// The number of the message.
+    pub id: MessageId,
+    /// The user.
+    pub caller: Principal,
+    /// The method.
+    pub method: String,
+    /// The argument.
+    pub argument: Vec<u8>,
+}
+
+/// A message from a canister.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The canister that sent it.
+    pub sender: Principal,
+    /// The canister that receives it.
+    pub receiver: Principal,
+    /// The caller's callback.
+    pub callback: CallbackId,
+    /// Time at which the call expires; 0 for never.
+    pub deadline: u64,
+    /// Cycles of the call, or those that come back.
+    pub cycles: Cycles,
+    /// The execution that sent it.
+    pub cause: Cause,
+    /// The content.
+    pub content: Content,
+}
+
+/// The content of a message from a canister.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A call.
+    Request {
+        /// The method.
+        method: String,
+        /// The argument.
+        argument: Vec<u8>,
+    },
+    /// The response to a call.
+    Response(Result<Vec<u8>, Rejection>),
+}
+
+impl Delivery {
+    /// Creates the response to this call.
+    pub fn answer(&self, response: Result<Vec<u8>, Rejection>, refund: Cycles) -> Self {
+        Self {
+            sender: self.receiver,
+            receiver: self.sender,
+            cycles: refund,
+            content: Content::Response(response),
+            ..*self
+        }
+    }
+}
+
+/// The next message of a canister.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// From a user.
+    Ingress(Ingress),
+    /// From a canister.
+    Canister(Delivery),
+}
+
+/// The queues of a canister.
+#[derive(Clone, Debug, Default)]
+pub struct Queues {
+    ingress: VecDeque<Ingress>,
+    inputs: BTreeMap<Principal, VecDeque<Delivery>>,
+    /// Canisters with messages in `inputs`, in the order of their turns.
+    turns: VecDeque<Principal>,
+    outputs: BTreeMap<Principal, VecDeque<Delivery>>,
+    /// True if it is the turn of messages from users.
+    users_turn: bool,
+}
+
+impl Queues {
+    /// Adds a message from a user.
+    pub fn push_ingress(&mut self, ingress: Ingress) {
+        self.ingress.push_back(ingress);
+    }
+
+    /// Adds a message from a canister.
+    pub fn push_input(&mut self, delivery: Delivery) {
+        let queue = self.inputs.entry(delivery.sender).or_default();
+        if queue.is_empty() {
+            self.turns.push_back(delivery.sender);
+        }
+        queue.push_back(delivery);
+    }
+
+    /// Adds a message to a canister.
+    pub fn push_output(&mut self, delivery: Delivery) {
+        self.outputs.entry(delivery.receiver).or_default().push_back(delivery);
+    }
+
+    /// Returns true if a message waits.
+    pub fn has_input(&self) -> bool {
+        !self.ingress.is_empty() || !self.turns.is_empty()
+    }
+
+    /// Takes the next message.
+    pub fn pop_input(&mut self) -> Option<Input> {
+        // Canisters on other subnets have a turn too, but there are none.
+        for _ in 0..2 {
+            let users = self.users_turn;
+            self.users_turn = !users;
+            let taken = match users {
+                true => self.ingress.pop_front().map(Input::Ingress),
+                false => self.pop_canister().map(Input::Canister),
+            };
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
+    }
+
+    fn pop_canister(&mut self) -> Option<Delivery> {
+        let sender = self.turns.pop_front()?;
+        let queue = self.inputs.get_mut(&sender)?;
+        let delivery = queue.pop_front();
+        match queue.is_empty() {
+            true => drop(self.inputs.remove(&sender)),
+            false => self.turns.push_back(sender),
+        }
+        delivery
+    }
+
+    /// Takes all messages to `receiver`.
+    pub fn take_outputs_to(&mut self, receiver: &Principal) -> VecDeque<Delivery> {
+        self.outputs.remove(receiver).unwrap_or_default()
+    }
+
+    /// Takes all messages to other canisters: the first to each, then the second, and so on.
+    pub fn take_outputs(&mut self) -> Vec<Delivery> {
+        let mut queues = std::mem::take(&mut self.outputs).into_values().collect::<VecDeque<_>>();
+        let mut taken = Vec::new();
+        while let Some(mut queue) = queues.pop_front() {
+            taken.extend(queue.pop_front());
+            if !queue.is_empty() {
+                queues.push_back(queue);
+            }
+        }
+        taken
+    }
+}

@@ -1,0 +1,169 @@
+//! Rounds: what the canisters of a subnet do at one point in time.
+//!
+//! ```text
+//!   deliver what is left of the last round, expire calls, add heartbeats and timers
+//!     ┌─→ each canister executes its tasks and messages
+//!     └── deliver the messages that they sent          until nothing is left, or the limit is reached
+//!   reject calls to canisters that do not exist
+//! ```
+//!
+//! Canisters run on four cores, whose limits are separate. A message of several slices runs in one
+//! round here; on the network it takes a round for each slice.
+//!
+//! Source: `inner_round` in `rs/execution_environment/src/scheduler.rs` of the replica.
+
+use ic_principal::Principal;
+
+use super::Subnet;
+use super::member::Round;
+use super::queues::{Content, Delivery};
+use crate::fault::{HostError, RejectCode};
+use crate::limits::{CANISTER_OVERHEAD, CORES, ITERATION_OVERHEAD, MAX_CALLBACKS, MESSAGE_OVERHEAD};
+use crate::system_api::message::{Rejection, Status};
+use crate::units::{Cycles, Instructions};
+
+impl Subnet {
+    /// Executes a round, at a later time than the last one.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn tick(&mut self) -> Result<(), HostError> {
+        self.time = self.time.max(self.last_round + 1);
+        self.last_round = self.time;
+        self.deliver();
+        self.expire();
+        for member in self.members.values_mut() {
+            member.schedule_tasks(self.time);
+        }
+        let limits = self.replica.rules().instructions();
+        let signed = |instructions: Instructions| instructions.get().cast_signed();
+        let mut left = signed(limits.round) - signed(limits.slice.max(limits.install_slice)) + 1;
+        loop {
+            let used = self.execute_iteration(left)?;
+            left -= used + signed(ITERATION_OVERHEAD) * self.members.len() as i64;
+            if used == 0 || left <= 0 {
+                break;
+            }
+            self.deliver();
+        }
+        for member in self.members.values_mut() {
+            member.tasks.clear();
+        }
+        self.reject_unroutable();
+        Ok(())
+    }
+
+    /// Lets each canister execute its tasks and messages. Returns the most instructions that a core
+    /// used.
+    fn execute_iteration(&mut self, limit: i64) -> Result<i64, HostError> {
+        let working: Vec<Principal> = self
+            .members
+            .iter()
+            .filter(|(_, member)| member.has_work())
+            .map(|(id, _)| *id)
+            .collect();
+        let registered: usize =
+            self.members.values().map(|member| member.contexts.callbacks()).sum();
+        let mut used = [0; CORES];
+        for (number, id) in working.into_iter().enumerate() {
+            let used = &mut used[number % CORES];
+            let Some(member) = self.members.get_mut(&id) else { continue };
+            let mut round = Round {
+                time: self.time,
+                trace: &mut self.trace,
+                answers: &mut self.answers,
+                callbacks: MAX_CALLBACKS.saturating_sub(registered),
+            };
+            let mut executed = 0;
+            while *used < limit
+                && let Some(instructions) = member.execute_next(&mut round)?
+            {
+                executed += instructions.get();
+                *used += (instructions + MESSAGE_OVERHEAD).get().cast_signed();
+            }
+            if executed > 0 {
+                *used += CANISTER_OVERHEAD.get().cast_signed();
+            }
+        }
+        Ok(used.into_iter().max().unwrap_or_default())
+    }
+
+    /// Moves messages from the canisters that sent them to those that receive them.
+    fn deliver(&mut self) {
+        let ids: Vec<Principal> = self.members.keys().copied().collect();
+        for id in ids {
+            let Some(sender) = self.members.get_mut(&id) else { continue };
+            if sender.status == Status::Running {
+                for delivery in sender.queues.take_outputs_to(&id) {
+                    sender.queues.push_input(delivery);
+                }
+            }
+            for delivery in sender.queues.take_outputs() {
+                self.route(delivery);
+            }
+        }
+    }
+
+    /// Gives a message to its receiver. A call to a canister that does not run is rejected, one to
+    /// a canister that does not exist waits for the end of the round.
+    fn route(&mut self, delivery: Delivery) {
+        let callee = delivery.receiver;
+        let is_call = matches!(delivery.content, Content::Request { .. });
+        let Some(receiver) = self.members.get_mut(&callee) else {
+            self.unroutable.push(delivery);
+            return;
+        };
+        let state = match receiver.status {
+            Status::Running => None,
+            Status::Stopping => Some("stopping"),
+            Status::Stopped => Some("stopped"),
+        };
+        match state {
+            Some(state) if is_call => {
+                let message = format!("Canister {callee} is {state}");
+                self.reject(&delivery, RejectCode::CanisterError, message);
+            }
+            _ => receiver.queues.push_input(delivery),
+        }
+    }
+
+    /// Rejects calls to canisters that do not exist, and drops responses to them.
+    fn reject_unroutable(&mut self) {
+        for delivery in std::mem::take(&mut self.unroutable) {
+            if matches!(delivery.content, Content::Request { .. }) {
+                let message = format!("No route to canister {}", delivery.receiver);
+                self.reject(&delivery, RejectCode::DestinationInvalid, message);
+            }
+        }
+    }
+
+    /// Rejects best-effort calls whose time is over.
+    fn expire(&mut self) {
+        for (id, member) in &mut self.members {
+            for callback in member.contexts.expired(self.time) {
+                let Some(call) = member.contexts.callback(callback) else { continue };
+                let message = "Call deadline has expired.".to_owned();
+                member.queues.push_input(Delivery {
+                    sender: call.callee,
+                    receiver: *id,
+                    callback,
+                    deadline: 0,
+                    cycles: Cycles(0),
+                    cause: None,
+                    content: Content::Response(Err(Rejection {
+                        code: RejectCode::SysUnknown,
+                        message,
+                    })),
+                });
+            }
+        }
+    }
+
+    fn reject(&mut self, call: &Delivery, code: RejectCode, message: String) {
+        let response = call.answer(Err(Rejection { code, message }), call.cycles);
+        if let Some(caller) = self.members.get_mut(&response.receiver) {
+            caller.queues.push_input(response);
+        }
+    }
+}

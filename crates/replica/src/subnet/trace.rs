@@ -1,0 +1,86 @@
+//! The executions of a subnet, and what caused each.
+
+use ic_principal::Principal;
+
+use crate::execution::Execution;
+
+/// The number of the execution that caused a message; `None` if a user or the replica did.
+pub type Cause = Option<u64>;
+
+/// One execution on a subnet.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// The number of the execution: one more than that of the one before it.
+    pub number: u64,
+    /// The execution that caused it, unless a user or the replica did.
+    pub cause: Cause,
+    /// The canister.
+    pub canister: Principal,
+    /// The function that ran.
+    pub function: Function,
+    /// Cycles that the canister sent with calls, net of those that came back and those that it
+    /// accepted.
+    pub cycles_sent: i128,
+    /// The outcome and the costs.
+    pub execution: Execution,
+}
+
+/// The function that an execution ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// An update method.
+    Update(String),
+    /// A query method, called by a user, or by a canister or a user as an update.
+    Query(String),
+    /// A composite query method.
+    CompositeQuery(String),
+    /// The callback of a reply.
+    ReplyCallback,
+    /// The callback of a reject.
+    RejectCallback,
+    /// The cleanup after a callback failed.
+    Cleanup,
+    /// `canister_heartbeat`.
+    Heartbeat,
+    /// `canister_global_timer`.
+    GlobalTimer,
+}
+
+/// Executions that are kept.
+const MAX_KEPT: usize = 1 << 16;
+
+/// The executions since they were last taken.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    next: u64,
+    kept: Vec<Executed>,
+}
+
+impl Trace {
+    /// The number of the next execution.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Adds an execution and returns its number.
+    pub fn add(
+        &mut self,
+        cause: Cause,
+        canister: Principal,
+        function: Function,
+        cycles_sent: i128,
+        execution: Execution,
+    ) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        if self.kept.len() < MAX_KEPT {
+            self.kept.push(Executed { number, cause, canister, function, cycles_sent, execution });
+        }
+        number
+    }
+
+    /// Takes the executions that were kept.
+    pub fn take(&mut self) -> Vec<Executed> {
+        std::mem::take(&mut self.kept)
+    }
+}
