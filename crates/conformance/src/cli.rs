@@ -49,8 +49,8 @@ pub struct Check {
 
 #[derive(Debug, Args)]
 #[command(long_about = "Runs cases on a PocketIC server and records the answers.\n\n\
-        The server is the one that POCKET_IC_BIN names. Each case runs on a new instance with one \
-        canister. Inputs are files of cases, recorded or not, and modules (.wat, .wasm, .wasm.gz): \
+        The server is the one that POCKET_IC_BIN names. Each case runs on a new instance with its \
+        canisters. Inputs are files of cases, recorded or not, and modules (.wat, .wasm, .wasm.gz): \
         each exported update and query of a module is called once with an empty argument, unless \
         --call is given. OUT is written when everything is recorded; if the server fails, the \
         cases recorded so far are kept in a file next to it.")]
@@ -112,7 +112,7 @@ pub struct Generate {
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// modules: number of measurements of everything; random: programs; canister: sequences of
-    /// calls [default: 1, 100, 10]
+    /// calls; calls: subnets [default: 1, 100, 10, 100]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub count: Option<u16>,
     /// canister: the module of the bench canister (`stablebench build bench` prints its path)
@@ -131,6 +131,8 @@ pub enum What {
     Random,
     /// Random calls to the bench canister
     Canister,
+    /// Random calls between canisters
+    Calls,
 }
 
 /// Parses `update:METHOD:HEX`.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use stablebench_conformance::subnet::{self, SubnetCase};
 use stablebench_conformance::{
     Case, Embedded, Error, Outcome, Target, check_file, generate, import, write,
 };
@@ -15,7 +16,7 @@ pub type Failed = stablebench_conformance::Failure;
 
 pub fn check(command: &Check) -> Result<bool, Failed> {
     let mut replica = Embedded::new(command.rules)?;
-    compare_files(&mut replica, &command.files, |_| {})
+    compare_files(&mut replica, &command.files, |_, _| {})
 }
 
 /// Runs files of cases on a target and prints the differences. Returns true if there are none. If the
@@ -23,11 +24,17 @@ pub fn check(command: &Check) -> Result<bool, Failed> {
 fn compare_files(
     target: &mut dyn Target,
     files: &[PathBuf],
-    mut begin: impl FnMut(&Case),
+    mut begin: impl FnMut(&str, usize),
 ) -> Result<bool, Failed> {
     let mut outcome = Outcome::default();
-    let checked: Result<(), Error> =
-        files.iter().try_for_each(|file| check_file(target, file, &mut outcome, &mut begin));
+    let checked: Result<(), Error> = files.iter().try_for_each(|file| {
+        if subnet::is_file_of_subnets(file)? {
+            let begin = |case: &SubnetCase| begin(&case.name, case.steps.len());
+            return subnet::check_file(target, file, &mut outcome, begin);
+        }
+        let begin = |case: &Case| begin(&case.name, case.calls.len());
+        check_file(target, file, &mut outcome, begin)
+    });
     let mut text = String::new();
     for difference in &outcome.differences {
         text += &format!("{}\n", safe(&difference.to_string()));
@@ -47,17 +54,24 @@ fn compare_files(
 pub fn make(command: &Generate) -> Result<(), Failed> {
     let Generate { what, seed, count, wasm, out } = command;
     let count = |default| count.unwrap_or(default);
+    if (what, wasm) == (&What::Calls, &None) {
+        let cases = generate::calls::cases(*seed, count(100));
+        subnet::write(out, &cases)?;
+        let steps: usize = cases.iter().map(|case| case.steps.len()).sum();
+        let _ = writeln!(io::stderr(), "{}: {} cases, {steps} steps", out.display(), cases.len());
+        return Ok(());
+    }
     let cases = match (what, wasm) {
         (What::Modules, None) => generate::modules::cases(*seed, count(1)),
         (What::Random, None) => generate::random::cases(*seed, count(100)),
         (What::Canister, Some(wasm)) => {
             generate::canister::cases(*seed, count(10), &import::relative(wasm, out)?)?
         }
-        (What::Modules | What::Random, Some(_)) => {
-            return Err("--wasm is only for canister: modules and random create their own".into());
+        (What::Modules | What::Random | What::Calls, Some(_)) => {
+            return Err("--wasm is only for canister: the others create their own modules".into());
         }
         // clap requires it.
-        (What::Canister, None) => return Err("canister needs --wasm FILE".into()),
+        (What::Canister | What::Calls, None) => return Err("canister needs --wasm FILE".into()),
     };
     write(out, &cases)?;
     let calls: usize = cases.iter().map(|case| case.calls.len()).sum();
@@ -99,11 +113,21 @@ mod with_server {
     use stablebench_replica::Rules;
     use stablebench_replica::text::safe;
 
-    use super::{Failed, Record, Verify, compare_files};
+    use super::{Failed, Record, Verify, compare_files, subnet};
     use crate::cli;
 
     pub fn record(command: &Record) -> Result<(), Failed> {
         let Record { inputs, out, calls, server } = command;
+        let of_subnets = |input: &&PathBuf| {
+            Ok::<_, Failed>(!import::is_module(input) && subnet::is_file_of_subnets(input)?)
+        };
+        let subnets = inputs.iter().map(|input| of_subnets(&input)).collect::<Result<Vec<_>, _>>()?;
+        if subnets.contains(&true) {
+            if subnets.contains(&false) {
+                return Err("cases of one canister and of several are recorded separately".into());
+            }
+            return record_subnets(command);
+        }
         let cases = inputs_of(command)?;
         // Check at the start that the file can be written, not after an hour of recording.
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -114,7 +138,9 @@ mod with_server {
         }
         let mut target = start(server)?;
         let folder = folder.unwrap_or(Path::new("."));
-        match stablebench_conformance::record(&mut target, cases, folder, progress()) {
+        let mut begin = progress();
+        let begin = |case: &Case| begin(&case.name, case.calls.len());
+        match stablebench_conformance::record(&mut target, cases, folder, begin) {
             Ok(recorded) => {
                 write(out, &recorded)?;
                 say(&format!("{}: {} cases", out.display(), recorded.len()));
@@ -122,6 +148,22 @@ mod with_server {
             }
             Err(interrupted) => Err(keep(out, &interrupted)),
         }
+    }
+
+    fn record_subnets(command: &Record) -> Result<(), Failed> {
+        let Record { inputs, out, server, .. } = command;
+        let mut target = start(server)?;
+        let mut begin = progress();
+        let mut recorded = Vec::new();
+        for input in inputs {
+            for case in subnet::read(input)? {
+                begin(&case.name, case.steps.len());
+                recorded.push(subnet::record(&mut target, &case)?);
+            }
+        }
+        subnet::write(out, &recorded)?;
+        say(&format!("{}: {} cases", out.display(), recorded.len()));
+        Ok(())
     }
 
     pub fn verify(command: &Verify) -> Result<bool, Failed> {
@@ -204,11 +246,11 @@ mod with_server {
     }
 
     /// Prints a line for each case.
-    fn progress() -> impl FnMut(&Case) {
+    fn progress() -> impl FnMut(&str, usize) {
         let mut number = 0;
-        move |case| {
+        move |case, calls| {
             number += 1;
-            say(&format!("{number:4} {} ({} calls)", case.name, case.calls.len()));
+            say(&format!("{number:4} {case} ({calls} calls)"));
         }
     }
 

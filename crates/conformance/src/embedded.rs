@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use crate::case::Kind;
 use crate::error::Failure;
+use crate::subnet::{self, RunningSubnet};
 use crate::target::{Answer, Canister, Installed, Reject, Target};
 
 const CALLER: Principal = Principal::anonymous();
@@ -51,6 +52,10 @@ impl Target for Embedded {
             Ok(_) => Installed::Canister(Box::new(Installation { canister, module })),
             Err(reject) => refused(reject),
         })
+    }
+
+    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
+        subnet::embedded(&self.replica, modules)
     }
 }
 

@@ -1,11 +1,13 @@
 //! A PocketIC server as a target: each case runs on a new instance with one canister.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use stablebench_pocket_ic::{Error, Instance, Mode, Principal, Server, Subnet, Version};
 
 use crate::case::Kind;
 use crate::error::Failure;
+use crate::subnet::{Expected, RunningSubnet};
 use crate::target::{Answer, Canister, Installed, Reject, Target};
 
 const CALLER: Principal = Principal::anonymous();
@@ -47,6 +49,66 @@ impl Target for PocketIc {
             Ok(_) => Installed::Canister(Box::new(canister)),
             Err(_) => Installed::Refused(answer),
         })
+    }
+
+    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
+        let instance = Instance::create(&self.server, self.subnet)?;
+        let mut ids = Vec::new();
+        for _ in modules {
+            let id = instance.create_canister(CALLER)?;
+            // A small part for the fees of installing, which only the server charges.
+            instance.add_cycles(id, EXTRA)?;
+            ids.push(id);
+        }
+        for (id, wasm) in ids.iter().zip(modules) {
+            let installed = instance.install(*id, CALLER, Mode::Install, wasm, &[])?;
+            installed.map_err(|reject| format!("a module was refused: {reject}"))?;
+        }
+        Ok(Box::new(Canisters { instance, ids }))
+    }
+}
+
+/// Cycles of canisters that call each other, in addition to those of a single one.
+const EXTRA: u128 = 100_000_000_000_000;
+
+struct Canisters {
+    instance: Instance,
+    ids: Vec<Principal>,
+}
+
+impl RunningSubnet for Canisters {
+    fn ids(&self) -> Vec<Principal> {
+        self.ids.clone()
+    }
+
+    fn balances(&self) -> Result<Vec<u128>, Failure> {
+        let balances = self.ids.iter().map(|id| self.instance.balance(*id));
+        Ok(balances.collect::<Result<_, _>>()?)
+    }
+
+    fn call(
+        &mut self,
+        to: Principal,
+        kind: Kind,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Expected, Failure> {
+        let outcome = match kind {
+            Kind::Update => self.instance.update(to, CALLER, method, argument)?,
+            Kind::Query => self.instance.query(to, CALLER, method, argument)?,
+            Kind::Upgrade | Kind::Reinstall => return Err("a case only has calls".into()),
+        };
+        Ok(match outcome {
+            Ok(reply) => Expected::Reply(reply),
+            Err(reject) => Expected::Reject { code: reject.code, message: reject.message },
+        })
+    }
+
+    fn tick(&mut self, advance_ns: u64) -> Result<(), Failure> {
+        if advance_ns > 0 {
+            self.instance.advance(Duration::from_nanos(advance_ns))?;
+        }
+        Ok(self.instance.round()?)
     }
 }
 

@@ -4,6 +4,7 @@
 //! name
 //! canisters[]          the modules as text, in order of creation
 //! ids[]                the ids of the canisters
+//! balances[]           their balances before the first step
 //! steps[]              in order:
 //!   to, method, kind   a call of the canister number `to`; kind: update or query
 //!   arg[]              parts: hex, or <n> for the id of canister number n
@@ -14,20 +15,23 @@
 //!
 //! `ids`, `expect` and `balances_fell` are missing in a case that has not been recorded.
 //!
-//! Rejects are compared by code and first line. Balances are not compared over rounds without a
-//! call, because storage is charged in some of them.
+//! Rejects are compared by code and first line. Balances are compared if those before the first step
+//! were recorded too; otherwise not over rounds without a call, because the age of the canisters,
+//! which decides on the charges for storage, is not known then.
 
 use std::fmt;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::subnet::{CallError, Subnet};
-use stablebench_replica::{Canister, Cycles, Principal, Replica, Rules, Settings};
+use stablebench_replica::{Canister, Cycles, Principal, Replica, Settings};
 
 use crate::case::{self, Kind};
 use crate::compare::{Difference, Outcome, comparable};
 use crate::error::{Error, Failure};
 use crate::hex;
+use crate::target::Target;
 
 /// Canisters and what is done with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +44,9 @@ pub struct SubnetCase {
     /// The ids of the canisters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<Principal>,
+    /// Their balances before the first step.
+    #[serde(default, with = "amounts", skip_serializing_if = "Vec::is_empty")]
+    pub balances: Vec<i128>,
     /// The steps, in order.
     pub steps: Vec<Step>,
 }
@@ -149,16 +156,6 @@ mod amounts {
     }
 }
 
-/// A replica on which such cases run.
-pub trait SubnetTarget {
-    /// Creates the canisters of a case, installs their modules, and executes a round.
-    ///
-    /// # Errors
-    ///
-    /// If the replica failed, or refused a module.
-    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure>;
-}
-
 /// The canisters of a case.
 pub trait RunningSubnet {
     /// Their ids.
@@ -170,6 +167,9 @@ pub trait RunningSubnet {
     ///
     /// If the replica failed.
     fn balances(&self) -> Result<Vec<u128>, Failure>;
+
+    /// Gives the canisters these balances, if the replica can.
+    fn set_balances(&mut self, _balances: &[i128]) {}
 
     /// Calls a canister.
     ///
@@ -190,6 +190,39 @@ pub trait RunningSubnet {
     ///
     /// If the replica failed.
     fn tick(&mut self, advance_ns: u64) -> Result<(), Failure>;
+}
+
+/// Returns true if a file has such cases.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is not a list of objects.
+pub fn is_file_of_subnets(path: &Path) -> Result<bool, Error> {
+    #[derive(Deserialize)]
+    struct Shape {
+        canisters: Option<IgnoredAny>,
+    }
+    let shapes: Vec<Shape> = case::read_list(path)?;
+    Ok(shapes.first().is_some_and(|shape| shape.canisters.is_some()))
+}
+
+/// Runs the cases of a file and adds the results to `outcome`. `begin` is called before each case.
+///
+/// # Errors
+///
+/// If the file cannot be used, or the target failed. `outcome` has the results of earlier cases.
+pub fn check_file(
+    target: &mut dyn Target,
+    path: &Path,
+    outcome: &mut Outcome,
+    mut begin: impl FnMut(&SubnetCase),
+) -> Result<(), Error> {
+    for case in read(path)? {
+        begin(&case);
+        let got = record(target, &case)?;
+        compare(outcome, &case, &got);
+    }
+    Ok(())
 }
 
 /// Reads a file of such cases.
@@ -215,7 +248,7 @@ pub fn write(path: &Path, cases: &[SubnetCase]) -> Result<(), Error> {
 /// # Errors
 ///
 /// If a module is not valid text, or the target failed.
-pub fn record(target: &mut dyn SubnetTarget, case: &SubnetCase) -> Result<SubnetCase, Error> {
+pub fn record(target: &mut dyn Target, case: &SubnetCase) -> Result<SubnetCase, Error> {
     let failed = |cause| Error::Target { case: case.name.clone(), cause };
     let modules = case
         .canisters
@@ -225,9 +258,15 @@ pub fn record(target: &mut dyn SubnetTarget, case: &SubnetCase) -> Result<Subnet
         .map_err(|cause| Error::Wat { case: case.name.clone(), cause })?;
     let mut subnet = target.create(&modules).map_err(failed)?;
     let ids = subnet.ids();
+    subnet.set_balances(&case.balances);
+    let balances = subnet.balances().map_err(failed)?.into_iter().map(amount).collect();
     let steps = case.steps.iter().map(|step| taken(&mut *subnet, &ids, step));
     let steps = steps.collect::<Result<_, _>>().map_err(failed)?;
-    Ok(SubnetCase { ids, steps, ..case.clone() })
+    Ok(SubnetCase { ids, balances, steps, ..case.clone() })
+}
+
+fn amount(balance: u128) -> i128 {
+    i128::try_from(balance).unwrap_or(i128::MAX)
 }
 
 fn taken(subnet: &mut dyn RunningSubnet, ids: &[Principal], step: &Step) -> Result<Step, Failure> {
@@ -253,7 +292,6 @@ fn taken(subnet: &mut dyn RunningSubnet, ids: &[Principal], step: &Step) -> Resu
             subnet.tick(ticks.advance_ns)?;
         }
     }
-    let amount = |balance: u128| i128::try_from(balance).unwrap_or(i128::MAX);
     let fell = before.iter().zip(subnet.balances()?);
     let fell = fell.map(|(before, after)| amount(*before) - amount(after)).collect();
     match &mut step {
@@ -266,7 +304,8 @@ fn taken(subnet: &mut dyn RunningSubnet, ids: &[Principal], step: &Step) -> Resu
 /// Compares a recorded case with the same case on another target.
 pub fn compare(outcome: &mut Outcome, recorded: &SubnetCase, got: &SubnetCase) {
     for (number, (recorded_step, got_step)) in recorded.steps.iter().zip(&got.steps).enumerate() {
-        let (wanted, had) = (Seen(recorded_step), Seen(got_step));
+        let balances = !recorded.balances.is_empty();
+        let (wanted, had) = (Seen(recorded_step, balances), Seen(got_step, balances));
         let name = match recorded_step {
             Step::Call(call) => format!("{number} {} of {}", call.method, call.to),
             Step::Tick(_) => format!("{number} tick"),
@@ -283,11 +322,18 @@ pub fn compare(outcome: &mut Outcome, recorded: &SubnetCase, got: &SubnetCase) {
 }
 
 /// The compared parts of a step.
-struct Seen<'a>(&'a Step);
+struct Seen<'a>(&'a Step, bool);
 
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Step::Call(call) = self.0 else { return f.write_str("rounds") };
+        let Self(step, balances) = self;
+        let call = match step {
+            Step::Call(call) => call,
+            Step::Tick(ticks) if *balances => {
+                return write!(f, "balances fell by {:?}", ticks.balances_fell);
+            }
+            Step::Tick(_) => return f.write_str("rounds"),
+        };
         match &call.expect {
             None => f.write_str("nothing")?,
             Some(Expected::Reply(reply)) => write!(f, "reply {}", hex::encode(reply))?,
@@ -299,43 +345,34 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-/// The embedded replica as a target.
-pub struct EmbeddedSubnet(Replica);
+/// Cycles of each canister, before it gets those that were recorded.
+const BALANCE: Cycles = Cycles(1_000_000_000_000_000);
 
-impl EmbeddedSubnet {
-    /// Starts a replica with the given rules.
-    ///
-    /// # Errors
-    ///
-    /// If the engine does not support this machine.
-    pub fn new(rules: Rules) -> Result<Self, Failure> {
-        Ok(Self(Replica::new(rules, None)?))
-    }
-}
+/// Their balances, if none were recorded.
+const USUAL_BALANCE: i128 = 1_100_000_000_000_000;
 
-const CALLER: Principal = Principal::anonymous();
-/// Cycles of each canister.
-const BALANCE: Cycles = Cycles(1_100_000_000_000_000);
-
-impl SubnetTarget for EmbeddedSubnet {
-    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
-        let mut subnet = Subnet::new(&self.0);
-        let mut ids = Vec::new();
-        for (number, wasm) in (0..).zip(modules) {
-            let id = canister_id(number);
-            let module = self.0.compile_for_subnet(&id, wasm)?;
-            let usual = self.0.create_canister()?;
-            let settings = Settings { id, balance: BALANCE, ..usual.settings().clone() };
-            let mut canister = Canister::new(settings)?;
-            canister.install(&module, CALLER, &[])?.outcome?;
-            subnet.add(canister)?;
-            ids.push(id);
-        }
-        // The server's rounds so far: its first one, and for each canister its creation and install.
-        subnet.set_time(subnet.time() + 1 + 2 * modules.len() as u64);
+/// Creates the canisters of a case on an embedded subnet.
+pub(crate) fn embedded(
+    replica: &Replica,
+    modules: &[Vec<u8>],
+) -> Result<Box<dyn RunningSubnet>, Failure> {
+    let mut subnet = Subnet::new(replica);
+    // The server's rounds so far: its first ones, and the creation of each canister.
+    subnet.set_time(subnet.time() + 2 + modules.len() as u64);
+    let mut ids = Vec::new();
+    for (number, wasm) in (0..).zip(modules) {
+        let id = canister_id(number);
+        let module = replica.compile_for_subnet(&id, wasm)?;
+        let usual = replica.create_canister()?;
+        let settings = Settings { id, balance: BALANCE, ..usual.settings().clone() };
+        let mut canister = Canister::new(settings)?;
+        canister.install(&module, CALLER, &[])?.outcome?;
+        subnet.add(canister)?;
+        // The server installs in a round.
         subnet.tick()?;
-        Ok(Box::new(Running { subnet, ids }))
+        ids.push(id);
     }
+    Ok(Box::new(Running { subnet, ids }))
 }
 
 /// The id of the canister with this number, on a new subnet.
@@ -348,6 +385,8 @@ struct Running {
     ids: Vec<Principal>,
 }
 
+const CALLER: Principal = Principal::anonymous();
+
 impl RunningSubnet for Running {
     fn ids(&self) -> Vec<Principal> {
         self.ids.clone()
@@ -356,6 +395,17 @@ impl RunningSubnet for Running {
     fn balances(&self) -> Result<Vec<u128>, Failure> {
         let balance = |id| self.subnet.canister(id).map_or(0, |it| it.balance().get());
         Ok(self.ids.iter().map(balance).collect())
+    }
+
+    fn set_balances(&mut self, balances: &[i128]) {
+        for (id, balance) in self.ids.iter().zip(balances) {
+            let Some(canister) = self.subnet.canister_mut(id) else { continue };
+            let missing = balance - amount(canister.balance().get());
+            canister.add_cycles(Cycles(missing.max(0).cast_unsigned()));
+        }
+        if balances.is_empty() {
+            self.set_balances(&vec![USUAL_BALANCE; self.ids.len()]);
+        }
     }
 
     fn call(

@@ -9,6 +9,7 @@
 
 use crate::case::{Case, Kind};
 use crate::error::Failure;
+use crate::subnet::RunningSubnet;
 
 /// A replica that creates a canister for each case. The anonymous principal is the caller of all
 /// messages and the only controller.
@@ -19,6 +20,15 @@ pub trait Target {
     ///
     /// If the replica itself failed.
     fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure>;
+
+    /// Creates canisters on one subnet, installs these modules, and executes a round.
+    ///
+    /// # Errors
+    ///
+    /// If the replica itself failed, or refused a module.
+    fn create(&mut self, _modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
+        Err("this replica runs one canister for each case".into())
+    }
 }
 
 /// The result of an install.

@@ -4,18 +4,15 @@
 
 use std::path::Path;
 
-use stablebench_conformance::Outcome;
-use stablebench_conformance::subnet::{EmbeddedSubnet, compare, read, record};
+use stablebench_conformance::subnet::check_file;
+use stablebench_conformance::{Embedded, Outcome};
 
-fn check(rules: &str, file: &str, steps: usize) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/calls").join(file);
-    let mut target = EmbeddedSubnet::new(rules.parse().unwrap()).unwrap();
+fn check(file: &str, steps: usize) {
+    let (rules, _) = file.split_once('/').unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file);
+    let mut target = Embedded::new(rules.parse().unwrap()).unwrap();
     let mut outcome = Outcome::default();
-    for case in read(&path).unwrap() {
-        let got = record(&mut target, &case).unwrap();
-        assert_eq!(got.ids, case.ids);
-        compare(&mut outcome, &case, &got);
-    }
+    check_file(&mut target, &path, &mut outcome, |_| {}).unwrap();
     let listed: Vec<String> = outcome.differences.iter().map(ToString::to_string).collect();
     assert!(listed.is_empty(), "{}", listed.join("\n"));
     assert_eq!(outcome.passed, steps, "the number of steps in the file");
@@ -23,10 +20,10 @@ fn check(rules: &str, file: &str, steps: usize) {
 
 #[test]
 fn calls_under_the_rules_of_2025() {
-    check("2025-10", "2025.json.gz", 253);
+    check("2025-10/subnet.json.gz", 253);
 }
 
 #[test]
 fn calls_under_the_rules_of_2026() {
-    check("2026-08", "2026.json.gz", 253);
+    check("2026-08/subnet.json.gz", 253);
 }

@@ -107,6 +107,8 @@ pub(crate) trait Client: Send {
     fn update(&self, call: &Call<'_>, rounds: u32) -> Option<Outcome>;
     fn query(&self, call: &Call<'_>) -> Outcome;
     fn round(&self);
+    /// Advances the time of the next round.
+    fn advance(&self, by: Duration);
     fn balance(&self, canister: Principal) -> u128;
     fn add_cycles(&self, canister: Principal, amount: u128);
     /// Deletes the instance.
@@ -194,6 +196,10 @@ macro_rules! generation {
 
                 fn round(&self) {
                     self.runtime.block_on(self.client.tick());
+                }
+
+                fn advance(&self, by: Duration) {
+                    self.runtime.block_on(self.client.advance_time(by));
                 }
 
                 fn balance(&self, canister: Principal) -> u128 {

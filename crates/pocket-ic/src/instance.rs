@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use candid::utils::{ArgumentDecoder, ArgumentEncoder};
 use candid::{Principal, decode_args, encode_args};
@@ -125,6 +126,15 @@ impl Instance {
     /// If the server failed.
     pub fn round(&self) -> Result<(), Error> {
         self.request("a round", |client| client.round())
+    }
+
+    /// Advances the time of the next round.
+    ///
+    /// # Errors
+    ///
+    /// If the server failed.
+    pub fn advance(&self, by: Duration) -> Result<(), Error> {
+        self.request("advancing the time", |client| client.advance(by))
     }
 
     /// Creates a canister without code, controlled by `controller`, with 1 000 T cycles.

@@ -1,16 +1,16 @@
 //! A canister: its module, its state, and the messages that it executes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ic_principal::Principal;
 
-use crate::cycles;
+use crate::cycles::{self, Threshold};
 use crate::difference::Difference;
 use crate::environment::{self, EnvironmentError};
-use crate::execution::{Execution, MemoryUse};
+use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::install::InstallRun;
 use crate::instance::{Entry, IdleSlot};
@@ -70,7 +70,22 @@ pub struct Canister {
     pub(crate) balance: Cycles,
     pub(crate) version: u64,
     pub(crate) time: u64,
+    /// Bytes of each change in the canister's history.
+    pub(crate) history: VecDeque<Bytes>,
 }
+
+/// Globals that the replica adds to a module.
+const REPLICA_GLOBALS: u64 = 3;
+/// Bytes that the replica counts for a global.
+const GLOBAL_SIZE: u64 = 32;
+/// Bytes that the replica counts for a custom section in addition to its name and content.
+const SECTION_OVERHEAD: u64 = 1;
+/// Bytes that the replica counts for a change in the history.
+const CHANGE_SIZE: Bytes = Bytes(128);
+/// Bytes that it counts for each controller in such a change.
+const CONTROLLER_SIZE: u64 = 30;
+/// Changes that it keeps.
+const MAX_HISTORY: usize = 20;
 
 /// Time of the first message, in nanoseconds since 1970. It is fixed so that runs are reproducible.
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
@@ -85,6 +100,7 @@ impl Canister {
     /// If the host has no memory left.
     pub fn new(settings: Settings) -> Result<Self, HostError> {
         Ok(Self {
+            history: VecDeque::from([creation_size(&settings)]),
             balance: settings.balance,
             settings: Arc::new(settings),
             environment: Arc::default(),
@@ -113,6 +129,7 @@ impl Canister {
             balance: self.balance,
             version: self.version,
             time: self.time,
+            history: self.history.clone(),
         }
     }
 
@@ -602,12 +619,18 @@ impl Canister {
         Ok(run.undo(&self.state, &self.idle)?)
     }
 
-    /// Commits a message that succeeded, and pays for its calls.
-    pub(crate) fn commit(&mut self, run: &mut Run) -> Result<(), HostError> {
-        self.version += 1;
+    /// Commits the memories of a message that succeeded.
+    pub(crate) fn commit_memories(&mut self, run: &mut Run) -> Result<(), HostError> {
         if let Some(changes) = run.changes.take() {
             changes.commit(&mut self.state, &self.idle)?;
         }
+        Ok(())
+    }
+
+    /// Commits a message that succeeded, and pays for its calls.
+    pub(crate) fn commit(&mut self, run: &mut Run) -> Result<(), HostError> {
+        self.version += 1;
+        self.commit_memories(run)?;
         let Effects { received, spent, burned, .. } = run.effects;
         self.balance = self.balance + received - spent - burned;
         Ok(())
@@ -643,15 +666,15 @@ impl Canister {
         }))
     }
 
-    /// Cycles that the canister cannot spend, because it would freeze.
-    pub(crate) fn frozen(&self, rules: Rules) -> Cycles {
-        cycles::freezing_threshold(rules, self.memory())
+    /// The balance below which the canister freezes.
+    pub(crate) fn threshold(&self, rules: Rules, messages: Bytes) -> Threshold {
+        let (seconds, other) = (cycles::FREEZING_SECONDS, self.code_size());
+        Threshold { rules, seconds, other, messages }
     }
 
-    /// As [`Canister::frozen`], with the memory that the canister has after a message.
-    pub(crate) fn frozen_with(&self, rules: Rules, memory: &MemoryUse) -> Cycles {
-        let memories = Bytes::from(memory.heap) + Bytes::from(memory.stable);
-        cycles::freezing_threshold(rules, memories + self.code_size())
+    /// Bytes of its two memories.
+    pub(crate) fn memories(&self) -> Bytes {
+        Bytes((self.state.heap.size() + self.state.stable.size()) as u64)
     }
 
     fn target<'a>(&'a self, module: &'a Module) -> Target<'a> {
@@ -670,7 +693,7 @@ impl Canister {
             environment: Arc::clone(&self.environment),
             version: self.version,
             balance: self.balance,
-            frozen: self.frozen(rules),
+            threshold: self.threshold(rules, Bytes(0)),
             status: Status::Running,
             context: Context::default(),
             quota: None,
@@ -685,12 +708,31 @@ impl Canister {
         }
     }
 
-    fn memory(&self) -> Bytes {
-        Bytes((self.state.heap.size() + self.state.stable.size()) as u64) + self.code_size()
+    /// Bytes of everything but the memories: the module, its globals and custom sections, and the
+    /// history of the canister.
+    fn code_size(&self) -> Bytes {
+        let module = self.module.as_ref().map_or(0, |module| {
+            let globals = module.rewritten().globals.len() as u64 + REPLICA_GLOBALS;
+            let sections = &module.info().custom_sections;
+            let sections = sections.iter().map(|(name, section)| {
+                (name.len() + section.content.len()) as u64 + SECTION_OVERHEAD
+            });
+            module.uploaded().len() as u64 + globals * GLOBAL_SIZE + sections.sum::<u64>()
+        });
+        Bytes(module) + self.history.iter().copied().sum()
     }
 
-    fn code_size(&self) -> Bytes {
-        Bytes(self.module.as_ref().map_or(0, |module| module.uploaded().len()) as u64)
+    /// The history of a canister that was created and installed, for one that is loaded.
+    pub(crate) fn history_of(settings: &Settings) -> VecDeque<Bytes> {
+        VecDeque::from([creation_size(settings), CHANGE_SIZE])
+    }
+
+    /// Adds a change to the history, of which the replica keeps the last ones.
+    fn record_change(&mut self, bytes: Bytes) {
+        if self.history.len() == MAX_HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(bytes);
     }
 
     /// Deducts the cost of a message and advances the time.
@@ -736,6 +778,7 @@ impl Canister {
         self.state = state;
         self.idle = IdleSlot::default();
         self.version += 1;
+        self.record_change(CHANGE_SIZE);
         let cycles = cycles::execution(module.rules(), run.charge, is_64_bit(module)) + run.burned;
         Ok(self.charge(run.execution(Ok(Vec::new()), cycles)))
     }
@@ -744,6 +787,11 @@ impl Canister {
         let execution = run.execution(Err(fault.reject(&self.id())), Cycles(0));
         self.charge(execution)
     }
+}
+
+/// Bytes of the first change in a canister's history.
+fn creation_size(settings: &Settings) -> Bytes {
+    CHANGE_SIZE + Bytes(CONTROLLER_SIZE * settings.controllers.len() as u64)
 }
 
 /// Wall time is reported next to the counts and never affects them.

@@ -81,16 +81,51 @@ pub fn http_request(rules: Rules, request: u64, response: u64) -> Cycles {
     Cycles((fees.http_request + fees.http_request_quadratic * NODES + bytes) * NODES)
 }
 
-/// Balance below which a canister of that size freezes: storage and base fee for 30 days. A
-/// canister without memory has no base fee.
-pub fn freezing_threshold(rules: Rules, memory: Bytes) -> Cycles {
-    const DAY: u128 = 86_400;
-    const DAYS: u128 = 30;
-    let fees = rules.fees();
-    let storage = u128::from(memory.get()) * fees.storage_gib_second * DAY / (1 << 30);
-    let base = if memory == Bytes(0) { 0 } else { fees.canister_second * DAY };
-    Cycles((storage + base) * DAYS)
+/// Seconds for which a canister must be able to pay before it freezes, by default.
+pub const FREEZING_SECONDS: u64 = 30 * 86_400;
+
+/// The balance below which a canister freezes: storage and base fee for some time.
+#[derive(Clone, Copy, Debug)]
+pub struct Threshold {
+    /// The rules.
+    pub rules: Rules,
+    /// The time in seconds.
+    pub seconds: u64,
+    /// Bytes of the canister besides its two memories.
+    pub other: Bytes,
+    /// Bytes of its messages, and bytes reserved for responses.
+    pub messages: Bytes,
 }
+
+impl Threshold {
+    /// The balance for a canister whose two memories have `memories` bytes and whose messages have
+    /// `sent` more bytes.
+    pub fn cycles(&self, memories: Bytes, sent: Bytes) -> Cycles {
+        let rate: u128 = self.rates(memories, sent).into_iter().sum();
+        Cycles(rate * u128::from(self.seconds) / DAY)
+    }
+
+    /// What the replica charges for so many seconds.
+    pub fn charge(&self, memories: Bytes, seconds: u64) -> Cycles {
+        let rates = self.rates(memories, Bytes(0)).into_iter();
+        Cycles(rates.map(|rate| rate * u128::from(seconds) / DAY).sum())
+    }
+
+    /// Cycles of a day: for memory, for messages, and the base fee.
+    fn rates(&self, memories: Bytes, sent: Bytes) -> [u128; 3] {
+        let fees = self.rules.fees();
+        let storage = |bytes: Bytes| {
+            u128::from(bytes.get()) * fees.storage_gib_second * DAY / (1 << 30)
+        };
+        let memory = memories + self.other;
+        // A canister without memory has no base fee.
+        let base = if memory == Bytes(0) { 0 } else { fees.canister_second * DAY };
+        [storage(memory), storage(self.messages + sent), base]
+    }
+}
+
+/// Seconds of a day.
+const DAY: u128 = 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -117,9 +152,14 @@ mod tests {
     #[test]
     fn freezing_includes_the_base_fee_since_2026() {
         let gib = Bytes(1 << 30);
-        let month = |rules| freezing_threshold(rules, gib).get();
+        let threshold = |rules, other| {
+            let seconds = FREEZING_SECONDS;
+            Threshold { rules, seconds, other, messages: Bytes(0) }
+        };
+        let month = |rules| threshold(rules, gib).cycles(Bytes(0), Bytes(0)).get();
         assert_eq!(month(Rules::of_2025_10()), 127_000 * 86_400 * 30);
         assert_eq!(month(Rules::of_2026_08()), (317_500 + 10_000) * 86_400 * 30);
-        assert_eq!(freezing_threshold(Rules::of_2026_08(), Bytes(0)), Cycles(0));
+        let empty = threshold(Rules::of_2026_08(), Bytes(0));
+        assert_eq!(empty.cycles(Bytes(0), Bytes(0)), Cycles(0));
     }
 }

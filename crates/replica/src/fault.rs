@@ -8,7 +8,7 @@ use std::io;
 
 use ic_principal::Principal;
 
-use crate::units::{Bytes, Instructions};
+use crate::units::{Bytes, Cycles, Instructions};
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal),* $(,)?) => {
@@ -66,6 +66,8 @@ error_codes! {
     QueryCallGraphTotalInstructionLimitExceeded = 526,
     /// A composite query was called as an update.
     CompositeQueryCalledInReplicatedMode = 527,
+    /// The canister has too few cycles for more memory.
+    InsufficientCyclesInMemoryGrow = 532,
     /// The canister has no update or query of that name.
     CanisterMethodNotFound = 536,
     /// The canister has no module, or the module is empty.
@@ -143,6 +145,23 @@ pub fn shortened(text: String, most: usize, percent: usize) -> String {
     let start = text.floor_char_boundary((most * percent / 100).min(kept));
     let end = text.ceil_char_boundary(text.len() - (kept - start));
     format!("{}{DOTS}{}", &text[..start], &text[end..])
+}
+
+/// The words around the cycles that a canister needs.
+const TOP_UP: (&str, &str) =
+    (": please top up the canister with at least ", " additional cycles");
+
+/// The part of a message about missing cycles, if their number may be known.
+fn if_known(cycles: &Option<Cycles>, before: &str, after: &str) -> String {
+    cycles.map_or_else(String::new, |cycles| {
+        let digits = cycles.get().to_string();
+        let start = digits.len() % 3;
+        let (first, rest) = digits.split_at(start);
+        let rest = rest.as_bytes().chunks(3).map(String::from_utf8_lossy);
+        let groups: Vec<_> = std::iter::once(first.into()).chain(rest).collect();
+        let groups = groups.join("_");
+        format!("{before}{}{after}", groups.trim_start_matches('_'))
+    })
 }
 
 /// A suggestion of the replica.
@@ -281,8 +300,32 @@ pub enum Fault {
         message: String,
     },
     /// The canister has too few cycles.
-    #[error("Canister {0} is out of cycles")]
-    OutOfCycles(Principal),
+    #[error("Canister {canister} is out of cycles{}", if_known(.missing, TOP_UP.0, TOP_UP.1))]
+    OutOfCycles {
+        /// The canister.
+        canister: Principal,
+        /// Cycles that are missing, if the caller may know.
+        missing: Option<Cycles>,
+    },
+    /// The canister has too few cycles for what the message did.
+    #[error("Canister {canister} is out of cycles{}", if_known(.missing, TOP_UP.0, TOP_UP.1))]
+    Frozen {
+        /// The canister.
+        canister: Principal,
+        /// Cycles that are missing, if the caller may know.
+        missing: Option<Cycles>,
+    },
+    /// The canister has too few cycles for more memory.
+    #[error(
+        "Canister cannot grow memory by {bytes} bytes due to insufficient cycles.{}",
+        if_known(.missing, " At least ", " additional cycles are required.")
+    )]
+    MemoryGrow {
+        /// The additional memory.
+        bytes: Bytes,
+        /// Cycles that are missing, if the caller may know.
+        missing: Option<Cycles>,
+    },
     /// A callback is not in the canister's table.
     #[error("Canister requested to invoke a non-existent Wasm function {0} from table 0")]
     FunctionNotFound(u32),
@@ -308,7 +351,7 @@ impl Fault {
             Self::Contract(_)
             | Self::Misuse(..)
             | Self::InvalidPrincipal
-            | Self::OutOfCycles(_)
+            | Self::OutOfCycles { .. }
             | Self::EnvironmentName(_)
             | Self::EnvironmentIndex { .. } => ErrorCode::CanisterContractViolation,
             Self::Instructions(_) | Self::Slice { .. } => {
@@ -319,6 +362,8 @@ impl Fault {
             Self::Engine(_) => ErrorCode::CanisterWasmEngineError,
             Self::MethodNotFound { .. } => ErrorCode::CanisterMethodNotFound,
             Self::Module { code, .. } => *code,
+            Self::Frozen { .. } => ErrorCode::CanisterOutOfCycles,
+            Self::MemoryGrow { .. } => ErrorCode::InsufficientCyclesInMemoryGrow,
             Self::FunctionNotFound(_) => ErrorCode::CanisterFunctionNotFound,
             Self::Cleanup { callback, .. } => callback.code(),
             Self::NoModule => ErrorCode::CanisterWasmModuleNotFound,
@@ -341,7 +386,8 @@ impl Fault {
                 return Some(TOOLCHAIN);
             }
             Self::Misuse(_, help) => return Some(*help).filter(|help| !help.suggestion.is_empty()),
-            Self::OutOfCycles(_)
+            Self::OutOfCycles { .. }
+            | Self::Frozen { .. }
             | Self::Cleanup { .. }
             | Self::Engine(_)
             | Self::EnvironmentName(_)
@@ -363,6 +409,9 @@ impl Fault {
                 "Please install code to this canister before calling it.",
                 "wasm-module-not-found",
             ),
+            Self::MemoryGrow { .. } => {
+                ("Try topping up the canister.", "insufficient-cycles-in-memory-grow")
+            }
             Self::Slice { .. } => (
                 "Try breaking up large copies within the canister code into smaller chunks.",
                 "slice-overrun",
@@ -393,7 +442,11 @@ impl Fault {
 
     /// The reject that a caller of `canister` sees.
     pub fn reject(&self, canister: &Principal) -> Reject {
-        Reject { code: self.code(), message: format!("Error from Canister {canister}: {self}") }
+        let message = match self {
+            Self::Frozen { .. } => self.to_string(),
+            _ => format!("Error from Canister {canister}: {self}"),
+        };
+        Reject { code: self.code(), message }
     }
 
     /// Converts an error of the engine.

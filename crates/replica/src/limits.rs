@@ -30,6 +30,12 @@ pub const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
 
 /// Messages that a queue between two canisters holds, in each direction.
 pub const MAX_QUEUE: usize = 500;
+/// Bytes of a request in memory, without name and argument.
+pub const REQUEST_OVERHEAD: u64 = 176;
+/// Bytes of a response in memory, without the reply.
+pub const RESPONSE_OVERHEAD: u64 = 144;
+/// Seconds between two charges for storage.
+pub const CHARGE_INTERVAL: u64 = 10;
 /// Longest timeout of a best-effort call, in seconds.
 pub const MAX_CALL_TIMEOUT: u32 = 300;
 

@@ -306,7 +306,8 @@ fn finish(
     let mut pages_charged = live.page_charges();
     let readings = live.take_readings();
     let host = live.host();
-    let (mode, slices, effects) = (host.message.mode, host.slices, host.effects.clone());
+    let (mode, slices, mut effects) = (host.message.mode, host.slices, host.effects.clone());
+    effects.drop_request();
     let calls = host.calls.clone();
     // Changes that are dropped are neither compared nor charged.
     let changed = match mode.keeps_changes() {

@@ -7,7 +7,9 @@
 //! | `modules` | measurements of each operator and each System API call |
 //! | `random` | random programs: the cost of operators and control flow together |
 //! | `canister` | random calls to the bench canister: real code |
+//! | `calls` | random calls between canisters |
 
+pub mod calls;
 pub mod canister;
 pub mod modules;
 pub mod random;

@@ -432,13 +432,15 @@ fn open(
         torn: false,
     };
     let balance = Cycles(header.balance.parse().map_err(|_| LoadError::Damaged("its cycles"))?);
+    let settings = Settings {
+        id: header.id,
+        controllers: header.controllers,
+        balance,
+        heap_limit: Bytes(header.heap_limit),
+    };
     Ok(Canister {
-        settings: Arc::new(Settings {
-            id: header.id,
-            controllers: header.controllers,
-            balance,
-            heap_limit: Bytes(header.heap_limit),
-        }),
+        history: Canister::history_of(&settings),
+        settings: Arc::new(settings),
         environment: Arc::new(header.environment),
         module: Some(module),
         state,

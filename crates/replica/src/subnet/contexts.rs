@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use ic_principal::Principal;
 
-use super::MessageId;
+use super::{MessageId, SECOND};
 use crate::fault::Fault;
 use crate::system_api::message::{Answer, Context};
 use crate::system_api::request::{Closure, Request};
@@ -117,10 +117,15 @@ pub struct Callback {
     pub on_reject: Closure,
     /// The function that runs if one of the others fails.
     pub on_cleanup: Option<Closure>,
-    /// Cycles sent with the call.
-    pub cycles: Cycles,
     /// Time at which the call expires; 0 for never.
     pub deadline: u64,
+    /// True if the call has expired, so that its callback has a response.
+    pub expired: bool,
+}
+
+/// Returns true if a call with this deadline has expired. Both times count in whole seconds.
+pub fn has_expired(deadline: u64, time: u64) -> bool {
+    deadline != 0 && deadline < time / SECOND * SECOND
 }
 
 /// The end of a call.
@@ -179,6 +184,19 @@ impl Contexts {
         self.callbacks.len()
     }
 
+    /// Number of callbacks of guaranteed responses.
+    pub fn guaranteed_callbacks(&self) -> usize {
+        self.callbacks.values().filter(|callback| callback.deadline == 0).count()
+    }
+
+    /// Number of open calls of canisters that wait for a guaranteed response.
+    pub fn guaranteed_calls(&self) -> usize {
+        let guaranteed = |context: &&CallContext| {
+            !context.answered && matches!(context.origin, Origin::Canister { deadline: 0, .. })
+        };
+        self.contexts.values().filter(guaranteed).count()
+    }
+
     /// Number of callbacks by callee.
     pub fn outstanding(&self) -> BTreeMap<Principal, usize> {
         let mut outstanding = BTreeMap::new();
@@ -188,15 +206,16 @@ impl Contexts {
         outstanding
     }
 
-    /// Returns true if no call is open.
-    pub fn is_empty(&self) -> bool {
-        self.contexts.is_empty()
-    }
-
-    /// Returns the callbacks of best-effort calls that expired by `time`.
-    pub fn expired(&self, time: u64) -> Vec<CallbackId> {
-        let expired = |callback: &Callback| callback.deadline != 0 && callback.deadline < time;
-        self.callbacks.iter().filter(|(_, it)| expired(it)).map(|(id, _)| *id).collect()
+    /// Returns the callbacks of best-effort calls that have expired since the last time.
+    pub fn expire(&mut self, time: u64) -> Vec<(CallbackId, Callback)> {
+        let mut expired = Vec::new();
+        for (id, callback) in &mut self.callbacks {
+            if !callback.expired && has_expired(callback.deadline, time) {
+                callback.expired = true;
+                expired.push((*id, callback.clone()));
+            }
+        }
+        expired
     }
 
     /// Registers the callback of a call.
@@ -208,8 +227,8 @@ impl Contexts {
             on_reply: request.on_reply,
             on_reject: request.on_reject,
             on_cleanup: request.on_cleanup,
-            cycles: request.cycles,
             deadline,
+            expired: false,
         };
         self.callbacks.insert(self.next_callback, callback);
         self.next_callback

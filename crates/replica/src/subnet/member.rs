@@ -22,15 +22,17 @@ use super::queues::{Content, Delivery, Ingress, Input, Queues};
 use super::trace::{Cause, Function, Trace};
 use super::{Answered, MessageId, SECOND};
 use crate::canister::{Canister, exported, is_64_bit};
-use crate::cycles;
+use crate::cycles::{self, Threshold};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject, RejectCode};
 use crate::instance::Entry;
-use crate::limits::{CLEANUP_PERCENT, GUARANTEED_CALLBACKS, MAX_QUEUE};
+use crate::limits::{CHARGE_INTERVAL, CLEANUP_PERCENT, GUARANTEED_CALLBACKS, MAX_QUEUE};
 use crate::rules::Rules;
 use crate::run::Run;
-use crate::system_api::message::{Answer, Context, Message, Mode, Rejection, Status};
-use crate::system_api::request::{Quota, Request};
+use crate::system_api::message::{
+    Answer, Context, Effects, Message, Mode, Rejection, Status,
+};
+use crate::system_api::request::{Quota, Request, reserved_memory};
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::{EntryPoint, MethodKind};
 
@@ -49,6 +51,8 @@ pub struct Member {
     pub tasks: VecDeque<Task>,
     /// The first kind of work in the next round with a task.
     next: Turn,
+    /// Time until which storage is paid for.
+    paid_until: u64,
 }
 
 /// A function that the replica runs by itself.
@@ -58,6 +62,17 @@ pub enum Task {
     Heartbeat,
     /// `canister_global_timer`
     GlobalTimer,
+}
+
+/// The message that a canister is about to execute, if memory is or was reserved for its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A call with a guaranteed response, whose context is not open yet.
+    Request,
+    /// A guaranteed response.
+    Response,
+    /// Anything else.
+    Other,
 }
 
 /// What comes first in a round: each in turn.
@@ -105,6 +120,8 @@ pub struct Start<'a> {
     pub context: Context,
     /// The most instructions.
     pub limit: Instructions,
+    /// Whether it is a response for which memory was reserved.
+    pub next: Next,
 }
 
 impl Start<'_> {
@@ -134,13 +151,14 @@ impl Start<'_> {
             argument,
             context: Context { refund, rejection, ..context.seen() },
             limit: Instructions(0),
+            next: if callback.deadline == 0 { Next::Response } else { Next::Other },
         }
     }
 }
 
 impl Member {
-    /// Adds a canister to a subnet.
-    pub fn new(canister: Canister) -> Self {
+    /// Adds a canister to a subnet at some time.
+    pub fn new(canister: Canister, time: u64) -> Self {
         Self {
             canister,
             queues: Queues::default(),
@@ -148,6 +166,7 @@ impl Member {
             status: Status::Running,
             tasks: VecDeque::new(),
             next: Turn::default(),
+            paid_until: time,
         }
     }
 
@@ -160,6 +179,7 @@ impl Member {
             status: self.status,
             tasks: VecDeque::new(),
             next: self.next,
+            paid_until: self.paid_until,
         }
     }
 
@@ -253,7 +273,10 @@ impl Member {
         };
         let rules = self.rules();
         let limit = mode.instructions(rules).0;
-        let Ok(reserved) = self.prepay(limit) else { return Ok(Instructions(0)) };
+        let reserved = cycles::execution(rules, limit, self.wasm64());
+        if self.withdraw(reserved, Next::Other).is_err() {
+            return Ok(Instructions(0));
+        }
         if task == Task::GlobalTimer {
             // The timer fires once.
             self.canister.state.timer = 0;
@@ -267,6 +290,7 @@ impl Member {
             argument: Vec::new(),
             context: Context::default(),
             limit,
+            next: Next::Other,
         };
         self.execute(start, context, None, (function, None), reserved, round)
     }
@@ -281,7 +305,6 @@ impl Member {
         round: &mut Round<'_>,
     ) -> Result<Instructions, HostError> {
         let rules = self.rules();
-        let limit = rules.instructions().update;
         let id = self.canister.id();
         let kind = self.canister.module().map(|module| module.method(method));
         let refuse = |member: &mut Self, reject: Reject, round: &mut Round<'_>| {
@@ -292,10 +315,20 @@ impl Member {
             member.respond(&origin, Err(reject), cycles, Some(number), round);
             Ok(Instructions(0))
         };
-        let Ok(reserved) = self.prepay(limit) else {
-            let reject = out_of_cycles(id);
-            return refuse(self, reject, round);
+        let role = match kind {
+            Some(Some(MethodKind::Query | MethodKind::CompositeQuery)) => Mode::ReplicatedQuery,
+            _ => Mode::Update,
         };
+        let limit = role.instructions(rules).0;
+        let reserved = cycles::execution(rules, limit, self.wasm64());
+        let next = match origin {
+            Origin::Canister { deadline: 0, .. } => Next::Request,
+            _ => Next::Other,
+        };
+        if let Err(missing) = self.withdraw(reserved, next) {
+            let reject = self.out_of_cycles(&origin.caller(), missing);
+            return refuse(self, reject, round);
+        }
         let (mode, prefix, function) = match kind {
             Some(Some(MethodKind::Update)) => {
                 (Mode::Update, "canister_update", Function::Update(method.to_owned()))
@@ -305,7 +338,7 @@ impl Member {
             }
             other => {
                 // Only the base fee is due.
-                self.pay_execution(reserved, Instructions(0));
+                self.refund_execution(reserved, Instructions(0));
                 let reject = match other {
                     Some(Some(_)) => Reject {
                         code: ErrorCode::CompositeQueryCalledInReplicatedMode,
@@ -323,7 +356,7 @@ impl Member {
         let heap = Bytes(self.canister.state.heap.size() as u64);
         let heap_limit = self.canister.settings().heap_limit;
         if mode == Mode::Update && heap_limit != Bytes(0) && heap > heap_limit {
-            self.pay_execution(reserved, Instructions(0));
+            self.refund_execution(reserved, Instructions(0));
             let fault = Fault::WasmMemoryLimit { peak: heap, limit: heap_limit };
             return refuse(self, fault.reject_in_full(&id), round);
         }
@@ -333,7 +366,8 @@ impl Member {
         let context = self.contexts.open(context);
         let export = exported(&format!("{prefix} {method}"));
         let entry = Entry::Export(&export);
-        let start = Start { mode, entry, caller, argument, context: seen, limit };
+        let next = Next::Other;
+        let start = Start { mode, entry, caller, argument, context: seen, limit, next };
         self.execute(start, context, None, (function, cause), reserved, round)
     }
 
@@ -385,13 +419,18 @@ impl Member {
     ) -> Result<Instructions, HostError> {
         let rules = self.rules();
         let id = self.canister.id();
-        let (mode, caller) = (start.mode, start.caller);
+        let (mode, caller, next) = (start.mode, start.caller, start.next);
         let seen = start.context.clone();
         let refund = seen.refund;
         let mut run = self.run(&start, round.time, round.callbacks)?;
-        if run.result.is_ok() && !mode.is_callback() && self.would_freeze(&run) {
+        if run.result.is_ok()
+            && !mode.is_callback()
+            && let Some(missing) = self.missing_after(&run)
+        {
             self.canister.undo(&mut run)?;
-            run.result = Err(Fault::OutOfCycles(id));
+            let controller = self.canister.settings().controllers.contains(&caller);
+            let missing = controller.then_some(missing);
+            run.result = Err(Fault::Frozen { canister: id, missing });
         }
         let mut charge = run.charge;
         let sent = net_sent(&run, refund);
@@ -414,6 +453,7 @@ impl Member {
                 argument: Vec::new(),
                 context: seen,
                 limit: left,
+                next,
             };
             let (cleaned, used) = self.clean_up(cleanup, Some(number), round)?;
             charge += used;
@@ -422,7 +462,7 @@ impl Member {
                 result = Err(Fault::Cleanup { callback, cleanup: Box::new(cleanup) });
             }
         }
-        self.pay_execution(reserved, charge);
+        self.refund_execution(reserved, charge);
         let callback = callback.map(|(id, _)| id);
         if let Some(conclusion) = self.contexts.finish(context, callback, result, charge) {
             self.conclude(conclusion, Some(number), round);
@@ -462,10 +502,21 @@ impl Member {
     ) -> Result<Answer, HostError> {
         self.canister.commit(run)?;
         self.contexts.accept(context, run.effects.received);
+        Ok(self.send_all(run, context, number, time))
+    }
+
+    /// Sends the calls of a message, and returns its answer.
+    pub fn send_all(
+        &mut self,
+        run: &mut Run,
+        context: ContextId,
+        number: u64,
+        time: u64,
+    ) -> Answer {
         for request in std::mem::take(&mut run.effects.requests) {
             self.send(context, request, Some(number), time);
         }
-        Ok(std::mem::replace(&mut run.effects.answer, Answer::Earlier))
+        std::mem::replace(&mut run.effects.answer, Answer::Earlier)
     }
 
     fn send(&mut self, context: ContextId, request: Request, cause: Cause, time: u64) {
@@ -534,11 +585,12 @@ impl Member {
 
     /// Runs a function. `callbacks` are those that the subnet has left.
     pub fn run(&self, start: &Start<'_>, time: u64, callbacks: usize) -> Result<Run, HostError> {
-        let Start { mode, entry, caller, argument, context, limit } = start;
+        let Start { mode, entry, caller, argument, context, limit, next } = start;
         let message = Message {
             time,
             status: self.status,
             context: context.clone(),
+            threshold: self.threshold(*next),
             quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
             ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
         };
@@ -562,32 +614,72 @@ impl Member {
         self.canister.module().is_some_and(is_64_bit)
     }
 
-    /// Deducts the highest cost of an execution, unless the canister would freeze.
-    fn prepay(&mut self, limit: Instructions) -> Result<Cycles, ()> {
-        let reserved = cycles::execution(self.rules(), limit, self.wasm64());
-        let frozen = self.canister.frozen(self.rules());
+    /// The balance below which the canister freezes, when it is about to execute a message.
+    fn threshold(&self, next: Next) -> Threshold {
+        let rules = self.rules();
+        let queues = self.queues.memory(rules);
+        let arrived = queues.responses + usize::from(next == Next::Response);
+        let waiting = self.contexts.guaranteed_callbacks().saturating_sub(arrived);
+        let called = self.contexts.guaranteed_calls() + queues.requests;
+        let reserved = waiting + called + usize::from(next == Next::Request);
+        let reserved = Bytes(reserved as u64 * reserved_memory(rules).get());
+        self.canister.threshold(rules, queues.bytes + reserved)
+    }
+
+    /// The balance below which the canister freezes now.
+    pub fn frozen(&self, next: Next) -> Cycles {
+        self.threshold(next).cycles(self.canister.memories(), Bytes(0))
+    }
+
+    /// Deducts cycles, unless the canister would freeze. Then the error is what is missing.
+    pub fn withdraw(&mut self, cycles: Cycles, next: Next) -> Result<(), Cycles> {
+        let needed = cycles.get().saturating_add(self.frozen(next).get());
+        match needed.checked_sub(self.canister.balance.get()) {
+            Some(missing) if missing > 0 => Err(Cycles(missing)),
+            _ => {
+                self.canister.balance = self.canister.balance - cycles;
+                Ok(())
+            }
+        }
+    }
+
+    /// The reject of a message for which cycles are missing; controllers learn how many.
+    pub fn out_of_cycles(&self, caller: &Principal, missing: Cycles) -> Reject {
+        let controller = self.canister.settings().controllers.contains(caller);
+        let missing = controller.then_some(missing);
+        let canister = self.canister.id();
+        Fault::Frozen { canister, missing }.reject(&canister)
+    }
+
+    /// Charges for storage, at intervals.
+    pub fn charge_storage(&mut self, time: u64) {
+        let passed = time.saturating_sub(self.paid_until);
+        if passed < CHARGE_INTERVAL * SECOND {
+            return;
+        }
+        self.paid_until = time;
+        let cost = self.threshold(Next::Other).charge(self.canister.memories(), passed / SECOND);
         let balance = self.canister.balance.get();
-        let left = balance.checked_sub(reserved.get()).filter(|left| *left >= frozen.get());
-        self.canister.balance = Cycles(left.ok_or(())?);
-        Ok(reserved)
+        self.canister.balance = Cycles(balance.saturating_sub(cost.get()));
     }
 
-    /// Refunds what was reserved for an execution and not used, and returns what it cost.
-    fn pay_execution(&mut self, reserved: Cycles, charge: Instructions) -> Cycles {
+    /// Refunds what was reserved for an execution and not used.
+    fn refund_execution(&mut self, reserved: Cycles, charge: Instructions) {
         let cost = cycles::execution(self.rules(), charge, self.wasm64());
-        let refund = reserved.get().saturating_sub(cost.get());
-        self.canister.balance += Cycles(refund);
-        cost
+        self.canister.balance += Cycles(reserved.get().saturating_sub(cost.get()));
     }
 
-    /// Returns true if the canister cannot pay for what a message spent with the memory that it has
-    /// after it.
-    fn would_freeze(&self, run: &Run) -> bool {
-        let effects = &run.effects;
-        let removed = (effects.spent + effects.burned).get();
-        let removed = removed.saturating_sub(effects.received.get());
-        let frozen = self.canister.frozen_with(self.rules(), &run.memory);
-        self.canister.balance.get() < removed.saturating_add(frozen.get())
+    /// Returns the cycles that are missing for what a message spent, with the memory that the
+    /// canister has after it.
+    fn missing_after(&self, run: &Run) -> Option<Cycles> {
+        let Effects { spent, burned, received, sent, .. } = run.effects;
+        let removed = (spent + burned).get().saturating_sub(received.get());
+        let memories = Bytes::from(run.memory.heap) + Bytes::from(run.memory.stable);
+        let threshold = self.threshold(Next::Other);
+        let needed = removed.saturating_add(threshold.cycles(memories, sent).get());
+        let before = removed.saturating_add(self.frozen(Next::Other).get());
+        let balance = self.canister.balance.get();
+        (balance < needed).then(|| Cycles(before.saturating_sub(balance)))
     }
 }
 
@@ -608,14 +700,6 @@ fn net_sent(run: &Run, refund: Cycles) -> i128 {
     }
     let sent: i128 = run.effects.requests.iter().map(|request| amount(request.cycles)).sum();
     sent - amount(run.effects.received) - amount(refund)
-}
-
-/// The reject of a message to a canister that cannot pay for it.
-pub fn out_of_cycles(id: Principal) -> Reject {
-    Reject {
-        code: ErrorCode::CanisterOutOfCycles,
-        message: Fault::OutOfCycles(id).to_string(),
-    }
 }
 
 /// What an execution reports: nothing if it left the answer to a callback.

@@ -33,9 +33,8 @@ use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::replica::Replica;
 use crate::system_api::message::Status;
-use crate::units::Cycles;
 
-use member::{Member, out_of_cycles};
+use member::{Member, Next};
 use queues::{Delivery, Ingress};
 pub use trace::{Executed, Function};
 use trace::{Cause, Trace};
@@ -126,7 +125,7 @@ impl Subnet {
         if self.members.contains_key(&id) {
             return Err(Taken(id));
         }
-        self.members.insert(id, Member::new(canister));
+        self.members.insert(id, Member::new(canister, self.time));
         Ok(())
     }
 
@@ -175,11 +174,8 @@ impl Subnet {
             return Ok(Err(reject));
         }
         let induction = cycles::induction(member.rules(), method, argument);
-        let canister = &mut member.canister;
-        let frozen = canister.frozen(self.replica.rules()).get();
-        match canister.balance.get().checked_sub(induction.get()) {
-            Some(left) if left >= frozen => canister.balance = Cycles(left),
-            _ => return Ok(Err(out_of_cycles(callee))),
+        if let Err(missing) = member.withdraw(induction, Next::Other) {
+            return Ok(Err(member.out_of_cycles(&caller, missing)));
         }
         let id = MessageId(self.next_message);
         self.next_message += 1;

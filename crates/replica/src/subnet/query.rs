@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use ic_principal::Principal;
 
 use super::contexts::{CallContext, CallbackId, Conclusion, Origin, Outcome};
-use super::member::{Member, Start, reported};
+use super::member::{Member, Next, Start, reported};
 use super::queues::{Content, Delivery};
 use super::trace::{Cause, Function, Trace};
 use super::{Call, Subnet, not_found};
@@ -179,7 +179,7 @@ impl Graph<'_> {
                 return refused(fault.reject_in_full(&callee));
             }
         };
-        if member.canister.frozen(rules) > member.canister.balance() {
+        if member.frozen(Next::Other) > member.canister.balance() {
             let message = format!(
                 "Canister {callee} is unable to process query calls because it's frozen. Please \
                  top up the canister with cycles and try again."
@@ -195,6 +195,7 @@ impl Graph<'_> {
             argument: argument.to_vec(),
             context: context.seen(),
             limit: self.limit(rules.instructions().query),
+            next: Next::Other,
         };
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.
@@ -213,7 +214,10 @@ impl Graph<'_> {
         let charge = run.charge;
         self.left -= charge.get().cast_signed();
         let result = match run.result.clone() {
-            Ok(()) => Ok(member.commit(&mut run, context, self.trace.next(), self.subnet.time)?),
+            Ok(()) => {
+                member.canister.commit_memories(&mut run)?;
+                Ok(member.send_all(&mut run, context, self.trace.next(), self.subnet.time))
+            }
             Err(fault) => Err(fault),
         };
         self.add(cause, &member, function, run, &result);
@@ -257,7 +261,10 @@ impl Graph<'_> {
         let mut run = member.run(&start, time, MAX_CALLBACKS)?;
         let mut charge = run.charge;
         let mut result = match run.result.clone() {
-            Ok(()) => Ok(member.commit(&mut run, callback.context, self.trace.next(), time)?),
+            Ok(()) => {
+                member.canister.commit_memories(&mut run)?;
+                Ok(member.send_all(&mut run, callback.context, self.trace.next(), time))
+            }
             Err(fault) => Err(fault),
         };
         let number = self.add(None, &node.member, function, run, &result);
@@ -270,7 +277,7 @@ impl Graph<'_> {
             charge += run.charge;
             let cleaned = run.result.clone();
             if cleaned.is_ok() {
-                member.canister.commit(&mut run)?;
+                member.canister.commit_memories(&mut run)?;
             }
             if let Err(cleanup) = &cleaned {
                 let (callback, cleanup) = (Box::new(fault.clone()), Box::new(cleanup.clone()));

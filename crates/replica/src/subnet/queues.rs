@@ -13,10 +13,13 @@ use std::collections::{BTreeMap, VecDeque};
 use ic_principal::Principal;
 
 use super::MessageId;
-use super::contexts::CallbackId;
+use super::contexts::{CallbackId, has_expired};
 use super::trace::Cause;
+use crate::limits::RESPONSE_OVERHEAD;
+use crate::rules::Rules;
 use crate::system_api::message::Rejection;
-use crate::units::Cycles;
+use crate::system_api::request;
+use crate::units::{Bytes, Cycles};
 
 /// A message from a user.
 #[derive(Clone, Debug)]
@@ -86,6 +89,18 @@ pub enum Input {
     Canister(Delivery),
 }
 
+/// Memory that the messages in the queues of a canister occupy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueuesMemory {
+    /// Bytes.
+    pub bytes: Bytes,
+    /// Calls of guaranteed response that wait to be executed: the response to each has memory
+    /// reserved.
+    pub requests: usize,
+    /// Guaranteed responses that wait to be executed. No memory is reserved for them any more.
+    pub responses: usize,
+}
+
 /// The queues of a canister.
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
@@ -149,6 +164,54 @@ impl Queues {
             false => self.turns.push_back(sender),
         }
         delivery
+    }
+
+    /// The memory of the messages.
+    pub fn memory(&self, rules: Rules) -> QueuesMemory {
+        let mut memory = QueuesMemory::default();
+        let largest = request::reserved_memory(rules);
+        for (incoming, delivery) in
+            self.inputs.values().flatten().map(|delivery| (true, delivery)).chain(
+                self.outputs.values().flatten().map(|delivery| (false, delivery)),
+            )
+        {
+            let best_effort = delivery.deadline != 0;
+            match &delivery.content {
+                Content::Request { method, argument } => {
+                    let bytes = (method.len() + argument.len()) as u64;
+                    let whole = request::request_memory(rules, bytes, best_effort);
+                    // The memory of a guaranteed response is more than that of most requests.
+                    memory.bytes += if best_effort { whole } else { whole - largest };
+                    memory.requests += usize::from(incoming && !best_effort);
+                }
+                Content::Response(response) => {
+                    let bytes = match response {
+                        Ok(reply) => reply.len(),
+                        Err(rejection) => rejection.message.len() + 1,
+                    };
+                    memory.bytes += Bytes(bytes as u64 + RESPONSE_OVERHEAD);
+                    memory.responses += usize::from(incoming && !best_effort);
+                }
+            }
+        }
+        memory
+    }
+
+    /// Drops the best-effort calls that have expired, and returns them.
+    pub fn expire(&mut self, time: u64) -> Vec<Delivery> {
+        let mut expired = Vec::new();
+        for queue in self.inputs.values_mut().chain(self.outputs.values_mut()) {
+            let (drop, keep) = std::mem::take(queue).into_iter().partition(|delivery| {
+                let is_call = matches!(delivery.content, Content::Request { .. });
+                is_call && has_expired(delivery.deadline, time)
+            });
+            *queue = keep;
+            expired.extend::<VecDeque<Delivery>>(drop);
+        }
+        self.inputs.retain(|_, queue| !queue.is_empty());
+        self.outputs.retain(|_, queue| !queue.is_empty());
+        self.turns.retain(|sender| self.inputs.contains_key(sender));
+        expired
     }
 
     /// Takes all messages to `receiver`.

@@ -4,7 +4,7 @@
 //!   deliver what is left of the last round, expire calls, add heartbeats and timers
 //!     ┌─→ each canister executes its tasks and messages
 //!     └── deliver the messages that they sent          until nothing is left, or the limit is reached
-//!   reject calls to canisters that do not exist
+//!   charge for storage, reject calls to canisters that do not exist
 //! ```
 //!
 //! Canisters run on four cores, whose limits are separate. A message of several slices runs in one
@@ -49,6 +49,7 @@ impl Subnet {
         }
         for member in self.members.values_mut() {
             member.tasks.clear();
+            member.charge_storage(self.time);
         }
         self.reject_unroutable();
         Ok(())
@@ -138,24 +139,31 @@ impl Subnet {
         }
     }
 
-    /// Rejects best-effort calls whose time is over.
+    /// Rejects best-effort calls whose time is over, and drops those that were not executed. Their
+    /// cycles go back to the callers.
     fn expire(&mut self) {
+        let time = self.time;
+        let mut refunds = Vec::new();
         for (id, member) in &mut self.members {
-            for callback in member.contexts.expired(self.time) {
-                let Some(call) = member.contexts.callback(callback) else { continue };
+            for (callback, call) in member.contexts.expire(time) {
                 let message = "Call deadline has expired.".to_owned();
+                let response = Err(Rejection { code: RejectCode::SysUnknown, message });
                 member.queues.push_input(Delivery {
                     sender: call.callee,
                     receiver: *id,
                     callback,
-                    deadline: 0,
+                    deadline: call.deadline,
                     cycles: Cycles(0),
                     cause: None,
-                    content: Content::Response(Err(Rejection {
-                        code: RejectCode::SysUnknown,
-                        message,
-                    })),
+                    content: Content::Response(response),
                 });
+            }
+            let dropped = member.queues.expire(time);
+            refunds.extend(dropped.into_iter().map(|call| (call.sender, call.cycles)));
+        }
+        for (caller, cycles) in refunds {
+            if let Some(caller) = self.members.get_mut(&caller) {
+                caller.canister.add_cycles(cycles);
             }
         }
     }

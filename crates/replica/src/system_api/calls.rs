@@ -13,7 +13,7 @@ use crate::cycles;
 use crate::fault::{Fault, Trap};
 use crate::limits::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
 use crate::memory::{Access, PageTracker};
-use crate::units::{Cycles, Instructions};
+use crate::units::{Bytes, Cycles, Instructions};
 
 /// The context of a call.
 pub struct Call<'a> {
@@ -23,6 +23,8 @@ pub struct Call<'a> {
     pub effects: &'a mut Effects,
     /// The heap; `None` if the module has none.
     pub heap: Option<&'a mut [u8]>,
+    /// Size of stable memory.
+    pub stable: Bytes,
     /// Instructions used so far.
     pub used: Instructions,
     /// Tracker of heap pages, if touching them is charged.
@@ -144,7 +146,7 @@ impl<'a> Call<'a> {
             C::CyclesBurn128 => {
                 self.refuse_if("ic0_cycles_burn128", mode == Mode::Start || !mode.is_replicated())?;
                 let asked = u128::from(arg(0)) << 64 | u128::from(arg(1));
-                let liquid = self.balance().get().saturating_sub(message.frozen.get());
+                let liquid = self.balance().get().saturating_sub(self.frozen().get());
                 let burned = Cycles(asked.min(liquid));
                 self.effects.burned += burned;
                 self.cycles_out(arg(2), burned, "ic0_cycles_burn128")
@@ -218,7 +220,7 @@ impl<'a> Call<'a> {
 
             C::CanisterLiquidCycleBalance128 => {
                 self.refuse_if("ic0_canister_liquid_cycle_balance128", mode == Mode::Start)?;
-                let liquid = self.balance().get().saturating_sub(message.frozen.get());
+                let liquid = self.balance().get().saturating_sub(self.frozen().get());
                 let liquid = Cycles(liquid);
                 self.cycles_out(arg(0), liquid, "ic0_canister_liquid_cycle_balance128")
             }
@@ -373,6 +375,12 @@ impl<'a> Call<'a> {
         let Effects { received, spent, burned, .. } = &*self.effects;
         // Cycles that were received can be spent.
         self.message.balance + *received - *spent - *burned
+    }
+
+    /// Cycles that the canister cannot spend.
+    pub(super) fn frozen(&self) -> Cycles {
+        let heap = self.heap.as_deref().map_or(0, <[u8]>::len) as u64;
+        self.message.threshold.cycles(Bytes(heap) + self.stable, self.effects.sent)
     }
 
     /// The `size` bytes of the heap at `start`.

@@ -167,11 +167,11 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         AddressWidth::Bits32 => linker.func_wrap(
             HOST,
             "heap_grown",
-            |caller: Context<'_>, before: i32, delta: i32| {
+            |mut caller: Context<'_>, before: i32, delta: i32| {
                 if before != -1 {
-                    let pages =
-                        u64::from(before.cast_unsigned()) + u64::from(delta.cast_unsigned());
-                    heap_grown(&caller, pages)?;
+                    let delta = u64::from(delta.cast_unsigned());
+                    let pages = u64::from(before.cast_unsigned()) + delta;
+                    heap_grown(&mut caller, pages, delta)?;
                 }
                 wasmtime::Result::Ok(before)
             },
@@ -179,10 +179,11 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         AddressWidth::Bits64 => linker.func_wrap(
             HOST,
             "heap_grown",
-            |caller: Context<'_>, before: i64, delta: i64| {
+            |mut caller: Context<'_>, before: i64, delta: i64| {
                 if before != -1 {
-                    let pages = before.cast_unsigned().saturating_add(delta.cast_unsigned());
-                    heap_grown(&caller, pages)?;
+                    let delta = delta.cast_unsigned();
+                    let pages = before.cast_unsigned().saturating_add(delta);
+                    heap_grown(&mut caller, pages, delta)?;
                 }
                 wasmtime::Result::Ok(before)
             },
@@ -235,10 +236,11 @@ fn with_call<T>(
     used: Instructions,
     work: impl FnOnce(&mut Call<'_>) -> T,
 ) -> T {
+    let stable = Bytes(parts.stable.data_size(&*caller) as u64);
     let (heap, host) = parts.heap.data_and_store_mut(caller);
     let Host { message, effects, has_heap, pages, .. } = host;
     let pages = pages.as_deref();
-    work(&mut Call { message, effects, heap: has_heap.then_some(heap), used, pages })
+    work(&mut Call { message, effects, heap: has_heap.then_some(heap), stable, used, pages })
 }
 
 /// Records the page charges when the canister reads its counter.
@@ -285,7 +287,9 @@ pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) ->
     }
 }
 
-fn heap_grown(caller: &Context<'_>, pages: u64) -> Result<(), Fault> {
+fn heap_grown(caller: &mut Context<'_>, pages: u64, delta: u64) -> Result<(), Fault> {
+    // The heap has grown already.
+    check_affordable(caller, Bytes(0), WasmPages(delta).into())?;
     let message = &caller.data().message;
     let (peak, limit) = (Bytes(pages.saturating_mul(WASM_PAGE)), message.heap_limit);
     // 0 means no limit.
@@ -312,7 +316,30 @@ fn may_grow_stable(
             return Err(Fault::from(Trap::StableTooBig).into());
         }
     }
-    Ok(i32::from(after <= limit))
+    let grows = after <= limit;
+    if grows {
+        let more = WasmPages(delta.cast_unsigned()).into();
+        check_affordable(&mut caller, more, more)?;
+    }
+    Ok(i32::from(grows))
+}
+
+/// Returns an error if the canister cannot pay for its memory with `more` bytes. It grows by
+/// `grown` bytes in total.
+fn check_affordable(caller: &mut Context<'_>, more: Bytes, grown: Bytes) -> Result<(), Fault> {
+    if grown == Bytes(0) || !caller.data().message.mode.may_freeze() {
+        return Ok(());
+    }
+    let parts = parts(caller)?;
+    let (frozen, balance, by_controller) = with_call(caller, &parts, Instructions(0), |call| {
+        call.stable += more;
+        (call.frozen(), call.balance(), call.message.by_controller())
+    });
+    if frozen <= balance {
+        return Ok(());
+    }
+    let missing = by_controller.then(|| frozen - balance);
+    Err(Fault::MemoryGrow { bytes: grown, missing })
 }
 
 fn failed(rules: Rules, code: i32) -> Fault {

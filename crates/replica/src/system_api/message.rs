@@ -8,6 +8,7 @@ use ic_principal::Principal;
 
 use super::prices::BYTE_TRANSMITTED;
 use super::request::{Quota, Request};
+use crate::cycles::Threshold;
 use crate::fault::RejectCode;
 use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
@@ -161,6 +162,11 @@ impl Mode {
         }
     }
 
+    /// Returns true if memory only grows while the canister can pay for it.
+    pub fn may_freeze(self) -> bool {
+        self == Self::Update || self.is_task()
+    }
+
     /// Returns true if the message may accept cycles of the call that it belongs to.
     pub fn may_accept_cycles(self) -> bool {
         matches!(
@@ -253,7 +259,7 @@ pub struct Message {
     /// Cycles that the canister has.
     pub balance: Cycles,
     /// Cycles of these that the canister cannot spend, because it would freeze.
-    pub frozen: Cycles,
+    pub threshold: Threshold,
     /// `canister_status`.
     pub status: Status,
     /// What the message knows of the call that it belongs to.
@@ -316,6 +322,13 @@ pub struct Rejection {
     pub message: String,
 }
 
+impl Message {
+    /// Returns true if the caller controls the canister, and so learns how many cycles are missing.
+    pub fn by_controller(&self) -> bool {
+        self.controllers.contains(&self.caller)
+    }
+}
+
 /// The answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -346,6 +359,8 @@ pub struct Effects {
     pub received: Cycles,
     /// Cycles attached to calls, and the fees of these calls.
     pub spent: Cycles,
+    /// Bytes of the calls made, with what is reserved for their responses.
+    pub sent: Bytes,
     /// The call under construction.
     pub request: Option<Request>,
     /// The calls made.
@@ -370,11 +385,19 @@ impl Effects {
             burned: Cycles(0),
             received: Cycles(0),
             spent: Cycles(0),
+            sent: Bytes(0),
             request: None,
             requests: Vec::new(),
             printed: Vec::new(),
             printable: Some(limits::MAX_PRINTED.get() as usize),
             log: Log::new(message.rules.set().messages.log),
+        }
+    }
+
+    /// Drops the call under construction, if there is one, and takes back its cycles.
+    pub fn drop_request(&mut self) {
+        if let Some(dropped) = self.request.take() {
+            self.spent = self.spent - dropped.cycles;
         }
     }
 

@@ -20,8 +20,9 @@ use super::calls::{Call, contract, help, no_heap, slice};
 use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, RejectCode};
-use crate::limits::{MAX_CALL_TIMEOUT, MAX_QUEUE};
+use crate::limits::{MAX_CALL_TIMEOUT, MAX_QUEUE, REQUEST_OVERHEAD, RESPONSE_OVERHEAD};
 use crate::memory::Access;
+use crate::rules::Rules;
 use crate::units::{Bytes, Cycles};
 
 /// A call to another canister.
@@ -43,6 +44,18 @@ pub struct Request {
     pub cycles: Cycles,
     /// Seconds after which a best-effort call expires.
     pub timeout: Option<u32>,
+}
+
+/// Bytes of memory for a request with `bytes` of name and argument, or for the largest response if
+/// that is guaranteed.
+pub fn request_memory(rules: Rules, bytes: u64, best_effort: bool) -> Bytes {
+    let request = Bytes(bytes + REQUEST_OVERHEAD);
+    if best_effort { request } else { request.max(reserved_memory(rules)) }
+}
+
+/// Bytes of memory reserved for a guaranteed response.
+pub fn reserved_memory(rules: Rules) -> Bytes {
+    rules.set().messages.reply + Bytes(RESPONSE_OVERHEAD)
 }
 
 /// A function of the canister's table with its argument.
@@ -76,6 +89,11 @@ impl Request {
     /// Bytes that the fee depends on.
     pub fn bytes(&self) -> u64 {
         (self.method.len() + self.argument.len()) as u64
+    }
+
+    /// Bytes of memory for the request, or for the largest response if that is guaranteed.
+    pub fn memory(&self, rules: Rules) -> Bytes {
+        request_memory(rules, self.bytes(), self.timeout.is_some())
     }
 }
 
@@ -112,9 +130,7 @@ impl Call<'_> {
     }
 
     fn new_request(&mut self, args: &[u64]) -> Result<u64, Fault> {
-        if let Some(dropped) = self.effects.request.take() {
-            self.effects.spent = self.effects.spent - dropped.cycles;
-        }
+        self.effects.drop_request();
         let &[callee, callee_size, method, method_size, reply, reply_env, reject, reject_env] = args
         else {
             return Err(Fault::Engine("ic0.call_new takes eight arguments".to_owned()));
@@ -184,7 +200,7 @@ impl Call<'_> {
 
     fn attach(&mut self, cycles: Cycles) -> Result<u64, Fault> {
         if !self.can_spend(cycles) {
-            return Err(Fault::OutOfCycles(self.message.canister));
+            return Err(Fault::OutOfCycles { canister: self.message.canister, missing: None });
         }
         let Some(request) = &mut self.effects.request else { return Ok(0) };
         request.cycles += cycles;
@@ -213,7 +229,11 @@ impl Call<'_> {
             .quota
             .as_ref()
             .is_some_and(|quota| quota.allows(&request.callee, &self.effects.requests));
-        if !allowed || !self.can_spend(fee) {
+        let sent = self.effects.sent;
+        self.effects.sent += request.memory(message.rules);
+        let grows = !message.mode.may_freeze() || self.frozen() <= self.balance();
+        if !allowed || !grows || !self.can_spend(fee) {
+            self.effects.sent = sent;
             self.effects.spent = self.effects.spent - request.cycles;
             return Ok(RejectCode::SysTransient as u64);
         }
@@ -224,7 +244,7 @@ impl Call<'_> {
 
     /// Returns true if the canister can spend these cycles without being frozen.
     fn can_spend(&self, cycles: Cycles) -> bool {
-        cycles.get() <= self.balance().get().saturating_sub(self.message.frozen.get())
+        cycles.get() <= self.balance().get().saturating_sub(self.frozen().get())
     }
 }
 
