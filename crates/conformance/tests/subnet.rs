@@ -19,11 +19,17 @@ fn check(file: &str, steps: usize) {
 }
 
 #[test]
-fn calls_under_the_rules_of_2025() {
+fn calls_between_canisters() {
     check("2025-10/subnet.json.gz", 253);
+    check("2026-08/subnet.json.gz", 253);
 }
 
 #[test]
-fn calls_under_the_rules_of_2026() {
-    check("2026-08/subnet.json.gz", 253);
+fn edges() {
+    check("2025-10/subnet-edges.json.gz", 121);
+}
+
+#[test]
+fn generated() {
+    check("2025-10/generated-subnet.json.gz", 1_204);
 }

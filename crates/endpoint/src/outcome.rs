@@ -103,9 +103,17 @@ pub fn error_code(code: stablebench_replica::ErrorCode) -> ErrorCode {
         Embedded::CanisterWasmMemoryLimitExceeded => ErrorCode::CanisterWasmMemoryLimitExceeded,
         Embedded::CanisterOutOfMemory => ErrorCode::CanisterOutOfMemory,
         Embedded::CanisterDidNotReply => ErrorCode::CanisterDidNotReply,
-        Embedded::CanisterRejectedMessage | Embedded::CanisterRejectedIngress => {
-            ErrorCode::CanisterRejectedMessage
+        Embedded::CanisterRejectedMessage => ErrorCode::CanisterRejectedMessage,
+        Embedded::CanisterQueueFull => ErrorCode::CanisterQueueFull,
+        Embedded::CanisterOutOfCycles => ErrorCode::CanisterOutOfCycles,
+        Embedded::CanisterStopped => ErrorCode::CanisterStopped,
+        Embedded::CanisterStopping => ErrorCode::CanisterStopping,
+        Embedded::CanisterFunctionNotFound => ErrorCode::CanisterFunctionNotFound,
+        Embedded::QueryCallGraphTooDeep => ErrorCode::QueryCallGraphTooDeep,
+        Embedded::QueryCallGraphTotalInstructionLimitExceeded => {
+            ErrorCode::QueryCallGraphTotalInstructionLimitExceeded
         }
+        Embedded::InsufficientCyclesInMemoryGrow => ErrorCode::InsufficientCyclesInMemoryGrow,
         Embedded::CompositeQueryCalledInReplicatedMode => {
             ErrorCode::CompositeQueryCalledInReplicatedMode
         }

@@ -132,7 +132,7 @@ const GRACEFULLY: &str = "Consider gracefully handling failures from this canist
                           the canister to handle exceptions.";
 
 /// Longest message of a reject, in bytes.
-const MAX_MESSAGE: usize = 8 << 10;
+pub const MAX_MESSAGE: usize = 8 << 10;
 
 /// Cuts the middle of a text that is longer than `most` bytes, and keeps `percent` of them at its
 /// start.

@@ -306,6 +306,13 @@ fn finish(
     let mut pages_charged = live.page_charges();
     let readings = live.take_readings();
     let host = live.host();
+    let result = result.map_err(|fault| match fault {
+        // A part may be kept back for the cleanup, but the limit that is reported is the whole.
+        Fault::Instructions(_) if host.message.mode.is_replicated() => {
+            Fault::Instructions(host.message.mode.instructions(host.message.rules).0)
+        }
+        other => other,
+    });
     let (mode, slices, mut effects) = (host.message.mode, host.slices, host.effects.clone());
     effects.drop_request();
     let calls = host.calls.clone();

@@ -222,7 +222,7 @@ pub struct InstructionLimits {
     pub install: Instructions,
     /// `canister_inspect_message`.
     pub inspect: Instructions,
-    /// Instructions of a round, on each core.
+    /// Instructions after which a core starts no further message in a round.
     pub round: Instructions,
     /// The slice after which a long message yields to the next round.
     pub slice: Instructions,

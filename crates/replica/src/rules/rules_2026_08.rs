@@ -4,7 +4,7 @@
 //! confirmed. Checked by cases recorded on a server with these page charges.
 
 use super::rules_2025_10::RULES as BEFORE;
-use super::{Fees, InstructionLimits, ModuleLimits, PagePrices, RuleSet};
+use super::{Fees, ModuleLimits, PagePrices, RuleSet};
 use crate::units::{Bytes, Instructions};
 
 /// 5 000 for each 4 KiB of a Wasm page.
@@ -13,7 +13,6 @@ const WASM_PAGE: Instructions = Instructions(16 * 5_000);
 pub const RULES: RuleSet = RuleSet {
     name: "2026-08",
     server: "PocketIC 13.0.0 with the page charges of August 2026",
-    application: InstructionLimits { round: Instructions(4_000_000_000), ..BEFORE.application },
     module: ModuleLimits {
         code: Bytes(12 << 20),
         function_name: Some(Bytes(1 << 20)),

@@ -717,19 +717,15 @@ pub fn reported(result: &Result<Answer, Fault>, id: &Principal) -> Result<Vec<u8
 
 impl Reject {
     /// The reject as a calling canister sees it.
-    pub(super) fn for_canister(&self) -> Rejection {
+    pub(super) fn for_canister(self) -> Rejection {
         let Self { code, message } = self;
-        match code {
-            ErrorCode::CanisterRejectedMessage => {
-                Rejection { code: RejectCode::CanisterReject, message: message.clone() }
-            }
+        let (code, message) = match code {
+            ErrorCode::CanisterRejectedMessage => (RejectCode::CanisterReject, message),
             ErrorCode::CanisterDidNotReply => {
-                Rejection { code: RejectCode::CanisterError, message: "No response".to_owned() }
+                (RejectCode::CanisterError, "No response".to_owned())
             }
-            code => Rejection {
-                code: code.reject_code(),
-                message: format!("IC{:04}: {message}", code.number()),
-            },
-        }
+            code => (code.reject_code(), format!("IC{:04}: {message}", code.number())),
+        };
+        Rejection::new(code, message)
     }
 }

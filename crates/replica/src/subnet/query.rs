@@ -336,5 +336,5 @@ fn internal(what: &str) -> Reject {
 
 /// The reject of a query as a calling query sees it.
 fn for_canister(reject: Reject) -> Rejection {
-    Rejection { code: reject.code.reject_code(), message: reject.message }
+    Rejection::new(reject.code.reject_code(), reject.message)
 }

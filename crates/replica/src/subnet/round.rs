@@ -38,7 +38,7 @@ impl Subnet {
         }
         let limits = self.replica.rules().instructions();
         let signed = |instructions: Instructions| instructions.get().cast_signed();
-        let mut left = signed(limits.round) - signed(limits.slice.max(limits.install_slice)) + 1;
+        let mut left = signed(limits.round) + 1;
         loop {
             let used = self.execute_iteration(left)?;
             left -= used + signed(ITERATION_OVERHEAD) * self.members.len() as i64;

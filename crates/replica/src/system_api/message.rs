@@ -9,7 +9,7 @@ use ic_principal::Principal;
 use super::prices::BYTE_TRANSMITTED;
 use super::request::{Quota, Request};
 use crate::cycles::Threshold;
-use crate::fault::RejectCode;
+use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
 use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
 use crate::rules::Rules;
@@ -320,6 +320,13 @@ pub struct Rejection {
     pub code: RejectCode,
     /// The text.
     pub message: String,
+}
+
+impl Rejection {
+    /// Creates a reject, whose text is cut if it is long.
+    pub fn new(code: RejectCode, message: String) -> Self {
+        Self { code, message: shortened(message, MAX_MESSAGE, 75) }
+    }
 }
 
 impl Message {
