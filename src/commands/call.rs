@@ -1,4 +1,4 @@
-//! `stablebench call`: one message to a canister on the embedded replica.
+//! `stablebench call`: one message to a canister on the embedded replica, and all that follow from it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,10 @@ use candid::{IDLArgs, types::Function};
 use candid_parser::token::{Token, Tokenizer};
 use candid_parser::utils::CandidSource;
 use clap::Args;
+use stablebench_replica::subnet::{Call, Subnet};
 use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls, files};
 
+use super::call_tree::tree;
 use super::environment::{Environment, EnvironmentArgs};
 use super::replica::embedded;
 use super::state::lock;
@@ -32,6 +34,9 @@ pub struct CallArgs {
     /// The arguments as Candid text.
     #[arg(default_value = "()")]
     pub arguments: String,
+    /// Another canister on the same subnet, by name or path; may be repeated. Their ids are printed.
+    #[arg(long, value_name = "CANISTER")]
+    pub with: Vec<String>,
     /// Load the canister from this file.
     #[arg(long)]
     pub state: Option<PathBuf>,
@@ -46,6 +51,11 @@ pub struct CallArgs {
 
 /// The maximum nesting of types and values; each level takes up to 1 KiB of stack.
 const MAX_DEPTH: usize = 3_000;
+
+/// Rounds that are executed after the answer, for calls that go on.
+const MAX_ROUNDS: usize = 100;
+/// Nanoseconds between two messages to a saved canister.
+const MESSAGE_INTERVAL: u64 = 1_000_000_000;
 
 /// Calls a method and prints the reply and its cost.
 pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
@@ -69,16 +79,29 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
             format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
         })?;
     canister.report_calls(true);
-    let query = function.modes.contains(&FuncMode::Query);
+    let id = canister.id();
+    let mut subnet = Subnet::new(replica.inner());
+    subnet.set_time(canister.time());
+    subnet.add(canister)?;
+    add_others(&mut subnet, &args.with, &replica, &output.progress)?;
     let caller = Principal::anonymous();
-    let execution = if query {
-        canister.query(caller, &args.method, &argument)?
-    } else {
-        canister.update(caller, &args.method, &argument)?
+    let queries = [FuncMode::Query, FuncMode::CompositeQuery];
+    let query = function.modes.iter().any(|mode| queries.contains(mode));
+    let mut call = match query {
+        true => subnet.query(caller, id, &args.method, &argument)?,
+        false => subnet.update(caller, id, &args.method, &argument)?,
     };
-    let costs = describe(&execution, replica.inner().rules());
-    let reply = execution.outcome.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
+    finish_calls(&mut subnet, &mut call, &output.progress)?;
+    let rules = replica.inner().rules();
+    let mut costs =
+        call.executions.first().map_or_else(String::new, |first| describe(&first.execution, rules));
+    if call.executions.len() > 1 {
+        costs += &format!("\n{}", tree(&call.executions).trim_end());
+    }
+    let reply = call.response.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
+        let mut canister = subnet.remove(&id).context("the canister is gone")?;
+        canister.set_time(subnet.time() + MESSAGE_INTERVAL);
         canister.save(path).with_context(|| not_saved(path))?;
     }
     let values = decode_values(&reply, &env, &function.rets)
@@ -86,6 +109,41 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", safe(&values.to_string()))?;
     writeln!(out, "{costs}")?;
+    Ok(())
+}
+
+/// Adds the canisters of `--with` to the subnet.
+fn add_others(
+    subnet: &mut Subnet,
+    others: &[String],
+    replica: &Embedded,
+    progress: &Progress,
+) -> Result<()> {
+    const MAX_OTHERS: usize = 100;
+    if others.len() > MAX_OTHERS {
+        bail!("--with is given {} times; at most {MAX_OTHERS} canisters fit", others.len());
+    }
+    for (number, name) in (1..).zip(others) {
+        let built = canisters::find(name, progress)?;
+        let canister = replica
+            .installed_on_subnet(number, &built.wasm, |_| Ok(()))
+            .with_context(|| format!("--with {name}"))?;
+        progress.note(&format!("{name} is {}", canister.id()));
+        subnet.add(canister)?;
+    }
+    Ok(())
+}
+
+/// Executes what an answered call has left to do: calls whose answers it did not wait for.
+fn finish_calls(subnet: &mut Subnet, call: &mut Call, progress: &Progress) -> Result<()> {
+    for _ in 0..MAX_ROUNDS {
+        if subnet.is_idle() {
+            return Ok(());
+        }
+        subnet.tick()?;
+        call.executions.append(&mut subnet.take_executions());
+    }
+    progress.note(&format!("calls go on after {MAX_ROUNDS} more rounds, which are not executed"));
     Ok(())
 }
 
@@ -152,7 +210,7 @@ pub fn prepare(
     if let Some(path) = state {
         let mut canister = replica
             .inner()
-            .load(path)
+            .load_for_subnet(path)
             .with_context(|| format!("cannot load a canister from {}", path.display()))?;
         let wasm = canister.module().map(|module| module.wasm().into_owned()).unwrap_or_default();
         let candid = canisters::candid_of(&wasm).unwrap_or_default();
@@ -162,7 +220,7 @@ pub fn prepare(
     }
     let built = canisters::find(name, progress)?;
     let mut canister =
-        replica.installed_after(&built.wasm, |canister| environment.set_variables(canister))?;
+        replica.installed_on_subnet(0, &built.wasm, |it| environment.set_variables(it))?;
     environment.set_stable_memory(&mut canister)?;
     Ok((canister, built.candid))
 }

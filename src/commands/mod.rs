@@ -4,6 +4,7 @@ mod all;
 mod build;
 mod cache;
 mod call;
+mod call_tree;
 mod canbench;
 mod compare;
 mod environment;

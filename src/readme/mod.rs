@@ -12,7 +12,7 @@ mod found;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use stablebench_conformance::read;
+use stablebench_conformance::recorded_calls;
 
 use crate::compare::{Gates, compare};
 use crate::engines::heading;
@@ -238,10 +238,7 @@ fn recorded(folder: &Path) -> Result<u64> {
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.ends_with(".json") || name.ends_with(".json.gz") {
-            calls += read(&path)?
-                .iter()
-                .map(|case| case.calls.len() as u64 + u64::from(case.install.is_some()))
-                .sum::<u64>();
+            calls += recorded_calls(&path)?;
         }
     }
     Ok(calls)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
 use stablebench_replica::{
-    Difference, Execution, LoadError, Module, PageCharges, Principal, Rules,
+    Difference, Execution, LoadError, Module, PageCharges, Principal, Rules, Settings,
 };
 
 use crate::interrupt;
@@ -43,6 +43,13 @@ impl Embedded {
         compiled.context("the module was refused")
     }
 
+    /// Compiles a module for a canister of a subnet; returns early if Ctrl-C is pressed.
+    pub fn compile_for_subnet(&self, id: Principal, wasm: &[u8]) -> Result<Module> {
+        let (replica, wasm) = (self.0.clone(), wasm.to_vec());
+        let compile = move || replica.compile_for_subnet(&id, &wasm);
+        interrupt::abandonable(compile)?.context("the module was refused")
+    }
+
     /// Creates a canister and installs the module without Candid arguments.
     pub fn installed(&self, wasm: &[u8]) -> Result<stablebench_replica::Canister> {
         self.installed_after(wasm, |_| Ok(()))
@@ -55,13 +62,22 @@ impl Embedded {
         before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
     ) -> Result<stablebench_replica::Canister> {
         let module = self.compile(wasm)?;
-        let mut canister = self.0.create_canister()?;
-        before(&mut canister)?;
-        canister
-            .install(&module, Principal::anonymous(), &candid::encode_args(())?)?
-            .outcome
-            .context("installing failed")?;
-        Ok(canister)
+        install(self.0.create_canister()?, &module, before)
+    }
+
+    /// Creates the canister with this number on a subnet, prepares it with `before`, and installs
+    /// the module.
+    pub fn installed_on_subnet(
+        &self,
+        number: u8,
+        wasm: &[u8],
+        before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
+    ) -> Result<stablebench_replica::Canister> {
+        let usual = self.0.create_canister()?;
+        let id = Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1]);
+        let module = self.compile_for_subnet(id, wasm)?;
+        let settings = Settings { id, ..usual.settings().clone() };
+        install(stablebench_replica::Canister::new(settings)?, &module, before)
     }
 
     /// Loads a saved canister with this module, and its note, or `None` if there is no such file.
@@ -77,6 +93,19 @@ impl Embedded {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn install(
+    mut canister: stablebench_replica::Canister,
+    module: &Module,
+    before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
+) -> Result<stablebench_replica::Canister> {
+    before(&mut canister)?;
+    canister
+        .install(module, Principal::anonymous(), &candid::encode_args(())?)?
+        .outcome
+        .context("installing failed")?;
+    Ok(canister)
 }
 
 impl Replica for Embedded {

@@ -64,6 +64,7 @@ fn stderr(output: &Output) -> String {
 }
 
 mod cache;
+mod calls;
 mod canbench;
 mod canisters;
 mod cuckoo;

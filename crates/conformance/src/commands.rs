@@ -121,7 +121,8 @@ mod with_server {
         let of_subnets = |input: &&PathBuf| {
             Ok::<_, Failed>(!import::is_module(input) && subnet::is_file_of_subnets(input)?)
         };
-        let subnets = inputs.iter().map(|input| of_subnets(&input)).collect::<Result<Vec<_>, _>>()?;
+        let subnets =
+            inputs.iter().map(|input| of_subnets(&input)).collect::<Result<Vec<_>, _>>()?;
         if subnets.contains(&true) {
             if subnets.contains(&false) {
                 return Err("cases of one canister and of several are recorded separately".into());

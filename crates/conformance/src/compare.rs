@@ -16,6 +16,7 @@ use crate::case::{Call, Case, Expect, Kind, directory, read};
 use crate::error::Error;
 use crate::hex;
 use crate::record::answers;
+use crate::subnet::{self, Step};
 use crate::target::{Answer, Answers, Target};
 
 /// Number of bytes of a reply that a difference shows.
@@ -219,6 +220,21 @@ pub fn check_file(
         outcome.compare(&case, &answers(target, &case, directory(path))?);
     }
     Ok(())
+}
+
+/// Number of calls of users in a file of recorded cases, and of installs that were refused.
+///
+/// # Errors
+///
+/// If the file cannot be used.
+pub fn recorded_calls(path: &Path) -> Result<u64, Error> {
+    if subnet::is_file_of_subnets(path)? {
+        let cases = subnet::read(path)?;
+        let steps = cases.iter().flat_map(|case| &case.steps);
+        return Ok(steps.filter(|step| matches!(step, Step::Call(_))).count() as u64);
+    }
+    let counted = |case: &Case| case.calls.len() as u64 + u64::from(case.install.is_some());
+    Ok(read(path)?.iter().map(counted).sum())
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub mod subnet;
 mod target;
 
 pub use case::{Call, Case, Expect, Kind, Source, read, write};
-pub use compare::{Difference, Outcome, check_file};
+pub use compare::{Difference, Outcome, check_file, recorded_calls};
 pub use detect::{Undetected, UnknownRules, detect};
 pub use embedded::Embedded;
 pub use error::{Error, Failure};

@@ -426,10 +426,9 @@ impl RunningSubnet for Running {
         };
         Ok(match call.response {
             Ok(reply) => Expected::Reply(reply),
-            Err(reject) => Expected::Reject {
-                code: reject.code.name().to_owned(),
-                message: reject.message,
-            },
+            Err(reject) => {
+                Expected::Reject { code: reject.code.name().to_owned(), message: reject.message }
+            }
         })
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stablebench_conformance::read;
+use stablebench_conformance::{read, subnet};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -104,9 +104,13 @@ fn the_named_cases_exist() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_string_lossy().into_owned();
         if file.ends_with(".json") || file.ends_with(".json.gz") {
-            for case in read(&path).unwrap() {
-                names.insert(case.name);
-                groups.insert(case.group);
+            if subnet::is_file_of_subnets(&path).unwrap() {
+                names.extend(subnet::read(&path).unwrap().into_iter().map(|case| case.name));
+            } else {
+                for case in read(&path).unwrap() {
+                    names.insert(case.name);
+                    groups.insert(case.group);
+                }
             }
             names.insert(file);
         }

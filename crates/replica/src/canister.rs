@@ -499,7 +499,12 @@ impl Canister {
         let reserved = induction + cycles::execution(rules, max, is_64_bit(&module));
         message.balance = Cycles(message.balance.get().saturating_sub(reserved.get()));
         let export = exported(&format!("{prefix} {method}"));
-        let mut ran = run(self.target(&module), message, Entry::Export(&export), rules.instructions().update)?;
+        let mut ran = run(
+            self.target(&module),
+            message,
+            Entry::Export(&export),
+            rules.instructions().update,
+        )?;
         // A replicated query counts too, although its changes are dropped.
         self.version += u64::from(ran.result.is_ok());
         if let Some(changes) = ran.changes.take() {
@@ -579,7 +584,12 @@ impl Canister {
         let mut message = self.message(rules, Mode::InspectMessage, caller, argument.to_vec());
         method.clone_into(&mut message.method);
         let export = exported(EntryPoint::InspectMessage.name());
-        let ran = run(self.target(module), message, Entry::Export(&export), rules.instructions().inspect)?;
+        let ran = run(
+            self.target(module),
+            message,
+            Entry::Export(&export),
+            rules.instructions().inspect,
+        )?;
         Ok(match ran.result {
             Err(fault) => Some(fault.reject(&self.id())),
             Ok(()) if ran.effects.accepted => None,
@@ -681,7 +691,13 @@ impl Canister {
         Target { module, state: &self.state, idle: &self.idle }
     }
 
-    pub(crate) fn message(&self, rules: Rules, mode: Mode, caller: Principal, argument: Vec<u8>) -> Message {
+    pub(crate) fn message(
+        &self,
+        rules: Rules,
+        mode: Mode,
+        caller: Principal,
+        argument: Vec<u8>,
+    ) -> Message {
         Message {
             mode,
             rules,

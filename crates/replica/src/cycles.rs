@@ -114,9 +114,8 @@ impl Threshold {
     /// Cycles of a day: for memory, for messages, and the base fee.
     fn rates(&self, memories: Bytes, sent: Bytes) -> [u128; 3] {
         let fees = self.rules.fees();
-        let storage = |bytes: Bytes| {
-            u128::from(bytes.get()) * fees.storage_gib_second * DAY / (1 << 30)
-        };
+        let storage =
+            |bytes: Bytes| u128::from(bytes.get()) * fees.storage_gib_second * DAY / (1 << 30);
         let memory = memories + self.other;
         // A canister without memory has no base fee.
         let base = if memory == Bytes(0) { 0 } else { fees.canister_second * DAY };

@@ -148,8 +148,7 @@ pub fn shortened(text: String, most: usize, percent: usize) -> String {
 }
 
 /// The words around the cycles that a canister needs.
-const TOP_UP: (&str, &str) =
-    (": please top up the canister with at least ", " additional cycles");
+const TOP_UP: (&str, &str) = (": please top up the canister with at least ", " additional cycles");
 
 /// The part of a message about missing cycles, if their number may be known.
 fn if_known(cycles: &Option<Cycles>, before: &str, after: &str) -> String {

@@ -333,9 +333,8 @@ impl LiveInstance {
             .instance
             .get_table(&mut self.store, TABLE)
             .ok_or_else(|| invalid("table not found"))?;
-        let function = table
-            .get(&mut self.store, function.into())
-            .ok_or(Fault::FunctionNotFound(function))?;
+        let function =
+            table.get(&mut self.store, function.into()).ok_or(Fault::FunctionNotFound(function))?;
         let function = function.as_func().ok_or_else(|| invalid("not a function reference"))?;
         let function =
             function.ok_or_else(|| invalid("unexpected null function reference"))?.to_owned();

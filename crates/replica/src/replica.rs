@@ -189,6 +189,16 @@ impl Replica {
         saved::load(path, self.0.rules, |module| self.compile(module))
     }
 
+    /// Loads a canister as [`Replica::load`] does, for a [`Subnet`](crate::subnet::Subnet): its
+    /// module may have heartbeats and timers.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Replica::load`].
+    pub fn load_for_subnet(&self, path: &Path) -> Result<Canister, LoadError> {
+        saved::load(path, self.0.rules, |module| self.compile_for_subnet(&first_canister(), module))
+    }
+
     /// Loads a canister with the given module from a file that [`Canister::save_with_note`] wrote,
     /// and the note in it. The file is mapped and must not change while the canister is used, but
     /// may be deleted or replaced.

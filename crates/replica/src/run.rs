@@ -194,7 +194,7 @@ fn run_here(
     total: Instructions,
 ) -> io::Result<Run> {
     let Target { module, state, idle } = target;
-        let (limit, slice) = message.mode.instructions(message.rules);
+    let (limit, slice) = message.mode.instructions(message.rules);
     let effects = Effects::new(&message);
     let slices = Slices::new(total.min(limit), slice);
     let live = match idle.take() {
@@ -248,7 +248,7 @@ pub fn run_profiled(
     span: Span,
 ) -> io::Result<(Run, Result<CallTree, ProfileError>)> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
-                let (limit, slice) = message.mode.instructions(message.rules);
+        let (limit, slice) = message.mode.instructions(message.rules);
         let effects = Effects::new(&message);
         let slices = Slices::new(total.min(limit), slice);
         // The idle instance shows the state before this message.

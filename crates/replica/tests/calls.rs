@@ -1,4 +1,4 @@
-//! Calls to other canisters, which the embedded replica does not support.
+//! Calls to other canisters by a canister that runs by itself, without a subnet.
 //!
 //! The modes that allow each call, the order of checks and the error messages are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, the prices from
@@ -66,7 +66,7 @@ fn calling(export: &str, call: &str) -> String {
 
 const REFUSED: ErrorCode = ErrorCode::CanisterContractViolation;
 const UNSUPPORTED: &str = "Canister encountered a Wasm engine error: ic0.call_new is not supported by \
-    the embedded replica: it runs one canister, without calls to others";
+    the embedded replica outside of a subnet: the canister runs by itself";
 
 #[test]
 fn modules_that_import_but_never_call_run() {

@@ -57,9 +57,9 @@ impl Origin {
     /// The caller that the canister sees.
     pub fn caller(&self) -> Principal {
         match self {
-            Self::Ingress { caller, .. } | Self::Canister { caller, .. } | Self::Query { caller } => {
-                *caller
-            }
+            Self::Ingress { caller, .. }
+            | Self::Canister { caller, .. }
+            | Self::Query { caller } => *caller,
             Self::Task => Principal::management_canister(),
         }
     }
@@ -182,6 +182,11 @@ impl Contexts {
     /// Number of callbacks.
     pub fn callbacks(&self) -> usize {
         self.callbacks.len()
+    }
+
+    /// Returns true if no call is open.
+    pub fn is_empty(&self) -> bool {
+        self.contexts.is_empty() && self.callbacks.is_empty()
     }
 
     /// Number of callbacks of guaranteed responses.

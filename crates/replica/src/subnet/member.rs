@@ -1,40 +1,25 @@
-//! A canister of a subnet: executes the messages that it receives.
-//!
-//! A message that calls other canisters adds requests to the canister's queues and callbacks to its
-//! contexts. A response runs a callback; if that fails, the cleanup runs on the state before it.
-//!
-//! ```text
-//!   ingress, request ──→ prepay ──→ method ───────────────────→ refund ──→ answer, if any
-//!   response ──→ refund ──→ callback ──→ cleanup, if it failed ─→ refund ──→ answer, if any
-//!   round ──→ prepay ──→ heartbeat, timer ────────────────────→ refund
-//! ```
-//!
-//! Source: `rs/execution_environment/src/execution/{call_or_task,response}.rs` of the replica.
+//! A canister of a subnet, with its messages, its calls, and its tasks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use super::contexts::{CallContext, Callback, CallbackId, Conclusion, ContextId, Contexts};
-use super::contexts::{Origin, Outcome};
-use super::queues::{Content, Delivery, Ingress, Input, Queues};
-use super::trace::{Cause, Function, Trace};
-use super::{Answered, MessageId, SECOND};
-use crate::canister::{Canister, exported, is_64_bit};
-use crate::cycles::{self, Threshold};
-use crate::execution::Execution;
-use crate::fault::{ErrorCode, Fault, HostError, Reject, RejectCode};
+use super::SECOND;
+use super::contexts::{CallContext, Callback, ContextId, Contexts};
+use super::funds::Next;
+use super::queues::{Content, Delivery, Queues};
+use super::trace::Cause;
+use crate::canister::{Canister, is_64_bit};
+use crate::fault::HostError;
 use crate::instance::Entry;
-use crate::limits::{CHARGE_INTERVAL, CLEANUP_PERCENT, GUARANTEED_CALLBACKS, MAX_QUEUE};
+use crate::limits::{GUARANTEED_CALLBACKS, MAX_QUEUE};
 use crate::rules::Rules;
 use crate::run::Run;
-use crate::system_api::message::{
-    Answer, Context, Effects, Message, Mode, Rejection, Status,
-};
-use crate::system_api::request::{Quota, Request, reserved_memory};
+use crate::system_api::message::{Answer, Context, Message, Mode, Rejection, Status};
+use crate::system_api::request::{Quota, Request};
 use crate::units::{Bytes, Cycles, Instructions};
-use crate::validate::{EntryPoint, MethodKind};
+use crate::validate::EntryPoint;
 
 /// A canister of a subnet.
 #[derive(Debug)]
@@ -52,7 +37,11 @@ pub struct Member {
     /// The first kind of work in the next round with a task.
     next: Turn,
     /// Time until which storage is paid for.
-    paid_until: u64,
+    pub(super) paid_until: u64,
+    /// Bytes of heap that the canister wants to have left; 0 for none.
+    pub low_memory_threshold: Bytes,
+    /// True if less was left after the last message, so that the canister knows.
+    memory_is_low: bool,
 }
 
 /// A function that the replica runs by itself.
@@ -62,17 +51,8 @@ pub enum Task {
     Heartbeat,
     /// `canister_global_timer`
     GlobalTimer,
-}
-
-/// The message that a canister is about to execute, if memory is or was reserved for its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// A call with a guaranteed response, whose context is not open yet.
-    Request,
-    /// A guaranteed response.
-    Response,
-    /// Anything else.
-    Other,
+    /// `canister_on_low_wasm_memory`
+    OnLowWasmMemory,
 }
 
 /// What comes first in a round: each in turn.
@@ -94,18 +74,6 @@ impl Turn {
     }
 }
 
-/// The surroundings of an execution.
-pub struct Round<'a> {
-    /// The time.
-    pub time: u64,
-    /// The executions.
-    pub trace: &'a mut Trace,
-    /// Answers to users.
-    pub answers: &'a mut BTreeMap<MessageId, Answered>,
-    /// Callbacks that canisters of this subnet may still register, beyond those guaranteed to each.
-    pub callbacks: usize,
-}
-
 /// An execution, besides the canister's own properties.
 pub struct Start<'a> {
     /// The role.
@@ -122,6 +90,8 @@ pub struct Start<'a> {
     pub limit: Instructions,
     /// Whether it is a response for which memory was reserved.
     pub next: Next,
+    /// Cycles that the canister has paid for it before.
+    pub paid: Cycles,
 }
 
 impl Start<'_> {
@@ -152,6 +122,7 @@ impl Start<'_> {
             context: Context { refund, rejection, ..context.seen() },
             limit: Instructions(0),
             next: if callback.deadline == 0 { Next::Response } else { Next::Other },
+            paid: Cycles(0),
         }
     }
 }
@@ -167,6 +138,8 @@ impl Member {
             tasks: VecDeque::new(),
             next: Turn::default(),
             paid_until: time,
+            low_memory_threshold: Bytes(0),
+            memory_is_low: false,
         }
     }
 
@@ -180,12 +153,42 @@ impl Member {
             tasks: VecDeque::new(),
             next: self.next,
             paid_until: self.paid_until,
+            low_memory_threshold: self.low_memory_threshold,
+            memory_is_low: self.memory_is_low,
         }
     }
 
     /// Returns true if the canister has work in this round.
     pub fn has_work(&self) -> bool {
         !self.tasks.is_empty() || self.queues.has_input()
+    }
+
+    /// Returns true if no message waits and no call is open.
+    pub fn is_idle(&self) -> bool {
+        self.queues.is_empty() && self.contexts.callbacks() == 0
+    }
+
+    /// Schedules the hook for low memory as the next task, if memory has become low.
+    pub fn check_memory(&mut self) {
+        let Some(module) = self.canister.module() else { return };
+        let most = Bytes::from(self.rules().set().memory.heap32);
+        let limit = match self.canister.settings().heap_limit {
+            Bytes(0) => most,
+            limit => limit,
+        };
+        let used = self.canister.state.heap.size() as u64;
+        let is_low = limit.get() < used.saturating_add(self.low_memory_threshold.get());
+        let became_low = is_low && !std::mem::replace(&mut self.memory_is_low, is_low);
+        if became_low && module.has(EntryPoint::OnLowWasmMemory) {
+            self.tasks.push_front(Task::OnLowWasmMemory);
+        }
+    }
+
+    /// Stops the canister if it is about to stop and no call is open.
+    pub fn settle(&mut self) {
+        if self.status == Status::Stopping && self.contexts.is_empty() {
+            self.status = Status::Stopped;
+        }
     }
 
     /// Adds the tasks that are due to the work of this round.
@@ -218,277 +221,27 @@ impl Member {
         }
     }
 
-    /// Executes the next task or message. Returns the instructions that it used, or `None` if there
-    /// is none.
-    ///
-    /// # Errors
-    ///
-    /// If the host has no memory left.
-    pub fn execute_next(
-        &mut self,
-        round: &mut Round<'_>,
-    ) -> Result<Option<Instructions>, HostError> {
-        if let Some(task) = self.tasks.pop_front() {
-            return self.execute_task(task, round).map(Some);
-        }
-        let Some(input) = self.queues.pop_input() else { return Ok(None) };
-        let used = match input {
-            Input::Ingress(Ingress { id, caller, method, argument }) => {
-                let origin = Origin::Ingress { id, caller };
-                self.execute_call(origin, &method, argument, Cycles(0), None, round)
-            }
-            Input::Canister(delivery) => match delivery.content {
-                Content::Request { method, argument } => {
-                    let Delivery { sender: caller, callback, deadline, .. } = delivery;
-                    let origin = Origin::Canister { caller, callback, deadline };
-                    self.execute_call(
-                        origin,
-                        &method,
-                        argument,
-                        delivery.cycles,
-                        delivery.cause,
-                        round,
-                    )
-                }
-                Content::Response(response) => self.execute_response(
-                    delivery.callback,
-                    response,
-                    delivery.cycles,
-                    delivery.cause,
-                    round,
-                ),
-            },
+    /// Runs a function. `callbacks` are those that the subnet has left.
+    pub fn run(&self, start: &Start<'_>, time: u64, callbacks: usize) -> Result<Run, HostError> {
+        let Start { mode, entry, caller, argument, context, limit, next, paid: _ } = start;
+        let message = Message {
+            time,
+            status: self.status,
+            context: context.clone(),
+            threshold: self.threshold(*next),
+            quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
+            ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
         };
-        used.map(Some)
+        self.canister.run(message, *entry, *limit)
     }
 
-    fn execute_task(
-        &mut self,
-        task: Task,
-        round: &mut Round<'_>,
-    ) -> Result<Instructions, HostError> {
-        let (mode, function, entry) = match task {
-            Task::Heartbeat => (Mode::Heartbeat, Function::Heartbeat, EntryPoint::Heartbeat),
-            Task::GlobalTimer => (Mode::GlobalTimer, Function::GlobalTimer, EntryPoint::GlobalTimer),
-        };
-        let rules = self.rules();
-        let limit = mode.instructions(rules).0;
-        let reserved = cycles::execution(rules, limit, self.wasm64());
-        if self.withdraw(reserved, Next::Other).is_err() {
-            return Ok(Instructions(0));
-        }
-        if task == Task::GlobalTimer {
-            // The timer fires once.
-            self.canister.state.timer = 0;
-        }
-        let context = self.contexts.open(CallContext::new(Origin::Task, Cycles(0)));
-        let export = exported(entry.name());
-        let start = Start {
-            mode,
-            entry: Entry::Export(&export),
-            caller: Principal::management_canister(),
-            argument: Vec::new(),
-            context: Context::default(),
-            limit,
-            next: Next::Other,
-        };
-        self.execute(start, context, None, (function, None), reserved, round)
-    }
-
-    fn execute_call(
-        &mut self,
-        origin: Origin,
-        method: &str,
-        argument: Vec<u8>,
-        cycles: Cycles,
-        cause: Cause,
-        round: &mut Round<'_>,
-    ) -> Result<Instructions, HostError> {
-        let rules = self.rules();
-        let id = self.canister.id();
-        let kind = self.canister.module().map(|module| module.method(method));
-        let refuse = |member: &mut Self, reject: Reject, round: &mut Round<'_>| {
-            let outcome = Err(reject.clone());
-            let execution = Execution { cycles: Cycles(0), ..Execution::of(outcome) };
-            let function = Function::Update(method.to_owned());
-            let number = round.trace.add(cause, id, function, 0, execution);
-            member.respond(&origin, Err(reject), cycles, Some(number), round);
-            Ok(Instructions(0))
-        };
-        let role = match kind {
-            Some(Some(MethodKind::Query | MethodKind::CompositeQuery)) => Mode::ReplicatedQuery,
-            _ => Mode::Update,
-        };
-        let limit = role.instructions(rules).0;
-        let reserved = cycles::execution(rules, limit, self.wasm64());
-        let next = match origin {
-            Origin::Canister { deadline: 0, .. } => Next::Request,
-            _ => Next::Other,
-        };
-        if let Err(missing) = self.withdraw(reserved, next) {
-            let reject = self.out_of_cycles(&origin.caller(), missing);
-            return refuse(self, reject, round);
-        }
-        let (mode, prefix, function) = match kind {
-            Some(Some(MethodKind::Update)) => {
-                (Mode::Update, "canister_update", Function::Update(method.to_owned()))
-            }
-            Some(Some(MethodKind::Query)) => {
-                (Mode::ReplicatedQuery, "canister_query", Function::Query(method.to_owned()))
-            }
-            other => {
-                // Only the base fee is due.
-                self.refund_execution(reserved, Instructions(0));
-                let reject = match other {
-                    Some(Some(_)) => Reject {
-                        code: ErrorCode::CompositeQueryCalledInReplicatedMode,
-                        message: "Composite query cannot be called in replicated mode".to_owned(),
-                    },
-                    Some(None) => {
-                        let name = method.to_owned();
-                        Fault::MethodNotFound { kind: "update", name }.reject_in_full(&id)
-                    }
-                    None => Fault::NoModule.reject_in_full(&id),
-                };
-                return refuse(self, reject, round);
-            }
-        };
-        let heap = Bytes(self.canister.state.heap.size() as u64);
-        let heap_limit = self.canister.settings().heap_limit;
-        if mode == Mode::Update && heap_limit != Bytes(0) && heap > heap_limit {
-            self.refund_execution(reserved, Instructions(0));
-            let fault = Fault::WasmMemoryLimit { peak: heap, limit: heap_limit };
-            return refuse(self, fault.reject_in_full(&id), round);
-        }
-        let caller = origin.caller();
-        let context = CallContext::new(origin, cycles);
-        let seen = context.seen();
-        let context = self.contexts.open(context);
-        let export = exported(&format!("{prefix} {method}"));
-        let entry = Entry::Export(&export);
-        let next = Next::Other;
-        let start = Start { mode, entry, caller, argument, context: seen, limit, next };
-        self.execute(start, context, None, (function, cause), reserved, round)
-    }
-
-    fn execute_response(
-        &mut self,
-        id: CallbackId,
-        response: Result<Vec<u8>, Rejection>,
-        refund: Cycles,
-        cause: Cause,
-        round: &mut Round<'_>,
-    ) -> Result<Instructions, HostError> {
-        let Some(callback) = self.contexts.callback(id).cloned() else {
-            // A best-effort call that expired. What comes back belongs to the canister.
-            self.canister.balance += refund;
-            return Ok(Instructions(0));
-        };
-        let Some(context) = self.contexts.get(callback.context) else {
-            return Ok(Instructions(0));
-        };
-        let rules = self.rules();
-        let bytes = response_bytes(&response);
-        let unspent = cycles::response(rules, rules.set().messages.reply).get()
-            - cycles::response(rules, bytes.min(rules.set().messages.reply)).get();
-        self.canister.balance += refund + Cycles(unspent);
-        let function = match response {
-            Ok(_) => Function::ReplyCallback,
-            Err(_) => Function::RejectCallback,
-        };
-        let start = Start::callback(&callback, context, response, refund, false);
-        let limit = start.mode.instructions(rules).0;
-        // Instructions for the cleanup are kept back.
-        let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);
-        let start = Start { limit: limit - kept, ..start };
-        let reserved = cycles::callback(rules, self.wasm64());
-        let context = callback.context;
-        self.execute(start, context, Some((id, callback)), (function, cause), reserved, round)
-    }
-
-    /// Executes a message in an open context, and records its end. `reserved` cycles were deducted
-    /// for the execution.
-    fn execute(
-        &mut self,
-        start: Start<'_>,
-        context: ContextId,
-        callback: Option<(CallbackId, Callback)>,
-        (function, cause): (Function, Cause),
-        reserved: Cycles,
-        round: &mut Round<'_>,
-    ) -> Result<Instructions, HostError> {
-        let rules = self.rules();
-        let id = self.canister.id();
-        let (mode, caller, next) = (start.mode, start.caller, start.next);
-        let seen = start.context.clone();
-        let refund = seen.refund;
-        let mut run = self.run(&start, round.time, round.callbacks)?;
-        if run.result.is_ok()
-            && !mode.is_callback()
-            && let Some(missing) = self.missing_after(&run)
-        {
-            self.canister.undo(&mut run)?;
-            let controller = self.canister.settings().controllers.contains(&caller);
-            let missing = controller.then_some(missing);
-            run.result = Err(Fault::Frozen { canister: id, missing });
-        }
-        let mut charge = run.charge;
-        let sent = net_sent(&run, refund);
-        let mut result = match run.result.clone() {
-            Ok(()) => Ok(self.commit(&mut run, context, round.trace.next(), round.time)?),
-            Err(fault) => Err(fault),
-        };
-        let mut execution = run.into_execution_with(reported(&result, &id));
-        execution.cycles += cycles::execution(rules, charge, self.wasm64());
-        let number = round.trace.add(cause, id, function, sent, execution);
-        if let (Err(fault), Some((_, callback))) = (&result, &callback)
-            && let Some(cleanup) = callback.on_cleanup
-        {
-            let limit = mode.instructions(rules).0;
-            let left = Instructions(limit.get().saturating_sub(charge.get()));
-            let cleanup = Start {
-                mode: Mode::Cleanup,
-                entry: Entry::Callback(cleanup),
-                caller,
-                argument: Vec::new(),
-                context: seen,
-                limit: left,
-                next,
-            };
-            let (cleaned, used) = self.clean_up(cleanup, Some(number), round)?;
-            charge += used;
-            if let Err(cleanup) = cleaned {
-                let callback = Box::new(fault.clone());
-                result = Err(Fault::Cleanup { callback, cleanup: Box::new(cleanup) });
-            }
-        }
-        self.refund_execution(reserved, charge);
-        let callback = callback.map(|(id, _)| id);
-        if let Some(conclusion) = self.contexts.finish(context, callback, result, charge) {
-            self.conclude(conclusion, Some(number), round);
-        }
-        Ok(charge)
-    }
-
-    fn clean_up(
-        &mut self,
-        start: Start<'_>,
-        cause: Cause,
-        round: &mut Round<'_>,
-    ) -> Result<(Result<(), Fault>, Instructions), HostError> {
-        let mut run = self.run(&start, round.time, round.callbacks)?;
-        let result = run.result.clone();
-        if result.is_ok() {
-            self.canister.commit(&mut run)?;
-        }
-        let id = self.canister.id();
-        let charge = run.charge;
-        let outcome = result.clone().map(|()| Vec::new()).map_err(|fault| fault.reject(&id));
-        let mut execution = run.into_execution_with(outcome);
-        // The callback paid the base fee.
-        execution.cycles += cycles::instructions(self.rules(), charge, self.wasm64());
-        round.trace.add(cause, id, Function::Cleanup, 0, execution);
-        Ok((result, charge))
+    /// The calls that a message may make.
+    fn quota(&self, callbacks: usize) -> Quota {
+        let guaranteed = GUARANTEED_CALLBACKS.saturating_sub(self.contexts.callbacks());
+        let slots = self.contexts.outstanding();
+        let slots =
+            slots.into_iter().map(|(callee, used)| (callee, MAX_QUEUE.saturating_sub(used)));
+        Quota { calls: callbacks.max(guaranteed), slots: slots.collect() }
     }
 
     /// Commits the changes of a message, sends its calls, and returns its answer. `number` is that
@@ -535,197 +288,13 @@ impl Member {
         });
     }
 
-    fn conclude(&mut self, conclusion: Conclusion, cause: Cause, round: &mut Round<'_>) {
-        let Conclusion { origin, outcome, refund } = conclusion;
-        let id = self.canister.id();
-        let response = match outcome {
-            Outcome::Reply(reply) => Ok(reply),
-            Outcome::Reject(message) => {
-                Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
-            }
-            Outcome::Silence => Err(Reject {
-                code: ErrorCode::CanisterDidNotReply,
-                message: format!("Canister {id} did not reply to the call"),
-            }),
-            Outcome::Fault(fault) => Err(fault.reject_in_full(&id)),
-        };
-        self.respond(&origin, response, refund, cause, round);
-    }
-
-    /// Answers a call.
-    fn respond(
-        &mut self,
-        origin: &Origin,
-        response: Result<Vec<u8>, Reject>,
-        refund: Cycles,
-        cause: Cause,
-        round: &mut Round<'_>,
-    ) {
-        match *origin {
-            Origin::Task | Origin::Query { .. } => {}
-            Origin::Ingress { id, .. } => {
-                round.answers.insert(id, Answered { response, cause });
-            }
-            Origin::Canister { caller, callback, deadline } => {
-                let content = Content::Response(response.map_err(|reject| reject.for_canister()));
-                let sender = self.canister.id();
-                let delivery = Delivery {
-                    sender,
-                    receiver: caller,
-                    callback,
-                    deadline,
-                    cycles: refund,
-                    cause,
-                    content,
-                };
-                self.queues.push_output(delivery);
-            }
-        }
-    }
-
-    /// Runs a function. `callbacks` are those that the subnet has left.
-    pub fn run(&self, start: &Start<'_>, time: u64, callbacks: usize) -> Result<Run, HostError> {
-        let Start { mode, entry, caller, argument, context, limit, next } = start;
-        let message = Message {
-            time,
-            status: self.status,
-            context: context.clone(),
-            threshold: self.threshold(*next),
-            quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
-            ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
-        };
-        self.canister.run(message, *entry, *limit)
-    }
-
-    /// The calls that a message may make.
-    fn quota(&self, callbacks: usize) -> Quota {
-        let guaranteed = GUARANTEED_CALLBACKS.saturating_sub(self.contexts.callbacks());
-        let slots = self.contexts.outstanding();
-        let slots = slots.into_iter().map(|(callee, used)| (callee, MAX_QUEUE.saturating_sub(used)));
-        Quota { calls: callbacks.max(guaranteed), slots: slots.collect() }
-    }
-
     /// The rules of the canister's module.
     pub fn rules(&self) -> Rules {
         self.canister.module().map_or_else(Rules::today, |module| module.rules())
     }
 
-    fn wasm64(&self) -> bool {
+    /// Returns true if instructions cost more, because heap addresses have 64 bits.
+    pub fn wasm64(&self) -> bool {
         self.canister.module().is_some_and(is_64_bit)
-    }
-
-    /// The balance below which the canister freezes, when it is about to execute a message.
-    fn threshold(&self, next: Next) -> Threshold {
-        let rules = self.rules();
-        let queues = self.queues.memory(rules);
-        let arrived = queues.responses + usize::from(next == Next::Response);
-        let waiting = self.contexts.guaranteed_callbacks().saturating_sub(arrived);
-        let called = self.contexts.guaranteed_calls() + queues.requests;
-        let reserved = waiting + called + usize::from(next == Next::Request);
-        let reserved = Bytes(reserved as u64 * reserved_memory(rules).get());
-        self.canister.threshold(rules, queues.bytes + reserved)
-    }
-
-    /// The balance below which the canister freezes now.
-    pub fn frozen(&self, next: Next) -> Cycles {
-        self.threshold(next).cycles(self.canister.memories(), Bytes(0))
-    }
-
-    /// Deducts cycles, unless the canister would freeze. Then the error is what is missing.
-    pub fn withdraw(&mut self, cycles: Cycles, next: Next) -> Result<(), Cycles> {
-        let needed = cycles.get().saturating_add(self.frozen(next).get());
-        match needed.checked_sub(self.canister.balance.get()) {
-            Some(missing) if missing > 0 => Err(Cycles(missing)),
-            _ => {
-                self.canister.balance = self.canister.balance - cycles;
-                Ok(())
-            }
-        }
-    }
-
-    /// The reject of a message for which cycles are missing; controllers learn how many.
-    pub fn out_of_cycles(&self, caller: &Principal, missing: Cycles) -> Reject {
-        let controller = self.canister.settings().controllers.contains(caller);
-        let missing = controller.then_some(missing);
-        let canister = self.canister.id();
-        Fault::Frozen { canister, missing }.reject(&canister)
-    }
-
-    /// Charges for storage, at intervals.
-    pub fn charge_storage(&mut self, time: u64) {
-        let passed = time.saturating_sub(self.paid_until);
-        if passed < CHARGE_INTERVAL * SECOND {
-            return;
-        }
-        self.paid_until = time;
-        let cost = self.threshold(Next::Other).charge(self.canister.memories(), passed / SECOND);
-        let balance = self.canister.balance.get();
-        self.canister.balance = Cycles(balance.saturating_sub(cost.get()));
-    }
-
-    /// Refunds what was reserved for an execution and not used.
-    fn refund_execution(&mut self, reserved: Cycles, charge: Instructions) {
-        let cost = cycles::execution(self.rules(), charge, self.wasm64());
-        self.canister.balance += Cycles(reserved.get().saturating_sub(cost.get()));
-    }
-
-    /// Returns the cycles that are missing for what a message spent, with the memory that the
-    /// canister has after it.
-    fn missing_after(&self, run: &Run) -> Option<Cycles> {
-        let Effects { spent, burned, received, sent, .. } = run.effects;
-        let removed = (spent + burned).get().saturating_sub(received.get());
-        let memories = Bytes::from(run.memory.heap) + Bytes::from(run.memory.stable);
-        let threshold = self.threshold(Next::Other);
-        let needed = removed.saturating_add(threshold.cycles(memories, sent).get());
-        let before = removed.saturating_add(self.frozen(Next::Other).get());
-        let balance = self.canister.balance.get();
-        (balance < needed).then(|| Cycles(before.saturating_sub(balance)))
-    }
-}
-
-/// The number of bytes of a response that its fee depends on.
-fn response_bytes(response: &Result<Vec<u8>, Rejection>) -> Bytes {
-    Bytes(match response {
-        Ok(reply) => reply.len() as u64,
-        // One byte is the code.
-        Err(rejection) => rejection.message.len() as u64 + 1,
-    })
-}
-
-/// Cycles that a message sent with its calls, without those that it received.
-fn net_sent(run: &Run, refund: Cycles) -> i128 {
-    let amount = |cycles: Cycles| i128::try_from(cycles.get()).unwrap_or(i128::MAX);
-    if run.result.is_err() {
-        return -amount(refund);
-    }
-    let sent: i128 = run.effects.requests.iter().map(|request| amount(request.cycles)).sum();
-    sent - amount(run.effects.received) - amount(refund)
-}
-
-/// What an execution reports: nothing if it left the answer to a callback.
-pub fn reported(result: &Result<Answer, Fault>, id: &Principal) -> Result<Vec<u8>, Reject> {
-    match result {
-        Ok(Answer::Reply(reply)) => Ok(reply.clone()),
-        Ok(Answer::Reject(message)) => {
-            let code = ErrorCode::CanisterRejectedMessage;
-            Err(Reject { code, message: message.clone() })
-        }
-        Ok(Answer::Pending(_) | Answer::Earlier) => Ok(Vec::new()),
-        Err(fault) => Err(fault.reject(id)),
-    }
-}
-
-impl Reject {
-    /// The reject as a calling canister sees it.
-    pub(super) fn for_canister(self) -> Rejection {
-        let Self { code, message } = self;
-        let (code, message) = match code {
-            ErrorCode::CanisterRejectedMessage => (RejectCode::CanisterReject, message),
-            ErrorCode::CanisterDidNotReply => {
-                (RejectCode::CanisterError, "No response".to_owned())
-            }
-            code => (code.reject_code(), format!("IC{:04}: {message}", code.number())),
-        };
-        Rejection::new(code, message)
     }
 }

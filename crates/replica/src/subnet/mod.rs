@@ -9,7 +9,9 @@
 //! | module | |
 //! |---|---|
 //! | `round` | rounds, and delivering messages |
-//! | `member` | a canister: executes messages, callbacks and tasks |
+//! | `member` | a canister with its messages, calls and tasks |
+//! | `execute` | messages, callbacks and tasks |
+//! | `funds` | what a canister pays for, and when it freezes |
 //! | `contexts` | calls that are not finished, and callbacks |
 //! | `queues` | messages between canisters, and their order |
 //! | `query` | queries that call queries |
@@ -18,6 +20,8 @@
 //! Execution is deterministic: equal calls at equal times give equal executions.
 
 mod contexts;
+mod execute;
+mod funds;
 mod member;
 mod query;
 mod queues;
@@ -32,12 +36,14 @@ use crate::canister::Canister;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::replica::Replica;
-use crate::system_api::message::Status;
+pub use crate::system_api::message::Status;
+use crate::units::Bytes;
 
-use member::{Member, Next};
+use funds::Next;
+use member::Member;
 use queues::{Delivery, Ingress};
-pub use trace::{Executed, Function};
 use trace::{Cause, Trace};
+pub use trace::{Executed, Function};
 
 /// Time of a subnet's first round, in nanoseconds since 1970.
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
@@ -132,6 +138,44 @@ impl Subnet {
     /// Returns a canister.
     pub fn canister(&self, id: &Principal) -> Option<&Canister> {
         self.members.get(id).map(|member| &member.canister)
+    }
+
+    /// Starts or stops a canister. One with open calls stops in the round in which the last of them
+    /// ends, and accepts no calls until then. Returns the new status, or `None` if there is no such
+    /// canister.
+    pub fn set_running(&mut self, id: &Principal, running: bool) -> Option<Status> {
+        let member = self.members.get_mut(id)?;
+        member.status = match (running, member.status) {
+            (true, _) => Status::Running,
+            (false, Status::Stopped) => Status::Stopped,
+            (false, _) => Status::Stopping,
+        };
+        member.settle();
+        member.canister.count_change();
+        Some(member.status)
+    }
+
+    /// Returns the status of a canister.
+    pub fn status(&self, id: &Principal) -> Option<Status> {
+        self.members.get(id).map(|member| member.status)
+    }
+
+    /// Sets how many bytes of heap a canister wants to have left: `canister_on_low_wasm_memory` runs
+    /// after the message that leaves less. 0 turns the hook off.
+    pub fn set_low_memory_threshold(&mut self, id: &Principal, threshold: Bytes) {
+        if let Some(member) = self.members.get_mut(id) {
+            member.low_memory_threshold = threshold;
+        }
+    }
+
+    /// Takes a canister off the subnet, without its messages and calls.
+    pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
+        self.members.remove(id).map(|member| member.canister)
+    }
+
+    /// Returns true if no message waits and no call is open. Timers may be set.
+    pub fn is_idle(&self) -> bool {
+        self.members.values().all(Member::is_idle)
     }
 
     /// Returns a canister, between two rounds.

@@ -12,16 +12,16 @@ use std::collections::VecDeque;
 use ic_principal::Principal;
 
 use super::contexts::{CallContext, CallbackId, Conclusion, Origin, Outcome};
-use super::member::{Member, Next, Start, reported};
+use super::execute::reported;
+use super::funds::Next;
+use super::member::{Member, Start};
 use super::queues::{Content, Delivery};
 use super::trace::{Cause, Function, Trace};
 use super::{Call, Subnet, not_found};
 use crate::canister::{exported, reject_large_argument};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
-use crate::limits::{
-    MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD,
-};
+use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
 use crate::run::Run;
 use crate::system_api::message::{Answer, Mode, Rejection, Status};
 use crate::units::{Cycles, Instructions};
@@ -196,6 +196,7 @@ impl Graph<'_> {
             context: context.seen(),
             limit: self.limit(rules.instructions().query),
             next: Next::Other,
+            paid: Cycles(0),
         };
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.

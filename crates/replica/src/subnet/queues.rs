@@ -138,6 +138,11 @@ impl Queues {
         !self.ingress.is_empty() || !self.turns.is_empty()
     }
 
+    /// Returns true if no message waits, neither to nor from the canister.
+    pub fn is_empty(&self) -> bool {
+        !self.has_input() && self.outputs.is_empty()
+    }
+
     /// Takes the next message.
     pub fn pop_input(&mut self) -> Option<Input> {
         // Canisters on other subnets have a turn too, but there are none.
@@ -170,10 +175,12 @@ impl Queues {
     pub fn memory(&self, rules: Rules) -> QueuesMemory {
         let mut memory = QueuesMemory::default();
         let largest = request::reserved_memory(rules);
-        for (incoming, delivery) in
-            self.inputs.values().flatten().map(|delivery| (true, delivery)).chain(
-                self.outputs.values().flatten().map(|delivery| (false, delivery)),
-            )
+        for (incoming, delivery) in self
+            .inputs
+            .values()
+            .flatten()
+            .map(|delivery| (true, delivery))
+            .chain(self.outputs.values().flatten().map(|delivery| (false, delivery)))
         {
             let best_effort = delivery.deadline != 0;
             match &delivery.content {

@@ -15,10 +15,12 @@
 use ic_principal::Principal;
 
 use super::Subnet;
-use super::member::Round;
+use super::execute::Round;
 use super::queues::{Content, Delivery};
 use crate::fault::{HostError, RejectCode};
-use crate::limits::{CANISTER_OVERHEAD, CORES, ITERATION_OVERHEAD, MAX_CALLBACKS, MESSAGE_OVERHEAD};
+use crate::limits::{
+    CANISTER_OVERHEAD, CORES, ITERATION_OVERHEAD, MAX_CALLBACKS, MESSAGE_OVERHEAD,
+};
 use crate::system_api::message::{Rejection, Status};
 use crate::units::{Cycles, Instructions};
 
@@ -50,6 +52,7 @@ impl Subnet {
         for member in self.members.values_mut() {
             member.tasks.clear();
             member.charge_storage(self.time);
+            member.settle();
         }
         self.reject_unroutable();
         Ok(())

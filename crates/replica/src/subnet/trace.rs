@@ -1,5 +1,7 @@
 //! The executions of a subnet, and what caused each.
 
+use std::fmt;
+
 use ic_principal::Principal;
 
 use crate::execution::Execution;
@@ -44,6 +46,24 @@ pub enum Function {
     Heartbeat,
     /// `canister_global_timer`.
     GlobalTimer,
+    /// `canister_on_low_wasm_memory`.
+    OnLowWasmMemory,
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Update(name) => write!(f, "{name}"),
+            Self::Query(name) => write!(f, "{name} (query)"),
+            Self::CompositeQuery(name) => write!(f, "{name} (composite query)"),
+            Self::ReplyCallback => f.write_str("reply callback"),
+            Self::RejectCallback => f.write_str("reject callback"),
+            Self::Cleanup => f.write_str("cleanup"),
+            Self::Heartbeat => f.write_str("heartbeat"),
+            Self::GlobalTimer => f.write_str("timer"),
+            Self::OnLowWasmMemory => f.write_str("low memory hook"),
+        }
+    }
 }
 
 /// Executions that are kept.

@@ -637,7 +637,12 @@ pub(super) fn no_heap() -> Fault {
 }
 
 /// The `size` bytes of `bytes` at `start`.
-pub(super) fn slice<'b>(what: &str, start: u64, size: u64, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
+pub(super) fn slice<'b>(
+    what: &str,
+    start: u64,
+    size: u64,
+    bytes: &'b [u8],
+) -> Result<&'b [u8], Fault> {
     let end = start.checked_add(size).ok_or_else(|| {
         contract(format!("{what}: src={start} + length={size} is an invalid address"))
     })?;

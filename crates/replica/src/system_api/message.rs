@@ -203,9 +203,7 @@ impl Mode {
         let pages = rules.pages();
         TouchPrices {
             touched: pages.wasm_page_touched.get().cast_signed(),
-            written: self
-                .keeps_changes()
-                .then_some(pages.wasm_page_written.get().cast_signed()),
+            written: self.keeps_changes().then_some(pages.wasm_page_written.get().cast_signed()),
         }
     }
 

@@ -131,14 +131,16 @@ impl Call<'_> {
 
     fn new_request(&mut self, args: &[u64]) -> Result<u64, Fault> {
         self.effects.drop_request();
-        let &[callee, callee_size, method, method_size, reply, reply_env, reject, reject_env] = args
+        let &[callee, callee_size, method, method_size, reply, reply_env, reject, reject_env] =
+            args
         else {
             return Err(Fault::Engine("ic0.call_new takes eight arguments".to_owned()));
         };
         let longest = self.message.rules.set().module.method_names;
         if method_size > longest as u64 {
-            let words =
-                format!("Size of method_name {method_size} exceeds the allowed limit of {longest}.");
+            let words = format!(
+                "Size of method_name {method_size} exceeds the allowed limit of {longest}."
+            );
             return Err(Fault::Misuse(words, help::METHOD_NAME_TOO_LONG));
         }
         let method = self.heap("ic0.call_new method_name", method, method_size)?;

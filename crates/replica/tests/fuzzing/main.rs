@@ -44,6 +44,12 @@ fn call_sequences() {
 }
 
 #[test]
+fn calls_on_a_subnet() {
+    let meets = [("replied", 200), ("rejected", 200), ("failed", 200), ("cleaned up", 50)];
+    run(targets::subnet_calls, "subnet_calls", 200, 600, &meets);
+}
+
+#[test]
 fn saved_states() {
     let meets = [
         ("refused", 300),
@@ -75,9 +81,10 @@ fn many_more() {
             targets::cache_entry(&input(number, 400));
         }
         if number % 10 == 0 {
-            println!("generated_module and call_sequence, input {number}");
+            println!("generated_module, call_sequence and subnet_calls, input {number}");
             targets::generated_module(&input(number, 4_000));
             targets::call_sequence(&input(number, 3_000));
+            targets::subnet_calls(&input(number, 1_000));
         }
     }
 }

@@ -95,7 +95,7 @@ fn heap_by_the_canisters_settings() {
         let mut canister = Canister::new(Settings {
             id: Principal::management_canister(),
             controllers: Vec::new(),
-            balance: Cycles(0),
+            balance: Cycles(1_000_000_000_000_000),
             heap_limit: Bytes(limit),
         })
         .unwrap();

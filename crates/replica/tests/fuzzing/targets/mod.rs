@@ -4,6 +4,7 @@
 //!   arbitrary_module   bytes → a module, plain, gzipped or damaged → install, call
 //!   generated_module   bytes → a valid module with System API → install, call, fork
 //!   call_sequence      bytes → calls, forks, installs of canisters, compared with models
+//!   subnet_calls       bytes → calls between canisters, compared with a model
 //!   saved_state        bytes → damage to the file of a saved canister → load, call, save
 //!   cache_entry        bytes → damage to the file of a compiled module → compile, call
 //!
@@ -34,6 +35,7 @@ mod pair;
 mod properties;
 mod saved_state;
 mod sealed;
+mod subnet_calls;
 
 pub use arbitrary_module::arbitrary_module;
 pub use cache_entry::cache_entry;
@@ -42,6 +44,7 @@ pub use generated_module::generated_module;
 #[allow(unused_imports, reason = "used by the bounded runs")]
 pub use met::all_met;
 pub use saved_state::saved_state;
+pub use subnet_calls::subnet_calls;
 
 use std::sync::OnceLock;
 

@@ -1,0 +1,9 @@
+//! Calls between canisters, compared with a model.
+
+#![no_main]
+
+#[path = "../../tests/fuzzing/targets/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::subnet_calls(bytes));

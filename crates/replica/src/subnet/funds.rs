@@ -1,0 +1,96 @@
+//! What a canister pays for, and the balance below which it freezes.
+//!
+//! Source: `rs/cycles_account_manager` of the replica.
+
+use ic_principal::Principal;
+
+use super::SECOND;
+use super::member::Member;
+use crate::cycles::{self, Threshold};
+use crate::fault::{Fault, Reject};
+use crate::limits::CHARGE_INTERVAL;
+use crate::run::Run;
+use crate::system_api::message::Effects;
+use crate::system_api::request::reserved_memory;
+use crate::units::{Bytes, Cycles, Instructions};
+
+/// The message that a canister is about to execute, if memory is or was reserved for its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A call with a guaranteed response, whose context is not open yet.
+    Request,
+    /// A guaranteed response.
+    Response,
+    /// Anything else.
+    Other,
+}
+
+impl Member {
+    /// The balance below which the canister freezes, when it is about to execute a message.
+    pub fn threshold(&self, next: Next) -> Threshold {
+        let rules = self.rules();
+        let queues = self.queues.memory(rules);
+        let arrived = queues.responses + usize::from(next == Next::Response);
+        let waiting = self.contexts.guaranteed_callbacks().saturating_sub(arrived);
+        let called = self.contexts.guaranteed_calls() + queues.requests;
+        let reserved = waiting + called + usize::from(next == Next::Request);
+        let reserved = Bytes(reserved as u64 * reserved_memory(rules).get());
+        self.canister.threshold(rules, queues.bytes + reserved)
+    }
+
+    /// The balance below which the canister freezes now.
+    pub fn frozen(&self, next: Next) -> Cycles {
+        self.threshold(next).cycles(self.canister.memories(), Bytes(0))
+    }
+
+    /// Deducts cycles, unless the canister would freeze. Then the error is what is missing.
+    pub fn withdraw(&mut self, cycles: Cycles, next: Next) -> Result<(), Cycles> {
+        let needed = cycles.get().saturating_add(self.frozen(next).get());
+        match needed.checked_sub(self.canister.balance.get()) {
+            Some(missing) if missing > 0 => Err(Cycles(missing)),
+            _ => {
+                self.canister.balance = self.canister.balance - cycles;
+                Ok(())
+            }
+        }
+    }
+
+    /// The reject of a message for which cycles are missing; controllers learn how many.
+    pub fn out_of_cycles(&self, caller: &Principal, missing: Cycles) -> Reject {
+        let controller = self.canister.settings().controllers.contains(caller);
+        let missing = controller.then_some(missing);
+        let canister = self.canister.id();
+        Fault::Frozen { canister, missing }.reject(&canister)
+    }
+
+    /// Charges for storage, at intervals.
+    pub fn charge_storage(&mut self, time: u64) {
+        let passed = time.saturating_sub(self.paid_until);
+        if passed < CHARGE_INTERVAL * SECOND {
+            return;
+        }
+        self.paid_until = time;
+        let cost = self.threshold(Next::Other).charge(self.canister.memories(), passed / SECOND);
+        let balance = self.canister.balance.get();
+        self.canister.balance = Cycles(balance.saturating_sub(cost.get()));
+    }
+
+    /// Refunds what was reserved for an execution and not used.
+    pub fn refund_execution(&mut self, reserved: Cycles, charge: Instructions) {
+        let cost = cycles::execution(self.rules(), charge, self.wasm64());
+        self.canister.balance += Cycles(reserved.get().saturating_sub(cost.get()));
+    }
+
+    /// Returns the cycles that are missing for what a message spent, with the memory that the
+    /// canister has after it.
+    pub fn missing_after(&self, run: &Run) -> Option<Cycles> {
+        let Effects { spent, burned, received, sent, .. } = run.effects;
+        let removed = (spent + burned).get().saturating_sub(received.get());
+        let memories = Bytes::from(run.memory.heap) + Bytes::from(run.memory.stable);
+        let threshold = self.threshold(Next::Other);
+        let needed = removed.saturating_add(threshold.cycles(memories, sent).get());
+        let before = removed.saturating_add(self.frozen(Next::Other).get());
+        let balance = self.canister.balance.get();
+        (balance < needed).then(|| Cycles(before.saturating_sub(balance)))
+    }
+}
