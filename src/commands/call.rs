@@ -93,8 +93,12 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     };
     finish_calls(&mut subnet, &mut call, &output.progress)?;
     let rules = replica.inner().rules();
-    let mut costs =
-        call.executions.first().map_or_else(String::new, |first| describe(&first.execution, rules));
+    // Heartbeats and timers may come first.
+    let first = call.executions.iter().find(|executed| {
+        let method = executed.function.method();
+        executed.cause.is_none() && method == Some(args.method.as_str())
+    });
+    let mut costs = first.map_or_else(String::new, |it| describe(&it.execution, rules));
     if call.executions.len() > 1 {
         costs += &format!("\n{}", tree(&call.executions).trim_end());
     }

@@ -253,7 +253,7 @@ pub fn record(target: &mut dyn Target, case: &SubnetCase) -> Result<SubnetCase, 
     let modules = case
         .canisters
         .iter()
-        .map(|text| wat::parse_str(text))
+        .map(wat::parse_str)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|cause| Error::Wat { case: case.name.clone(), cause })?;
     let mut subnet = target.create(&modules).map_err(failed)?;

@@ -57,10 +57,15 @@ pub fn call(rules: Rules, bytes: u64) -> Cycles {
 /// Cycles taken for a call with `bytes` of name and argument when it is made: its transmission,
 /// and what is reserved for the response.
 pub fn request(rules: Rules, bytes: Bytes, wasm64: bool) -> Cycles {
-    let fees = rules.fees();
-    Cycles(fees.call + fees.call_byte * u128::from(bytes.get()))
+    transmission(rules, bytes)
         + response(rules, rules.set().messages.reply)
         + callback(rules, wasm64)
+}
+
+/// Cycles for the transmission of a call with `bytes` of name and argument.
+pub fn transmission(rules: Rules, bytes: Bytes) -> Cycles {
+    let fees = rules.fees();
+    Cycles(fees.call + fees.call_byte * u128::from(bytes.get()))
 }
 
 /// Cycles for the transmission of a response.

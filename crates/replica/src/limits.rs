@@ -30,6 +30,9 @@ pub const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
 
 /// Messages that a queue between two canisters holds, in each direction.
 pub const MAX_QUEUE: usize = 500;
+/// Messages of users that wait for a canister of a subnet, so that memory stays bounded. The Internet
+/// Computer limits them for the whole subnet.
+pub const MAX_INGRESS: usize = 1_000;
 /// Bytes of a request in memory, without name and argument.
 pub const REQUEST_OVERHEAD: u64 = 176;
 /// Bytes of a response in memory, without the reply.

@@ -96,6 +96,25 @@ fn executions_name_their_causes() {
 }
 
 #[test]
+fn cycles_of_executions_add_up_to_what_balances_fell_by() {
+    let mut subnet = subnet(2, ONCE);
+    let balance = |subnet: &Subnet, number| subnet.canister(&id(number)).unwrap().balance().get();
+    for (from, to) in [(0, 1), (1, 1), (0, 7)] {
+        let before = [0, 1].map(|number| balance(&subnet, number));
+        let call = go(&mut subnet, from, to).unwrap();
+        for (number, before) in (0..).zip(before) {
+            let paid: u128 = call
+                .executions
+                .iter()
+                .filter(|it| it.canister == id(number))
+                .map(|it| it.execution.cycles.get())
+                .sum();
+            assert_eq!(before - balance(&subnet, number), paid, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
 fn equal_calls_have_equal_executions() {
     let run = || {
         let mut subnet = subnet(3, ONCE);
@@ -140,6 +159,19 @@ fn nested_calls_end_when_the_queue_is_full() {
         assert_eq!(calls.filter(|it| it.canister == id(0)).count(), depth);
         assert!(subnet.is_idle());
     }
+}
+
+#[test]
+fn messages_of_users_wait_up_to_a_limit() {
+    let mut subnet = subnet(1, ONCE);
+    let mut submit = || subnet.submit(CALLER, id(0), "stop", &[]).unwrap();
+    let messages: Vec<_> = (0..1_000).map(|_| submit().unwrap()).collect();
+    assert_eq!(submit().unwrap_err().code, ErrorCode::CanisterQueueFull);
+    subnet.tick().unwrap();
+    // A round executes as many as its instructions allow.
+    let answered = messages.iter().filter(|id| subnet.take_answer(**id).is_some()).count();
+    assert!((100..1_000).contains(&answered), "{answered}");
+    assert_eq!(count(&subnet, 0), answered as u64);
 }
 
 #[test]

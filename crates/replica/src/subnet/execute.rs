@@ -262,7 +262,8 @@ impl Member {
         let limit = start.mode.instructions(rules).0;
         // Instructions for the cleanup are kept back.
         let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);
-        let start = Start { limit: limit - kept, ..start };
+        let paid = cycles::response(rules, bytes.min(rules.set().messages.reply));
+        let start = Start { limit: limit - kept, paid, ..start };
         let reserved = cycles::callback(rules, self.wasm64());
         let context = callback.context;
         self.execute(start, context, Some((id, callback)), (function, cause), reserved, round)
@@ -296,11 +297,17 @@ impl Member {
         }
         let mut charge = run.charge;
         let sent = net_sent(&run, refund);
+        let transmission = run.effects.requests.iter();
+        let transmission: Cycles =
+            transmission.map(|it| cycles::transmission(rules, Bytes(it.bytes()))).sum();
         let mut result = match run.result.clone() {
             Ok(()) => Ok(self.commit(&mut run, context, round.trace.next(), round.time)?),
             Err(fault) => Err(fault),
         };
         let mut execution = run.into_execution_with(reported(&result, &id));
+        if result.is_ok() {
+            execution.cycles += transmission;
+        }
         execution.cycles += start.paid + cycles::execution(rules, charge, self.wasm64());
         let number = round.trace.add(cause, id, function, sent, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)

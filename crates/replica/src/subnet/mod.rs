@@ -35,6 +35,7 @@ use ic_principal::Principal;
 use crate::canister::Canister;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
+use crate::limits::MAX_INGRESS;
 use crate::replica::Replica;
 pub use crate::system_api::message::Status;
 use crate::units::Bytes;
@@ -212,6 +213,10 @@ impl Subnet {
         };
         if let Some(reject) = not_running(&callee, member.status) {
             return Ok(Err(reject));
+        }
+        if member.queues.ingress() >= MAX_INGRESS {
+            let message = format!("Canister {callee} input queue is full");
+            return Ok(Err(Reject { code: ErrorCode::CanisterQueueFull, message }));
         }
         member.canister.set_time(self.time);
         if let Some(reject) = member.canister.admit(caller, method, argument)? {

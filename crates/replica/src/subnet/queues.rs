@@ -119,6 +119,11 @@ impl Queues {
         self.ingress.push_back(ingress);
     }
 
+    /// Number of messages from users.
+    pub fn ingress(&self) -> usize {
+        self.ingress.len()
+    }
+
     /// Adds a message from a canister.
     pub fn push_input(&mut self, delivery: Delivery) {
         let queue = self.inputs.entry(delivery.sender).or_default();

@@ -23,7 +23,8 @@ pub struct Executed {
     /// Cycles that the canister sent with calls, net of those that came back and those that it
     /// accepted.
     pub cycles_sent: i128,
-    /// The outcome and the costs.
+    /// The outcome and the costs. The cycles include the transmission of its calls, and for a
+    /// callback that of the response.
     pub execution: Execution,
 }
 
@@ -48,6 +49,21 @@ pub enum Function {
     GlobalTimer,
     /// `canister_on_low_wasm_memory`.
     OnLowWasmMemory,
+}
+
+impl Function {
+    /// The name of a method.
+    pub fn method(&self) -> Option<&str> {
+        match self {
+            Self::Update(name) | Self::Query(name) | Self::CompositeQuery(name) => Some(name),
+            Self::ReplyCallback
+            | Self::RejectCallback
+            | Self::Cleanup
+            | Self::Heartbeat
+            | Self::GlobalTimer
+            | Self::OnLowWasmMemory => None,
+        }
+    }
 }
 
 impl fmt::Display for Function {
