@@ -168,10 +168,10 @@ fn messages_of_users_wait_up_to_a_limit() {
     let messages: Vec<_> = (0..1_000).map(|_| submit().unwrap()).collect();
     assert_eq!(submit().unwrap_err().code, ErrorCode::CanisterQueueFull);
     subnet.tick().unwrap();
-    // A round executes as many as its instructions allow.
     let answered = messages.iter().filter(|id| subnet.take_answer(**id).is_some()).count();
-    assert!((100..1_000).contains(&answered), "{answered}");
     assert_eq!(count(&subnet, 0), answered as u64);
+    assert!(answered > 100, "{answered}");
+    assert!(subnet.submit(CALLER, id(0), "stop", &[]).unwrap().is_ok());
 }
 
 #[test]
