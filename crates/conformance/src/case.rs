@@ -86,6 +86,8 @@ pub enum Kind {
     Upgrade,
     /// The module is installed again; nothing is kept.
     Reinstall,
+    /// A message to the management canister about the canister; only in cases of several canisters.
+    Management,
 }
 
 /// The answer to a message.
@@ -157,6 +159,7 @@ impl Kind {
             Self::Query => "query",
             Self::Upgrade => "upgrade",
             Self::Reinstall => "reinstall",
+            Self::Management => "management",
         }
     }
 }

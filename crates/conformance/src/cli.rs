@@ -133,6 +133,8 @@ pub enum What {
     Canister,
     /// Random calls between canisters
     Calls,
+    /// Calls of the management canister, which are not random
+    Management,
 }
 
 /// Parses `update:METHOD:HEX`.

@@ -54,8 +54,12 @@ fn compare_files(
 pub fn make(command: &Generate) -> Result<(), Failed> {
     let Generate { what, seed, count, wasm, out } = command;
     let count = |default| count.unwrap_or(default);
-    if (what, wasm) == (&What::Calls, &None) {
-        let cases = generate::calls::cases(*seed, count(100));
+    let of_subnets = match (what, wasm) {
+        (What::Calls, None) => Some(generate::calls::cases(*seed, count(100))),
+        (What::Management, None) => Some(generate::management::cases()),
+        _ => None,
+    };
+    if let Some(cases) = of_subnets {
         subnet::write(out, &cases)?;
         let steps: usize = cases.iter().map(|case| case.steps.len()).sum();
         let _ = writeln!(io::stderr(), "{}: {} cases, {steps} steps", out.display(), cases.len());
@@ -67,11 +71,13 @@ pub fn make(command: &Generate) -> Result<(), Failed> {
         (What::Canister, Some(wasm)) => {
             generate::canister::cases(*seed, count(10), &import::relative(wasm, out)?)?
         }
-        (What::Modules | What::Random | What::Calls, Some(_)) => {
+        (What::Modules | What::Random | What::Calls | What::Management, Some(_)) => {
             return Err("--wasm is only for canister: the others create their own modules".into());
         }
         // clap requires it.
-        (What::Canister | What::Calls, None) => return Err("canister needs --wasm FILE".into()),
+        (What::Canister | What::Calls | What::Management, None) => {
+            return Err("canister needs --wasm FILE".into());
+        }
     };
     write(out, &cases)?;
     let calls: usize = cases.iter().map(|case| case.calls.len()).sum();

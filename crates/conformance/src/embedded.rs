@@ -59,6 +59,10 @@ impl Target for Embedded {
     }
 }
 
+/// The error of a case of one canister.
+pub(crate) const ONLY_ON_SUBNETS: &str =
+    "only cases of several canisters have calls of the management canister";
+
 struct Installation {
     canister: replica::Canister,
     module: Module,
@@ -72,6 +76,7 @@ impl Canister for Installation {
             Kind::Query => canister.query(CALLER, method, arg)?,
             Kind::Upgrade => canister.upgrade(module, CALLER, arg)?,
             Kind::Reinstall => canister.install(module, CALLER, arg)?,
+            Kind::Management => return Err(ONLY_ON_SUBNETS.into()),
         };
         Ok(Answer { outcome: outcome.map_err(reject), cycles: Some(cycles.get()) })
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use stablebench_pocket_ic::{Error, Instance, Mode, Principal, Server, Subnet, Version};
 
 use crate::case::Kind;
+use crate::embedded::ONLY_ON_SUBNETS;
 use crate::error::Failure;
 use crate::subnet::{Expected, RunningSubnet};
 use crate::target::{Answer, Canister, Installed, Reject, Target};
@@ -96,6 +97,7 @@ impl RunningSubnet for Canisters {
         let outcome = match kind {
             Kind::Update => self.instance.update(to, CALLER, method, argument)?,
             Kind::Query => self.instance.query(to, CALLER, method, argument)?,
+            Kind::Management => self.instance.manage(to, CALLER, method, argument)?,
             Kind::Upgrade | Kind::Reinstall => return Err("a case only has calls".into()),
         };
         Ok(match outcome {
@@ -142,11 +144,14 @@ impl Installation {
 
 impl Canister for Installation {
     fn call(&mut self, kind: Kind, method: &str, arg: &[u8]) -> Result<Answer, Failure> {
+        if kind == Kind::Management {
+            return Err(ONLY_ON_SUBNETS.into());
+        }
         self.paid(|canister| match kind {
             Kind::Update => canister.instance.update(canister.id, CALLER, method, arg),
             Kind::Query => canister.instance.query(canister.id, CALLER, method, arg),
             Kind::Upgrade => canister.put(Mode::Upgrade, arg),
-            Kind::Reinstall => canister.put(Mode::Reinstall, arg),
+            Kind::Reinstall | Kind::Management => canister.put(Mode::Reinstall, arg),
         })
     }
 }

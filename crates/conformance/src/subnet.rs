@@ -6,7 +6,8 @@
 //! ids[]                the ids of the canisters
 //! balances[]           their balances before the first step
 //! steps[]              in order:
-//!   to, method, kind   a call of the canister number `to`; kind: update or query
+//!   to, method, kind   a call of the canister number `to`; kind: update or query; management for a
+//!                      call of the management canister about it
 //!   arg[]              parts: hex, or <n> for the id of canister number n
 //!   expect             the answer: reply (hex), or reject: code, message
 //!   tick, advance_ns   instead of a call: so many rounds, each after advancing the time
@@ -73,7 +74,7 @@ pub struct SubnetCall {
     /// The answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expected>,
-    /// The kind of message: update or query.
+    /// The kind of message: update, query or management.
     pub kind: Kind,
     /// The method.
     pub method: String,
@@ -416,7 +417,12 @@ impl RunningSubnet for Running {
         argument: &[u8],
     ) -> Result<Expected, Failure> {
         let call = match kind {
-            Kind::Update => match self.subnet.update(CALLER, to, method, argument) {
+            Kind::Update | Kind::Management => match self.subnet.update(
+                CALLER,
+                if kind == Kind::Update { to } else { Principal::management_canister() },
+                method,
+                argument,
+            ) {
                 Ok(call) => call,
                 Err(CallError::Unanswered) => return Err("the call was not answered".into()),
                 Err(CallError::Host(error)) => return Err(error.into()),

@@ -216,6 +216,7 @@ impl Canister for Installation {
             ),
             Kind::Upgrade => return Ok(answer(canister.upgrade(module, CALLER, arg)?)),
             Kind::Reinstall => return Ok(answer(canister.install(module, CALLER, arg)?)),
+            Kind::Management => return Err("a case of several canisters".into()),
         };
         let observed = |execution: &Execution| {
             let Execution { instructions, charge, memory, stable_calls, printed, .. } = execution;

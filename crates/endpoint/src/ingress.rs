@@ -11,12 +11,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candid::Principal;
-use ic_error_types::RejectCode;
 use ic_transport_types::RequestId;
 use tokio::sync::oneshot;
 
 use crate::clock::MINUTE;
-use crate::outcome::{Outcome, Reject};
+use crate::outcome::{Outcome, Rejected};
 use crate::tree::Tree;
 
 /// The most calls that are kept. One takes about 250 bytes in addition to its reply.
@@ -61,7 +60,7 @@ pub enum Finished {
     /// The call has a status, which can be certified.
     Certified,
     /// The call was not admitted, and has no status.
-    NotAdmitted(Reject),
+    NotAdmitted(Rejected),
 }
 
 /// The result of registering a call.
@@ -229,7 +228,7 @@ fn named(status: &str) -> Tree {
 
 /// Returns the bytes of a reply or of a reject message.
 fn size(outcome: &Outcome) -> usize {
-    outcome.as_ref().map_or_else(|reject| reject.message.len(), Vec::len)
+    outcome.as_ref().map_or_else(|rejected| rejected.reject.message.len(), Vec::len)
 }
 
 fn status(outcome: &Outcome) -> Tree {
@@ -237,18 +236,20 @@ fn status(outcome: &Outcome) -> Tree {
         Ok(reply) => {
             Tree::node([("status", Tree::leaf("replied")), ("reply", Tree::leaf(reply.clone()))])
         }
-        Err(reject) => Tree::node([
+        Err(rejected) => Tree::node([
             ("status", Tree::leaf("rejected")),
             // LEB128 encodes a number below 128 as one byte.
-            ("reject_code", Tree::leaf([RejectCode::from(reject.code) as u8])),
-            ("reject_message", Tree::leaf(reject.message.clone())),
-            ("error_code", Tree::leaf(reject.code.to_string())),
+            ("reject_code", Tree::leaf([rejected.code()])),
+            ("reject_message", Tree::leaf(rejected.reject.message.clone())),
+            ("error_code", Tree::leaf(rejected.error_code())),
         ]),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stablebench_replica::{ErrorCode, Reject};
+
     use super::*;
 
     fn id(number: usize) -> RequestId {
@@ -306,7 +307,9 @@ mod tests {
         let waiting = ingress.wait(&id(0));
         assert!(waiting.is_some());
         assert_eq!(ingress.lock().calls[&id(0)].waiting.len(), 1);
-        ingress.finish(&id(0), Err(Reject::stopped(&Principal::anonymous())));
+        let stopped =
+            Reject { code: ErrorCode::CanisterStopped, message: "it is stopped".to_owned() };
+        ingress.finish(&id(0), Err(Rejected::not_admitted(stopped)));
         assert_eq!(ingress.lock().calls.len(), 0);
     }
 }

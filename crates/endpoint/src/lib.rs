@@ -7,30 +7,26 @@
 //! | `http`, `wire` | the addresses, and the format of requests and answers |
 //! | `envelope` | decoding and authentication of requests |
 //! | `messages` | updates and queries |
-//! | `management` | the methods of the management canister |
-//! | `subnet`, `worker`, `canister` | the canisters, each on a thread of its own |
+//! | `host` | the subnet, and the thread that executes its rounds |
 //! | `ingress` | the statuses of calls |
 //! | `state_tree`, `tree`, `keys` | the state tree and its certificates |
 //!
-//! Calls between canisters, timers and certified data are not supported. There is one subnet,
-//! whose key is the root key, and one node.
+//! Canisters call each other and the management canister, timers and heartbeats run by the clock, and
+//! queries can read certificates. There is one subnet, whose key is the root key, and one node.
 
 mod access;
-mod canister;
 mod clock;
 mod envelope;
+mod host;
 mod http;
 mod ingress;
 mod keys;
-mod management;
 mod messages;
 mod outcome;
 mod server;
 mod state_tree;
-mod subnet;
 mod tree;
 mod wire;
-mod worker;
 
 use std::future::Future;
 use std::io;
@@ -39,19 +35,19 @@ use std::time::Instant;
 
 pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
+pub use host::AddError;
 pub use keys::Keys;
 use stablebench_replica::{Canister, Replica};
-pub use subnet::CreateError;
 use tokio::net::TcpListener;
 
 /// The canisters behind an endpoint.
 #[derive(Clone)]
-pub struct Endpoint(Arc<subnet::Subnet>);
+pub struct Endpoint(Arc<host::Host>);
 
 impl Endpoint {
     /// Creates an endpoint without canisters.
     pub fn new(replica: Replica) -> Self {
-        Self(subnet::Subnet::new(replica))
+        Self(host::Host::new(replica))
     }
 
     /// Adds a canister under its own id.
@@ -59,7 +55,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// If its id is taken or not in the subnet's range, or a limit is reached.
-    pub fn adopt(&self, canister: Canister) -> Result<Principal, CreateError> {
+    pub fn adopt(&self, canister: Canister) -> Result<Principal, AddError> {
         self.0.adopt(canister)
     }
 
@@ -68,20 +64,20 @@ impl Endpoint {
     /// # Errors
     ///
     /// If all ids are taken.
-    pub fn next_id(&self) -> Result<Principal, CreateError> {
+    pub fn next_id(&self) -> Result<Principal, AddError> {
         self.0.next_id()
     }
 
     /// Returns the canister's version, which grows with each change, or `None` if the canister does
     /// not exist.
     pub fn version(&self, canister: &Principal) -> Option<u64> {
-        Some(self.0.canister(canister)?.info().version)
+        Some(self.0.info(canister)?.version)
     }
 
     /// Returns a copy of the canister between two messages, or `None` if the canister does not exist
-    /// or a message runs. In the latter case the next call returns a copy made after that message.
+    /// or a message runs. In the latter case a later call returns a copy made after that message.
     pub fn copy(&self, canister: &Principal) -> Option<Canister> {
-        self.0.canister(canister)?.copy()
+        self.0.copy(canister)
     }
 
     /// Returns the public root key in DER.

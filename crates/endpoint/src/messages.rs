@@ -1,24 +1,21 @@
-//! Messages to canisters: updates and queries, sent to the canister's thread.
+//! Messages to canisters: what is checked before they wait for the driver.
 //!
 //! ```text
-//!   http ── Message ──→ call, query ──→ worker ──→ Ingress ──→ certificates
-//!                          └──→ management: the canister of a method, and its effect
+//!   http ── Message ──→ call, query ──→ Host ──→ Ingress ──→ certificates
 //! ```
 
 use std::sync::Arc;
 
 use candid::Principal;
-use ic_error_types::ErrorCode;
 use ic_transport_types::RequestId;
+use stablebench_replica::subnet::{self, Status};
+use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::oneshot;
 
-use crate::canister::Hosted;
 use crate::clock;
+use crate::host::{Host, MAX_WAITING, MemoryPermit};
 use crate::ingress::{Finished, MAX_CALLS, Registered};
-use crate::management;
-use crate::outcome::{Outcome, Reject, outcome};
-use crate::subnet::{MemoryPermit, Subnet};
-use crate::worker::{Full, Handle, Run, Work};
+use crate::outcome::{Outcome, Rejected};
 
 /// A message to a canister.
 #[derive(Clone, Debug)]
@@ -33,158 +30,133 @@ pub struct Message {
     pub argument: Vec<u8>,
 }
 
+impl Message {
+    /// Returns the canister that the message is for, or is about; `None` if it creates one.
+    ///
+    /// # Errors
+    ///
+    /// If its argument cannot be decoded, or users cannot call the method.
+    pub fn effective(&self) -> Result<Option<Principal>, Reject> {
+        match self.is_management() {
+            false => Ok(Some(self.canister)),
+            true => effective_canister(&self.method, &self.argument),
+        }
+    }
+
+    fn is_management(&self) -> bool {
+        self.canister == Principal::management_canister()
+    }
+}
+
+/// The only query of the management canister that is no update.
+const LOGS: &str = "fetch_canister_logs";
+
+/// Returns the canister that a message to the management canister is about; `None` if it creates one.
+///
+/// # Errors
+///
+/// The reject of a message that users cannot send, or whose argument cannot be decoded.
+pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Principal>, Reject> {
+    // These have no effective canister on the network, where they cost nothing.
+    let method = match method {
+        LOGS | "provisional_top_up_canister" => "canister_status",
+        "create_canister" => "provisional_create_canister_with_cycles",
+        other => other,
+    };
+    subnet::effective_canister(method, argument)
+}
+
+/// Returns `true` if a method creates a canister, and so has no effective canister id.
+pub fn creates(method: &str) -> bool {
+    matches!(method, "create_canister" | "provisional_create_canister_with_cycles")
+}
+
 /// The result of sending a call.
 pub enum Sent {
     /// The call ends later. `None` if it has ended, so that its status shows the outcome.
     Waiting(Option<oneshot::Receiver<Finished>>),
     /// The call was not admitted.
-    Rejected(Reject),
+    Rejected(Rejected),
     /// A limit is reached, as described.
     Full(String),
 }
 
 /// Sends an update call, unless it was sent before. `memory` is released once it has run.
 pub fn call(
-    subnet: &Arc<Subnet>,
+    host: &Arc<Host>,
     id: RequestId,
     expiry: u64,
-    message: Message,
+    mut message: Message,
     memory: MemoryPermit,
 ) -> Sent {
-    let (sender, now) = (message.sender, clock::now());
-    if subnet.ingress.get(&id).is_some() {
-        return Sent::Waiting(subnet.ingress.wait(&id));
+    let (sender, receiver) = (message.sender, message.canister);
+    if host.ingress.get(&id).is_some() {
+        return Sent::Waiting(host.ingress.wait(&id));
     }
-    let task = match update_task(subnet, &message) {
-        Ok(task) => task,
-        Err(reject) => return Sent::Rejected(reject),
+    if message.is_management() && message.method == "create_canister" {
+        // Users have no cycles to attach, so it is the provisional method.
+        message.method = "provisional_create_canister_with_cycles".to_owned();
+    }
+    let canister = match check(host, &message) {
+        Ok(canister) => canister,
+        Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
     };
-    match subnet.ingress.register(id, sender, message.canister, expiry, now) {
+    match host.ingress.register(id, sender, receiver, expiry, clock::now()) {
         Registered::New => {}
-        Registered::Known => return Sent::Waiting(subnet.ingress.wait(&id)),
+        Registered::Known => return Sent::Waiting(host.ingress.wait(&id)),
         Registered::Full => {
             return Sent::Full(format!(
                 "{MAX_CALLS} calls came in that have not expired; try again later"
             ));
         }
     }
-    let waiting = subnet.ingress.wait(&id);
-    let sent = match task {
-        Task::Create => {
-            let Message { sender, method, argument, .. } = &message;
-            let outcome = management::create(subnet, *sender, method, argument);
-            subnet.ingress.finish(&id, outcome);
-            Ok(())
-        }
-        Task::On(handle, run) => {
-            let (at_start, at_end) = (Arc::clone(subnet), Arc::clone(subnet));
-            handle.send(Work {
-                run: Box::new(move |hosted| {
-                    at_start.ingress.begin(&id);
-                    let outcome = run(hosted);
-                    drop(memory);
-                    outcome
-                }),
-                done: Box::new(move |outcome| at_end.ingress.finish(&id, outcome)),
-            })
-        }
-    };
-    match sent {
-        Ok(()) => Sent::Waiting(waiting),
-        Err(full) => {
-            subnet.ingress.withdraw(&id);
-            Sent::Full(full.to_string())
-        }
+    let waiting = host.ingress.wait(&id);
+    if host.call(canister, id, message, memory) {
+        return Sent::Waiting(waiting);
     }
+    host.ingress.withdraw(&id);
+    Sent::Full(full())
 }
 
 /// Sends a query. The receiver gets its outcome, and `memory` is released before that.
 ///
 /// # Errors
 ///
-/// If the canister's queue is full.
+/// If too many messages wait for the canister.
 pub fn query(
-    subnet: &Arc<Subnet>,
+    host: &Arc<Host>,
     message: Message,
     memory: MemoryPermit,
-) -> Result<oneshot::Receiver<Outcome>, Full> {
-    let (sender, receiver) = oneshot::channel();
-    let (handle, run) = match query_task(subnet, message) {
-        Ok(task) => task,
-        Err(reject) => {
-            // The receiver still exists.
-            let _ = sender.send(Err(reject));
-            return Ok(receiver);
-        }
+) -> Result<oneshot::Receiver<Outcome>, String> {
+    let canister = match message.effective() {
+        Ok(canister) => canister.unwrap_or(message.canister),
+        // The query is rejected in turn.
+        Err(_) => message.canister,
     };
-    handle.send(Work {
-        run: Box::new(move |hosted| {
-            let outcome = run(hosted);
-            drop(memory);
-            outcome
-        }),
-        done: Box::new(move |outcome| {
-            // The client may have stopped waiting.
-            let _ = sender.send(outcome);
-        }),
-    })?;
-    Ok(receiver)
+    host.query(canister, message, memory).ok_or_else(full)
 }
 
-/// The execution of an update.
-enum Task {
-    /// On the canister's thread.
-    On(Handle, Run),
-    /// The creation of a canister, which needs no other canister's thread.
-    Create,
+fn full() -> String {
+    format!("{MAX_WAITING} messages wait for the canister; try again later")
 }
 
-fn update_task(subnet: &Arc<Subnet>, message: &Message) -> Result<Task, Reject> {
-    if message.canister == Principal::management_canister() {
-        if management::creates(&message.method) {
-            return Ok(Task::Create);
-        }
-        let Message { sender, method, argument, .. } = message;
-        let (handle, run) = management::update(subnet, *sender, method, argument)?;
-        return Ok(Task::On(handle, run));
+/// Returns the canister for which a call waits.
+fn check(host: &Host, message: &Message) -> Result<Principal, Reject> {
+    let Some(id) = message.effective()? else { return Ok(message.canister) };
+    let Some(info) = host.info(&id) else {
+        let message = format!("Canister {id} not found");
+        return Err(Reject { code: ErrorCode::CanisterNotFound, message });
+    };
+    if message.is_management() {
+        return Ok(id);
     }
-    let handle = find(subnet, &message.canister)?;
-    let info = handle.info();
-    if !info.running {
-        return Err(Reject::stopped(&message.canister));
+    if info.status == Status::Stopped {
+        let message = format!("Canister {id} is stopped");
+        return Err(Reject { code: ErrorCode::CanisterStopped, message });
     }
     if info.module.is_none() {
-        return Err(Reject::not_admitted(
-            ErrorCode::CanisterWasmModuleNotFound,
-            "Requested canister has no wasm module",
-        ));
+        let code = ErrorCode::CanisterWasmModuleNotFound;
+        return Err(Reject { code, message: "Requested canister has no wasm module".to_owned() });
     }
-    let message = message.clone();
-    let run = move |hosted: &mut Hosted| {
-        hosted.check_running()?;
-        hosted.canister.set_time(clock::now());
-        let Message { sender, method, argument, .. } = &message;
-        let executed = hosted.canister.update(*sender, method, argument);
-        hosted.finish(executed)
-    };
-    Ok(Task::On(handle, Box::new(run)))
-}
-
-fn query_task(subnet: &Arc<Subnet>, message: Message) -> Result<(Handle, Run), Reject> {
-    if message.canister == Principal::management_canister() {
-        let Message { sender, method, argument, .. } = &message;
-        return management::query(subnet, *sender, method, argument);
-    }
-    let handle = find(subnet, &message.canister)?;
-    let run = move |hosted: &mut Hosted| {
-        hosted.check_running()?;
-        hosted.canister.set_time(clock::now());
-        let Message { sender, method, argument, .. } = &message;
-        outcome(hosted.canister.query(*sender, method, argument))
-    };
-    Ok((handle, Box::new(run)))
-}
-
-fn find(subnet: &Subnet, canister: &Principal) -> Result<Handle, Reject> {
-    subnet.canister(canister).ok_or_else(|| Reject::not_found(canister))
+    Ok(id)
 }

@@ -15,10 +15,11 @@ use candid::Principal;
 use ic_transport_types::RequestId;
 use serde_bytes::ByteBuf;
 use stablebench_replica::Visibility;
+use stablebench_replica::subnet::Subnet;
 
-use crate::canister::Info;
 use crate::envelope::Request;
-use crate::subnet::Subnet;
+use crate::host::{Host, Info};
+use crate::keys::Keys;
 use crate::tree::{Path, Tree};
 use crate::wire::{self, Refusal};
 
@@ -42,10 +43,21 @@ pub enum Effective {
 ///
 /// Its tree contains only the canisters and calls that the paths name. So a certificate reveals no
 /// others, and the work does not depend on their number.
-pub fn certificate(subnet: &Subnet, paths: &[Path], now: u64) -> Vec<u8> {
+pub fn certificate(host: &Host, paths: &[Path], now: u64) -> Vec<u8> {
     let mut paths = paths.to_vec();
     paths.push(vec![b"time".to_vec()]);
-    subnet.keys.certify(&tree(subnet, &paths, now), &paths)
+    host.keys.certify(&tree(host, &paths, now), &paths)
+}
+
+/// Returns a certificate of a canister's certified data.
+pub fn data_certificate(keys: &Keys, canister: &Principal, data: &[u8], time: u64) -> Vec<u8> {
+    let certified = Tree::node([("certified_data", Tree::leaf(data))]);
+    let tree = Tree::node([
+        ("time", Tree::leaf(leb128(time))),
+        ("canister", Tree::node([(canister.as_slice(), certified)])),
+    ]);
+    let path = [b"canister".as_slice(), canister.as_slice(), b"certified_data"];
+    keys.certify(&tree, &[vec![b"time".to_vec()], path.map(<[u8]>::to_vec).to_vec()])
 }
 
 /// Returns the path of a call's status.
@@ -69,9 +81,9 @@ fn canister_id(path: &Path) -> Option<Principal> {
     }
 }
 
-fn tree(subnet: &Subnet, paths: &[Path], now: u64) -> Tree {
-    let keys = &subnet.keys;
-    let (first, last) = subnet.range();
+fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
+    let keys = &host.keys;
+    let (first, last) = Subnet::range();
     let range = wire::encode(&[[bytes(&first), bytes(&last)]]);
     let id = keys.subnet();
     let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
@@ -85,15 +97,15 @@ fn tree(subnet: &Subnet, paths: &[Path], now: u64) -> Tree {
     let calls: BTreeSet<RequestId> = paths.iter().filter_map(request_id).collect();
     let canisters: BTreeSet<Principal> = paths.iter().filter_map(canister_id).collect();
     let canisters = canisters.iter().filter_map(|id| {
-        let handle = subnet.canister(id)?;
-        Some((id.as_slice(), canister(&handle.info())))
+        let info = host.info(id)?;
+        Some((id.as_slice(), canister(&info)))
     });
     Tree::node([
         ("time", Tree::leaf(leb128(now))),
         ("canister", Tree::node(canisters)),
         ("subnet", Tree::node([(id.as_slice(), about)])),
         ("canister_ranges", Tree::node([(id.as_slice(), ranges)])),
-        ("request_status", subnet.ingress.statuses(calls)),
+        ("request_status", host.ingress.statuses(calls)),
     ])
 }
 
@@ -142,7 +154,7 @@ pub fn are_about_calls(paths: &[Path]) -> bool {
 ///
 /// 404 for paths that do not exist, 403 for those of other senders, 400 for malformed ones.
 pub fn check(
-    subnet: &Subnet,
+    host: &Host,
     request: &Request,
     paths: &[Path],
     effective: Effective,
@@ -162,7 +174,7 @@ pub fn check(
                         "The effective canister id is {effective}, the path is about another canister."
                     )));
                 }
-                check_canister(subnet, request, &effective, rest)?;
+                check_canister(host, request, &effective, rest)?;
             }
             (
                 [b"request_status", id]
@@ -181,7 +193,7 @@ pub fn check(
                         "The statuses of two requests are requested; only one is allowed.",
                     ));
                 }
-                check_status(subnet, request, id)?;
+                check_status(host, request, id)?;
             }
             (path, _) => {
                 let labels = path.iter().take(MAX_LABELS);
@@ -230,7 +242,7 @@ fn shown(label: &[u8]) -> String {
 }
 
 fn check_canister(
-    subnet: &Subnet,
+    host: &Host,
     request: &Request,
     id: &Principal,
     path: &[&[u8]],
@@ -241,7 +253,7 @@ fn check_canister(
             let name = std::str::from_utf8(name).map_err(|error| {
                 Refusal::bad_request(format!("The section's name is not UTF-8: {error}."))
             })?;
-            let Some(info) = subnet.canister(id).map(|handle| handle.info()) else {
+            let Some(info) = host.info(id) else {
                 return Ok(());
             };
             let section = info.module.as_ref().and_then(|module| module.sections.get(name));
@@ -260,8 +272,8 @@ fn check_canister(
     }
 }
 
-fn check_status(subnet: &Subnet, request: &Request, id: &[u8; 32]) -> Result<(), Refusal> {
-    let Some(known) = subnet.ingress.get(&RequestId::new(id)) else {
+fn check_status(host: &Host, request: &Request, id: &[u8; 32]) -> Result<(), Refusal> {
+    let Some(known) = host.ingress.get(&RequestId::new(id)) else {
         return Ok(());
     };
     if known.sender != request.sender() {

@@ -84,6 +84,24 @@ impl Instance {
         self.send(&Call { canister, effective, caller, method, argument })
     }
 
+    /// Sends a message to the management canister about `canister`, and executes rounds until it is
+    /// answered.
+    ///
+    /// # Errors
+    ///
+    /// The outer error if the server failed; the inner one is the reject.
+    pub fn manage(
+        &self,
+        canister: Principal,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Outcome, Error> {
+        let effective = Effective::Canister(canister);
+        let canister = Principal::management_canister();
+        self.send(&Call { canister, effective, caller, method, argument })
+    }
+
     /// Sends a query.
     ///
     /// # Errors

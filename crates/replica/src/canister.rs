@@ -14,6 +14,7 @@ use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::install::InstallRun;
 use crate::instance::{Entry, IdleSlot};
+use crate::limits::MAX_HISTORY;
 use crate::memory::Image;
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
@@ -72,20 +73,84 @@ pub struct Canister {
     pub(crate) time: u64,
     /// Bytes of each change in the canister's history.
     pub(crate) history: VecDeque<Bytes>,
+    pub(crate) allocation: Allocation,
+    /// Bytes of uploaded chunks and of snapshots.
+    pub(crate) stored: Bytes,
+}
+
+/// Resources that a canister has reserved, and the time for which it must be able to pay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    /// Compute, in percent of a core.
+    pub compute: u64,
+    /// Memory; 0 for none.
+    pub memory: Bytes,
+    /// Freezing threshold in seconds.
+    pub freezing_seconds: u64,
+}
+
+impl Default for Allocation {
+    fn default() -> Self {
+        let freezing_seconds = cycles::FREEZING_SECONDS;
+        Self { compute: 0, memory: Bytes(0), freezing_seconds }
+    }
+}
+
+/// Bytes of a canister.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    pub heap: Bytes,
+    pub stable: Bytes,
+    pub globals: Bytes,
+    pub module: Bytes,
+    pub sections: Bytes,
+    pub history: Bytes,
+}
+
+impl Sizes {
+    /// Bytes of everything but the two memories.
+    pub fn other(&self) -> Bytes {
+        self.globals + self.module + self.sections + self.history
+    }
+
+    /// Bytes of what a snapshot copies.
+    pub fn snapshot(&self) -> Bytes {
+        self.heap + self.stable + self.globals + self.module
+    }
+}
+
+/// How a module is installed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Upgrade {
+    /// `canister_pre_upgrade` does not run.
+    pub skip_pre_upgrade: bool,
+    /// The heap stays.
+    pub keep_heap: bool,
+}
+
+/// An installation, and the error that ended it.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub execution: Execution,
+    pub fault: Option<Fault>,
+}
+
+impl Installed {
+    fn refused(reject: Reject) -> Self {
+        Self { execution: Execution::refused(reject), fault: None }
+    }
 }
 
 /// Globals that the replica adds to a module.
-const REPLICA_GLOBALS: u64 = 3;
+const REPLICA_GLOBALS: u64 = 1;
 /// Bytes that the replica counts for a global.
 const GLOBAL_SIZE: u64 = 32;
 /// Bytes that the replica counts for a custom section in addition to its name and content.
 const SECTION_OVERHEAD: u64 = 1;
 /// Bytes that the replica counts for a change in the history.
-const CHANGE_SIZE: Bytes = Bytes(128);
+const CHANGE_SIZE: Bytes = Bytes(160);
 /// Bytes that it counts for each controller in such a change.
 const CONTROLLER_SIZE: u64 = 30;
-/// Changes that it keeps.
-const MAX_HISTORY: usize = 20;
 
 /// Time of the first message, in nanoseconds since 1970. It is fixed so that runs are reproducible.
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
@@ -111,6 +176,8 @@ impl Canister {
             reports_readings: false,
             version: 0,
             time: INITIAL_TIME,
+            allocation: Allocation::default(),
+            stored: Bytes(0),
         })
     }
 
@@ -130,6 +197,8 @@ impl Canister {
             version: self.version,
             time: self.time,
             history: self.history.clone(),
+            allocation: self.allocation,
+            stored: self.stored,
         }
     }
 
@@ -297,8 +366,18 @@ impl Canister {
         caller: Principal,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
+        self.install_module(module, caller, argument).map(|installed| installed.execution)
+    }
+
+    /// Installs a module as [`Canister::install`] does.
+    pub(crate) fn install_module(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Installed, HostError> {
         if let Some(reject) = reject_large_argument(module.rules(), argument) {
-            return Ok(Execution::refused(reject));
+            return Ok(Installed::refused(reject));
         }
         let state = State::initial(module, Image::new()?)?;
         self.install_code(module, caller, argument, state, EntryPoint::Init, InstallRun::default())
@@ -317,24 +396,39 @@ impl Canister {
         caller: Principal,
         argument: &[u8],
     ) -> Result<Execution, HostError> {
+        self.upgrade_module(module, caller, argument, Upgrade::default())
+            .map(|installed| installed.execution)
+    }
+
+    /// Replaces the module as [`Canister::upgrade`] does, with options.
+    pub(crate) fn upgrade_module(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+        upgrade: Upgrade,
+    ) -> Result<Installed, HostError> {
         self.check_consistent()?;
         let mut run = InstallRun::default();
         let Some(old) = self.module.clone() else {
-            return Ok(Execution::refused(Fault::NoModule.reject(&self.id())));
+            let fault = Fault::NoModule;
+            let execution = Execution::refused(fault.reject(&self.id()));
+            return Ok(Installed { execution, fault: Some(fault) });
         };
         if let Some(reject) = reject_large_argument(module.rules(), argument) {
-            return Ok(Execution::refused(reject));
+            return Ok(Installed::refused(reject));
         }
         let mut state = self.state.clone();
-        if old.has(EntryPoint::PreUpgrade) {
+        if old.has(EntryPoint::PreUpgrade) && !upgrade.skip_pre_upgrade {
             let name = EntryPoint::PreUpgrade.name();
             let message = self.message(old.rules(), Mode::PreUpgrade, caller, Vec::new());
             if let Err(fault) = run.execute(&old, &mut state, message, &exported(name))? {
-                return Ok(self.install_failed(&run, &fault));
+                return Ok(self.install_failed(&run, fault));
             }
         }
         let initial = State::initial(module, state.stable)?;
-        let state = State { certified_data: state.certified_data, ..initial };
+        let heap = if upgrade.keep_heap { state.heap } else { initial.heap };
+        let state = State { heap, certified_data: state.certified_data, ..initial };
         self.install_code(module, caller, argument, state, EntryPoint::PostUpgrade, run)
     }
 
@@ -678,8 +772,9 @@ impl Canister {
 
     /// The balance below which the canister freezes.
     pub(crate) fn threshold(&self, rules: Rules, messages: Bytes) -> Threshold {
-        let (seconds, other) = (cycles::FREEZING_SECONDS, self.code_size());
-        Threshold { rules, seconds, other, messages }
+        let Allocation { compute, memory: allocated, freezing_seconds: seconds } = self.allocation;
+        let other = self.sizes().other() + self.stored;
+        Threshold { rules, seconds, other, messages, compute, allocated }
     }
 
     /// Bytes of its two memories.
@@ -724,18 +819,39 @@ impl Canister {
         }
     }
 
-    /// Bytes of everything but the memories: the module, its globals and custom sections, and the
-    /// history of the canister.
-    fn code_size(&self) -> Bytes {
-        let module = self.module.as_ref().map_or(0, |module| {
-            let globals = module.rewritten().globals.len() as u64 + REPLICA_GLOBALS;
+    /// Bytes of its parts.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes {
+            heap: Bytes(self.state.heap.size() as u64),
+            stable: Bytes(self.state.stable.size() as u64),
+            history: self.history.iter().copied().sum(),
+            ..Sizes::default()
+        };
+        if let Some(module) = &self.module {
             let sections = &module.info().custom_sections;
             let sections = sections.iter().map(|(name, section)| {
                 (name.len() + section.content.len()) as u64 + SECTION_OVERHEAD
             });
-            module.uploaded().len() as u64 + globals * GLOBAL_SIZE + sections.sum::<u64>()
-        });
-        Bytes(module) + self.history.iter().copied().sum()
+            let globals = module.rewritten().globals.len() as u64 + REPLICA_GLOBALS;
+            sizes.globals = Bytes(globals * GLOBAL_SIZE);
+            sizes.module = Bytes(module.uploaded().len() as u64);
+            sizes.sections = Bytes(sections.sum());
+        }
+        sizes
+    }
+
+    /// Removes the module and the memories.
+    pub(crate) fn uninstall(&mut self) -> Result<(), HostError> {
+        self.module = None;
+        self.state = State::empty()?;
+        self.idle = IdleSlot::default();
+        self.version += 1;
+        Ok(())
+    }
+
+    /// Adds a change to the history, of which the replica keeps the last ones.
+    pub(crate) fn count_in_history(&mut self, controllers: Option<usize>) {
+        self.record_change(change_size(controllers.unwrap_or_default()));
     }
 
     /// The history of a canister that was created and installed, for one that is loaded.
@@ -771,10 +887,10 @@ impl Canister {
         mut state: State,
         entry_point: EntryPoint,
         mut run: InstallRun,
-    ) -> Result<Execution, HostError> {
+    ) -> Result<Installed, HostError> {
         let (peak, limit) = (Bytes(state.heap.size() as u64), self.settings.heap_limit);
         if limit != Bytes(0) && peak > limit {
-            return Ok(self.install_failed(&run, &Fault::WasmMemoryLimit { peak, limit }));
+            return Ok(self.install_failed(&run, Fault::WasmMemoryLimit { peak, limit }));
         }
         let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
         let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
@@ -787,7 +903,7 @@ impl Canister {
                 ..self.message(module.rules(), mode, caller, argument.to_vec())
             };
             if let Err(fault) = run.execute(module, &mut state, message, &export)? {
-                return Ok(self.install_failed(&run, &fault));
+                return Ok(self.install_failed(&run, fault));
             }
         }
         self.module = Some(module.clone());
@@ -796,18 +912,24 @@ impl Canister {
         self.version += 1;
         self.record_change(CHANGE_SIZE);
         let cycles = cycles::execution(module.rules(), run.charge, is_64_bit(module)) + run.burned;
-        Ok(self.charge(run.execution(Ok(Vec::new()), cycles)))
+        let execution = self.charge(run.execution(Ok(Vec::new()), cycles));
+        Ok(Installed { execution, fault: None })
     }
 
-    fn install_failed(&mut self, run: &InstallRun, fault: &Fault) -> Execution {
+    fn install_failed(&mut self, run: &InstallRun, fault: Fault) -> Installed {
         let execution = run.execution(Err(fault.reject(&self.id())), Cycles(0));
-        self.charge(execution)
+        Installed { execution: self.charge(execution), fault: Some(fault) }
     }
 }
 
 /// Bytes of the first change in a canister's history.
 fn creation_size(settings: &Settings) -> Bytes {
-    CHANGE_SIZE + Bytes(CONTROLLER_SIZE * settings.controllers.len() as u64)
+    change_size(settings.controllers.len())
+}
+
+/// Bytes of a change in a canister's history that lists so many controllers.
+fn change_size(controllers: usize) -> Bytes {
+    CHANGE_SIZE + Bytes(CONTROLLER_SIZE * controllers as u64)
 }
 
 /// Wall time is reported next to the counts and never affects them.

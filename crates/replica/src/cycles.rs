@@ -8,6 +8,8 @@ use crate::units::{Bytes, Cycles, Instructions};
 
 /// Bytes of an ingress message other than the method's name and the argument.
 const INGRESS_ENVELOPE: usize = 121;
+/// Bytes of a canister's id.
+const CANISTER_ID: u128 = 10;
 /// Number of nodes of the subnet.
 const NODES: u128 = 13;
 
@@ -23,13 +25,23 @@ const fn header(length: usize) -> usize {
 
 /// Cycles for the induction of an update with that method and argument.
 pub fn induction(rules: Rules, method: &str, argument: &[u8]) -> Cycles {
-    let fees = rules.fees();
     let bytes = INGRESS_ENVELOPE
         + method.len()
         + argument.len()
         + header(method.len())
         + header(argument.len());
-    Cycles(fees.ingress + fees.ingress_byte * bytes as u128)
+    ingress(rules, Bytes(bytes as u64))
+}
+
+/// Cycles for the induction of a message to the management canister, whose id is empty.
+pub fn management_induction(rules: Rules, method: &str, argument: &[u8]) -> Cycles {
+    induction(rules, method, argument) - Cycles(rules.fees().ingress_byte * CANISTER_ID)
+}
+
+/// Cycles for the induction of an ingress message of so many bytes.
+pub fn ingress(rules: Rules, bytes: Bytes) -> Cycles {
+    let fees = rules.fees();
+    Cycles(fees.ingress + fees.ingress_byte * u128::from(bytes.get()))
 }
 
 /// Cycles for executing a message that is charged `charge` instructions.
@@ -100,6 +112,10 @@ pub struct Threshold {
     pub other: Bytes,
     /// Bytes of its messages, and bytes reserved for responses.
     pub messages: Bytes,
+    /// Compute allocation, in percent of a core.
+    pub compute: u64,
+    /// Memory allocation, paid for whether it is used or not; 0 for none.
+    pub allocated: Bytes,
 }
 
 impl Threshold {
@@ -107,7 +123,12 @@ impl Threshold {
     /// `sent` more bytes.
     pub fn cycles(&self, memories: Bytes, sent: Bytes) -> Cycles {
         let rate: u128 = self.rates(memories, sent).into_iter().sum();
-        Cycles(rate * u128::from(self.seconds) / DAY)
+        Cycles(rate.saturating_mul(u128::from(self.seconds)) / DAY)
+    }
+
+    /// What the canister pays for a day without messages.
+    pub fn day(&self, memories: Bytes) -> Cycles {
+        Cycles(self.rates(memories, Bytes(0)).into_iter().sum())
     }
 
     /// What the replica charges for so many seconds.
@@ -116,15 +137,16 @@ impl Threshold {
         Cycles(rates.map(|rate| rate * u128::from(seconds) / DAY).sum())
     }
 
-    /// Cycles of a day: for memory, for messages, and the base fee.
-    fn rates(&self, memories: Bytes, sent: Bytes) -> [u128; 3] {
+    /// Cycles of a day: for memory, for messages, for compute, and the base fee.
+    fn rates(&self, memories: Bytes, sent: Bytes) -> [u128; 4] {
         let fees = self.rules.fees();
         let storage =
             |bytes: Bytes| u128::from(bytes.get()) * fees.storage_gib_second * DAY / (1 << 30);
-        let memory = memories + self.other;
+        let memory = (memories + self.other).max(self.allocated);
         // A canister without memory has no base fee.
         let base = if memory == Bytes(0) { 0 } else { fees.canister_second * DAY };
-        [storage(memory), storage(self.messages + sent), base]
+        let compute = fees.compute_percent_second * u128::from(self.compute) * DAY;
+        [storage(memory), storage(self.messages + sent), compute, base]
     }
 }
 
@@ -158,7 +180,8 @@ mod tests {
         let gib = Bytes(1 << 30);
         let threshold = |rules, other| {
             let seconds = FREEZING_SECONDS;
-            Threshold { rules, seconds, other, messages: Bytes(0) }
+            let allocated = Bytes(0);
+            Threshold { rules, seconds, other, messages: Bytes(0), compute: 0, allocated }
         };
         let month = |rules| threshold(rules, gib).cycles(Bytes(0), Bytes(0)).get();
         assert_eq!(month(Rules::of_2025_10()), 127_000 * 86_400 * 30);

@@ -26,15 +26,29 @@ macro_rules! error_codes {
 }
 
 error_codes! {
+    /// The subnet has no memory, compute or canister ids left.
+    SubnetOversubscribed = 101,
     /// A queue of messages is full.
     CanisterQueueFull = 201,
+    /// Messages wait for the canister or from it.
+    CanisterQueueNotEmpty = 203,
+    /// The canister did not stop in time.
+    StopCanisterRequestTimeout = 206,
     /// The canister has too few cycles.
     CanisterOutOfCycles = 207,
     /// The canister does not exist.
     CanisterNotFound = 301,
+    /// The snapshot does not exist.
+    CanisterSnapshotNotFound = 305,
+    /// The memory allocation is smaller than the canister.
+    InsufficientMemoryAllocation = 402,
+    /// The cycles do not pay for a new canister.
+    InsufficientCyclesForCreateCanister = 403,
+    /// The id is not one of the subnet.
+    CanisterNotHostedBySubnet = 405,
     /// The canister called `ic0.msg_reject`.
     CanisterRejectedMessage = 406,
-    /// The argument is larger than a message may be.
+    /// The argument is larger than a message may be, or invalid.
     InvalidManagementPayload = 408,
     /// The canister's code trapped.
     CanisterTrapped = 502,
@@ -52,8 +66,16 @@ error_codes! {
     CanisterStopped = 508,
     /// The canister is being stopped.
     CanisterStopping = 509,
+    /// The canister is not stopped.
+    CanisterNotStopped = 510,
+    /// The canister was started before it had stopped.
+    CanisterStoppingCancelled = 511,
+    /// The caller does not control the canister.
+    CanisterInvalidController = 512,
     /// A callback is not in the canister's table.
     CanisterFunctionNotFound = 513,
+    /// The canister has a module already.
+    CanisterNonEmpty = 514,
     /// The WebAssembly engine refused the module.
     CanisterWasmEngineError = 521,
     /// The message exceeded its instruction limit.
@@ -66,12 +88,18 @@ error_codes! {
     QueryCallGraphTotalInstructionLimitExceeded = 526,
     /// A composite query was called as an update.
     CompositeQueryCalledInReplicatedMode = 527,
+    /// The canister has too few cycles for its compute allocation.
+    InsufficientCyclesInComputeAllocation = 530,
+    /// The canister has too few cycles for its memory allocation.
+    InsufficientCyclesInMemoryAllocation = 531,
     /// The canister has too few cycles for more memory.
     InsufficientCyclesInMemoryGrow = 532,
     /// The canister has no update or query of that name.
     CanisterMethodNotFound = 536,
     /// The canister has no module, or the module is empty.
     CanisterWasmModuleNotFound = 537,
+    /// The id is that of another canister.
+    CanisterAlreadyInstalled = 538,
     /// The heap grew beyond the canister's limit.
     CanisterWasmMemoryLimitExceeded = 539,
 }
@@ -152,15 +180,16 @@ const TOP_UP: (&str, &str) = (": please top up the canister with at least ", " a
 
 /// The part of a message about missing cycles, if their number may be known.
 fn if_known(cycles: &Option<Cycles>, before: &str, after: &str) -> String {
-    cycles.map_or_else(String::new, |cycles| {
-        let digits = cycles.get().to_string();
-        let start = digits.len() % 3;
-        let (first, rest) = digits.split_at(start);
-        let rest = rest.as_bytes().chunks(3).map(String::from_utf8_lossy);
-        let groups: Vec<_> = std::iter::once(first.into()).chain(rest).collect();
-        let groups = groups.join("_");
-        format!("{before}{}{after}", groups.trim_start_matches('_'))
-    })
+    cycles.map_or_else(String::new, |cycles| format!("{before}{}{after}", grouped(cycles)))
+}
+
+/// Cycles in groups of three digits.
+pub fn grouped(cycles: Cycles) -> String {
+    let digits = cycles.get().to_string();
+    let (first, rest) = digits.split_at(digits.len() % 3);
+    let rest = rest.as_bytes().chunks(3).map(String::from_utf8_lossy);
+    let groups: Vec<_> = std::iter::once(first.into()).chain(rest).collect();
+    groups.join("_").trim_start_matches('_').to_owned()
 }
 
 /// A suggestion of the replica.
@@ -381,18 +410,17 @@ impl Fault {
             section: "",
         };
         let (suggestion, section) = match self {
-            Self::Contract(_) | Self::InvalidPrincipal | Self::FunctionNotFound(_) => {
-                return Some(TOOLCHAIN);
-            }
+            Self::Contract(_)
+            | Self::InvalidPrincipal
+            | Self::FunctionNotFound(_)
+            | Self::Module { .. } => return Some(TOOLCHAIN),
             Self::Misuse(_, help) => return Some(*help).filter(|help| !help.suggestion.is_empty()),
             Self::OutOfCycles { .. }
             | Self::Frozen { .. }
             | Self::Cleanup { .. }
             | Self::Engine(_)
             | Self::EnvironmentName(_)
-            | Self::EnvironmentIndex { .. }
-            // Modules are not refused in calls between canisters.
-            | Self::Module { .. } => return None,
+            | Self::EnvironmentIndex { .. } => return None,
             Self::MethodNotFound { .. } => (
                 "Check that the method being called is exported by the target canister.",
                 "method-not-found",
@@ -404,10 +432,9 @@ impl Fault {
             ),
             Self::Trapped(_) => (GRACEFULLY, "trapped"),
             Self::CalledTrap(_) => (GRACEFULLY, "trapped-explicitly"),
-            Self::NoModule => (
-                "Please install code to this canister before calling it.",
-                "wasm-module-not-found",
-            ),
+            Self::NoModule => {
+                ("Please install code to this canister before calling it.", "wasm-module-not-found")
+            }
             Self::MemoryGrow { .. } => {
                 ("Try topping up the canister.", "insufficient-cycles-in-memory-grow")
             }

@@ -28,6 +28,27 @@ pub const MAX_ENVIRONMENT_TEXT: Bytes = Bytes(128);
 /// Longest certified data.
 pub const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
 
+/// Changes of a canister that the replica keeps.
+pub const MAX_HISTORY: usize = 20;
+/// Most controllers of a canister.
+pub const MAX_CONTROLLERS: usize = 10;
+/// Largest limit of a heap.
+pub const MAX_HEAP_LIMIT: u64 = 1 << 48;
+/// Memory that canisters of a subnet can allocate.
+pub const SUBNET_MEMORY: Bytes = Bytes((2 << 40) - (10 << 30));
+/// Percent of compute that canisters of a subnet can reserve together.
+pub const COMPUTE_CAPACITY: u64 = 50 * (CORES as u64 - 1);
+/// Most chunks of a canister.
+pub const MAX_CHUNKS: usize = 100;
+/// Most snapshots of a canister.
+pub const MAX_SNAPSHOTS: usize = 10;
+/// Instructions for uploading a chunk.
+pub const UPLOAD_INSTRUCTIONS: Instructions = Instructions(200_000_000);
+/// Instructions for taking or loading a snapshot, besides one for each byte.
+pub const SNAPSHOT_INSTRUCTIONS: Instructions = Instructions(2_000_000_000);
+/// Seconds after which a call gives up waiting for a canister to stop.
+pub const STOP_TIMEOUT: u64 = 300;
+
 /// Messages that a queue between two canisters holds, in each direction.
 pub const MAX_QUEUE: usize = 500;
 /// Messages of users that wait for a canister of a subnet, so that memory stays bounded. The Internet

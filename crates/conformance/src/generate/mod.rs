@@ -8,9 +8,11 @@
 //! | `random` | random programs: the cost of operators and control flow together |
 //! | `canister` | random calls to the bench canister: real code |
 //! | `calls` | random calls between canisters |
+//! | `management` | calls of the management canister |
 
 pub mod calls;
 pub mod canister;
+pub mod management;
 pub mod modules;
 pub mod random;
 

@@ -19,17 +19,19 @@ use ic_transport_types::{
     TransportCallResponse,
 };
 use serde::Serialize;
+use stablebench_replica::subnet::Subnet;
+use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::Semaphore;
 
 use super::body::{CBOR, Received};
 use crate::envelope::{Kind, Request};
+use crate::host::Host;
 use crate::ingress::Finished;
 use crate::messages::{Message, Sent};
-use crate::outcome::Reject;
+use crate::outcome::Rejected;
 use crate::state_tree::{self, Effective, MAX_LABELS, MAX_PATHS};
-use crate::subnet::Subnet;
 use crate::wire::{self, Refusal};
-use crate::{clock, management, messages, tree};
+use crate::{clock, messages, tree};
 
 /// The size limit of a call, in bytes.
 const MAX_INGRESS: usize = 2 << 20;
@@ -40,12 +42,12 @@ const WAIT: Duration = Duration::from_secs(10);
 
 /// `POST /api/v2/canister/ID/call`.
 pub async fn call_asynchronously(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     Path(id): Path<String>,
     received: Received,
 ) -> Result<Response, Refusal> {
     let effective = Effective::Canister(principal(&id)?);
-    let called = send(&subnet, effective, received).await?;
+    let called = send(&host, effective, received).await?;
     match called.sent {
         Sent::Rejected(reject) => Ok(not_admitted(&reject)),
         Sent::Full(full) => Err(Refusal::too_many(full)),
@@ -61,31 +63,31 @@ pub async fn call_asynchronously(
 
 /// `POST /api/{v3,v4}/canister/ID/call`.
 pub async fn call_synchronously(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     Path(id): Path<String>,
     received: Received,
 ) -> Result<Response, Refusal> {
     let effective = Effective::Canister(principal(&id)?);
-    send_and_wait(subnet, effective, received).await
+    send_and_wait(host, effective, received).await
 }
 
 /// `POST /api/v4/subnet/ID/call`.
 pub async fn call_on_subnet(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     Path(id): Path<String>,
     received: Received,
 ) -> Result<Response, Refusal> {
     let id = principal(&id)?;
-    check_subnet(&subnet, &id)?;
-    send_and_wait(subnet, Effective::Subnet, received).await
+    check_subnet(&host, &id)?;
+    send_and_wait(host, Effective::Subnet, received).await
 }
 
 async fn send_and_wait(
-    subnet: Arc<Subnet>,
+    host: Arc<Host>,
     effective: Effective,
     received: Received,
 ) -> Result<Response, Refusal> {
-    let Called { id, sent, .. } = send(&subnet, effective, received).await?;
+    let Called { id, sent, .. } = send(&host, effective, received).await?;
     let waiting = match sent {
         Sent::Rejected(reject) => return Ok(not_admitted(&reject)),
         Sent::Full(full) => return Err(Refusal::too_many(full)),
@@ -102,7 +104,7 @@ async fn send_and_wait(
         Some(Finished::Certified) => {
             work(move || {
                 let paths = [state_tree::status_path(&id)];
-                let certificate = state_tree::certificate(&subnet, &paths, clock::now());
+                let certificate = state_tree::certificate(&host, &paths, clock::now());
                 Ok(answer(StatusCode::OK, &TransportCallResponse::Replied { certificate }))
             })
             .await
@@ -115,7 +117,7 @@ async fn send_and_wait(
     }
 }
 
-fn not_admitted(reject: &Reject) -> Response {
+fn not_admitted(reject: &Rejected) -> Response {
     answer(StatusCode::OK, &TransportCallResponse::NonReplicatedRejection(reject.response()))
 }
 
@@ -128,19 +130,18 @@ struct Called {
 }
 
 async fn send(
-    subnet: &Arc<Subnet>,
+    host: &Arc<Host>,
     effective: Effective,
     received: Received,
 ) -> Result<Called, Refusal> {
-    let subnet = Arc::clone(subnet);
+    let host = Arc::clone(host);
     work(move || {
         let Received { bytes, memory } = received;
-        let (id, message, expiry) = decode_call(&subnet, &bytes, effective)?;
+        let (id, message, expiry) = decode_call(&host, &bytes, effective)?;
         drop(bytes);
-        let inspected = subnet.canister(&message.canister).is_some_and(|handle| {
-            handle.info().module.as_ref().is_some_and(|module| module.inspects)
-        });
-        let sent = messages::call(&subnet, id, expiry, message, memory);
+        let info = host.info(&message.canister);
+        let inspected = info.is_some_and(|info| info.module.as_ref().is_some_and(|it| it.inspects));
+        let sent = messages::call(&host, id, expiry, message, memory);
         Ok(Called { id, sent, inspected })
     })
     .await
@@ -148,7 +149,7 @@ async fn send(
 
 /// Decodes the call in a body, and its expiry.
 fn decode_call(
-    subnet: &Subnet,
+    host: &Host,
     body: &[u8],
     effective: Effective,
 ) -> Result<(RequestId, Message, u64), Refusal> {
@@ -165,14 +166,13 @@ fn decode_call(
     else {
         return Err(Refusal::bad_request("The request is not a call."));
     };
-    check_effective(subnet, effective, &canister_id, &method_name, &arg)?;
+    check_effective(effective, &canister_id, &method_name, &arg)?;
     let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
     Ok((id, message, ingress_expiry))
 }
 
 /// Refuses messages that are sent to the address of another canister.
 fn check_effective(
-    subnet: &Subnet,
     effective: Effective,
     canister: &Principal,
     method: &str,
@@ -180,7 +180,7 @@ fn check_effective(
 ) -> Result<(), Refusal> {
     let management = *canister == Principal::management_canister();
     // The canister does not exist yet, so any canister in the address is accepted.
-    if management && management::creates(method) {
+    if management && messages::creates(method) {
         return Ok(());
     }
     let Effective::Canister(effective) = effective else {
@@ -188,10 +188,10 @@ fn check_effective(
             "Calls to a subnet create canisters; send all others to a canister's address.",
         ));
     };
-    check_range(subnet, &effective)?;
+    check_range(&effective)?;
     // A message that cannot be decoded is rejected later.
     let canister = if management {
-        management::effective_canister(method, argument).ok()
+        messages::effective_canister(method, argument).ok().flatten()
     } else {
         Some(*canister)
     };
@@ -205,13 +205,13 @@ fn check_effective(
 
 /// `POST /api/{v2,v3}/canister/ID/query`: the query is answered and signed by the only node.
 pub async fn query(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     Path(effective): Path<String>,
     received: Received,
 ) -> Result<Response, Refusal> {
     let effective = principal(&effective)?;
-    check_range(&subnet, &effective)?;
-    let queried = Arc::clone(&subnet);
+    check_range(&effective)?;
+    let queried = Arc::clone(&host);
     let (id, canister, outcome) = work(move || {
         let Received { bytes, memory } = received;
         let request = Request::check(&bytes, Kind::Query, clock::now())?;
@@ -222,61 +222,62 @@ pub async fn query(
             return Err(Refusal::bad_request("The request is not a query."));
         };
         let effective = Effective::Canister(effective);
-        check_effective(&queried, effective, &canister_id, &method_name, &arg)?;
+        check_effective(effective, &canister_id, &method_name, &arg)?;
         let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
-        let outcome = messages::query(&queried, message, memory)
-            .map_err(|full| Refusal::too_many(full.to_string()))?;
+        let outcome = messages::query(&queried, message, memory).map_err(Refusal::too_many)?;
         Ok((id, canister_id, outcome))
     })
     .await?;
-    let outcome = outcome.await.unwrap_or_else(|_| Err(Reject::not_found(&canister)));
+    let outcome = outcome.await.unwrap_or_else(|_| Err(ended(&canister)));
     let signatures = Vec::new();
     let mut response = match outcome {
         Ok(arg) => QueryResponse::Replied { reply: ReplyResponse { arg }, signatures },
         Err(reject) => QueryResponse::Rejected { reject: reject.response(), signatures },
     };
-    let signature = subnet.keys.sign_query(&response, id, clock::now());
+    let signature = host.keys.sign_query(&response, id, clock::now());
     let (QueryResponse::Replied { signatures, .. } | QueryResponse::Rejected { signatures, .. }) =
         &mut response;
     signatures.push(signature);
     Ok(answer(StatusCode::OK, &response))
 }
 
+/// The reject of a query that waited when the server ended.
+fn ended(canister: &Principal) -> Rejected {
+    let message = format!("Canister {canister} not found");
+    Rejected::not_admitted(Reject { code: ErrorCode::CanisterNotFound, message })
+}
+
 /// `POST /api/{v2,v3}/canister/ID/read_state`.
 pub async fn read_canister_state(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     Path(id): Path<String>,
     received: Received,
 ) -> Result<Response, Refusal> {
     let effective = Effective::Canister(principal(&id)?);
-    work(move || read_state(&subnet, effective, received)).await
+    work(move || read_state(&host, effective, received)).await
 }
 
 /// `POST /api/{v2,v3}/subnet/ID/read_state`.
 pub async fn read_subnet_state(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     Path(id): Path<String>,
     received: Received,
 ) -> Result<Response, Refusal> {
     let id = principal(&id)?;
-    check_subnet(&subnet, &id)?;
-    work(move || read_state(&subnet, Effective::Subnet, received)).await
+    check_subnet(&host, &id)?;
+    work(move || read_state(&host, Effective::Subnet, received)).await
 }
 
 /// Refuses addresses of other subnets.
-fn check_subnet(subnet: &Subnet, id: &Principal) -> Result<(), Refusal> {
-    let here = subnet.keys.subnet();
+fn check_subnet(host: &Host, id: &Principal) -> Result<(), Refusal> {
+    let here = host.keys.subnet();
     if *id == here {
         return Ok(());
     }
     Err(Refusal::bad_request(format!("subnet_not_found: {id}; the subnet here is {here}.")))
 }
 
-fn read_state(
-    subnet: &Subnet,
-    effective: Effective,
-    received: Received,
-) -> Result<Response, Refusal> {
+fn read_state(host: &Host, effective: Effective, received: Received) -> Result<Response, Refusal> {
     let now = clock::now();
     let request = Request::check(&received.bytes, Kind::ReadState, now)?;
     drop(received);
@@ -294,10 +295,10 @@ fn read_state(
     if let Effective::Canister(id) = effective
         && !state_tree::are_about_calls(&paths)
     {
-        check_range(subnet, &id)?;
+        check_range(&id)?;
     }
-    state_tree::check(subnet, &request, &paths, effective)?;
-    let certificate = state_tree::certificate(subnet, &paths, now);
+    state_tree::check(host, &request, &paths, effective)?;
+    let certificate = state_tree::certificate(host, &paths, now);
     Ok(answer(StatusCode::OK, &ReadStateResponse { certificate }))
 }
 
@@ -311,14 +312,14 @@ struct Status<'a> {
 }
 
 /// `GET /api/v2/status`.
-pub async fn status(State(subnet): State<Arc<Subnet>>) -> Response {
+pub async fn status(State(host): State<Arc<Host>>) -> Response {
     answer(
         StatusCode::OK,
         &Status {
             ic_api_version: "0.18.0",
             impl_version: concat!("stablebench ", env!("CARGO_PKG_VERSION")),
             replica_health_status: "healthy",
-            root_key: subnet.keys.root(),
+            root_key: host.keys.root(),
         },
     )
 }
@@ -352,13 +353,13 @@ pub fn principal(text: &str) -> Result<Principal, Refusal> {
     })
 }
 
-/// Refuses addresses of canisters outside of this subnet.
-fn check_range(subnet: &Subnet, id: &Principal) -> Result<(), Refusal> {
-    if *id == Principal::management_canister() || subnet.hosts(id) {
+/// Refuses addresses of canisters outside of this host.
+fn check_range(id: &Principal) -> Result<(), Refusal> {
+    if *id == Principal::management_canister() || Subnet::hosts(id) {
         return Ok(());
     }
-    let (first, last) = subnet.range();
+    let (first, last) = Subnet::range();
     Err(Refusal::bad_request(format!(
-        "canister_not_found: {id} is not on this subnet, whose canisters are {first} to {last}."
+        "canister_not_found: {id} is not on this host, whose canisters are {first} to {last}."
     )))
 }

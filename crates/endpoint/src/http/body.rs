@@ -17,7 +17,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::subnet::{MemoryPermit, Subnet};
+use crate::host::{Host, MemoryPermit};
 use crate::wire::Refusal;
 
 /// The content type of requests and answers.
@@ -40,15 +40,15 @@ pub struct Received {
     pub memory: MemoryPermit,
 }
 
-impl FromRequest<Arc<Subnet>> for Received {
+impl FromRequest<Arc<Host>> for Received {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, subnet: &Arc<Subnet>) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, host: &Arc<Host>) -> Result<Self, Refusal> {
         let kind = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         if kind != Some(CBOR.as_bytes()) {
             return Err(Refusal::bad_request(format!("The content-type is not {CBOR}.")));
         }
-        let read = read(request.into_body(), &subnet.memory, PAUSE);
+        let read = read(request.into_body(), &host.memory, PAUSE);
         timeout(WHOLE, read).await.unwrap_or_else(|_| Err(slow(WHOLE)))
     }
 }

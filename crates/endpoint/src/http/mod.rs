@@ -30,14 +30,14 @@ use tower::{BoxError, ServiceBuilder};
 use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
 use crate::access::Access;
-use crate::subnet::Subnet;
+use crate::host::Host;
 use crate::wire::Refusal;
 
 /// The most concurrent requests.
 const MAX_REQUESTS: usize = 2_000;
 
 /// Returns the router for a subnet whose endpoint listens at `address`.
-pub fn router(subnet: Arc<Subnet>, access: Access, address: IpAddr) -> Router {
+pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
     let access = Arc::new(access);
     let allowed = Arc::clone(&access);
     let cors = CorsLayer::new()
@@ -78,7 +78,7 @@ pub fn router(subnet: Arc<Subnet>, access: Access, address: IpAddr) -> Router {
         })
         .layer(cors)
         .layer(middleware::from_fn_with_state((access, address), guard))
-        .with_state(subnet)
+        .with_state(host)
 }
 
 async fn guard(

@@ -14,10 +14,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use candid::Principal;
 use stablebench_replica::Visibility;
+use stablebench_replica::subnet::Status;
 
 use super::api::principal;
-use crate::canister::Info;
-use crate::subnet::Subnet;
+use crate::host::{Host, Info};
 use crate::wire::Refusal;
 
 /// The most canisters that are listed.
@@ -25,7 +25,7 @@ const MAX: usize = 100;
 
 /// Answers `GET /`.
 pub async fn page(
-    State(subnet): State<Arc<Subnet>>,
+    State(host): State<Arc<Host>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let query = query.unwrap_or_default();
@@ -34,12 +34,12 @@ pub async fn page(
     let text = match named("id").or_else(|| named("canisterId")) {
         Some(id) => {
             let id = principal(id)?;
-            let handle = subnet.canister(&id).ok_or_else(|| {
+            let info = host.info(&id).ok_or_else(|| {
                 Refusal::new(StatusCode::NOT_FOUND, format!("There is no canister {id} here."))
             })?;
-            about(&id, &handle.info())
+            about(&id, &info)
         }
-        None => list(&subnet),
+        None => list(&host),
     };
     // Plain text, because a browser must not execute content of a module.
     let headers = [
@@ -49,8 +49,8 @@ pub async fn page(
     Ok((headers, text).into_response())
 }
 
-fn list(subnet: &Subnet) -> String {
-    let canisters = subnet.canisters();
+fn list(host: &Host) -> String {
+    let canisters = host.infos();
     let mut text = format!(
         "stablebench serve {}: the Internet Computer's HTTP interface under /api.\n\nCanisters\n",
         env!("CARGO_PKG_VERSION")
@@ -65,7 +65,11 @@ fn list(subnet: &Subnet) -> String {
 }
 
 fn about(id: &Principal, info: &Info) -> String {
-    let state = if info.running { "running" } else { "stopped" };
+    let state = match info.status {
+        Status::Running => "running",
+        Status::Stopping => "stopping",
+        Status::Stopped => "stopped",
+    };
     let Some(module) = &info.module else {
         return format!("Canister {id}, {state}, without a module.\n");
     };

@@ -328,6 +328,8 @@ pub struct Fees {
     pub storage_gib_second: u128,
     /// A canister for a second.
     pub canister_second: u128,
+    /// A percent of compute allocation for a second.
+    pub compute_percent_second: u128,
     /// An HTTPS outcall, for each node.
     pub http_request: u128,
     /// An HTTPS outcall, for each pair of nodes.
@@ -351,6 +353,7 @@ impl Fees {
         creation: 0,
         storage_gib_second: 0,
         canister_second: 0,
+        compute_percent_second: 0,
         http_request: 0,
         http_request_quadratic: 0,
         http_request_byte: 0,

@@ -98,6 +98,7 @@ pub const RULES: RuleSet = RuleSet {
         creation: 500_000_000_000,
         storage_gib_second: 127_000,
         canister_second: 0,
+        compute_percent_second: 10_000_000,
         http_request: 3_000_000,
         http_request_quadratic: 60_000,
         http_request_byte: 400,

@@ -30,7 +30,7 @@ use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::canister::{Canister, Settings};
+use crate::canister::{Allocation, Canister, Settings};
 use crate::environment::{self, max_variables};
 use crate::fault::Reject;
 use crate::files;
@@ -450,5 +450,7 @@ fn open(
         balance,
         version: header.version,
         time: header.time,
+        allocation: Allocation::default(),
+        stored: Bytes(0),
     })
 }

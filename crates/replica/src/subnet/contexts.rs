@@ -239,6 +239,24 @@ impl Contexts {
         self.next_callback
     }
 
+    /// Closes all contexts. Returns those of calls that were not answered. Callbacks stay until their
+    /// responses arrive.
+    pub fn close(&mut self) -> Vec<Conclusion> {
+        let contexts = std::mem::take(&mut self.contexts).into_values();
+        let open = contexts.filter(|context| !context.answered);
+        open.map(|context| Conclusion {
+            origin: context.origin,
+            outcome: Outcome::Silence,
+            refund: context.available,
+        })
+        .collect()
+    }
+
+    /// Removes a callback whose context is closed.
+    pub fn forget(&mut self, id: CallbackId) {
+        self.callbacks.remove(&id);
+    }
+
     /// Takes cycles that a message accepted from its call.
     pub fn accept(&mut self, id: ContextId, cycles: Cycles) {
         if let Some(context) = self.contexts.get_mut(&id) {

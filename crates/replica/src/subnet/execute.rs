@@ -26,7 +26,7 @@ use crate::cycles;
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject, RejectCode};
 use crate::instance::Entry;
-use crate::limits::CLEANUP_PERCENT;
+use crate::limits::{CANISTER_OVERHEAD, CLEANUP_PERCENT, MESSAGE_OVERHEAD};
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::system_api::message::{Answer, Context, Mode, Rejection, Status};
@@ -65,6 +65,39 @@ impl Incoming {
 }
 
 impl Member {
+    /// Executes tasks and messages while a core has used less than `limit`. Returns the instructions
+    /// that it has used then, `used` before.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn execute_turn(
+        &mut self,
+        round: &mut Round<'_>,
+        limit: i64,
+        mut used: i64,
+    ) -> Result<i64, HostError> {
+        let mut executed = 0;
+        while used < limit
+            && let Some(instructions) = self.execute_next(round)?
+        {
+            executed += instructions.get();
+            used += (instructions + MESSAGE_OVERHEAD).get().cast_signed();
+        }
+        if executed > 0 {
+            used += CANISTER_OVERHEAD.get().cast_signed();
+        }
+        Ok(used)
+    }
+
+    /// Answers all open calls with a reject.
+    pub fn reject_open_calls(&mut self, reject: &Reject, round: &mut Round<'_>) {
+        for conclusion in self.contexts.close() {
+            let Conclusion { origin, refund, .. } = conclusion;
+            self.respond(&origin, Err(reject.clone()), refund, None, round);
+        }
+    }
+
     /// Executes the next task or message. Returns the instructions that it used, or `None` if there
     /// is none.
     ///
@@ -138,6 +171,7 @@ impl Member {
             limit,
             next: Next::Other,
             paid: Cycles(0),
+            certificate: None,
         };
         self.execute(start, context, None, (function, None), reserved, round)
     }
@@ -186,7 +220,9 @@ impl Member {
         let export = exported(&format!("{prefix} {method}"));
         let entry = Entry::Export(&export);
         let next = Next::Other;
-        let start = Start { mode, entry, caller, argument, context: seen, limit, next, paid };
+        let certificate = None;
+        let start =
+            Start { mode, entry, caller, argument, context: seen, limit, next, paid, certificate };
         self.execute(start, context, None, (function, cause), reserved, round)
     }
 
@@ -246,14 +282,17 @@ impl Member {
             self.canister.balance += refund;
             return Ok(Instructions(0));
         };
-        let Some(context) = self.contexts.get(callback.context) else {
-            return Ok(Instructions(0));
-        };
         let rules = self.rules();
         let bytes = response_bytes(&response);
         let unspent = cycles::response(rules, rules.set().messages.reply).get()
             - cycles::response(rules, bytes.min(rules.set().messages.reply)).get();
         self.canister.balance += refund + Cycles(unspent);
+        let Some(context) = self.contexts.get(callback.context) else {
+            // The canister was uninstalled since the call.
+            self.canister.balance += cycles::callback(rules, self.wasm64());
+            self.contexts.forget(id);
+            return Ok(Instructions(0));
+        };
         let function = match response {
             Ok(_) => Function::ReplyCallback,
             Err(_) => Function::RejectCallback,
@@ -309,6 +348,7 @@ impl Member {
             execution.cycles += transmission;
         }
         execution.cycles += start.paid + cycles::execution(rules, charge, self.wasm64());
+        self.managed.log.add(&id, round.time, &execution);
         let number = round.trace.add(cause, id, function, sent, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)
             && let Some(cleanup) = callback.on_cleanup
@@ -324,6 +364,7 @@ impl Member {
                 limit: left,
                 next,
                 paid: Cycles(0),
+                certificate: None,
             };
             let (cleaned, used) = self.clean_up(cleanup, Some(number), round)?;
             charge += used;
@@ -358,6 +399,7 @@ impl Member {
         let mut execution = run.into_execution_with(outcome);
         // The callback paid the base fee.
         execution.cycles += cycles::instructions(self.rules(), charge, self.wasm64());
+        self.managed.log.add(&id, round.time, &execution);
         round.trace.add(cause, id, Function::Cleanup, 0, execution);
         Ok((result, charge))
     }

@@ -6,6 +6,7 @@ use ic_principal::Principal;
 
 use super::SECOND;
 use super::member::Member;
+use crate::canister::Allocation;
 use crate::cycles::{self, Threshold};
 use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
@@ -63,16 +64,54 @@ impl Member {
         Fault::Frozen { canister, missing }.reject(&canister)
     }
 
-    /// Charges for storage, at intervals.
-    pub fn charge_storage(&mut self, time: u64) {
+    /// Charges for storage and compute, at intervals. Returns false if the canister cannot pay.
+    pub fn charge_storage(&mut self, time: u64) -> bool {
         let passed = time.saturating_sub(self.paid_until);
         if passed < CHARGE_INTERVAL * SECOND {
-            return;
+            return true;
         }
         self.paid_until = time;
         let cost = self.threshold(Next::Other).charge(self.canister.memories(), passed / SECOND);
         let balance = self.canister.balance.get();
         self.canister.balance = Cycles(balance.saturating_sub(cost.get()));
+        cost.get() <= balance
+    }
+
+    /// Bytes of the canister, and at least those that it has reserved.
+    pub fn occupied(&self) -> Bytes {
+        let canister = &self.canister;
+        let used = canister.memories() + canister.sizes().other() + canister.stored;
+        used.max(canister.allocation.memory)
+    }
+
+    /// Checks that the canister can pay for more bytes of chunks or snapshots.
+    pub fn can_store(&self, bytes: Bytes) -> Result<(), Reject> {
+        let canister = &self.canister;
+        let threshold = self.threshold(Next::Other);
+        let more = Threshold { other: threshold.other + bytes, ..threshold };
+        let needed = more.cycles(canister.memories(), Bytes(0));
+        match needed.get().checked_sub(canister.balance.get()) {
+            Some(missing) if missing > 0 => {
+                let missing = Some(Cycles(missing));
+                Err(Fault::MemoryGrow { bytes, missing }.reject_in_full(&canister.id()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Releases what a canister without cycles has reserved, with its snapshots and its history.
+    pub fn release(&mut self) {
+        let canister = &mut self.canister;
+        canister.allocation = Allocation { compute: 0, memory: Bytes(0), ..canister.allocation };
+        canister.history.clear();
+        self.managed.changes.clear();
+        self.managed.snapshots.clear();
+        self.count_stored();
+    }
+
+    /// Counts the bytes of chunks and snapshots after they have changed.
+    pub fn count_stored(&mut self) {
+        self.canister.stored = self.managed.chunk_bytes() + self.managed.snapshot_bytes();
     }
 
     /// Refunds what was reserved for an execution and not used.

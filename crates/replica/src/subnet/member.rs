@@ -8,6 +8,8 @@ use ic_principal::Principal;
 use super::SECOND;
 use super::contexts::{CallContext, Callback, ContextId, Contexts};
 use super::funds::Next;
+use super::managed::Managed;
+use super::management::check_call;
 use super::queues::{Content, Delivery, Queues};
 use super::trace::Cause;
 use crate::canister::{Canister, is_64_bit};
@@ -16,7 +18,7 @@ use crate::instance::Entry;
 use crate::limits::{GUARANTEED_CALLBACKS, MAX_QUEUE};
 use crate::rules::Rules;
 use crate::run::Run;
-use crate::system_api::message::{Answer, Context, Message, Mode, Rejection, Status};
+use crate::system_api::message::{Answer, Certificate, Context, Message, Mode, Rejection, Status};
 use crate::system_api::request::{Quota, Request};
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::EntryPoint;
@@ -42,6 +44,10 @@ pub struct Member {
     pub low_memory_threshold: Bytes,
     /// True if less was left after the last message, so that the canister knows.
     memory_is_low: bool,
+    /// What the management canister keeps of it.
+    pub managed: Managed,
+    /// The rules of the subnet, for a canister without a module.
+    subnet_rules: Rules,
 }
 
 /// A function that the replica runs by itself.
@@ -92,6 +98,8 @@ pub struct Start<'a> {
     pub next: Next,
     /// Cycles that the canister has paid for it before.
     pub paid: Cycles,
+    /// The certificate of the certified data, in a query.
+    pub certificate: Option<Certificate>,
 }
 
 impl Start<'_> {
@@ -123,14 +131,17 @@ impl Start<'_> {
             limit: Instructions(0),
             next: if callback.deadline == 0 { Next::Response } else { Next::Other },
             paid: Cycles(0),
+            certificate: None,
         }
     }
 }
 
 impl Member {
     /// Adds a canister to a subnet at some time.
-    pub fn new(canister: Canister, time: u64) -> Self {
+    pub fn new(canister: Canister, subnet_rules: Rules, time: u64) -> Self {
         Self {
+            managed: Managed::new(canister.history.len()),
+            subnet_rules,
             canister,
             queues: Queues::default(),
             contexts: Contexts::default(),
@@ -155,6 +166,8 @@ impl Member {
             paid_until: self.paid_until,
             low_memory_threshold: self.low_memory_threshold,
             memory_is_low: self.memory_is_low,
+            managed: Managed::new(0),
+            subnet_rules: self.subnet_rules,
         }
     }
 
@@ -184,10 +197,23 @@ impl Member {
         }
     }
 
-    /// Stops the canister if it is about to stop and no call is open.
-    pub fn settle(&mut self) {
-        if self.status == Status::Stopping && self.contexts.is_empty() {
+    /// Stops the canister if it is about to stop and no call is open. Returns true if it did.
+    pub fn settle(&mut self) -> bool {
+        let stops = self.status == Status::Stopping && self.contexts.is_empty();
+        if stops {
             self.status = Status::Stopped;
+            self.canister.count_change();
+        }
+        stops
+    }
+
+    /// Time of the next task, 0 for a heartbeat.
+    pub fn next_task(&self) -> Option<u64> {
+        let module = self.canister.module().filter(|_| self.status == Status::Running)?;
+        let timer = self.canister.state.timer;
+        match module.has(EntryPoint::Heartbeat) {
+            true => Some(0),
+            false => Some(timer).filter(|at| *at != 0 && module.has(EntryPoint::GlobalTimer)),
         }
     }
 
@@ -223,12 +249,13 @@ impl Member {
 
     /// Runs a function. `callbacks` are those that the subnet has left.
     pub fn run(&self, start: &Start<'_>, time: u64, callbacks: usize) -> Result<Run, HostError> {
-        let Start { mode, entry, caller, argument, context, limit, next, paid: _ } = start;
+        let Start { mode, entry, caller, argument, context, limit, next, certificate, .. } = start;
         let message = Message {
             time,
             status: self.status,
             context: context.clone(),
             threshold: self.threshold(*next),
+            certificate: certificate.clone(),
             quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
             ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
         };
@@ -277,7 +304,14 @@ impl Member {
         let deadline = request.timeout.map_or(0, expiry);
         let callback = self.contexts.register(context, &request, deadline);
         let Request { callee, method, argument, cycles, .. } = request;
-        self.queues.push_output(Delivery {
+        let management = callee == Principal::management_canister();
+        // The canister's version when the message began.
+        let version = self.canister.version().saturating_sub(1);
+        let refused = match management {
+            true => check_call(&method, &argument, version).err(),
+            false => None,
+        };
+        let call = Delivery {
             sender: self.canister.id(),
             receiver: callee,
             callback,
@@ -285,12 +319,16 @@ impl Member {
             cycles,
             cause,
             content: Content::Request { method, argument },
-        });
+        };
+        match refused {
+            Some(rejection) => self.queues.push_input(call.answer(Err(rejection), cycles)),
+            None => self.queues.push_output(call),
+        }
     }
 
     /// The rules of the canister's module.
     pub fn rules(&self) -> Rules {
-        self.canister.module().map_or_else(Rules::today, |module| module.rules())
+        self.canister.module().map_or(self.subnet_rules, |module| module.rules())
     }
 
     /// Returns true if instructions cost more, because heap addresses have 64 bits.

@@ -9,26 +9,32 @@
 //! | module | |
 //! |---|---|
 //! | `round` | rounds, and delivering messages |
+//! | `borrow` | canisters that execute outside of the subnet |
 //! | `member` | a canister with its messages, calls and tasks |
 //! | `execute` | messages, callbacks and tasks |
 //! | `funds` | what a canister pays for, and when it freezes |
 //! | `contexts` | calls that are not finished, and callbacks |
 //! | `queues` | messages between canisters, and their order |
 //! | `query` | queries that call queries |
+//! | `management` | the management canister |
+//! | `managed` | what it keeps of a canister: history, log, chunks, snapshots |
 //! | `trace` | the executions, and what caused each |
 //!
 //! Execution is deterministic: equal calls at equal times give equal executions.
 
+mod borrow;
 mod contexts;
 mod execute;
 mod funds;
+mod managed;
+mod management;
 mod member;
 mod query;
 mod queues;
 mod round;
 mod trace;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use ic_principal::Principal;
 
@@ -39,9 +45,14 @@ use crate::limits::MAX_INGRESS;
 use crate::replica::Replica;
 pub use crate::system_api::message::Status;
 use crate::units::Bytes;
+use crate::validate::MethodKind;
 
+pub use borrow::Borrowed;
 use funds::Next;
+use management::ManagementCall;
+pub use management::{HttpRequest, HttpResponse, effective_canister};
 use member::Member;
+use query::Certifier;
 use queues::{Delivery, Ingress};
 use trace::{Cause, Trace};
 pub use trace::{Executed, Function};
@@ -50,6 +61,10 @@ pub use trace::{Executed, Function};
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
+/// The number of the first canister id.
+const FIRST_ID: u64 = 0xffff_ffff_ffe0_0000;
+/// Number of canister ids.
+const IDS: u64 = 0x10_0000;
 /// Rounds in which [`Subnet::update`] waits for an answer.
 const MAX_ROUNDS: usize = 100;
 
@@ -98,13 +113,30 @@ pub struct Taken(Principal);
 pub struct Subnet {
     replica: Replica,
     members: BTreeMap<Principal, Member>,
+    /// Canisters that execute outside of the subnet, with the messages that they will receive.
+    away: BTreeMap<Principal, Vec<Delivery>>,
     answers: BTreeMap<MessageId, Answered>,
     /// Calls to canisters that do not exist.
     unroutable: Vec<Delivery>,
+    /// Calls of the management canister, for this round and for the next one.
+    management: VecDeque<ManagementCall>,
+    called: Vec<ManagementCall>,
+    /// Its answers, which arrive in the next round.
+    returned: Vec<Delivery>,
+    /// HTTPS outcalls that wait for an answer.
+    http: Vec<HttpRequest>,
+    http_allowed: bool,
+    next_http: u64,
+    certifier: Option<Certifier>,
+    /// Where random bytes come from, and how often they were drawn.
+    seed: u64,
+    drawn: u64,
     trace: Trace,
     time: u64,
     last_round: u64,
     next_message: u64,
+    /// The number of the next canister id.
+    next_canister: u64,
 }
 
 impl Subnet {
@@ -113,13 +145,29 @@ impl Subnet {
         Self {
             replica: replica.clone(),
             members: BTreeMap::new(),
+            away: BTreeMap::new(),
             answers: BTreeMap::new(),
             unroutable: Vec::new(),
+            management: VecDeque::new(),
+            called: Vec::new(),
+            returned: Vec::new(),
+            http: Vec::new(),
+            http_allowed: false,
+            next_http: 0,
+            certifier: None,
+            seed: 0,
+            drawn: 0,
             trace: Trace::default(),
             time: INITIAL_TIME,
             last_round: INITIAL_TIME - 1,
             next_message: 0,
+            next_canister: FIRST_ID,
         }
+    }
+
+    /// Sets the seed of `raw_rand`, which is 0 otherwise.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
     }
 
     /// Adds a canister.
@@ -129,11 +177,45 @@ impl Subnet {
     /// If the subnet has a canister with its id.
     pub fn add(&mut self, canister: Canister) -> Result<(), Taken> {
         let id = canister.id();
-        if self.members.contains_key(&id) {
+        if self.exists(&id) {
             return Err(Taken(id));
         }
-        self.members.insert(id, Member::new(canister, self.time));
+        self.members.insert(id, Member::new(canister, self.replica.rules(), self.time));
         Ok(())
+    }
+
+    /// Returns true if a canister exists, in the subnet or borrowed.
+    pub fn exists(&self, id: &Principal) -> bool {
+        self.members.contains_key(id) || self.away.contains_key(id)
+    }
+
+    /// The canisters, in the order of their ids.
+    pub fn canisters(&self) -> impl Iterator<Item = &Canister> {
+        self.members.values().map(|member| &member.canister)
+    }
+
+    /// Returns true if an id is one of those that the subnet gives to canisters.
+    pub fn hosts(id: &Principal) -> bool {
+        let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes);
+        let number = number.filter(|number| canister_id(*number) == *id);
+        number.is_some_and(|number| (FIRST_ID..FIRST_ID + IDS).contains(&number))
+    }
+
+    /// Returns the first and the last id that the subnet gives to canisters.
+    pub fn range() -> (Principal, Principal) {
+        (canister_id(FIRST_ID), canister_id(FIRST_ID + IDS - 1))
+    }
+
+    /// Takes the id of the next canister. `None` if there is none left.
+    pub fn next_id(&mut self) -> Option<Principal> {
+        while self.next_canister < FIRST_ID + IDS {
+            let id = canister_id(self.next_canister);
+            self.next_canister += 1;
+            if !self.exists(&id) {
+                return Some(id);
+            }
+        }
+        None
     }
 
     /// Returns a canister.
@@ -169,6 +251,12 @@ impl Subnet {
         }
     }
 
+    /// Returns true if a method of a canister is a composite query.
+    pub fn is_composite(&self, id: &Principal, method: &str) -> bool {
+        let module = self.members.get(id).and_then(|member| member.canister.module());
+        module.is_some_and(|module| module.method(method) == Some(MethodKind::CompositeQuery))
+    }
+
     /// Takes a canister off the subnet, without its messages and calls.
     pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
         self.members.remove(id).map(|member| member.canister)
@@ -176,7 +264,11 @@ impl Subnet {
 
     /// Returns true if no message waits and no call is open. Timers may be set.
     pub fn is_idle(&self) -> bool {
-        self.members.values().all(Member::is_idle)
+        let managing = !(self.management.is_empty() && self.called.is_empty());
+        !managing
+            && self.away.is_empty()
+            && self.returned.is_empty()
+            && self.members.values().all(Member::is_idle)
     }
 
     /// Returns a canister, between two rounds.
@@ -208,6 +300,9 @@ impl Subnet {
         method: &str,
         argument: &[u8],
     ) -> Result<Result<MessageId, Reject>, HostError> {
+        if callee == Principal::management_canister() {
+            return Ok(self.submit_management(caller, method, argument));
+        }
         let Some(member) = self.members.get_mut(&callee) else {
             return Ok(Err(not_found(&callee)));
         };
@@ -226,16 +321,44 @@ impl Subnet {
         if let Err(missing) = member.withdraw(induction, Next::Other) {
             return Ok(Err(member.out_of_cycles(&caller, missing)));
         }
+        let (method, argument) = (method.to_owned(), argument.to_vec());
+        let id = MessageId(self.next_message);
+        member.queues.push_ingress(Ingress { id, caller, method, argument });
+        Ok(Ok(self.new_message()))
+    }
+
+    fn new_message(&mut self) -> MessageId {
         let id = MessageId(self.next_message);
         self.next_message += 1;
-        let (method, argument) = (method.to_owned(), argument.to_vec());
-        member.queues.push_ingress(Ingress { id, caller, method, argument });
-        Ok(Ok(id))
+        id
+    }
+
+    /// Removes the code of a canister and its memories. Its open calls are rejected.
+    fn uninstall(&mut self, id: &Principal) -> Result<(), HostError> {
+        let Self { members, trace, answers, time, .. } = self;
+        let Some(member) = members.get_mut(id) else { return Ok(()) };
+        member.canister.uninstall()?;
+        member.managed.log.clear();
+        member.managed.chunks.clear();
+        member.count_stored();
+        let mut round = execute::Round { time: *time, trace, answers, callbacks: 0 };
+        let reject = Reject {
+            code: ErrorCode::CanisterRejectedMessage,
+            message: "Canister has been uninstalled.".to_owned(),
+        };
+        member.reject_open_calls(&reject, &mut round);
+        Ok(())
     }
 
     /// Takes the answer to a message, if it has one.
     pub fn take_answer(&mut self, id: MessageId) -> Option<Result<Vec<u8>, Reject>> {
         self.answers.remove(&id).map(|answered| answered.response)
+    }
+
+    /// Takes the answers to all messages that have one.
+    pub fn take_answers(&mut self) -> Vec<(MessageId, Result<Vec<u8>, Reject>)> {
+        let answers = std::mem::take(&mut self.answers);
+        answers.into_iter().map(|(id, answered)| (id, answered.response)).collect()
     }
 
     /// Takes the executions since they were last taken: the first 65 536.
@@ -272,6 +395,13 @@ impl Subnet {
         }
         Err(CallError::Unanswered)
     }
+}
+
+/// The canister id with a number.
+fn canister_id(number: u64) -> Principal {
+    let mut bytes = number.to_be_bytes().to_vec();
+    bytes.extend([1, 1]);
+    Principal::from_slice(&bytes)
 }
 
 fn not_found(id: &Principal) -> Reject {

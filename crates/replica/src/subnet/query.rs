@@ -8,6 +8,8 @@
 //! replica.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
 
 use ic_principal::Principal;
 
@@ -18,12 +20,12 @@ use super::member::{Member, Start};
 use super::queues::{Content, Delivery};
 use super::trace::{Cause, Function, Trace};
 use super::{Call, Subnet, not_found};
-use crate::canister::{exported, reject_large_argument};
+use crate::canister::{Canister, exported, reject_large_argument};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
 use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
 use crate::run::Run;
-use crate::system_api::message::{Answer, Mode, Rejection, Status};
+use crate::system_api::message::{Answer, Certificate, Mode, Rejection, Status};
 use crate::units::{Cycles, Instructions};
 use crate::validate::MethodKind;
 
@@ -66,6 +68,10 @@ impl Subnet {
         method: &str,
         argument: &[u8],
     ) -> Result<Call, HostError> {
+        if callee == Principal::management_canister() {
+            let response = self.query_management(caller, method, argument);
+            return Ok(Call { response, admitted: true, executions: Vec::new() });
+        }
         let left = MAX_QUERY_INSTRUCTIONS.get().cast_signed();
         let mut graph = Graph { subnet: self, trace: Trace::default(), left };
         let origin = Origin::Query { caller };
@@ -74,6 +80,33 @@ impl Subnet {
             Step::Waits(root) => graph.traverse(root)?,
         };
         Ok(Call { response, admitted: true, executions: graph.trace.take() })
+    }
+}
+
+impl Subnet {
+    /// Signs the certified data of canisters, which queries can read: `sign` receives a canister's
+    /// id, its certified data, and the time. Without this, queries that read a certificate trap.
+    pub fn set_certifier(
+        &mut self,
+        sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static,
+    ) {
+        self.certifier = Some(Certifier(Arc::new(sign)));
+    }
+
+    fn certificate(&self, canister: &Canister) -> Option<Certificate> {
+        let Certifier(sign) = self.certifier.clone()?;
+        let (id, data, time) = (canister.id(), canister.certified_data().to_vec(), self.time);
+        Some(Certificate::new(move || sign(id, &data, time)))
+    }
+}
+
+/// A function that signs certified data.
+#[derive(Clone)]
+pub struct Certifier(Arc<dyn Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync>);
+
+impl fmt::Debug for Certifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certifier")
     }
 }
 
@@ -197,6 +230,7 @@ impl Graph<'_> {
             limit: self.limit(rules.instructions().query),
             next: Next::Other,
             paid: Cycles(0),
+            certificate: self.subnet.certificate(&member.canister),
         };
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.

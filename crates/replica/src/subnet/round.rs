@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   deliver what is left of the last round, expire calls, add heartbeats and timers
+//!   the management canister executes the calls of the last round
 //!     ┌─→ each canister executes its tasks and messages
 //!     └── deliver the messages that they sent          until nothing is left, or the limit is reached
 //!   charge for storage, reject calls to canisters that do not exist
@@ -15,12 +16,12 @@
 use ic_principal::Principal;
 
 use super::Subnet;
+use super::contexts::Origin;
 use super::execute::Round;
+use super::management::ManagementCall;
 use super::queues::{Content, Delivery};
 use crate::fault::{HostError, RejectCode};
-use crate::limits::{
-    CANISTER_OVERHEAD, CORES, ITERATION_OVERHEAD, MAX_CALLBACKS, MESSAGE_OVERHEAD,
-};
+use crate::limits::{CORES, ITERATION_OVERHEAD, MAX_CALLBACKS};
 use crate::system_api::message::{Rejection, Status};
 use crate::units::{Cycles, Instructions};
 
@@ -31,13 +32,7 @@ impl Subnet {
     ///
     /// If the host has no memory left.
     pub fn tick(&mut self) -> Result<(), HostError> {
-        self.time = self.time.max(self.last_round + 1);
-        self.last_round = self.time;
-        self.deliver();
-        self.expire();
-        for member in self.members.values_mut() {
-            member.schedule_tasks(self.time);
-        }
+        self.begin_round()?;
         let limits = self.replica.rules().instructions();
         let signed = |instructions: Instructions| instructions.get().cast_signed();
         let mut left = signed(limits.round) + 1;
@@ -49,11 +44,41 @@ impl Subnet {
             }
             self.deliver();
         }
-        for member in self.members.values_mut() {
-            member.tasks.clear();
-            member.charge_storage(self.time);
-            member.settle();
+        self.end_round()
+    }
+
+    /// Delivers what is left of the last round, and adds tasks.
+    pub(super) fn begin_round(&mut self) -> Result<(), HostError> {
+        self.time = self.time.max(self.last_round + 1);
+        self.last_round = self.time;
+        self.deliver();
+        self.management.append(&mut std::mem::take(&mut self.called).into());
+        for delivery in std::mem::take(&mut self.returned) {
+            self.route(delivery);
         }
+        self.expire();
+        for member in self.members.values_mut() {
+            member.schedule_tasks(self.time);
+        }
+        self.execute_management()
+    }
+
+    /// Charges for storage, and rejects what cannot be delivered.
+    pub(super) fn end_round(&mut self) -> Result<(), HostError> {
+        let mut broke = Vec::new();
+        for (id, member) in &mut self.members {
+            member.tasks.clear();
+            if !member.charge_storage(self.time) {
+                broke.push(*id);
+            }
+        }
+        for id in broke {
+            self.uninstall(&id)?;
+            if let Some(member) = self.members.get_mut(&id) {
+                member.release();
+            }
+        }
+        self.settle();
         self.reject_unroutable();
         Ok(())
     }
@@ -67,8 +92,7 @@ impl Subnet {
             .filter(|(_, member)| member.has_work())
             .map(|(id, _)| *id)
             .collect();
-        let registered: usize =
-            self.members.values().map(|member| member.contexts.callbacks()).sum();
+        let registered = self.callbacks();
         let mut used = [0; CORES];
         for (number, id) in working.into_iter().enumerate() {
             let used = &mut used[number % CORES];
@@ -79,22 +103,18 @@ impl Subnet {
                 answers: &mut self.answers,
                 callbacks: MAX_CALLBACKS.saturating_sub(registered),
             };
-            let mut executed = 0;
-            while *used < limit
-                && let Some(instructions) = member.execute_next(&mut round)?
-            {
-                executed += instructions.get();
-                *used += (instructions + MESSAGE_OVERHEAD).get().cast_signed();
-            }
-            if executed > 0 {
-                *used += CANISTER_OVERHEAD.get().cast_signed();
-            }
+            *used = member.execute_turn(&mut round, limit, *used)?;
         }
         Ok(used.into_iter().max().unwrap_or_default())
     }
 
+    /// Number of callbacks of all canisters.
+    pub(super) fn callbacks(&self) -> usize {
+        self.members.values().map(|member| member.contexts.callbacks()).sum()
+    }
+
     /// Moves messages from the canisters that sent them to those that receive them.
-    fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         let ids: Vec<Principal> = self.members.keys().copied().collect();
         for id in ids {
             let Some(sender) = self.members.get_mut(&id) else { continue };
@@ -113,9 +133,16 @@ impl Subnet {
     /// a canister that does not exist waits for the end of the round.
     fn route(&mut self, delivery: Delivery) {
         let callee = delivery.receiver;
+        if callee == Principal::management_canister() {
+            self.call_management(delivery);
+            return;
+        }
         let is_call = matches!(delivery.content, Content::Request { .. });
         let Some(receiver) = self.members.get_mut(&callee) else {
-            self.unroutable.push(delivery);
+            match self.away.get_mut(&callee) {
+                Some(arrivals) => arrivals.push(delivery),
+                None => self.unroutable.push(delivery),
+            }
             return;
         };
         let state = match receiver.status {
@@ -132,11 +159,24 @@ impl Subnet {
         }
     }
 
+    /// Passes a call to the management canister.
+    fn call_management(&mut self, delivery: Delivery) {
+        let Delivery { sender: caller, callback, deadline, cycles, cause, content, .. } = delivery;
+        if let Content::Request { method, argument } = content {
+            let origin = Origin::Canister { caller, callback, deadline };
+            self.called.push(ManagementCall { origin, method, argument, cycles, cause });
+        }
+    }
+
     /// Rejects calls to canisters that do not exist, and drops responses to them.
     fn reject_unroutable(&mut self) {
         for delivery in std::mem::take(&mut self.unroutable) {
             if matches!(delivery.content, Content::Request { .. }) {
-                let message = format!("No route to canister {}", delivery.receiver);
+                let callee = delivery.receiver;
+                let message = match Self::hosts(&callee) {
+                    true => format!("Canister {callee} not found"),
+                    false => format!("No route to canister {callee}"),
+                };
                 self.reject(&delivery, RejectCode::DestinationInvalid, message);
             }
         }

@@ -49,13 +49,18 @@ pub enum Function {
     GlobalTimer,
     /// `canister_on_low_wasm_memory`.
     OnLowWasmMemory,
+    /// A method of the management canister that concerns the canister.
+    Management(String),
 }
 
 impl Function {
     /// The name of a method.
     pub fn method(&self) -> Option<&str> {
         match self {
-            Self::Update(name) | Self::Query(name) | Self::CompositeQuery(name) => Some(name),
+            Self::Update(name)
+            | Self::Query(name)
+            | Self::CompositeQuery(name)
+            | Self::Management(name) => Some(name),
             Self::ReplyCallback
             | Self::RejectCallback
             | Self::Cleanup
@@ -78,6 +83,7 @@ impl fmt::Display for Function {
             Self::Heartbeat => f.write_str("heartbeat"),
             Self::GlobalTimer => f.write_str("timer"),
             Self::OnLowWasmMemory => f.write_str("low memory hook"),
+            Self::Management(name) => write!(f, "{name} (management canister)"),
         }
     }
 }

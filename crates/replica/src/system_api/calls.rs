@@ -7,7 +7,7 @@
 
 use ic_principal::Principal;
 
-use super::message::{Answer, Effects, Message, Mode};
+use super::message::{Answer, Certificate, Effects, Message, Mode};
 use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, Trap};
@@ -341,7 +341,7 @@ impl<'a> Call<'a> {
         let refused = !matches!(mode, Mode::Query | Mode::CompositeQuery);
         self.refuse_if(&format!("ic0_{}", call.name()), refused)?;
         let certificate = self.message.certificate.as_ref();
-        certificate.map(|bytes| bytes.as_slice()).ok_or_else(|| unsupported(call))
+        certificate.map(Certificate::bytes).ok_or_else(|| unsupported(call))
     }
 
     /// `cost_*(src, size, kind, dst)`: the subnet has no signing keys.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
 
@@ -233,6 +233,31 @@ impl Mode {
     }
 }
 
+/// A certificate that is signed when it is first read.
+#[derive(Clone)]
+pub struct Certificate {
+    sign: Arc<dyn Fn() -> Vec<u8> + Send + Sync>,
+    signed: Arc<OnceLock<Vec<u8>>>,
+}
+
+impl Certificate {
+    /// A certificate that this function signs.
+    pub fn new(sign: impl Fn() -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self { sign: Arc::new(sign), signed: Arc::default() }
+    }
+
+    /// The certificate.
+    pub fn bytes(&self) -> &[u8] {
+        self.signed.get_or_init(|| (self.sign)())
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Certificate").field(&self.signed.get()).finish()
+    }
+}
+
 /// The input of a message, and what the canister can find out about itself.
 #[derive(Clone, Debug)]
 pub struct Message {
@@ -265,7 +290,7 @@ pub struct Message {
     /// The calls that the message may make; `None` if there are no other canisters.
     pub quota: Option<Arc<Quota>>,
     /// The certificate of the certified data, in a query.
-    pub certificate: Option<Arc<Vec<u8>>>,
+    pub certificate: Option<Certificate>,
     /// Time in nanoseconds since 1970.
     pub time: u64,
     /// The canister's global timer, 0 when not set.

@@ -8,7 +8,7 @@
 //! Nesting is limited, so every case ends. Most scripts do what their place allows; some call a
 //! function that it does not, answer twice or not at all, trap, or call what does not exist.
 
-mod script;
+pub mod script;
 
 use stablebench_workload::Rng;
 
@@ -17,7 +17,7 @@ use crate::subnet::{Step, SubnetCall, SubnetCase, Ticks};
 use script::{Number, Op, Script, Send, Text};
 
 /// The canister.
-const SCRIPTED: &str = include_str!("scripted.wat");
+pub const SCRIPTED: &str = include_str!("scripted.wat");
 
 /// Deepest nesting of calls.
 const DEPTH: u32 = 3;

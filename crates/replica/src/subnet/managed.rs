@@ -1,0 +1,176 @@
+//! What the management canister keeps of a canister: settings, history, log, chunks, snapshots.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use candid::Principal;
+use ic_management_canister_types::{CanisterLogRecord, LogVisibility, SnapshotVisibility};
+
+use super::contexts::Origin;
+use super::management::types::{Change, ChangeDetails, ChangeOrigin};
+use super::trace::Cause;
+use crate::canister::Canister;
+use crate::execution::Execution;
+use crate::fault::{ErrorCode, Reject};
+use crate::limits::{LOG_RECORD_OVERHEAD, MAX_HISTORY};
+use crate::units::{Bytes, Cycles};
+
+/// Bytes that a chunk occupies, whatever its size.
+pub const CHUNK: Bytes = Bytes(1 << 20);
+/// The default limit of reserved cycles.
+const RESERVED_CYCLES: u128 = 5_000_000_000_000;
+/// Bytes of a log.
+pub const LOG: Bytes = Bytes(4 << 10);
+
+/// The state of a canister that only the management canister knows.
+#[derive(Clone, Debug)]
+pub struct Managed {
+    /// The limit of reserved cycles. None are reserved on a subnet with free memory.
+    pub reserved_cycles_limit: Cycles,
+    /// Who may read the log.
+    pub log_visibility: LogVisibility,
+    /// Who may list the snapshots.
+    pub snapshot_visibility: SnapshotVisibility,
+    /// The log.
+    pub log: Log,
+    /// Uploaded chunks by their SHA-256.
+    pub chunks: BTreeMap<[u8; 32], Arc<Vec<u8>>>,
+    /// Snapshots by their ids.
+    pub snapshots: BTreeMap<Vec<u8>, Arc<Snapshot>>,
+    /// Number of snapshots that were ever taken.
+    pub snapshots_taken: u64,
+    /// The last changes.
+    pub changes: VecDeque<Change>,
+    /// Number of all changes.
+    pub total_changes: u64,
+    /// Calls that wait until the canister has stopped.
+    pub stops: Vec<Stop>,
+}
+
+/// A snapshot of a canister.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// A fork of the canister.
+    pub canister: Canister,
+    /// Its chunks.
+    pub chunks: BTreeMap<[u8; 32], Arc<Vec<u8>>>,
+    /// The time of the snapshot, in nanoseconds since 1970.
+    pub taken_at: u64,
+    /// Its size.
+    pub bytes: Bytes,
+}
+
+/// A call that waits until a canister has stopped.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// The source of the call.
+    pub origin: Origin,
+    /// Its cycles, which are returned.
+    pub cycles: Cycles,
+    /// Its cause.
+    pub cause: Cause,
+    /// The time of the call.
+    pub since: u64,
+}
+
+impl Managed {
+    /// The state of a canister with nothing but a history of this length.
+    pub fn new(changes: usize) -> Self {
+        Self {
+            reserved_cycles_limit: Cycles(RESERVED_CYCLES),
+            log_visibility: LogVisibility::default(),
+            snapshot_visibility: SnapshotVisibility::default(),
+            log: Log::default(),
+            chunks: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            snapshots_taken: 0,
+            changes: VecDeque::new(),
+            total_changes: changes as u64,
+            stops: Vec::new(),
+        }
+    }
+
+    /// Bytes of chunks.
+    pub fn chunk_bytes(&self) -> Bytes {
+        Bytes(self.chunks.len() as u64 * CHUNK.get())
+    }
+
+    /// Bytes of snapshots.
+    pub fn snapshot_bytes(&self) -> Bytes {
+        self.snapshots.values().map(|snapshot| snapshot.bytes).sum()
+    }
+
+    /// Adds a change to the history.
+    pub fn add_change(
+        &mut self,
+        timestamp_nanos: u64,
+        canister_version: u64,
+        origin: ChangeOrigin,
+        details: ChangeDetails,
+    ) {
+        if self.changes.len() == MAX_HISTORY {
+            self.changes.pop_front();
+        }
+        self.changes.push_back(Change { timestamp_nanos, canister_version, origin, details });
+        self.total_changes += 1;
+    }
+}
+
+/// The newest records of a log, the oldest first. A trap adds its text after `[TRAP]: `.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    records: VecDeque<CanisterLogRecord>,
+    bytes: usize,
+    next: u64,
+}
+
+impl Log {
+    /// Adds the output of an execution of `canister`.
+    pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution) {
+        for text in &execution.printed {
+            self.push(time, text.as_bytes());
+        }
+        if let Err(reject) = &execution.outcome
+            && let Some(text) = trap_text(canister, reject)
+        {
+            self.push(time, format!("[TRAP]: {text}").as_bytes());
+        }
+    }
+
+    /// Removes all records. The next one has the next number.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.bytes = 0;
+    }
+
+    /// The records, the oldest first.
+    pub fn records(&self) -> impl Iterator<Item = &CanisterLogRecord> {
+        self.records.iter()
+    }
+
+    fn push(&mut self, timestamp_nanos: u64, content: &[u8]) {
+        let (most, overhead) = (LOG.get() as usize, LOG_RECORD_OVERHEAD.get() as usize);
+        let content = content[..content.len().min(most - overhead)].to_vec();
+        self.bytes += content.len() + overhead;
+        self.records.push_back(CanisterLogRecord { idx: self.next, timestamp_nanos, content });
+        self.next += 1;
+        while self.bytes > most
+            && let Some(oldest) = self.records.pop_front()
+        {
+            self.bytes -= oldest.content.len() + overhead;
+        }
+    }
+}
+
+/// The text of a trap.
+fn trap_text<'a>(canister: &Principal, reject: &'a Reject) -> Option<&'a str> {
+    let message = reject.message.strip_prefix(&format!("Error from Canister {canister}: "))?;
+    match reject.code {
+        ErrorCode::CanisterCalledTrap => {
+            let text = message.strip_prefix("Canister called `ic0.trap` with message: '")?;
+            Some(text.rsplit_once('\'')?.0)
+        }
+        ErrorCode::CanisterTrapped => message.strip_prefix("Canister trapped: ")?.lines().next(),
+        _ => None,
+    }
+}

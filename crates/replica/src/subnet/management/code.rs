@@ -1,0 +1,311 @@
+//! Installing code, in one message or from chunks.
+
+use std::sync::Arc;
+
+use candid::Principal;
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, InstallCodeArgs,
+    UninstallCodeArgs, UploadChunkArgs, WasmMemoryPersistence,
+};
+use sha2::{Digest, Sha256};
+
+use super::types::{ChangeDetails, Mode};
+use super::{
+    Failed, ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode,
+    invalid, refusal, reply,
+};
+use crate::canister::{Installed, Upgrade};
+use crate::cycles;
+use crate::fault::{ErrorCode, Reject};
+use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
+use crate::module::Module;
+use crate::subnet::Subnet;
+use crate::subnet::funds::Next;
+use crate::subnet::managed::CHUNK;
+use crate::subnet::member::Member;
+use crate::subnet::trace::Function;
+use crate::validate::Purpose;
+
+/// The custom section of modules that keep their heap in upgrades.
+const PERSISTENCE: &str = "enhanced-orthogonal-persistence";
+
+/// Most bytes of a module from chunks.
+const MAX_MODULE: usize = 100 << 20;
+/// Most bytes of the chunks of all canisters, so that the memory of this process stays bounded.
+const MAX_STORED: usize = 1 << 30;
+
+/// A module and how to install it.
+struct Installation<'a> {
+    canister: Principal,
+    mode: CanisterInstallMode,
+    wasm: &'a [u8],
+    argument: &'a [u8],
+    sender_version: Option<u64>,
+}
+
+impl Subnet {
+    pub(super) fn install_code(&mut self, call: &ManagementCall) -> Outcome {
+        let args: InstallCodeArgs = call.decode()?;
+        let installation = Installation {
+            canister: args.canister_id,
+            mode: args.mode,
+            wasm: &args.wasm_module,
+            argument: &args.arg,
+            sender_version: args.sender_canister_version,
+        };
+        self.install(call, &installation)
+    }
+
+    pub(super) fn install_chunked_code(&mut self, call: &ManagementCall) -> Outcome {
+        let args: InstallChunkedCodeArgs = call.decode()?;
+        let caller = call.caller();
+        let target = args.target_canister;
+        self.controlled(&target, &caller)?;
+        let store = args.store_canister.unwrap_or(target);
+        let member = match self.members.get(&store) {
+            Some(member) => member,
+            None => {
+                let code = ErrorCode::CanisterNotFound;
+                let message = format!(
+                    "InstallChunkedCode Error: Store canister {store} was not found on the subnet \
+                     of target canister {target}"
+                );
+                return Err(invalid(code, message).into());
+            }
+        };
+        if store != caller {
+            check_controller(member, &caller)?;
+        }
+        let wasm = assembled(member, &args)?;
+        let installation = Installation {
+            canister: target,
+            mode: args.mode,
+            wasm: &wasm,
+            argument: &args.arg,
+            sender_version: args.sender_canister_version,
+        };
+        self.install(call, &installation)
+    }
+
+    /// Returns the module that a message to the management canister would install, so that it can be
+    /// compiled before. `None` for other messages, and those that will be rejected.
+    pub fn module_to_install(&self, method: &str, argument: &[u8]) -> Option<Vec<u8>> {
+        match method {
+            "install_code" => decode::<InstallCodeArgs>(argument).ok().map(|args| args.wasm_module),
+            "install_chunked_code" => {
+                let args: InstallChunkedCodeArgs = decode(argument).ok()?;
+                let store = args.store_canister.unwrap_or(args.target_canister);
+                assembled(self.members.get(&store)?, &args).ok()
+            }
+            _ => None,
+        }
+    }
+
+    fn install(&mut self, call: &ManagementCall, installation: &Installation<'_>) -> Outcome {
+        let Installation { canister: id, mode, wasm, argument, sender_version } = installation;
+        let (caller, time) = (call.caller(), self.time);
+        let replica = self.replica.clone();
+        let member = self.controlled(id, &caller)?;
+        let rules = replica.rules();
+        let limit = rules.instructions().install;
+        let reserved = cycles::execution(rules, limit, false);
+        if let Err(missing) = member.withdraw(reserved, Next::Other) {
+            let Reject { code, message } = member.out_of_cycles(&caller, missing);
+            let message = format!("Canister installation failed with `{message}`.");
+            let (help, section) =
+                ("Top up the canister with more cycles.", "install-code-not-enough-cycles");
+            return Err(refusal(code, message, help, section).into());
+        }
+        member.canister.add_cycles(reserved);
+        if *mode == CanisterInstallMode::Install && member.canister.module().is_some() {
+            return Err(refusal(
+                ErrorCode::CanisterNonEmpty,
+                format!(
+                    "Canister {id} cannot be installed because the canister is not empty. Try \
+                     installing with mode='reinstall' instead."
+                ),
+                "Check that you want to overwrite the canister and, if so, use mode='reinstall'.",
+                "canister-not-empty",
+            )
+            .into());
+        }
+        let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
+        let module = compiled.map_err(|fault| fault.reject_in_full(id))?;
+        member.canister.set_time(time);
+        let (installed, recorded) = match mode {
+            CanisterInstallMode::Install | CanisterInstallMode::Reinstall => {
+                let installed = member.canister.install_module(&module, caller, argument)?;
+                let recorded = match mode {
+                    CanisterInstallMode::Install => Mode::Install,
+                    _ => Mode::Reinstall,
+                };
+                (installed, recorded)
+            }
+            CanisterInstallMode::Upgrade(flags) => {
+                let flags = flags.unwrap_or_default();
+                let old = member.canister.module();
+                let keep_heap = keeps_heap(old, &module, flags.wasm_memory_persistence)?;
+                let skip_pre_upgrade = flags.skip_pre_upgrade == Some(true);
+                let upgrade = Upgrade { skip_pre_upgrade, keep_heap };
+                let installed =
+                    member.canister.upgrade_module(&module, caller, argument, upgrade)?;
+                (installed, Mode::Upgrade)
+            }
+        };
+        let Installed { execution, fault } = installed;
+        let failed = fault.map(|fault| fault.reject_in_full(id));
+        let failed = failed.or_else(|| execution.outcome.clone().err());
+        if failed.is_none() {
+            if !matches!(recorded, Mode::Upgrade) {
+                member.managed.log.clear();
+            }
+            let module_hash = module.hash().to_vec();
+            let details = ChangeDetails::CodeDeployment { mode: recorded, module_hash };
+            let version = member.canister.version();
+            let origin = call.change_origin(*sender_version);
+            member.managed.add_change(time, version, origin, details);
+        }
+        member.managed.log.add(id, time, &execution);
+        let function = Function::Management(call.method.clone());
+        self.trace.add(call.cause, *id, function, 0, execution);
+        match failed {
+            Some(reject) => Err(reject.into()),
+            None => reply(()),
+        }
+    }
+
+    pub(super) fn uninstall_code(&mut self, call: &ManagementCall) -> Outcome {
+        let args: UninstallCodeArgs = call.decode()?;
+        let (caller, time) = (call.caller(), self.time);
+        self.controlled(&args.canister_id, &caller).map_err(canister_not_found_anywhere)?;
+        self.uninstall(&args.canister_id)?;
+        let member = self.member_mut(&args.canister_id)?;
+        let origin = call.change_origin(args.sender_canister_version);
+        let version = member.canister.version();
+        member.canister.count_in_history(None);
+        member.managed.add_change(time, version, origin, ChangeDetails::CodeUninstall);
+        reply(())
+    }
+
+    pub(super) fn upload_chunk(&mut self, call: &ManagementCall) -> Outcome {
+        let args: UploadChunkArgs = call.decode()?;
+        let caller = call.caller();
+        let stored = self.members.values().flat_map(|member| member.managed.chunks.values());
+        let stored: usize = stored.map(|chunk| chunk.len()).sum();
+        if stored + args.chunk.len() > MAX_STORED {
+            let message = format!(
+                "the chunks of all canisters have at most {MAX_STORED} bytes here; \
+                 clear_chunk_store makes room"
+            );
+            return Err(store_error(message).into());
+        }
+        let member = self.own(&args.canister_id, &caller)?;
+        let cost = cycles::execution(member.rules(), UPLOAD_INSTRUCTIONS, false);
+        if let Err(missing) = member.withdraw(cost, Next::Other) {
+            let Reject { message, .. } = member.out_of_cycles(&caller, missing);
+            return Err(store_error(format!("Error charging for 'upload_chunk': {message}")).into());
+        }
+        let hash: [u8; 32] = Sha256::digest(&args.chunk).into();
+        let chunks = &mut member.managed.chunks;
+        if !chunks.contains_key(&hash) {
+            let (bytes, most) = (args.chunk.len(), CHUNK.get());
+            if bytes as u64 > most {
+                let message =
+                    format!("Wasm chunk size {bytes} exceeds the maximum chunk size of {most}");
+                return Err(store_error(message).into());
+            }
+            if chunks.len() >= MAX_CHUNKS {
+                let all = MAX_CHUNKS as u64 * most;
+                let message = format!(
+                    "Wasm chunk store has already reached maximum capacity of {all} bytes or the \
+                     maximum number of entries, {MAX_CHUNKS}"
+                );
+                return Err(store_error(message).into());
+            }
+            member.can_store(CHUNK)?;
+            member.managed.chunks.insert(hash, Arc::new(args.chunk));
+            member.count_stored();
+        }
+        reply((ChunkHash { hash: hash.to_vec() },))
+    }
+
+    pub(super) fn stored_chunks(&mut self, call: &ManagementCall) -> Outcome {
+        let args: CanisterIdRecord = call.decode()?;
+        let chunks = &self.own(&args.canister_id, &call.caller())?.managed.chunks;
+        let hashes: Vec<_> = chunks.keys().map(|hash| ChunkHash { hash: hash.to_vec() }).collect();
+        reply((hashes,))
+    }
+
+    pub(super) fn clear_chunk_store(&mut self, call: &ManagementCall) -> Outcome {
+        let args: CanisterIdRecord = call.decode()?;
+        let member = self.own(&args.canister_id, &call.caller())?;
+        member.managed.chunks.clear();
+        member.count_stored();
+        reply(())
+    }
+}
+
+/// A module from the chunks of a canister.
+fn assembled(store: &Member, args: &InstallChunkedCodeArgs) -> Result<Vec<u8>, Reject> {
+    let mut chunks = Vec::new();
+    for ChunkHash { hash } in &args.chunk_hashes_list {
+        let hash: [u8; 32] = hash
+            .as_slice()
+            .try_into()
+            .map_err(|_| store_error("Chunk hash is invalid. The length is not 32"))?;
+        let chunk = store.managed.chunks.get(&hash);
+        chunks
+            .push(chunk.ok_or_else(|| store_error(format!("Chunk hash {hash:?} was not found")))?);
+    }
+    // A chunk may be repeated.
+    let bytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+    if bytes > MAX_MODULE {
+        let message =
+            format!("the chunks together have {bytes} bytes, a module at most {MAX_MODULE}");
+        return Err(store_error(message));
+    }
+    let wasm: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.iter().copied()).collect();
+    let hash: [u8; 32] = Sha256::digest(&wasm).into();
+    if hash != args.wasm_module_hash[..] {
+        let given = &args.wasm_module_hash[..args.wasm_module_hash.len().min(32)];
+        let message =
+            format!("Wasm module hash {hash:?} does not match given hash WasmHash({given:?})");
+        return Err(store_error(message));
+    }
+    Ok(wasm)
+}
+
+/// Returns true if an upgrade keeps the heap.
+fn keeps_heap(
+    old: Option<&Module>,
+    new: &Module,
+    wanted: Option<WasmMemoryPersistence>,
+) -> Result<bool, Failed> {
+    let persists = |module: &Module| module.info().custom_sections.contains_key(PERSISTENCE);
+    let code = ErrorCode::CanisterContractViolation;
+    match wanted {
+        None if old.is_some_and(persists) => Err(invalid(
+            code,
+            "Missing upgrade option: Enhanced orthogonal persistence requires the \
+             `wasm_memory_persistence` upgrade option.",
+        )
+        .into()),
+        Some(WasmMemoryPersistence::Keep) if !persists(new) => Err(invalid(
+            code,
+            "Invalid upgrade option: The `wasm_memory_persistence: opt Keep` upgrade option \
+             requires that the new canister module supports enhanced orthogonal persistence.",
+        )
+        .into()),
+        wanted => Ok(wanted == Some(WasmMemoryPersistence::Keep)),
+    }
+}
+
+fn store_error(message: impl AsRef<str>) -> Reject {
+    refusal(
+        ErrorCode::CanisterContractViolation,
+        format!("Error from Wasm chunk store: {}.", message.as_ref()),
+        "Use the `stored_chunks` API to check which hashes are present or top up the canister if it \
+         is low on cycles.",
+        "wasm-chunk-store-error",
+    )
+}

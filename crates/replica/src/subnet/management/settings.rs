@@ -1,0 +1,443 @@
+//! Creating canisters, and changing their settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use candid::{Nat, Principal};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterSettings, CreateCanisterArgs, EnvironmentVariable, LogVisibility,
+    ProvisionalCreateCanisterWithCyclesArgs, SnapshotVisibility, UpdateSettingsArgs,
+};
+use sha2::{Digest, Sha256};
+
+use super::types::{ChangeDetails, ChangeOrigin};
+use super::{ManagementCall, Outcome, decode, delayed_fee, invalid, refusal, reply};
+use crate::canister::{Allocation, Canister, Settings};
+use crate::cycles::{self, Threshold};
+use crate::environment;
+use crate::fault::{ErrorCode, HostError, Reject, grouped};
+use crate::limits::{COMPUTE_CAPACITY, CORES, MAX_CONTROLLERS, MAX_HEAP_LIMIT, SUBNET_MEMORY};
+use crate::subnet::Subnet;
+use crate::subnet::funds::Next;
+use crate::subnet::managed::LOG;
+use crate::subnet::member::Member;
+use crate::units::{Bytes, Cycles};
+
+/// Cycles of a canister that is created without paying for it.
+const PROVISIONAL_CYCLES: Cycles = Cycles(100_000_000_000_000);
+
+/// Settings whose values are valid by themselves. `None` for those that stay.
+#[derive(Default)]
+struct Wanted {
+    controllers: Option<Vec<Principal>>,
+    compute: Option<u64>,
+    memory: Option<Bytes>,
+    freezing_seconds: Option<u64>,
+    reserved_cycles_limit: Option<Cycles>,
+    log_visibility: Option<LogVisibility>,
+    log_memory_limit: Option<Bytes>,
+    snapshot_visibility: Option<SnapshotVisibility>,
+    heap_limit: Option<Bytes>,
+    heap_threshold: Option<Bytes>,
+    environment: Option<BTreeMap<String, String>>,
+}
+
+impl Wanted {
+    fn new(settings: CanisterSettings) -> Result<Self, Reject> {
+        let allocation = |compute: &Nat| {
+            u64::try_from(compute.0.clone()).ok().filter(|percent| *percent <= 100).ok_or_else(
+                || {
+                    let message = format!(
+                        "ComputeAllocation expected to be in the range [0..100], got {compute}"
+                    );
+                    invalid(ErrorCode::CanisterContractViolation, message)
+                },
+            )
+        };
+        let heap_limit = small("Wasm memory limit", settings.wasm_memory_limit)?;
+        if let Some(limit) = heap_limit
+            && limit > MAX_HEAP_LIMIT
+        {
+            return Err(out_of_range("Wasm memory limit", &Nat::from(limit)));
+        }
+        Ok(Self {
+            controllers: settings.controllers.map(|controllers| {
+                BTreeSet::from_iter(controllers).into_iter().collect::<Vec<_>>()
+            }),
+            compute: settings.compute_allocation.as_ref().map(allocation).transpose()?,
+            memory: small("MemoryAllocation", settings.memory_allocation)?.map(Bytes),
+            freezing_seconds: small("Freezing threshold", settings.freezing_threshold)?,
+            reserved_cycles_limit: settings
+                .reserved_cycles_limit
+                .map(|limit| {
+                    u128::try_from(limit.0.clone()).map(Cycles).map_err(|_| {
+                        let message = format!(
+                            "Reserved cycles limit expected to be in the range of [0..2^128-1], \
+                             got {limit}"
+                        );
+                        invalid(ErrorCode::CanisterContractViolation, message)
+                    })
+                })
+                .transpose()?,
+            log_visibility: settings.log_visibility,
+            log_memory_limit: small("Log memory limit", settings.log_memory_limit)?.map(Bytes),
+            snapshot_visibility: settings.snapshot_visibility,
+            heap_limit: heap_limit.map(Bytes),
+            heap_threshold: small("Wasm memory threshold", settings.wasm_memory_threshold)?
+                .map(Bytes),
+            environment: settings.environment_variables.map(by_name).transpose()?,
+        })
+    }
+}
+
+/// The argument of `create_canister`, which may be missing.
+pub fn creation_args(argument: &[u8]) -> Result<CreateCanisterArgs, Reject> {
+    if argument == EMPTY { Ok(CreateCanisterArgs::default()) } else { decode(argument) }
+}
+
+/// No values, in Candid.
+const EMPTY: &[u8] = b"DIDL\0\0";
+
+/// Converts a number of 64 bits.
+fn small(name: &str, number: Option<Nat>) -> Result<Option<u64>, Reject> {
+    number
+        .map(|number| u64::try_from(number.0.clone()).map_err(|_| out_of_range(name, &number)))
+        .transpose()
+}
+
+fn out_of_range(name: &str, number: &Nat) -> Reject {
+    let of = if name == "MemoryAllocation" { "" } else { "of " };
+    let message = format!("{name} expected to be in the range {of}[0..2^64-1], got {number}");
+    invalid(ErrorCode::CanisterContractViolation, message)
+}
+
+/// Environment variables by name. Names must be unique.
+fn by_name(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, Reject> {
+    let count = variables.len();
+    let variables: BTreeMap<_, _> =
+        variables.into_iter().map(|variable| (variable.name, variable.value)).collect();
+    match variables.len() == count {
+        true => Ok(variables),
+        false => Err(invalid(
+            ErrorCode::InvalidManagementPayload,
+            "Duplicate environment variables are not allowed",
+        )),
+    }
+}
+
+impl Subnet {
+    pub(super) fn create_canister(&mut self, call: &mut ManagementCall) -> Outcome {
+        let args = creation_args(&call.argument)?;
+        let wanted = Wanted::new(args.settings.unwrap_or_default())?;
+        let rules = self.replica.rules();
+        let fee = cycles::creation(rules);
+        if call.cycles < fee {
+            return Err(refusal(
+                ErrorCode::InsufficientCyclesForCreateCanister,
+                format!(
+                    "Creating a canister requires a fee of {} that is deducted from the \
+                     canister's initial balance but only {} cycles were received with the \
+                     create_canister request.",
+                    grouped(fee),
+                    grouped(call.cycles)
+                ),
+                "Try sending more cycles with the request.",
+                "create-canister-not-enough-cycles",
+            )
+            .into());
+        }
+        let origin = call.change_origin(args.sender_canister_version);
+        let balance = call.cycles - fee;
+        let id = self.create(call.caller(), origin, balance, wanted, None)??;
+        call.cycles = Cycles(0);
+        reply((CanisterIdRecord { canister_id: id },))
+    }
+
+    pub(super) fn provisional_create(&mut self, call: &ManagementCall) -> Outcome {
+        let args: ProvisionalCreateCanisterWithCyclesArgs = call.decode()?;
+        let wanted = Wanted::new(args.settings.unwrap_or_default())?;
+        let balance = amount(args.amount)?;
+        let origin = call.change_origin(args.sender_canister_version);
+        let id = self.create(call.caller(), origin, balance, wanted, args.specified_id)??;
+        reply((CanisterIdRecord { canister_id: id },))
+    }
+
+    fn create(
+        &mut self,
+        caller: Principal,
+        origin: ChangeOrigin,
+        balance: Cycles,
+        mut wanted: Wanted,
+        id: Option<Principal>,
+    ) -> Result<Result<Principal, Reject>, HostError> {
+        wanted.heap_limit.get_or_insert(self.replica.rules().set().memory.default_heap_limit);
+        let id = match id {
+            Some(id) => self.check_id(id),
+            None => self.next_id().ok_or_else(|| {
+                let text =
+                    "Could not create canister. Subnet has surpassed its canister ID allocation.";
+                let help = "Try creating the canister on another subnet.";
+                refusal(ErrorCode::SubnetOversubscribed, text, help, "subnet-out-of-canister-ids")
+            }),
+        };
+        let id = match id {
+            Ok(id) => id,
+            Err(reject) => return Ok(Err(reject)),
+        };
+        let controllers = wanted.controllers.clone().unwrap_or_else(|| vec![caller]);
+        let settings =
+            Settings { id, controllers: controllers.clone(), balance, heap_limit: Bytes(0) };
+        let hash = wanted.environment.as_ref().map(hash_of);
+        let mut member = Member::new(Canister::new(settings)?, self.replica.rules(), self.time);
+        if let Err(reject) = self.configure(&mut member, wanted) {
+            return Ok(Err(reject));
+        }
+        member.canister.version = 0;
+        member.managed.total_changes = 0;
+        let environment_variables_hash = hash;
+        let details = ChangeDetails::Creation { controllers, environment_variables_hash };
+        member.managed.add_change(self.time, 0, origin, details);
+        self.members.insert(id, member);
+        Ok(Ok(id))
+    }
+
+    /// Returns an id that a caller chose, if it is free.
+    fn check_id(&self, id: Principal) -> Result<Principal, Reject> {
+        if self.exists(&id) {
+            let message = format!("Canister {id} is already installed.");
+            return Err(invalid(ErrorCode::CanisterAlreadyInstalled, message));
+        }
+        if !Self::hosts(&id) {
+            let message = format!(
+                "Unsuccessful validation of specified ID: Specified CanisterId {id} is not hosted \
+                 by this subnet."
+            );
+            return Err(invalid(ErrorCode::CanisterNotHostedBySubnet, message));
+        }
+        Ok(id)
+    }
+
+    pub(super) fn update_settings(&mut self, call: &ManagementCall) -> Outcome {
+        let args: UpdateSettingsArgs = call.decode()?;
+        let (id, time) = (args.canister_id, self.time);
+        let outcome = Wanted::new(args.settings).and_then(|wanted| {
+            self.controlled(&id, &call.caller())?;
+            let controllers = wanted.controllers.clone();
+            // The other canisters decide how much is free.
+            let mut member = self.members.remove(&id).ok_or_else(|| super::not_found(&id))?;
+            let configured = self.configure(&mut member, wanted);
+            let member = self.members.entry(id).or_insert(member);
+            configured?;
+            if let Some(controllers) = controllers {
+                let version = member.canister.version();
+                member.canister.count_in_history(Some(controllers.len()));
+                let details = ChangeDetails::ControllersChange { controllers };
+                let origin = call.change_origin(args.sender_canister_version);
+                member.managed.add_change(time, version, origin, details);
+            }
+            Ok(())
+        });
+        if let Some(member) = self.members.get_mut(&id)
+            && let Some(fee) = delayed_fee(member, call)
+        {
+            // A canister that cannot pay does not.
+            let _ = member.withdraw(fee, Next::Other);
+        }
+        outcome?;
+        reply(())
+    }
+
+    /// Changes settings, all or none, as one change of the canister.
+    fn configure(&self, member: &mut Member, wanted: Wanted) -> Result<(), Reject> {
+        let canister = &member.canister;
+        if let Some(variables) = &wanted.environment {
+            let most = environment::max_variables(Some(self.replica.rules()));
+            environment::check(variables, most)
+                .map_err(|error| invalid(ErrorCode::InvalidManagementPayload, error.to_string()))?;
+        }
+        let used = canister.memories() + canister.sizes().other() + canister.stored;
+        let old = canister.allocation;
+        let new = Allocation {
+            compute: wanted.compute.unwrap_or(old.compute),
+            memory: wanted.memory.unwrap_or(old.memory),
+            freezing_seconds: wanted.freezing_seconds.unwrap_or(old.freezing_seconds),
+        };
+        self.check_allocation(&wanted, old, new, used)?;
+        if wanted.controllers.as_ref().is_some_and(|some| some.len() > MAX_CONTROLLERS) {
+            return Err(refusal(
+                ErrorCode::CanisterContractViolation,
+                format!(
+                    "Could not validate the settings: Invalid settings: 'controllers' length \
+                     exceeds maximum size allowed of {MAX_CONTROLLERS}. "
+                ),
+                "Apply the described changes to make the settings valid.",
+                "invalid-settings",
+            ));
+        }
+        let balance = canister.balance();
+        let threshold = Threshold {
+            seconds: new.freezing_seconds,
+            compute: new.compute,
+            allocated: new.memory,
+            ..member.threshold(Next::Other)
+        };
+        let needed = threshold.cycles(canister.memories(), Bytes(0));
+        if balance < needed {
+            let missing = grouped(needed - balance);
+            let (code, what) = if new.compute > old.compute {
+                let what = format!("compute allocation to {}%", new.compute);
+                (ErrorCode::InsufficientCyclesInComputeAllocation, what)
+            } else if new.memory > old.memory {
+                let what = format!("memory allocation to {}", Size(new.memory));
+                (ErrorCode::InsufficientCyclesInMemoryAllocation, what)
+            } else {
+                (ErrorCode::CanisterOutOfCycles, String::new())
+            };
+            if !what.is_empty() {
+                let section = match code {
+                    ErrorCode::InsufficientCyclesInComputeAllocation => {
+                        "insufficient-cycles-in-compute-allocation"
+                    }
+                    _ => "insufficient-cycles-in-memory-allocation",
+                };
+                return Err(refusal(
+                    code,
+                    format!(
+                        "Cannot increase {what} due to insufficient cycles. At least {missing} \
+                         additional cycles are required."
+                    ),
+                    "Top up the canister with more cycles.",
+                    section,
+                ));
+            }
+        }
+        if let Some(limit) = wanted.log_memory_limit
+            && limit != LOG
+        {
+            let (side, bound) = if limit < LOG { ("low", "least") } else { ("high", "most") };
+            return Err(invalid(
+                ErrorCode::CanisterRejectedMessage,
+                format!(
+                    "The canister log memory limit {limit} is too {side}. It must be at {bound} \
+                     {LOG}."
+                ),
+            ));
+        }
+        let canister = &mut member.canister;
+        let settings = canister.settings().clone();
+        canister.configure(
+            wanted.controllers.unwrap_or(settings.controllers),
+            wanted.heap_limit.unwrap_or(settings.heap_limit),
+        );
+        if let Some(variables) = wanted.environment {
+            canister.environment = std::sync::Arc::new(variables);
+        }
+        canister.allocation = new;
+        let managed = &mut member.managed;
+        set(&mut managed.reserved_cycles_limit, wanted.reserved_cycles_limit);
+        set(&mut managed.log_visibility, wanted.log_visibility);
+        set(&mut managed.snapshot_visibility, wanted.snapshot_visibility);
+        set(&mut member.low_memory_threshold, wanted.heap_threshold);
+        Ok(())
+    }
+
+    /// Checks that the subnet has what a canister wants to reserve.
+    fn check_allocation(
+        &self,
+        wanted: &Wanted,
+        old: Allocation,
+        new: Allocation,
+        used: Bytes,
+    ) -> Result<(), Reject> {
+        if let Some(memory) = wanted.memory
+            && memory != Bytes(0)
+            && memory < used
+        {
+            return Err(refusal(
+                ErrorCode::InsufficientMemoryAllocation,
+                format!(
+                    "Canister was given {} memory allocation but at least {} of memory is needed.",
+                    Size(memory),
+                    used
+                ),
+                "Try increasing the canister's memory allocation.",
+                "not-enough-memory-allocation-given",
+            ));
+        }
+        let others = |of: fn(&Member) -> u64| self.members.values().map(of).sum::<u64>();
+        let before = old.memory.max(used).get();
+        let taken = others(|member| member.occupied().get()) + before;
+        // Each core has a part of what is free.
+        let free = SUBNET_MEMORY.get().saturating_sub(taken) / CORES as u64 + before;
+        let wants = new.memory.max(used);
+        if wants > Bytes(free) {
+            return Err(refusal(
+                ErrorCode::SubnetOversubscribed,
+                format!(
+                    "Canister requested {} of memory but only {} are available in the subnet.",
+                    Size(wants),
+                    Size(Bytes(free))
+                ),
+                "Try moving to another subnet.",
+                "subnet-memory-capacity-oversubscribed",
+            ));
+        }
+        let taken = others(|member| member.canister.allocation.compute) + old.compute;
+        // A percent stays free.
+        let free = COMPUTE_CAPACITY.saturating_sub(taken).saturating_sub(1) + old.compute;
+        if let Some(compute) = wanted.compute
+            && compute > free
+        {
+            return Err(refusal(
+                ErrorCode::SubnetOversubscribed,
+                format!(
+                    "Canister requested a compute allocation of {compute}% which cannot be \
+                     satisfied because the Subnet's remaining compute capacity is {free}%."
+                ),
+                "Try moving to another subnet.",
+                "subnet-compute-capacity-oversubscribed",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn set<T>(setting: &mut T, new: Option<T>) {
+    if let Some(new) = new {
+        *setting = new;
+    }
+}
+
+/// The hash of environment variables in the history: that of the hashes of names and values.
+fn hash_of(variables: &BTreeMap<String, String>) -> Vec<u8> {
+    let mut pairs: Vec<Vec<u8>> = variables
+        .iter()
+        .map(|(name, value)| [Sha256::digest(name), Sha256::digest(value)].concat())
+        .collect();
+    pairs.sort();
+    Sha256::digest(pairs.concat()).to_vec()
+}
+
+/// Converts an amount of cycles, or returns that of a provisional canister.
+pub fn amount(amount: Option<Nat>) -> Result<Cycles, Reject> {
+    let Some(amount) = amount else { return Ok(PROVISIONAL_CYCLES) };
+    u128::try_from(amount.0.clone()).map(Cycles).map_err(|_| {
+        let message = format!("{amount} cycles are more than 2^128 - 1");
+        invalid(ErrorCode::InvalidManagementPayload, message)
+    })
+}
+
+/// Bytes in the largest unit that they exceed, with two decimals.
+pub struct Size(pub Bytes);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u64); 4] =
+            [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        let bytes = self.0.get();
+        match UNITS.iter().find(|(_, unit)| bytes > *unit) {
+            Some((name, unit)) => write!(f, "{:.2} {name}", bytes as f64 / *unit as f64),
+            None => write!(f, "{bytes} B"),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The state of a canister: status, history, start, stop and delete, cycles, logs.
+
+use candid::{Nat, Principal};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInfoArgs, CanisterLogFilter, CanisterLogRecord, CanisterMetadataArgs,
+    CanisterMetadataResult, CanisterStatusType, EnvironmentVariable, FetchCanisterLogsArgs,
+    FetchCanisterLogsResult, LogVisibility, ProvisionalTopUpCanisterArgs,
+};
+use sha2::{Digest, Sha256};
+
+use super::settings::amount;
+use super::types::{InfoReply, MemoryReply, QueryReply, SettingsReply, StatusReply};
+use super::{
+    Failed, ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode,
+    invalid, refusal, reply,
+};
+use crate::fault::{ErrorCode, Reject, RejectCode};
+use crate::limits::STOP_TIMEOUT;
+use crate::subnet::contexts::Origin;
+use crate::subnet::funds::Next;
+use crate::subnet::managed::{LOG, Stop};
+use crate::subnet::member::Member;
+use crate::subnet::{Answered, SECOND, Subnet, not_found};
+use crate::system_api::message::{Rejection, Status};
+use crate::units::{Bytes, Cycles};
+use crate::validate::Visibility;
+
+/// The controller in the answer for a canister with several.
+const SEVERAL_CONTROLLERS: &str = "ifxlm-aqaaa-multi-pleco-ntrol-lersa-h3ae";
+/// The controller in the answer for a canister without one.
+const NO_CONTROLLERS: &str = "zrl4w-cqaaa-nocon-troll-eraaa-d5qc";
+
+impl Subnet {
+    pub(super) fn canister_status(&mut self, call: &ManagementCall) -> Outcome {
+        self.status_of(&call.caller(), &call.argument).map_err(Failed::from)
+    }
+
+    /// The status of a canister, in Candid.
+    pub(super) fn status_of(&self, caller: &Principal, argument: &[u8]) -> Result<Vec<u8>, Reject> {
+        let args: CanisterIdRecord = decode(argument)?;
+        let member = self.member(&args.canister_id)?;
+        if args.canister_id != *caller {
+            check_controller(member, caller)?;
+        }
+        candid::encode_one(status(member)).map_err(|error| {
+            invalid(ErrorCode::CanisterWasmEngineError, format!("cannot encode the reply: {error}"))
+        })
+    }
+
+    pub(super) fn canister_info(&mut self, call: &ManagementCall) -> Outcome {
+        let args: CanisterInfoArgs = call.decode()?;
+        let member = self.member(&args.canister_id)?;
+        let managed = &member.managed;
+        let wanted = usize::try_from(args.num_requested_changes.unwrap_or(0)).unwrap_or(usize::MAX);
+        let skipped = managed.changes.len().saturating_sub(wanted);
+        reply((InfoReply {
+            total_num_changes: managed.total_changes,
+            recent_changes: managed.changes.iter().skip(skipped).cloned().collect(),
+            module_hash: member.canister.module().map(|module| module.hash().to_vec()),
+            controllers: member.canister.settings().controllers.clone(),
+        },))
+    }
+
+    pub(super) fn canister_metadata(&mut self, call: &ManagementCall) -> Outcome {
+        let CanisterMetadataArgs { canister_id: id, name } = call.decode()?;
+        let member = self.member(&id)?;
+        let Some(module) = member.canister.module() else {
+            let text =
+                format!("The canister {id} has no Wasm module and hence no metadata is available.");
+            return Err(no_metadata(text).into());
+        };
+        let controls = member.canister.settings().controllers.contains(&call.caller());
+        let section = module.info().custom_sections.get(&name);
+        let section =
+            section.filter(|section| controls || section.visibility == Visibility::Public);
+        match section {
+            Some(section) => reply((CanisterMetadataResult { value: section.content.to_vec() },)),
+            None => {
+                let text =
+                    format!("The canister {id} has no metadata section with the name {name}.");
+                Err(no_metadata(text).into())
+            }
+        }
+    }
+
+    pub(super) fn start_canister(&mut self, call: &ManagementCall) -> Outcome {
+        let args: CanisterIdRecord = call.decode()?;
+        let id = args.canister_id;
+        let member = self.controlled(&id, &call.caller())?;
+        member.status = Status::Running;
+        member.canister.count_change();
+        let stops = std::mem::take(&mut member.managed.stops);
+        self.answer_stops(stops, |by_user| {
+            let message = match by_user {
+                true => format!("Canister {id}'s stop request was cancelled."),
+                false => format!("Canister {id}'s stop request cancelled"),
+            };
+            Err((ErrorCode::CanisterStoppingCancelled, message))
+        });
+        reply(())
+    }
+
+    /// Stops a canister. Returns `None` if the call waits until its calls have ended.
+    pub(super) fn stop_canister(
+        &mut self,
+        call: &ManagementCall,
+    ) -> Result<Option<Vec<u8>>, Failed> {
+        let args: CanisterIdRecord = call.decode()?;
+        let since = self.time;
+        let member = self
+            .controlled(&args.canister_id, &call.caller())
+            .map_err(canister_not_found_anywhere)?;
+        member.canister.count_change();
+        if member.status == Status::Stopped {
+            return reply(()).map(Some);
+        }
+        member.status = Status::Stopping;
+        let ManagementCall { origin, cycles, cause, .. } = call.clone();
+        member.managed.stops.push(Stop { origin, cycles, cause, since });
+        Ok(None)
+    }
+
+    /// Stops canisters whose calls have ended, and answers those who wait for it.
+    pub(in crate::subnet) fn settle(&mut self) {
+        let (mut stopped, mut late) = (Vec::new(), Vec::new());
+        for member in self.members.values_mut() {
+            if member.settle() {
+                stopped.append(&mut member.managed.stops);
+            }
+            let time = self.time;
+            let is_late = |stop: &mut Stop| time >= stop.since + STOP_TIMEOUT * SECOND;
+            late.extend(member.managed.stops.extract_if(.., is_late));
+        }
+        self.answer_stops(stopped, |_| Ok(()));
+        self.answer_stops(late, |_| {
+            let message = "Stop canister request timed out".to_owned();
+            Err((ErrorCode::StopCanisterRequestTimeout, message))
+        });
+    }
+
+    fn answer_stops(
+        &mut self,
+        stops: Vec<Stop>,
+        outcome: impl Fn(bool) -> Result<(), (ErrorCode, String)>,
+    ) {
+        for Stop { origin, cycles, cause, .. } in stops {
+            let by_user = matches!(origin, Origin::Ingress { .. });
+            let empty = || candid::encode_args(()).unwrap_or_default();
+            let outcome = outcome(by_user).map(|()| empty());
+            if let Origin::Ingress { id, .. } = origin {
+                let response = outcome.map_err(|(code, message)| Reject { code, message });
+                self.answers.insert(id, Answered { response, cause });
+                continue;
+            }
+            let response = outcome.map_err(|(code, message)| {
+                let code = match code {
+                    ErrorCode::StopCanisterRequestTimeout => RejectCode::SysTransient,
+                    _ => RejectCode::CanisterError,
+                };
+                Rejection::new(code, message)
+            });
+            self.answer(&origin, response, cycles, cause);
+        }
+    }
+
+    pub(super) fn delete_canister(&mut self, call: &ManagementCall) -> Outcome {
+        let args: CanisterIdRecord = call.decode()?;
+        let (id, caller) = (args.canister_id, call.caller());
+        if id == caller {
+            let text = format!("Canister {id} cannot delete itself.");
+            let help = "Delete the canister from one of its other controllers.";
+            let code = ErrorCode::CanisterInvalidController;
+            return Err(refusal(code, text, help, "delete-canister-self").into());
+        }
+        let member = self.controlled(&id, &caller).map_err(canister_not_found_anywhere)?;
+        if member.status != Status::Stopped {
+            let text = format!("Canister {id} must be stopped before it is deleted.");
+            let help = "Stop the canister before deleting it.";
+            let code = ErrorCode::CanisterNotStopped;
+            return Err(refusal(code, text, help, "delete-canister-not-stopped").into());
+        }
+        if !member.queues.is_empty() {
+            let text = format!(
+                "Canister {id} has messages in its queues and cannot be deleted now. Please retry \
+                 after some time."
+            );
+            let help = "Wait until the queues have been cleared to delete the canister and in the \
+                        meantime stop the canister.";
+            let code = ErrorCode::CanisterQueueNotEmpty;
+            return Err(refusal(code, text, help, "delete-canister-queue-not-empty").into());
+        }
+        self.members.remove(&id);
+        reply(())
+    }
+
+    pub(super) fn deposit_cycles(&mut self, call: &mut ManagementCall) -> Outcome {
+        let args: CanisterIdRecord = call.decode()?;
+        let cycles = call.cycles;
+        // The replica names no suggestion here.
+        let missing = || Reject {
+            code: ErrorCode::CanisterNotFound,
+            message: format!("Canister {} not found.", args.canister_id),
+        };
+        let member = self.members.get_mut(&args.canister_id).ok_or_else(missing)?;
+        member.canister.add_cycles(cycles);
+        call.cycles = Cycles(0);
+        reply(())
+    }
+
+    pub(super) fn provisional_top_up(&mut self, call: &ManagementCall) -> Outcome {
+        let args: ProvisionalTopUpCanisterArgs = call.decode()?;
+        let cycles = amount(Some(args.amount))?;
+        self.member_mut(&args.canister_id)?.canister.add_cycles(cycles);
+        reply(())
+    }
+
+    /// 32 bytes from the seed of the subnet.
+    pub(super) fn raw_rand(&mut self, call: &ManagementCall) -> Outcome {
+        candid::decode_args::<()>(&call.argument).map_err(|error| {
+            invalid(
+                ErrorCode::InvalidManagementPayload,
+                format!("Error decoding candid: {error:#}"),
+            )
+        })?;
+        let drawn = self.drawn.to_be_bytes();
+        self.drawn += 1;
+        let bytes = Sha256::new().chain_update(self.seed.to_be_bytes()).chain_update(drawn);
+        reply((bytes.finalize().to_vec(),))
+    }
+
+    /// The log of a canister, in Candid.
+    pub(super) fn fetch_logs(
+        &self,
+        caller: &Principal,
+        argument: &[u8],
+    ) -> Result<Vec<u8>, Reject> {
+        let args: FetchCanisterLogsArgs = decode(argument)?;
+        let id = args.canister_id;
+        let member = self.members.get(&id).ok_or_else(|| not_found(&id))?;
+        let controls = member.canister.settings().controllers.contains(caller);
+        let may_read = match &member.managed.log_visibility {
+            LogVisibility::Public => true,
+            LogVisibility::Controllers => controls,
+            LogVisibility::AllowedViewers(viewers) => controls || viewers.contains(caller),
+        };
+        if !may_read {
+            return Err(Reject {
+                code: ErrorCode::CanisterRejectedMessage,
+                message: format!("Caller {caller} is not allowed to access canister logs"),
+            });
+        }
+        let selected = |record: &&CanisterLogRecord| match &args.filter {
+            None => true,
+            Some(CanisterLogFilter::ByIdx { start, end }) => (*start..*end).contains(&record.idx),
+            Some(CanisterLogFilter::ByTimestampNanos { start, end }) => {
+                (*start..*end).contains(&record.timestamp_nanos)
+            }
+        };
+        let records = member.managed.log.records().filter(selected).cloned().collect();
+        candid::encode_one(FetchCanisterLogsResult { canister_log_records: records }).map_err(
+            |error| {
+                let message = format!("cannot encode the log: {error}");
+                invalid(ErrorCode::CanisterWasmEngineError, message)
+            },
+        )
+    }
+}
+
+fn no_metadata(text: String) -> Reject {
+    invalid(ErrorCode::CanisterRejectedMessage, text)
+}
+
+fn status(member: &Member) -> StatusReply {
+    let (canister, managed) = (&member.canister, &member.managed);
+    let settings = canister.settings();
+    let nat = |bytes: Bytes| Nat::from(bytes.get());
+    let sizes = canister.sizes();
+    let controller = match settings.controllers.as_slice() {
+        [] => NO_CONTROLLERS.parse(),
+        [controller] => Ok(*controller),
+        _ => SEVERAL_CONTROLLERS.parse(),
+    };
+    let controller = controller.unwrap_or(Principal::anonymous());
+    let allocation = canister.allocation;
+    let cycles = Nat::from(canister.balance().get());
+    let freezing_threshold = Nat::from(allocation.freezing_seconds);
+    let variable = |(name, value): (&String, &String)| EnvironmentVariable {
+        name: name.clone(),
+        value: value.clone(),
+    };
+    let memories = canister.memories();
+    StatusReply {
+        status: match member.status {
+            Status::Running => CanisterStatusType::Running,
+            Status::Stopping => CanisterStatusType::Stopping,
+            Status::Stopped => CanisterStatusType::Stopped,
+        },
+        ready_for_migration: member.status == Status::Stopped && member.queues.is_empty(),
+        version: canister.version(),
+        module_hash: canister.module().map(|module| module.hash().to_vec()),
+        controller,
+        settings: SettingsReply {
+            controller,
+            controllers: settings.controllers.clone(),
+            compute_allocation: Nat::from(allocation.compute),
+            memory_allocation: nat(allocation.memory),
+            freezing_threshold: freezing_threshold.clone(),
+            reserved_cycles_limit: Nat::from(managed.reserved_cycles_limit.get()),
+            log_visibility: managed.log_visibility.clone(),
+            log_memory_limit: nat(LOG),
+            wasm_memory_limit: nat(settings.heap_limit),
+            wasm_memory_threshold: nat(member.low_memory_threshold),
+            environment_variables: canister.environment().iter().map(variable).collect(),
+        },
+        memory_size: nat(memories + sizes.other() + canister.stored),
+        memory_metrics: MemoryReply {
+            wasm_memory_size: nat(sizes.heap),
+            stable_memory_size: nat(sizes.stable),
+            global_memory_size: nat(sizes.globals),
+            wasm_binary_size: nat(sizes.module),
+            custom_sections_size: nat(sizes.sections),
+            canister_history_size: nat(sizes.history),
+            wasm_chunk_store_size: nat(managed.chunk_bytes()),
+            snapshots_size: nat(managed.snapshot_bytes()),
+        },
+        cycles: cycles.clone(),
+        balance: vec![(vec![0], cycles)],
+        freezing_threshold,
+        idle_cycles_burned_per_day: {
+            let day = member.threshold(Next::Other).day(memories);
+            Nat::from(day.get())
+        },
+        reserved_cycles: Nat::from(0_u8),
+        query_stats: QueryReply::default(),
+    }
+}
