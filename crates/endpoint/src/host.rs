@@ -373,12 +373,13 @@ fn step(
     let mut queue = lock(&host.queue);
     if idle && !queue.changed {
         let now = clock::now();
+        let round = ROUND.saturating_sub(rounds.elapsed());
         let wait = match due {
             // A round runs a timer whose time has come.
             Some(at) if at > 0 => {
-                Duration::from_nanos(at.saturating_sub(now).saturating_add(SLACK)).min(ROUND)
+                Duration::from_nanos(at.saturating_sub(now).saturating_add(SLACK)).min(round)
             }
-            _ => ROUND,
+            _ => round,
         };
         let wait = match queue.deadline {
             Some(deadline) => wait.min(deadline.saturating_duration_since(Instant::now())),
@@ -405,15 +406,14 @@ fn step(
         await_away(host);
         return Driven { finished: Some(undone), idle: true };
     }
-    let submitted = start_work(host, &mut subnet, open);
+    // Tasks come first, because a query takes its canister away.
     let is_due = subnet.next_task().is_some_and(|at| at > 0 && at <= clock::now());
-    if submitted || is_due || subnet.has_work() || rounds.elapsed() >= ROUND {
+    if is_due || rounds.elapsed() >= ROUND {
         *rounds = Instant::now();
-        let ticked = subnet.tick_in_parallel(|borrowed| execute(host, borrowed));
-        if let Err(error) = ticked {
-            // The round goes on later; its calls stay open.
-            eprintln!("{error}");
-        }
+        tick(host, &mut subnet);
+    }
+    if start_work(host, &mut subnet, open) || subnet.has_work() {
+        tick(host, &mut subnet);
     }
     for (id, response) in subnet.take_answers() {
         if let Some(Open { id, canister, .. }) = open.remove(&id) {
@@ -426,6 +426,14 @@ fn step(
     let finished = closing.is_some() && open.is_empty() && queue.work.is_empty();
     let idle = !subnet.has_work();
     Driven { finished: finished.then_some(0), idle }
+}
+
+/// Executes a round.
+fn tick(host: &Arc<Host>, subnet: &mut Subnet) {
+    if let Err(error) = subnet.tick_in_parallel(|borrowed| execute(host, borrowed)) {
+        // What is left of the round is executed in the next one.
+        eprintln!("{error}");
+    }
 }
 
 /// Waits until no canister is away.

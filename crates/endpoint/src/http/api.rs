@@ -137,7 +137,7 @@ async fn send(
     let host = Arc::clone(host);
     work(move || {
         let Received { bytes, memory } = received;
-        let (id, message, expiry) = decode_call(&host, &bytes, effective)?;
+        let (id, message, expiry) = decode_call(&bytes, effective)?;
         drop(bytes);
         let info = host.info(&message.canister);
         let inspected = info.is_some_and(|info| info.module.as_ref().is_some_and(|it| it.inspects));
@@ -148,11 +148,7 @@ async fn send(
 }
 
 /// Decodes the call in a body, and its expiry.
-fn decode_call(
-    host: &Host,
-    body: &[u8],
-    effective: Effective,
-) -> Result<(RequestId, Message, u64), Refusal> {
+fn decode_call(body: &[u8], effective: Effective) -> Result<(RequestId, Message, u64), Refusal> {
     let request = Request::check(body, Kind::Call, clock::now())?;
     let id = request.id;
     if body.len() > MAX_INGRESS {

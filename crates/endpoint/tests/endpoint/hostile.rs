@@ -186,7 +186,7 @@ async fn the_chunks_of_a_canister_are_limited() {
         upload(number).await.unwrap();
     }
     let refused = upload(100).await.unwrap_err();
-    assert!(refused.to_string().contains("keeps at most 100 chunks"), "{refused}");
+    assert!(refused.to_string().contains("maximum number of entries, 100"), "{refused}");
     // A chunk that exists already can be repeated.
     upload(99).await.unwrap();
 }

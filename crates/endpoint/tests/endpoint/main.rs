@@ -12,4 +12,5 @@ mod hostile;
 mod management;
 mod refusals;
 mod server;
+mod subnet;
 mod targets;

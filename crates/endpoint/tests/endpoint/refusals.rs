@@ -443,7 +443,7 @@ async fn unusual_arguments_are_refused() {
             let call = agent.update(&management, *method).with_arg(argument.clone());
             let called = call.with_effective_canister_id(id).call_and_wait().await;
             let refused = called.err().unwrap_or_else(|| panic!("{}", shown())).to_string();
-            let words = ["Error decoding candid", "has no method", "called as a query"];
+            let words = ["Error decoding candid", "via ingress messages", "not expose method"];
             assert!(words.iter().any(|word| refused.contains(word)), "{}: {refused}", shown());
             assert!(refused.len() < 2_000, "{}: {} bytes", shown(), refused.len());
             assert!(began.elapsed() < TIME_LIMIT, "{}: {:?}", shown(), began.elapsed());

@@ -59,7 +59,7 @@ impl Server {
 
     /// Adds a canister with the given controllers.
     pub fn add_with(&self, wat: &str, controllers: Vec<Principal>) -> Principal {
-        let module = replica().compile(&wasm(wat)).unwrap();
+        let module = replica().compile_for_subnet(&Principal::anonymous(), &wasm(wat)).unwrap();
         let defaults = replica().create_canister().unwrap().settings().clone();
         let id = self.endpoint.next_id().unwrap();
         let mut canister = Canister::new(Settings { id, controllers, ..defaults }).unwrap();
@@ -137,7 +137,7 @@ pub async fn query(agent: &Agent, id: Principal, method: &str) -> Vec<u8> {
 
 fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
-    REPLICA.get_or_init(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
+    REPLICA.get_or_init(|| Replica::new(stablebench_replica::Rules::today(), None).unwrap())
 }
 
 pub fn ed25519(seed: u8) -> BasicIdentity {

@@ -203,6 +203,8 @@ pub struct RuleSet {
     pub module: ModuleLimits,
     /// Largest number of environment variables of a canister.
     pub environment_variables: usize,
+    /// True if `canister_status` reports the memory of the log, and who may see status and snapshots.
+    pub status_of_logs: bool,
     /// True if the cleanup callback may ask for the code of the reject.
     pub reject_code_in_cleanup: bool,
     /// Prices of touched pages.

@@ -78,6 +78,7 @@ pub const RULES: RuleSet = RuleSet {
         ],
     },
     environment_variables: 20,
+    status_of_logs: false,
     reject_code_in_cleanup: false,
     pages: PagePrices {
         stable_os_page_written: Instructions(1_000),

@@ -21,6 +21,7 @@ pub const RULES: RuleSet = RuleSet {
         ..BEFORE.module
     },
     environment_variables: 32,
+    status_of_logs: true,
     reject_code_in_cleanup: true,
     pages: PAGES,
     fees: Fees { storage_gib_second: 317_500, canister_second: 10_000, ..BEFORE.fees },

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use candid::Principal;
-use ic_management_canister_types::{CanisterLogRecord, LogVisibility, SnapshotVisibility};
+use ic_management_canister_types::{
+    CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
+};
 
 use super::contexts::Origin;
 use super::management::types::{Change, ChangeDetails, ChangeOrigin};
@@ -31,6 +33,8 @@ pub struct Managed {
     pub log_visibility: LogVisibility,
     /// Who may list the snapshots.
     pub snapshot_visibility: SnapshotVisibility,
+    /// Who may ask for the status.
+    pub status_visibility: StatusVisibility,
     /// The log.
     pub log: Log,
     /// Uploaded chunks by their SHA-256.
@@ -80,6 +84,7 @@ impl Managed {
             reserved_cycles_limit: Cycles(RESERVED_CYCLES),
             log_visibility: LogVisibility::default(),
             snapshot_visibility: SnapshotVisibility::default(),
+            status_visibility: StatusVisibility::default(),
             log: Log::default(),
             chunks: BTreeMap::new(),
             snapshots: BTreeMap::new(),

@@ -153,7 +153,10 @@ pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Princi
         _ if BY_CONTROLLERS.contains(&method) => {
             decode::<CanisterIdRecord>(argument).map(|record| record.canister_id)
         }
-        _ if BY_CANISTERS.contains(&method) || method == LOGS => {
+        _ if BY_CANISTERS.contains(&method)
+            || method == LOGS
+            || REFUSED.iter().any(|(name, _)| *name == method) =>
+        {
             let message = match method {
                 "canister_info" | "canister_metadata" => {
                     format!("Only canisters can call ic00 method {method}")

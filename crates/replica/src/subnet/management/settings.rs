@@ -6,7 +6,8 @@ use std::fmt;
 use candid::{Nat, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterSettings, CreateCanisterArgs, EnvironmentVariable, LogVisibility,
-    ProvisionalCreateCanisterWithCyclesArgs, SnapshotVisibility, UpdateSettingsArgs,
+    ProvisionalCreateCanisterWithCyclesArgs, SnapshotVisibility, StatusVisibility,
+    UpdateSettingsArgs,
 };
 use sha2::{Digest, Sha256};
 
@@ -37,6 +38,7 @@ struct Wanted {
     log_visibility: Option<LogVisibility>,
     log_memory_limit: Option<Bytes>,
     snapshot_visibility: Option<SnapshotVisibility>,
+    status_visibility: Option<StatusVisibility>,
     heap_limit: Option<Bytes>,
     heap_threshold: Option<Bytes>,
     environment: Option<BTreeMap<String, String>>,
@@ -54,6 +56,12 @@ impl Wanted {
                 },
             )
         };
+        if settings.minimum_incoming_canister_call_cycles.is_some_and(|cycles| cycles != 0_u8) {
+            return Err(invalid(
+                ErrorCode::CanisterContractViolation,
+                "The embedded replica does not support minimum_incoming_canister_call_cycles",
+            ));
+        }
         let heap_limit = small("Wasm memory limit", settings.wasm_memory_limit)?;
         if let Some(limit) = heap_limit
             && limit > MAX_HEAP_LIMIT
@@ -82,6 +90,7 @@ impl Wanted {
             log_visibility: settings.log_visibility,
             log_memory_limit: small("Log memory limit", settings.log_memory_limit)?.map(Bytes),
             snapshot_visibility: settings.snapshot_visibility,
+            status_visibility: settings.status_visibility,
             heap_limit: heap_limit.map(Bytes),
             heap_threshold: small("Wasm memory threshold", settings.wasm_memory_threshold)?
                 .map(Bytes),
@@ -337,6 +346,7 @@ impl Subnet {
         set(&mut managed.reserved_cycles_limit, wanted.reserved_cycles_limit);
         set(&mut managed.log_visibility, wanted.log_visibility);
         set(&mut managed.snapshot_visibility, wanted.snapshot_visibility);
+        set(&mut managed.status_visibility, wanted.status_visibility);
         set(&mut member.low_memory_threshold, wanted.heap_threshold);
         Ok(())
     }

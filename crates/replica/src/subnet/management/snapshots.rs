@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candid::{Principal, Reserved};
 use ic_management_canister_types::{
     CanisterIdRecord, DeleteCanisterSnapshotArgs, LoadCanisterSnapshotArgs, Snapshot as Info,
-    TakeCanisterSnapshotArgs,
+    SnapshotVisibility, TakeCanisterSnapshotArgs,
 };
 
 use super::types::{ChangeDetails, SnapshotSource};
@@ -115,7 +115,17 @@ impl Subnet {
 
     pub(super) fn list_snapshots(&mut self, call: &ManagementCall) -> Outcome {
         let args: CanisterIdRecord = call.decode()?;
-        let snapshots = &self.controlled(&args.canister_id, &call.caller())?.managed.snapshots;
+        let caller = call.caller();
+        let member = self.member(&args.canister_id)?;
+        let visible = match &member.managed.snapshot_visibility {
+            SnapshotVisibility::Public => true,
+            SnapshotVisibility::Controllers => false,
+            SnapshotVisibility::AllowedViewers(viewers) => viewers.contains(&caller),
+        };
+        if !visible {
+            check_controller(member, &caller)?;
+        }
+        let snapshots = &member.managed.snapshots;
         let infos: Vec<Info> = snapshots.iter().map(|(id, it)| info(id, it)).collect();
         reply((infos,))
     }

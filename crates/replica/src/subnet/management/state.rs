@@ -3,13 +3,14 @@
 use candid::{Nat, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInfoArgs, CanisterLogFilter, CanisterLogRecord, CanisterMetadataArgs,
-    CanisterMetadataResult, CanisterStatusType, EnvironmentVariable, FetchCanisterLogsArgs,
-    FetchCanisterLogsResult, LogVisibility, ProvisionalTopUpCanisterArgs,
+    CanisterMetadataResult, CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings,
+    EnvironmentVariable, FetchCanisterLogsArgs, FetchCanisterLogsResult, LogVisibility,
+    MemoryMetrics, ProvisionalTopUpCanisterArgs, QueryStats, StatusVisibility,
 };
 use sha2::{Digest, Sha256};
 
 use super::settings::amount;
-use super::types::{InfoReply, MemoryReply, QueryReply, SettingsReply, StatusReply};
+use super::types::{InfoReply, StatusReply};
 use super::{
     Failed, ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode,
     invalid, refusal, reply,
@@ -25,11 +26,6 @@ use crate::system_api::message::{Rejection, Status};
 use crate::units::{Bytes, Cycles};
 use crate::validate::Visibility;
 
-/// The controller in the answer for a canister with several.
-const SEVERAL_CONTROLLERS: &str = "ifxlm-aqaaa-multi-pleco-ntrol-lersa-h3ae";
-/// The controller in the answer for a canister without one.
-const NO_CONTROLLERS: &str = "zrl4w-cqaaa-nocon-troll-eraaa-d5qc";
-
 impl Subnet {
     pub(super) fn canister_status(&mut self, call: &ManagementCall) -> Outcome {
         self.status_of(&call.caller(), &call.argument).map_err(Failed::from)
@@ -39,10 +35,19 @@ impl Subnet {
     pub(super) fn status_of(&self, caller: &Principal, argument: &[u8]) -> Result<Vec<u8>, Reject> {
         let args: CanisterIdRecord = decode(argument)?;
         let member = self.member(&args.canister_id)?;
-        if args.canister_id != *caller {
+        let public = match &member.managed.status_visibility {
+            StatusVisibility::Public => true,
+            StatusVisibility::Controllers => false,
+            StatusVisibility::AllowedViewers(viewers) => viewers.contains(caller),
+        };
+        if args.canister_id != *caller && !public {
             check_controller(member, caller)?;
         }
-        candid::encode_one(status(member)).map_err(|error| {
+        let encoded = match member.rules().set().status_of_logs {
+            true => candid::encode_one(status(member)),
+            false => candid::encode_one(StatusReply::new(status(member))),
+        };
+        encoded.map_err(|error| {
             invalid(ErrorCode::CanisterWasmEngineError, format!("cannot encode the reply: {error}"))
         })
     }
@@ -270,26 +275,19 @@ fn no_metadata(text: String) -> Reject {
     invalid(ErrorCode::CanisterRejectedMessage, text)
 }
 
-fn status(member: &Member) -> StatusReply {
+fn status(member: &Member) -> CanisterStatusResult {
     let (canister, managed) = (&member.canister, &member.managed);
     let settings = canister.settings();
     let nat = |bytes: Bytes| Nat::from(bytes.get());
+    let none = || Nat::from(0_u8);
     let sizes = canister.sizes();
-    let controller = match settings.controllers.as_slice() {
-        [] => NO_CONTROLLERS.parse(),
-        [controller] => Ok(*controller),
-        _ => SEVERAL_CONTROLLERS.parse(),
-    };
-    let controller = controller.unwrap_or(Principal::anonymous());
     let allocation = canister.allocation;
-    let cycles = Nat::from(canister.balance().get());
-    let freezing_threshold = Nat::from(allocation.freezing_seconds);
     let variable = |(name, value): (&String, &String)| EnvironmentVariable {
         name: name.clone(),
         value: value.clone(),
     };
     let memories = canister.memories();
-    StatusReply {
+    CanisterStatusResult {
         status: match member.status {
             Status::Running => CanisterStatusType::Running,
             Status::Stopping => CanisterStatusType::Stopping,
@@ -297,23 +295,24 @@ fn status(member: &Member) -> StatusReply {
         },
         ready_for_migration: member.status == Status::Stopped && member.queues.is_empty(),
         version: canister.version(),
-        module_hash: canister.module().map(|module| module.hash().to_vec()),
-        controller,
-        settings: SettingsReply {
-            controller,
+        settings: DefiniteCanisterSettings {
             controllers: settings.controllers.clone(),
             compute_allocation: Nat::from(allocation.compute),
             memory_allocation: nat(allocation.memory),
-            freezing_threshold: freezing_threshold.clone(),
+            freezing_threshold: Nat::from(allocation.freezing_seconds),
             reserved_cycles_limit: Nat::from(managed.reserved_cycles_limit.get()),
+            minimum_incoming_canister_call_cycles: none(),
             log_visibility: managed.log_visibility.clone(),
             log_memory_limit: nat(LOG),
+            snapshot_visibility: managed.snapshot_visibility.clone(),
+            status_visibility: managed.status_visibility.clone(),
             wasm_memory_limit: nat(settings.heap_limit),
             wasm_memory_threshold: nat(member.low_memory_threshold),
             environment_variables: canister.environment().iter().map(variable).collect(),
         },
+        module_hash: canister.module().map(|module| module.hash().to_vec()),
         memory_size: nat(memories + sizes.other() + canister.stored),
-        memory_metrics: MemoryReply {
+        memory_metrics: MemoryMetrics {
             wasm_memory_size: nat(sizes.heap),
             stable_memory_size: nat(sizes.stable),
             global_memory_size: nat(sizes.globals),
@@ -322,15 +321,21 @@ fn status(member: &Member) -> StatusReply {
             canister_history_size: nat(sizes.history),
             wasm_chunk_store_size: nat(managed.chunk_bytes()),
             snapshots_size: nat(managed.snapshot_bytes()),
+            log_memory_store_size: none(),
         },
-        cycles: cycles.clone(),
-        balance: vec![(vec![0], cycles)],
-        freezing_threshold,
+        cycles: Nat::from(canister.balance().get()),
+        // They are reserved on subnets with little free memory.
+        reserved_cycles: none(),
         idle_cycles_burned_per_day: {
             let day = member.threshold(Next::Other).day(memories);
             Nat::from(day.get())
         },
-        reserved_cycles: Nat::from(0_u8),
-        query_stats: QueryReply::default(),
+        // Queries are not counted.
+        query_stats: QueryStats {
+            num_calls_total: none(),
+            num_instructions_total: none(),
+            request_payload_bytes_total: none(),
+            response_payload_bytes_total: none(),
+        },
     }
 }

@@ -4,64 +4,112 @@
 //! Answers that are not here have the types of `ic-management-canister-types`.
 
 use candid::{CandidType, Nat, Principal, Reserved};
-use ic_management_canister_types::{CanisterStatusType, EnvironmentVariable, LogVisibility};
+use ic_management_canister_types::{
+    CanisterStatusResult, CanisterStatusType, EnvironmentVariable, LogVisibility, QueryStats,
+};
 use serde::Deserialize;
 
-/// `canister_status`.
+/// The controller in the answer for a canister with several.
+const SEVERAL_CONTROLLERS: &str = "ifxlm-aqaaa-multi-pleco-ntrol-lersa-h3ae";
+/// The controller in the answer for a canister without one.
+const NO_CONTROLLERS: &str = "zrl4w-cqaaa-nocon-troll-eraaa-d5qc";
+
+/// `canister_status` in 2025.
 #[derive(CandidType)]
 pub struct StatusReply {
-    pub status: CanisterStatusType,
-    pub ready_for_migration: bool,
-    pub version: u64,
-    pub module_hash: Option<Vec<u8>>,
-    pub controller: Principal,
-    pub settings: SettingsReply,
-    pub memory_size: Nat,
-    pub memory_metrics: MemoryReply,
-    pub cycles: Nat,
-    pub balance: Vec<(Vec<u8>, Nat)>,
-    pub freezing_threshold: Nat,
-    pub idle_cycles_burned_per_day: Nat,
-    pub reserved_cycles: Nat,
-    pub query_stats: QueryReply,
+    status: CanisterStatusType,
+    ready_for_migration: bool,
+    version: u64,
+    module_hash: Option<Vec<u8>>,
+    controller: Principal,
+    settings: SettingsReply,
+    memory_size: Nat,
+    memory_metrics: MemoryReply,
+    cycles: Nat,
+    balance: Vec<(Vec<u8>, Nat)>,
+    freezing_threshold: Nat,
+    idle_cycles_burned_per_day: Nat,
+    reserved_cycles: Nat,
+    query_stats: QueryStats,
 }
 
-/// The settings of a canister.
+/// The settings of a canister in 2025.
 #[derive(CandidType)]
-pub struct SettingsReply {
-    pub controller: Principal,
-    pub controllers: Vec<Principal>,
-    pub compute_allocation: Nat,
-    pub memory_allocation: Nat,
-    pub freezing_threshold: Nat,
-    pub reserved_cycles_limit: Nat,
-    pub log_visibility: LogVisibility,
-    pub log_memory_limit: Nat,
-    pub wasm_memory_limit: Nat,
-    pub wasm_memory_threshold: Nat,
-    pub environment_variables: Vec<EnvironmentVariable>,
+struct SettingsReply {
+    controller: Principal,
+    controllers: Vec<Principal>,
+    compute_allocation: Nat,
+    memory_allocation: Nat,
+    freezing_threshold: Nat,
+    reserved_cycles_limit: Nat,
+    log_visibility: LogVisibility,
+    log_memory_limit: Nat,
+    wasm_memory_limit: Nat,
+    wasm_memory_threshold: Nat,
+    environment_variables: Vec<EnvironmentVariable>,
 }
 
-/// Bytes of a canister.
+/// Bytes of a canister in 2025.
 #[derive(CandidType)]
-pub struct MemoryReply {
-    pub wasm_memory_size: Nat,
-    pub stable_memory_size: Nat,
-    pub global_memory_size: Nat,
-    pub wasm_binary_size: Nat,
-    pub custom_sections_size: Nat,
-    pub canister_history_size: Nat,
-    pub wasm_chunk_store_size: Nat,
-    pub snapshots_size: Nat,
+struct MemoryReply {
+    wasm_memory_size: Nat,
+    stable_memory_size: Nat,
+    global_memory_size: Nat,
+    wasm_binary_size: Nat,
+    custom_sections_size: Nat,
+    canister_history_size: Nat,
+    wasm_chunk_store_size: Nat,
+    snapshots_size: Nat,
 }
 
-/// Queries of a canister, which are not counted here.
-#[derive(CandidType, Default)]
-pub struct QueryReply {
-    pub num_calls_total: Nat,
-    pub num_instructions_total: Nat,
-    pub request_payload_bytes_total: Nat,
-    pub response_payload_bytes_total: Nat,
+impl StatusReply {
+    /// The parts of today's status that there were in 2025, and those that were dropped since then.
+    pub fn new(today: CanisterStatusResult) -> Self {
+        let CanisterStatusResult { settings, memory_metrics: memory, cycles, .. } = today;
+        let controller = match settings.controllers.as_slice() {
+            [] => NO_CONTROLLERS.parse(),
+            [controller] => Ok(*controller),
+            _ => SEVERAL_CONTROLLERS.parse(),
+        };
+        let controller = controller.unwrap_or(Principal::anonymous());
+        Self {
+            status: today.status,
+            ready_for_migration: today.ready_for_migration,
+            version: today.version,
+            module_hash: today.module_hash,
+            controller,
+            memory_size: today.memory_size,
+            memory_metrics: MemoryReply {
+                wasm_memory_size: memory.wasm_memory_size,
+                stable_memory_size: memory.stable_memory_size,
+                global_memory_size: memory.global_memory_size,
+                wasm_binary_size: memory.wasm_binary_size,
+                custom_sections_size: memory.custom_sections_size,
+                canister_history_size: memory.canister_history_size,
+                wasm_chunk_store_size: memory.wasm_chunk_store_size,
+                snapshots_size: memory.snapshots_size,
+            },
+            balance: vec![(vec![0], cycles.clone())],
+            cycles,
+            freezing_threshold: settings.freezing_threshold.clone(),
+            idle_cycles_burned_per_day: today.idle_cycles_burned_per_day,
+            reserved_cycles: today.reserved_cycles,
+            query_stats: today.query_stats,
+            settings: SettingsReply {
+                controller,
+                controllers: settings.controllers,
+                compute_allocation: settings.compute_allocation,
+                memory_allocation: settings.memory_allocation,
+                freezing_threshold: settings.freezing_threshold,
+                reserved_cycles_limit: settings.reserved_cycles_limit,
+                log_visibility: settings.log_visibility,
+                log_memory_limit: settings.log_memory_limit,
+                wasm_memory_limit: settings.wasm_memory_limit,
+                wasm_memory_threshold: settings.wasm_memory_threshold,
+                environment_variables: settings.environment_variables,
+            },
+        }
+    }
 }
 
 /// `canister_info`.
