@@ -173,9 +173,10 @@ fn canister(
     replica: &Embedded,
     endpoint: &Endpoint,
 ) -> Result<Canister> {
+    let usual = replica.inner().create_canister()?.settings().clone();
     let module = replica
         .inner()
-        .compile(&built.wasm)
+        .compile_for_subnet(&usual.id, &built.wasm)
         .with_context(|| format!("the module of {} was refused", built.name))?;
     let mut controllers = vec![Principal::anonymous()];
     controllers.extend(args.controllers.iter().filter(|id| **id != Principal::anonymous()));
@@ -183,7 +184,7 @@ fn canister(
         let path = state.path();
         let mut canister = replica
             .inner()
-            .load(path)
+            .load_for_subnet(path)
             .with_context(|| format!("cannot load a canister from {}", path.display()))?;
         let saved = canister.module().map(stablebench_replica::Module::hash);
         if saved != Some(module.hash()) {
@@ -203,7 +204,6 @@ fn canister(
         state.set_saved(&canister);
         return Ok(canister);
     }
-    let usual = replica.inner().create_canister()?.settings().clone();
     let id = endpoint.next_id()?;
     let mut canister = Canister::new(Settings { id, controllers, ..usual })?;
     environment.set_variables(&mut canister)?;

@@ -30,6 +30,11 @@ fn edges() {
 }
 
 #[test]
+fn the_management_canister() {
+    check("2025-10/management.json.gz", 244);
+}
+
+#[test]
 fn generated() {
     check("2025-10/generated-subnet.json.gz", 1_204);
 }

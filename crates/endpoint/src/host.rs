@@ -469,12 +469,13 @@ fn start_work(host: &Arc<Host>, subnet: &mut Subnet, open: &mut BTreeMap<Message
         {
             work.compilation = Compilation::Done;
         }
-        let is_query = matches!(work.task, Task::Query(_));
+        let management = work.message.canister == Principal::management_canister();
+        // These see what the calls before them have done.
+        let is_later = management || matches!(work.task, Task::Query(_));
         let waits = blocked.contains(&id)
             || subnet.is_away(&id)
             || work.compilation == Compilation::Running
-            // A query sees what the calls before it have done.
-            || (is_query && called.contains(&id))
+            || (is_later && called.contains(&id))
             || compiles(host, subnet, &mut work);
         if waits {
             blocked.insert(id);
@@ -484,6 +485,9 @@ fn start_work(host: &Arc<Host>, subnet: &mut Subnet, open: &mut BTreeMap<Message
                 Started::Call => called.insert(id),
                 Started::Query => blocked.insert(id),
             };
+            if management {
+                blocked.insert(id);
+            }
         }
     }
     let mut queue = lock(&host.queue);

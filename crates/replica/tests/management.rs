@@ -1,0 +1,260 @@
+//! The management canister: what the recorded cases do not show.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
+use candid::{Nat, decode_one, encode_args, encode_one};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInstallMode, CanisterSettings, CanisterStatusResult,
+    FetchCanisterLogsArgs, FetchCanisterLogsResult, HttpHeader, HttpMethod, HttpRequestArgs,
+    HttpRequestResult, InstallCodeArgs, LogVisibility, ProvisionalCreateCanisterWithCyclesArgs,
+    UpdateSettingsArgs,
+};
+use stablebench_replica::subnet::Subnet;
+use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, Replica, Rules};
+
+const MANAGEMENT: Principal = Principal::management_canister();
+const USER: Principal = Principal::anonymous();
+const DAY: u64 = 86_400 * 1_000_000_000;
+
+/// `relay` calls a method of the management canister, whose name is up to a space, with the rest of
+/// the argument and the cycles in its first 8 bytes. `say` prints, and `fail` traps.
+const RELAY: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reject" (func $reject (param i32 i32)))
+    (import "ic0" "msg_reject_msg_size" (func $reason_size (result i32)))
+    (import "ic0" "msg_reject_msg_copy" (func $reason (param i32 i32 i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+    (import "ic0" "call_data_append" (func $data (param i32 i32)))
+    (import "ic0" "call_cycles_add" (func $cycles (param i64)))
+    (import "ic0" "call_perform" (func $perform (result i32)))
+    (import "ic0" "debug_print" (func $print (param i32 i32)))
+    (import "ic0" "trap" (func $trap (param i32 i32)))
+    (memory 1) (table 2 funcref) (elem (i32.const 0) $back $failed)
+    (data (i32.const 0) "a word")
+    (func $back (param i32)
+        (call $copy (i32.const 100) (i32.const 0) (call $size))
+        (call $append (i32.const 100) (call $size)) (call $reply))
+    (func $failed (param i32)
+        (call $reason (i32.const 100) (i32.const 0) (call $reason_size))
+        (call $reject (i32.const 100) (call $reason_size)))
+    (func (export "canister_update relay") (local $end i32)
+        (call $copy (i32.const 100) (i32.const 0) (call $size))
+        (local.set $end (i32.const 108))
+        (block $found (loop $next
+            (br_if $found (i32.eq (i32.load8_u (local.get $end)) (i32.const 32)))
+            (local.set $end (i32.add (local.get $end) (i32.const 1)))
+            (br $next)))
+        (call $new (i32.const 0) (i32.const 0)
+            (i32.const 108) (i32.sub (local.get $end) (i32.const 108))
+            (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0))
+        (local.set $end (i32.add (local.get $end) (i32.const 1)))
+        (call $data (local.get $end)
+            (i32.sub (i32.add (call $size) (i32.const 100)) (local.get $end)))
+        (call $cycles (i64.load (i32.const 100)))
+        (drop (call $perform)))
+    (func (export "canister_update say") (call $print (i32.const 0) (i32.const 6)) (call $reply))
+    (func (export "canister_update fail") (call $trap (i32.const 0) (i32.const 6))))"#;
+
+fn manage(
+    subnet: &mut Subnet,
+    method: &str,
+    argument: impl candid::CandidType,
+) -> Result<Vec<u8>, Reject> {
+    let argument = encode_one(argument).unwrap();
+    subnet.update(USER, MANAGEMENT, method, &argument).unwrap().response
+}
+
+/// A subnet with an installed canister that the user controls.
+fn subnet() -> (Subnet, Principal) {
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let mut subnet = Subnet::new(&replica);
+    let create = ProvisionalCreateCanisterWithCyclesArgs::default();
+    let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create).unwrap();
+    let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
+    let install = InstallCodeArgs {
+        mode: CanisterInstallMode::Install,
+        canister_id,
+        wasm_module: wat::parse_str(RELAY).unwrap(),
+        arg: Vec::new(),
+        sender_canister_version: None,
+    };
+    manage(&mut subnet, "install_code", install).unwrap();
+    (subnet, canister_id)
+}
+
+/// The argument of `relay`.
+fn relayed(cycles: u64, method: &str, argument: &[u8]) -> Vec<u8> {
+    [&cycles.to_le_bytes(), method.as_bytes(), b" ", argument].concat()
+}
+
+fn random(subnet: &mut Subnet, id: Principal) -> Vec<u8> {
+    let argument = relayed(0, "raw_rand", &encode_args(()).unwrap());
+    let call = subnet.update(USER, id, "relay", &argument).unwrap();
+    decode_one(&call.response.unwrap()).unwrap()
+}
+
+#[test]
+fn random_bytes_come_from_the_seed() {
+    let draw = |seed| {
+        let (mut subnet, id) = subnet();
+        subnet.set_seed(seed);
+        [random(&mut subnet, id), random(&mut subnet, id)]
+    };
+    let first = draw(1);
+    assert_eq!(first.each_ref().map(Vec::len), [32, 32]);
+    assert_ne!(first[0], first[1]);
+    assert_eq!(first, draw(1));
+    assert_ne!(first, draw(2));
+}
+
+fn outcall(max_response_bytes: u64) -> Vec<u8> {
+    let request = HttpRequestArgs {
+        url: "https://example.com".to_owned(),
+        max_response_bytes: Some(max_response_bytes),
+        method: HttpMethod::GET,
+        headers: vec![HttpHeader { name: "a".to_owned(), value: "b".to_owned() }],
+        ..HttpRequestArgs::default()
+    };
+    encode_one(request).unwrap()
+}
+
+#[test]
+fn outcalls_are_answered_by_the_program_that_drives_the_subnet() {
+    let (mut subnet, id) = subnet();
+    let argument = relayed(1_000_000_000_000, "http_request", &outcall(3));
+    let refused = subnet.update(USER, id, "relay", &argument).unwrap().response.unwrap_err();
+    assert!(refused.message.contains("makes no HTTPS outcalls"), "{refused}");
+
+    subnet.allow_http_requests(true);
+    let poor = relayed(1_000, "http_request", &outcall(3));
+    let refused = subnet.update(USER, id, "relay", &poor).unwrap().response.unwrap_err();
+    assert!(refused.message.contains("cycles are required"), "{refused}");
+
+    let answer = |body: &[u8]| HttpRequestResult {
+        status: Nat::from(200_u8),
+        headers: Vec::new(),
+        body: body.to_vec(),
+    };
+    for (given, expected) in [
+        (Ok(answer(b"yes")), Ok(answer(b"yes"))),
+        (Ok(answer(b"long")), Err("exceeds size limit of 3 bytes")),
+        (Err("no network".to_owned()), Err("no network")),
+    ] {
+        let message = subnet.submit(USER, id, "relay", &argument).unwrap().unwrap();
+        for _ in 0..5 {
+            subnet.tick().unwrap();
+        }
+        assert!(subnet.take_answer(message).is_none());
+        let (number, url) = {
+            let waiting: Vec<_> = subnet.http_requests().collect();
+            assert_eq!((waiting.len(), waiting[0].canister), (1, id));
+            (waiting[0].id, waiting[0].request.url.clone())
+        };
+        assert_eq!(url, "https://example.com");
+        assert!(subnet.answer_http_request(number, given));
+        assert!(!subnet.answer_http_request(number, Err("again".to_owned())));
+        for _ in 0..3 {
+            subnet.tick().unwrap();
+        }
+        let response = subnet.take_answer(message).expect("an answer");
+        match (response, expected) {
+            (Ok(reply), Ok(expected)) => {
+                assert_eq!(decode_one::<HttpRequestResult>(&reply).unwrap(), expected);
+            }
+            (Err(reject), Err(text)) => assert!(reject.message.contains(text), "{reject}"),
+            (response, _) => panic!("{response:?}"),
+        }
+    }
+}
+
+#[test]
+fn logs_are_queried() {
+    let (mut subnet, id) = subnet();
+    subnet.update(USER, id, "say", &[]).unwrap().response.unwrap();
+    subnet.update(USER, id, "fail", &[]).unwrap().response.unwrap_err();
+    let stranger = Principal::from_slice(&[1]);
+    let fetch = |subnet: &Subnet, caller| {
+        let args = FetchCanisterLogsArgs { canister_id: id, filter: None };
+        let argument = encode_one(args).unwrap();
+        subnet.query(caller, MANAGEMENT, "fetch_canister_logs", &argument).unwrap().response
+    };
+    let records = |reply: Vec<u8>| {
+        let records = decode_one::<FetchCanisterLogsResult>(&reply).unwrap().canister_log_records;
+        let text = |content: Vec<u8>| String::from_utf8(content).unwrap();
+        records.into_iter().map(|it| (it.idx, text(it.content))).collect::<Vec<_>>()
+    };
+    let expected = [(0, "a word".to_owned()), (1, "[TRAP]: a word".to_owned())];
+    assert_eq!(records(fetch(&subnet, USER).unwrap()), expected);
+    let refused = fetch(&subnet, stranger).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::CanisterRejectedMessage);
+    let public = UpdateSettingsArgs {
+        canister_id: id,
+        settings: CanisterSettings {
+            log_visibility: Some(LogVisibility::Public),
+            ..CanisterSettings::default()
+        },
+        sender_canister_version: None,
+    };
+    manage(&mut subnet, "update_settings", public).unwrap();
+    assert_eq!(records(fetch(&subnet, stranger).unwrap()), expected);
+}
+
+#[test]
+fn a_canister_that_cannot_pay_for_storage_is_uninstalled() {
+    let (mut subnet, id) = subnet();
+    let settings = CanisterSettings {
+        compute_allocation: Some(Nat::from(1_u8)),
+        freezing_threshold: Some(Nat::from(0_u8)),
+        ..CanisterSettings::default()
+    };
+    let update = UpdateSettingsArgs { canister_id: id, settings, sender_canister_version: None };
+    manage(&mut subnet, "update_settings", update).unwrap();
+    let balance = subnet.canister(&id).unwrap().balance();
+    // 1 percent costs 864 G cycles a day.
+    subnet.set_time(subnet.time() + DAY);
+    subnet.tick().unwrap();
+    let after = subnet.canister(&id).unwrap().balance();
+    assert!((864_000_000_000..900_000_000_000).contains(&(balance - after).get()));
+    subnet.set_time(subnet.time() + 1_000 * DAY);
+    subnet.tick().unwrap();
+    let canister = subnet.canister(&id).unwrap();
+    assert!(canister.module().is_none());
+    assert_eq!(canister.balance(), Cycles(0));
+    let refused = subnet.update(USER, id, "say", &[]).unwrap().response.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::CanisterWasmModuleNotFound);
+}
+
+#[test]
+fn methods_that_are_missing_are_named() {
+    let (mut subnet, id) = subnet();
+    for (method, words) in [
+        ("sign_with_ecdsa", "does not support sign_with_ecdsa: it has no threshold keys"),
+        ("bitcoin_get_balance", "does not support bitcoin_get_balance"),
+        ("make_coffee", "Management canister has no method 'make_coffee'"),
+    ] {
+        let argument = relayed(0, method, &encode_args(()).unwrap());
+        let refused = subnet.update(USER, id, "relay", &argument).unwrap().response.unwrap_err();
+        assert!(refused.message.contains(words), "{refused}");
+    }
+}
+
+#[test]
+fn the_status_has_the_fields_of_the_rules() {
+    let (mut subnet, canister_id) = subnet();
+    let reply = manage(&mut subnet, "canister_status", CanisterIdRecord { canister_id }).unwrap();
+    let status = decode_one::<CanisterStatusResult>(&reply).unwrap();
+    assert_eq!(status.settings.controllers, [USER]);
+    let [before, replica] = [Rules::of_2025_10(), Rules::today()]
+        .map(|rules| Subnet::new(&Replica::new(rules, None).unwrap()));
+    for (mut subnet, decodes) in [(before, false), (replica, true)] {
+        let create = ProvisionalCreateCanisterWithCyclesArgs::default();
+        let method = "provisional_create_canister_with_cycles";
+        let created = manage(&mut subnet, method, create).unwrap();
+        let created = decode_one::<CanisterIdRecord>(&created).unwrap();
+        let reply = manage(&mut subnet, "canister_status", created).unwrap();
+        assert_eq!(decode_one::<CanisterStatusResult>(&reply).is_ok(), decodes);
+    }
+}
