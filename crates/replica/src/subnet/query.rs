@@ -100,9 +100,12 @@ impl Subnet {
     }
 }
 
+/// A function that signs the certified data of a canister at a time.
+type Sign = dyn Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync;
+
 /// A function that signs certified data.
 #[derive(Clone)]
-pub struct Certifier(Arc<dyn Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync>);
+pub struct Certifier(Arc<Sign>);
 
 impl fmt::Debug for Certifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

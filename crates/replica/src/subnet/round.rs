@@ -32,7 +32,7 @@ impl Subnet {
     ///
     /// If the host has no memory left.
     pub fn tick(&mut self) -> Result<(), HostError> {
-        self.begin_round()?;
+        self.begin_round();
         let limits = self.replica.rules().instructions();
         let signed = |instructions: Instructions| instructions.get().cast_signed();
         let mut left = signed(limits.round) + 1;
@@ -48,7 +48,7 @@ impl Subnet {
     }
 
     /// Delivers what is left of the last round, and adds tasks.
-    pub(super) fn begin_round(&mut self) -> Result<(), HostError> {
+    pub(super) fn begin_round(&mut self) {
         self.time = self.time.max(self.last_round + 1);
         self.last_round = self.time;
         self.deliver();
@@ -60,7 +60,7 @@ impl Subnet {
         for member in self.members.values_mut() {
             member.schedule_tasks(self.time);
         }
-        self.execute_management()
+        self.execute_management();
     }
 
     /// Charges for storage, and rejects what cannot be delivered.

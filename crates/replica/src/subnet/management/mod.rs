@@ -273,7 +273,7 @@ impl Subnet {
     }
 
     /// Executes the calls of the management canister that have arrived.
-    pub(super) fn execute_management(&mut self) -> Result<(), HostError> {
+    pub(super) fn execute_management(&mut self) {
         let calls = std::mem::take(&mut self.management);
         for mut call in calls {
             if call.concerns().is_some_and(|id| self.is_away(&id)) {
@@ -281,7 +281,7 @@ impl Subnet {
                 continue;
             }
             let began = self.trace.next();
-            match self.execute_method(&mut call)? {
+            match self.execute_method(&mut call) {
                 Step::Waits => {}
                 Step::Answer(response, concerns) => {
                     // A method that ran code has added an execution.
@@ -303,7 +303,6 @@ impl Subnet {
                 }
             }
         }
-        Ok(())
     }
 
     /// Adds a method without code to the executions.
@@ -320,13 +319,13 @@ impl Subnet {
     }
 
     /// Executes a method.
-    fn execute_method(&mut self, call: &mut ManagementCall) -> Result<Step, HostError> {
+    fn execute_method(&mut self, call: &mut ManagementCall) -> Step {
         let by_user = matches!(call.origin, Origin::Ingress { .. });
         let method = call.method.clone();
         if by_user && BY_CANISTERS.contains(&method.as_str()) {
             let code = ErrorCode::CanisterContractViolation;
             let message = format!("{method} cannot be called by a user.");
-            return Ok(Step::Answer(Err(Reject { code, message }), None));
+            return Step::Answer(Err(Reject { code, message }), None);
         }
         let outcome = match method.as_str() {
             "create_canister" => self.create_canister(call),
@@ -343,7 +342,7 @@ impl Subnet {
             "canister_metadata" => self.canister_metadata(call),
             "start_canister" => self.start_canister(call),
             "stop_canister" => match self.stop_canister(call) {
-                Ok(None) => return Ok(Step::Waits),
+                Ok(None) => return Step::Waits,
                 Ok(Some(reply)) => Ok(reply),
                 Err(failed) => Err(failed),
             },
@@ -356,7 +355,7 @@ impl Subnet {
             "list_canister_snapshots" => self.list_snapshots(call),
             "delete_canister_snapshot" => self.delete_snapshot(call),
             "http_request" => match self.http_request(call) {
-                Ok(()) => return Ok(Step::Waits),
+                Ok(()) => return Step::Waits,
                 Err(reject) => Err(reject.into()),
             },
             LOGS => Err(Reject {
@@ -370,9 +369,13 @@ impl Subnet {
         };
         let concerns = call.concerns();
         match outcome {
-            Ok(reply) => Ok(Step::Answer(Ok(reply), concerns)),
-            Err(Failed::Reject(reject)) => Ok(Step::Answer(Err(reject), concerns)),
-            Err(Failed::Host(error)) => Err(error),
+            Ok(reply) => Step::Answer(Ok(reply), concerns),
+            Err(Failed::Reject(reject)) => Step::Answer(Err(reject), concerns),
+            // The call is answered in any case.
+            Err(Failed::Host(error)) => {
+                let code = ErrorCode::CanisterOutOfMemory;
+                Step::Answer(Err(invalid(code, error.to_string())), concerns)
+            }
         }
     }
 
