@@ -26,7 +26,7 @@ use crate::ingress::Ingress;
 use crate::keys::Keys;
 use crate::messages::Message;
 use crate::outcome::{Outcome, Rejected, failed, panicked};
-use crate::state_tree;
+use crate::{state_tree, system};
 
 /// The most canisters at a time.
 const MAX_CANISTERS: usize = 1_000;
@@ -114,8 +114,15 @@ enum Compilation {
 }
 
 /// What becomes of a message's outcome.
-enum Task {
-    Call(RequestId),
+pub enum Task {
+    /// It is the status of a call.
+    Call {
+        /// The call, which is registered.
+        id: RequestId,
+        /// `true` if the cycles ledger answers it.
+        ledger: bool,
+    },
+    /// It is sent to a client.
     Query(oneshot::Sender<Outcome>),
 }
 
@@ -166,6 +173,7 @@ impl Host {
         subnet.set_certifier(move |canister, data, time| {
             state_tree::data_certificate(&signer, &canister, data, time)
         });
+        subnet.set_outside(system::call);
         let host = Arc::new(Self {
             keys,
             ingress: Ingress::default(),
@@ -238,45 +246,22 @@ impl Host {
         subnet.canister(id).map(Canister::fork)
     }
 
-    /// Sends a call, whose id is registered. Returns `false` if too many messages wait.
-    pub fn call(
+    /// Sends a message, which waits for `canister`. Returns `false` if too many do.
+    pub fn send(
         &self,
         canister: Principal,
-        id: RequestId,
         message: Message,
         memory: MemoryPermit,
+        task: Task,
     ) -> bool {
-        self.send(Work {
-            canister,
-            message,
-            memory,
-            task: Task::Call(id),
-            compilation: Compilation::Open,
-        })
-    }
-
-    /// Sends a query. The receiver gets its outcome. `None` if too many messages wait.
-    pub fn query(
-        &self,
-        canister: Principal,
-        message: Message,
-        memory: MemoryPermit,
-    ) -> Option<oneshot::Receiver<Outcome>> {
-        let (sender, receiver) = oneshot::channel();
-        let task = Task::Query(sender);
-        let sent =
-            self.send(Work { canister, message, memory, task, compilation: Compilation::Open });
-        sent.then_some(receiver)
-    }
-
-    fn send(&self, work: Work) -> bool {
         let mut queue = lock(&self.queue);
-        let waiting = queue.waiting.entry(work.canister).or_default();
+        let waiting = queue.waiting.entry(canister).or_default();
         if *waiting >= MAX_WAITING {
             return false;
         }
         *waiting += 1;
-        queue.work.push_back(work);
+        let compilation = Compilation::Open;
+        queue.work.push_back(Work { canister, message, memory, task, compilation });
         queue.changed = true;
         self.wake.notify_one();
         true
@@ -336,6 +321,7 @@ impl Host {
 struct Open {
     id: RequestId,
     canister: Principal,
+    ledger: bool,
     _memory: MemoryPermit,
 }
 
@@ -416,7 +402,8 @@ fn step(
         tick(host, &mut subnet);
     }
     for (id, response) in subnet.take_answers() {
-        if let Some(Open { id, canister, .. }) = open.remove(&id) {
+        if let Some(Open { id, canister, ledger, .. }) = open.remove(&id) {
+            let response = if ledger { system::created(response) } else { response };
             host.ingress.finish(&id, response.map_err(Rejected::admitted));
             host.done(&canister);
         }
@@ -464,7 +451,7 @@ fn start_work(host: &Arc<Host>, subnet: &mut Subnet, open: &mut BTreeMap<Message
     let (mut kept, mut blocked, mut called) = (VecDeque::new(), BTreeSet::new(), BTreeSet::new());
     for mut work in all {
         let id = work.canister;
-        if let Task::Call(id) = &work.task
+        if let Task::Call { id, .. } = &work.task
             && compiled.remove(id)
         {
             work.compilation = Compilation::Done;
@@ -503,7 +490,7 @@ enum Started {
 
 /// Compiles the module of an install on another thread. Returns `true` if that takes time.
 fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
-    let Task::Call(id) = work.task else { return false };
+    let Task::Call { id, .. } = work.task else { return false };
     let management = work.message.canister == Principal::management_canister();
     if !management || work.compilation == Compilation::Done {
         return false;
@@ -537,11 +524,11 @@ fn start(
     let Work { canister, message, memory, task, .. } = work;
     let Message { sender, canister: callee, method, argument } = message;
     match task {
-        Task::Call(id) => {
+        Task::Call { id, ledger } => {
             let rejected = match subnet.submit(sender, callee, &method, &argument) {
                 Ok(Ok(message)) => {
                     host.ingress.begin(&id);
-                    open.insert(message, Open { id, canister, _memory: memory });
+                    open.insert(message, Open { id, canister, ledger, _memory: memory });
                     return Some(Started::Call);
                 }
                 Ok(Err(reject)) => Rejected::not_admitted(reject),

@@ -8,6 +8,7 @@
 //! | `envelope` | decoding and authentication of requests |
 //! | `messages` | updates and queries |
 //! | `host` | the subnet, and the thread that executes its rounds |
+//! | `system` | canisters of the network that clients ask first |
 //! | `ingress` | the statuses of calls |
 //! | `state_tree`, `tree`, `keys` | the state tree and its certificates |
 //!
@@ -25,6 +26,7 @@ mod messages;
 mod outcome;
 mod server;
 mod state_tree;
+mod system;
 mod tree;
 mod wire;
 

@@ -13,9 +13,10 @@ use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::oneshot;
 
 use crate::clock;
-use crate::host::{Host, MAX_WAITING, MemoryPermit};
+use crate::host::{Host, MAX_WAITING, MemoryPermit, Task};
 use crate::ingress::{Finished, MAX_CALLS, Registered};
 use crate::outcome::{Outcome, Rejected};
+use crate::system;
 
 /// A message to a canister.
 #[derive(Clone, Debug)]
@@ -97,6 +98,13 @@ pub fn call(
         // Users have no cycles to attach, so it is the provisional method.
         message.method = "provisional_create_canister_with_cycles".to_owned();
     }
+    let ledger = system::IDS.contains(&message.canister);
+    if ledger {
+        match system::update(&message) {
+            Ok(create) => message = create,
+            Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
+        }
+    }
     let canister = match check(host, &message) {
         Ok(canister) => canister,
         Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
@@ -111,7 +119,8 @@ pub fn call(
         }
     }
     let waiting = host.ingress.wait(&id);
-    if host.call(canister, id, message, memory) {
+    let task = Task::Call { id, ledger };
+    if host.send(canister, message, memory, task) {
         return Sent::Waiting(waiting);
     }
     host.ingress.withdraw(&id);
@@ -128,12 +137,21 @@ pub fn query(
     message: Message,
     memory: MemoryPermit,
 ) -> Result<oneshot::Receiver<Outcome>, String> {
+    let (sender, receiver) = oneshot::channel();
+    if system::IDS.contains(&message.canister) {
+        // The receiver still exists.
+        let _ = sender.send(system::query(&host.keys, &message).map_err(Rejected::admitted));
+        return Ok(receiver);
+    }
     let canister = match message.effective() {
         Ok(canister) => canister.unwrap_or(message.canister),
         // The query is rejected in turn.
         Err(_) => message.canister,
     };
-    host.query(canister, message, memory).ok_or_else(full)
+    match host.send(canister, message, memory, Task::Query(sender)) {
+        true => Ok(receiver),
+        false => Err(full()),
+    }
 }
 
 fn full() -> String {

@@ -20,6 +20,7 @@ use stablebench_replica::subnet::Subnet;
 use crate::envelope::Request;
 use crate::host::{Host, Info};
 use crate::keys::Keys;
+use crate::system;
 use crate::tree::{Path, Tree};
 use crate::wire::{self, Refusal};
 
@@ -84,7 +85,9 @@ fn canister_id(path: &Path) -> Option<Principal> {
 fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
     let keys = &host.keys;
     let (first, last) = Subnet::range();
-    let range = wire::encode(&[[bytes(&first), bytes(&last)]]);
+    let ranges = system::IDS.map(|id| (id, id)).into_iter().chain([(first, last)]);
+    let ranges: Vec<_> = ranges.map(|(first, last)| [bytes(&first), bytes(&last)]).collect();
+    let range = wire::encode(&ranges);
     let id = keys.subnet();
     let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
     let about = Tree::node([
@@ -93,7 +96,8 @@ fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
         ("type", Tree::leaf("application")),
         ("node", Tree::node([(keys.node_id().as_slice(), node)])),
     ]);
-    let ranges = Tree::node([(first.as_slice(), Tree::leaf(range))]);
+    // All of them, under the smallest first id.
+    let ranges = Tree::node([(system::IDS[0].as_slice(), Tree::leaf(range))]);
     let calls: BTreeSet<RequestId> = paths.iter().filter_map(request_id).collect();
     let canisters: BTreeSet<Principal> = paths.iter().filter_map(canister_id).collect();
     let canisters = canisters.iter().filter_map(|id| {

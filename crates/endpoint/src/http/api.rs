@@ -31,7 +31,7 @@ use crate::messages::{Message, Sent};
 use crate::outcome::Rejected;
 use crate::state_tree::{self, Effective, MAX_LABELS, MAX_PATHS};
 use crate::wire::{self, Refusal};
-use crate::{clock, messages, tree};
+use crate::{clock, messages, system, tree};
 
 /// The size limit of a call, in bytes.
 const MAX_INGRESS: usize = 2 << 20;
@@ -349,13 +349,13 @@ pub fn principal(text: &str) -> Result<Principal, Refusal> {
     })
 }
 
-/// Refuses addresses of canisters outside of this host.
+/// Refuses addresses of canisters outside of this subnet.
 fn check_range(id: &Principal) -> Result<(), Refusal> {
-    if *id == Principal::management_canister() || Subnet::hosts(id) {
+    if *id == Principal::management_canister() || Subnet::hosts(id) || system::IDS.contains(id) {
         return Ok(());
     }
     let (first, last) = Subnet::range();
     Err(Refusal::bad_request(format!(
-        "canister_not_found: {id} is not on this host, whose canisters are {first} to {last}."
+        "canister_not_found: {id} is not on this subnet, whose canisters are {first} to {last}."
     )))
 }

@@ -17,6 +17,7 @@
 //! | `queues` | messages between canisters, and their order |
 //! | `query` | queries that call queries |
 //! | `management` | the management canister |
+//! | `outside` | calls to canisters that are not on the subnet |
 //! | `managed` | what it keeps of a canister: history, log, chunks, snapshots |
 //! | `trace` | the executions, and what caused each |
 //!
@@ -29,6 +30,7 @@ mod funds;
 mod managed;
 mod management;
 mod member;
+mod outside;
 mod query;
 mod queues;
 mod round;
@@ -52,6 +54,8 @@ use funds::Next;
 use management::ManagementCall;
 pub use management::{HttpRequest, HttpResponse, effective_canister};
 use member::Member;
+use outside::Outside;
+pub use outside::OutsideCall;
 use query::Certifier;
 use queues::{Delivery, Ingress};
 use trace::{Cause, Trace};
@@ -128,6 +132,7 @@ pub struct Subnet {
     http_allowed: bool,
     next_http: u64,
     certifier: Option<Certifier>,
+    outside: Option<Outside>,
     /// Where random bytes come from, and how often they were drawn.
     seed: u64,
     drawn: u64,
@@ -155,6 +160,7 @@ impl Subnet {
             http_allowed: false,
             next_http: 0,
             certifier: None,
+            outside: None,
             seed: 0,
             drawn: 0,
             trace: Trace::default(),

@@ -171,6 +171,10 @@ impl Subnet {
     /// Rejects calls to canisters that do not exist, and drops responses to them.
     fn reject_unroutable(&mut self) {
         for delivery in std::mem::take(&mut self.unroutable) {
+            if let Some(response) = self.answer_outside(&delivery) {
+                self.route(response);
+                continue;
+            }
             if matches!(delivery.content, Content::Request { .. }) {
                 let callee = delivery.receiver;
                 let message = match Self::hosts(&callee) {
