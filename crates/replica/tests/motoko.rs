@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::LazyLock;
 
 use candid::utils::{ArgumentDecoder, ArgumentEncoder};
-use candid::{CandidType, Decode, decode_args, encode_args, func};
+use candid::{CandidType, Decode, Nat, decode_args, encode_args, func};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, InstallCodeArgs,
     ProvisionalCreateCanisterWithCyclesArgs, UpgradeFlags, WasmMemoryPersistence,
@@ -109,7 +109,10 @@ impl Actors {
     }
 
     fn create(&mut self) -> Principal {
-        let create = ProvisionalCreateCanisterWithCyclesArgs::default();
+        self.create_with(ProvisionalCreateCanisterWithCyclesArgs::default())
+    }
+
+    fn create_with(&mut self, create: ProvisionalCreateCanisterWithCyclesArgs) -> Principal {
         let reply = self.manage("provisional_create_canister_with_cycles", create).unwrap();
         Decode!(&reply, CanisterIdRecord).unwrap().canister_id
     }
@@ -471,6 +474,40 @@ fn cycles_of_an_update() {
         let cycles = BASE + INGRESS + INGRESS_BYTE * bytes + each * charge;
         assert_eq!(execution.cycles.get(), cycles);
         assert_eq!(before - actors.balance(id), cycles);
+    });
+}
+
+/// A call reserves what its callback may cost, and an installation what it may cost itself.
+#[test]
+fn cycles_are_reserved_for_the_width_of_the_heap() {
+    const GIGA: u128 = 1_000_000_000;
+    const CALL: u128 = 260_000 + 5_000_000;
+    const RESPONSE: u128 = 1_000 * (2 << 20);
+    each(|actors, persistence| {
+        let each = match persistence {
+            Classical => 1,
+            Enhanced => 2,
+        };
+        let id = actors.counter(persistence, 0);
+        let (cost,) = actors.query::<(u128,)>(id, "costOfCall", (30_u64, 70_u64));
+        assert_eq!(cost, CALL + 1_000 * 100 + RESPONSE + each * 40 * GIGA);
+
+        // An installation needs 300 G or 600 G and the freezing threshold.
+        for (balance, fits) in [(300 * each, false), (300 * each + 50, true)] {
+            let create = ProvisionalCreateCanisterWithCyclesArgs {
+                amount: Some(Nat::from(balance * GIGA)),
+                ..ProvisionalCreateCanisterWithCyclesArgs::default()
+            };
+            let id = actors.create_with(create);
+            let mode = CanisterInstallMode::Install;
+            let installed = actors.install(id, mode, persistence.counter(), (0_u128,));
+            match fits {
+                true => installed.unwrap(),
+                false => {
+                    assert_rejected(installed, ErrorCode::CanisterOutOfCycles, "out of cycles");
+                }
+            }
+        }
     });
 }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use candid::{Decode, Encode, Principal};
 use ic_agent::{Agent, AgentError};
 use ic_management_canister_types_8::{CanisterInstallMode, UpgradeFlags, WasmMemoryPersistence};
-use ic_utils::call::AsyncCall;
 use ic_utils::interfaces::ManagementCanister;
 
 use super::server::{Server, update};

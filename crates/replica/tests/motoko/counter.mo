@@ -82,6 +82,11 @@ persistent actor class Counter(start : Nat) {
     (accepted, Prim.cyclesRefunded())
   };
 
+  /// Cycles that a call needs.
+  public query func costOfCall(method : Nat64, argument : Nat64) : async Nat {
+    Prim.costCall(method, argument)
+  };
+
   /// Appends to stable memory.
   public func append(n : Nat64) : async () {
     if (Prim.regionSize(region) == 0) { ignore Prim.regionGrow(region, 1) };

@@ -14,7 +14,7 @@ use super::{
     ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
     refusal, reply,
 };
-use crate::canister::{Installed, Upgrade};
+use crate::canister::{Installed, Upgrade, is_64_bit};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
@@ -104,7 +104,8 @@ impl Subnet {
         let member = self.controlled(id, &caller)?;
         let rules = replica.rules();
         let limit = rules.instructions().install;
-        let reserved = cycles::execution(rules, limit, false);
+        let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
+        let reserved = cycles::execution(rules, limit, compiled.as_ref().is_ok_and(is_64_bit));
         if let Err(missing) = member.withdraw(reserved, Next::Other) {
             let Reject { code, message } = member.out_of_cycles(&caller, missing);
             let message = format!("Canister installation failed with `{message}`.");
@@ -125,7 +126,6 @@ impl Subnet {
             )
             .into());
         }
-        let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
         let module = compiled.map_err(|fault| fault.reject_in_full(id))?;
         member.canister.set_time(time);
         let (installed, recorded) = match mode {
