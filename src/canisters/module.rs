@@ -127,14 +127,15 @@ pub fn hash(file: &[u8]) -> String {
     format!("{:x}", Sha256::digest(file))
 }
 
-/// Returns the interface in a module's `icp:public candid:service` section.
+/// The sections that contain an interface. Motoko's compiler makes a private one.
+const INTERFACE: [&str; 2] = ["icp:public candid:service", "icp:private candid:service"];
+
+/// Returns the interface in a module's section `candid:service`, public or private.
 pub fn candid_of(module: &[u8]) -> Option<String> {
     let wasm = plain(module);
     wasmparser::Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(|payload| {
         match payload {
-            wasmparser::Payload::CustomSection(section)
-                if section.name() == "icp:public candid:service" =>
-            {
+            wasmparser::Payload::CustomSection(section) if INTERFACE.contains(&section.name()) => {
                 String::from_utf8(section.data().to_vec()).ok()
             }
             _ => None,

@@ -60,3 +60,16 @@ fn a_refused_canister_is_named() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("other.wasm"), "{}", stderr(&output));
 }
+
+/// The compiler keeps the interface in a private section. The heartbeat calls the actor itself.
+#[test]
+fn a_motoko_actor_is_called() {
+    let directory = tempfile::tempdir().unwrap();
+    let module = include_bytes!("../../crates/replica/tests/motoko/enhanced_counter_next.wasm.gz");
+    std::fs::write(directory.path().join("counter.wasm.gz"), module).unwrap();
+    let output = stablebench(&["call", "counter.wasm.gz", "add", "(2)"], directory.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    insta::assert_snapshot!(stdout(&output));
+    let output = stablebench(&["call", "counter.wasm.gz", "counts"], directory.path());
+    assert!(stdout(&output).contains("count = 0 : nat"), "{}", stderr(&output));
+}

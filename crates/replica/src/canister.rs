@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ic_management_canister_types::WasmMemoryPersistence;
 use ic_principal::Principal;
 
 use crate::cycles::{self, Threshold};
@@ -12,7 +13,7 @@ use crate::difference::Difference;
 use crate::environment::{self, EnvironmentError};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
-use crate::install::InstallRun;
+use crate::install::{self, InstallRun};
 use crate::instance::{Entry, IdleSlot};
 use crate::limits::MAX_HISTORY;
 use crate::memory::Image;
@@ -119,13 +120,13 @@ impl Sizes {
     }
 }
 
-/// How a module is installed.
+/// The options of an upgrade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Upgrade {
     /// `canister_pre_upgrade` does not run.
     pub skip_pre_upgrade: bool,
-    /// The heap stays.
-    pub keep_heap: bool,
+    /// What happens to the heap. Without this option it is emptied.
+    pub persistence: Option<WasmMemoryPersistence>,
 }
 
 /// An installation, and the error that ended it.
@@ -426,9 +427,18 @@ impl Canister {
                 return Ok(self.install_failed(&run, fault));
             }
         }
-        let initial = State::initial(module, state.stable)?;
-        let heap = if upgrade.keep_heap { state.heap } else { initial.heap };
-        let state = State { heap, certified_data: state.certified_data, ..initial };
+        let keeps_heap = match install::keeps_heap(&old, module, upgrade.persistence, &state) {
+            Ok(keeps_heap) => keeps_heap,
+            Err(reject) => {
+                let execution = self.charge(run.execution(Err(reject), Cycles(0)));
+                return Ok(Installed { execution, fault: None });
+            }
+        };
+        let State { heap, stable, certified_data, .. } = state;
+        let mut state = State { certified_data, ..State::initial(module, stable)? };
+        if keeps_heap {
+            state.keep_heap(heap)?;
+        }
         self.install_code(module, caller, argument, state, EntryPoint::PostUpgrade, run)
     }
 

@@ -61,13 +61,8 @@ pub fn creation(rules: Rules) -> Cycles {
     Cycles(rules.fees().creation)
 }
 
-/// What `ic0.cost_call` reports for a call with `bytes` of name and argument.
-pub fn call(rules: Rules, bytes: u64) -> Cycles {
-    request(rules, Bytes(bytes), false)
-}
-
 /// Cycles taken for a call with `bytes` of name and argument when it is made: its transmission,
-/// and what is reserved for the response.
+/// and what is reserved for the response. `ic0.cost_call` reports them.
 pub fn request(rules: Rules, bytes: Bytes, wasm64: bool) -> Cycles {
     transmission(rules, bytes)
         + response(rules, rules.set().messages.reply)

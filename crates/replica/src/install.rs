@@ -6,16 +6,30 @@
 //! ```
 //!
 //! Each function is a message with its own counter. A trap in any of them undoes all of them. An
-//! upgrade keeps stable memory and certified data. The timer is off afterwards.
+//! upgrade keeps stable memory and certified data, and the heap if `wasm_memory_persistence` says
+//! so. The timer is off afterwards.
+//!
+//! Modules with enhanced orthogonal persistence have a custom section of this name, and are only
+//! upgraded with the option. The heap is kept for such modules only:
+//!
+//! | `wasm_memory_persistence` | old module with the section | new module without it |
+//! |---|---|---|
+//! | none | refused | the heap is emptied |
+//! | `keep` | | refused |
+//! | `replace` | the heap is emptied | the heap is emptied |
+//!
+//! Source: `rs/execution_environment/src/execution/upgrade.rs` of the replica.
+
+use ic_management_canister_types::WasmMemoryPersistence;
 
 use crate::execution::{Execution, MemoryUse, PageCharges, SystemCalls, all_calls};
-use crate::fault::{Fault, HostError, Reject};
+use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::{Entry, IdleSlot};
 use crate::module::Module;
 use crate::run::{Target, run};
 use crate::state::State;
 use crate::system_api::message::Message;
-use crate::units::{Cycles, Instructions};
+use crate::units::{Cycles, Instructions, WASM_PAGE};
 
 /// The functions that an install or upgrade runs. They share one limit, but each has its own
 /// counter.
@@ -71,6 +85,48 @@ impl InstallRun {
             printed: self.printed.clone(),
             cycles,
             ..Execution::of(outcome)
+        }
+    }
+}
+
+/// The custom section of modules with enhanced orthogonal persistence.
+const PERSISTENCE: &str = "enhanced-orthogonal-persistence";
+
+/// Returns true if an upgrade keeps the heap of `state`, or the reject of the replica if the option
+/// is missing or not allowed. `canister_pre_upgrade` has run before.
+pub fn keeps_heap(
+    old: &Module,
+    new: &Module,
+    option: Option<WasmMemoryPersistence>,
+    state: &State,
+) -> Result<bool, Reject> {
+    let persists = |module: &Module| module.info().custom_sections.contains_key(PERSISTENCE);
+    let refused = |message: String| {
+        let code = ErrorCode::CanisterContractViolation;
+        Err(Reject { code, message })
+    };
+    match option {
+        None if persists(old) => refused(
+            "Missing upgrade option: Enhanced orthogonal persistence requires the \
+             `wasm_memory_persistence` upgrade option."
+                .to_owned(),
+        ),
+        None | Some(WasmMemoryPersistence::Replace) => Ok(false),
+        Some(WasmMemoryPersistence::Keep) if !persists(new) => refused(
+            "Invalid upgrade option: The `wasm_memory_persistence: opt Keep` upgrade option \
+             requires that the new canister module supports enhanced orthogonal persistence."
+                .to_owned(),
+        ),
+        Some(WasmMemoryPersistence::Keep) => {
+            let (kept, most) = (state.heap.size() as u64 / WASM_PAGE, new.largest_heap());
+            // The replica does not expect this and fails.
+            if kept > most {
+                return refused(format!(
+                    "the upgrade would keep a heap of {kept} Wasm pages, but the memory of the new \
+                     module has at most {most}"
+                ));
+            }
+            Ok(true)
         }
     }
 }

@@ -134,6 +134,13 @@ impl Module {
         &self.0.ready
     }
 
+    /// The largest size of its heap, in WebAssembly pages.
+    pub(crate) fn largest_heap(&self) -> u64 {
+        let heap = self.0.ready.module().get_export("heap");
+        let maximum = heap.and_then(|heap| heap.memory()?.maximum());
+        maximum.unwrap_or_default()
+    }
+
     /// The module in the form that counts in its global, compiled at the first use.
     pub(crate) fn exact(&self) -> wasmtime::Result<&InstancePre<Host>> {
         if let Some(exact) = self.0.exact.get() {

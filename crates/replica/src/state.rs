@@ -67,6 +67,19 @@ impl State {
         let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
         Ok(Self { heap, stable, ..Self::empty()? })
     }
+
+    /// Replaces the heap by one that an upgrade keeps. A heap smaller than the first size of the
+    /// module grows to it.
+    pub fn keep_heap(&mut self, mut heap: Image) -> io::Result<()> {
+        let size = self.heap.size();
+        if heap.size() < size {
+            let mut mapping = heap.map(size, 0)?;
+            mapping.grow(size)?;
+            let _ = heap.commit(mapping.bytes_mut(), &[], &[], Rights::ReadWrite)?;
+        }
+        self.heap = heap;
+        Ok(())
+    }
 }
 
 /// The value of a mutable global, bit for bit.

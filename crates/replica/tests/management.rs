@@ -7,7 +7,7 @@ use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, CanisterSettings, CanisterStatusResult,
     FetchCanisterLogsArgs, FetchCanisterLogsResult, HttpHeader, HttpMethod, HttpRequestArgs,
     HttpRequestResult, InstallCodeArgs, LogVisibility, ProvisionalCreateCanisterWithCyclesArgs,
-    UpdateSettingsArgs,
+    UpdateSettingsArgs, UpgradeFlags, WasmMemoryPersistence,
 };
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, Replica, Rules};
@@ -225,6 +225,86 @@ fn a_canister_that_cannot_pay_for_storage_is_uninstalled() {
     assert_eq!(canister.balance(), Cycles(0));
     let refused = subnet.update(USER, id, "say", &[]).unwrap().response.unwrap_err();
     assert_eq!(refused.code, ErrorCode::CanisterWasmModuleNotFound);
+}
+
+/// A module whose upgrades keep the heap. `set` changes the heap and a global, and `state` replies
+/// with both and the size of the heap in pages.
+fn persistent(memory: &str, others: &str) -> Vec<u8> {
+    let wat = format!(
+        r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "trap" (func $trap (param i32 i32)))
+        (memory {memory}) (data (i32.const 0) "\01")
+        (global $global (mut i32) (i32.const 1))
+        (func (export "canister_update set")
+            (i32.store (i32.const 0) (i32.const 2)) (global.set $global (i32.const 2))
+            (call $reply))
+        (func (export "canister_query state")
+            (i32.store (i32.const 4) (global.get $global))
+            (i32.store (i32.const 8) (memory.size))
+            (call $append (i32.const 0) (i32.const 12)) (call $reply))
+        {others}
+        (@custom "icp:private enhanced-orthogonal-persistence" ""))"#
+    );
+    wat::parse_str(wat).unwrap()
+}
+
+fn upgrade(
+    subnet: &mut Subnet,
+    canister_id: Principal,
+    wasm_module: Vec<u8>,
+    wasm_memory_persistence: Option<WasmMemoryPersistence>,
+) -> Result<Vec<u8>, Reject> {
+    let flags = UpgradeFlags { skip_pre_upgrade: None, wasm_memory_persistence };
+    let upgrade = InstallCodeArgs {
+        mode: CanisterInstallMode::Upgrade(Some(flags)),
+        canister_id,
+        wasm_module,
+        arg: Vec::new(),
+        sender_canister_version: None,
+    };
+    manage(subnet, "install_code", upgrade)
+}
+
+/// The byte in the heap, the global, and the size of the heap.
+fn heap_state(subnet: &Subnet, id: Principal) -> [u8; 3] {
+    let reply = subnet.query(USER, id, "state", &[]).unwrap().response.unwrap();
+    [reply[0], reply[4], reply[8]]
+}
+
+/// Data segments are not written into a heap that is kept, and globals start anew.
+#[test]
+fn a_heap_that_is_kept_fits_the_new_module() {
+    const KEEP: Option<WasmMemoryPersistence> = Some(WasmMemoryPersistence::Keep);
+    let (mut subnet, id) = subnet();
+    upgrade(&mut subnet, id, persistent("1", ""), None).unwrap();
+    assert_eq!(heap_state(&subnet, id), [1, 1, 1]);
+    subnet.update(USER, id, "set", &[]).unwrap().response.unwrap();
+    assert_eq!(heap_state(&subnet, id), [2, 2, 1]);
+    // The heap grows to the module's first size, and does not shrink to it.
+    for (memory, pages) in [("3 5", 3), ("1", 3), ("3 3", 3)] {
+        upgrade(&mut subnet, id, persistent(memory, ""), KEEP).unwrap();
+        assert_eq!(heap_state(&subnet, id), [2, 1, pages], "{memory}");
+    }
+    let refused = upgrade(&mut subnet, id, persistent("1 2", ""), KEEP).unwrap_err();
+    let words = "a heap of 3 Wasm pages, but the memory of the new module has at most 2";
+    assert!(refused.message.contains(words), "{refused}");
+    assert_eq!(heap_state(&subnet, id), [2, 1, 3]);
+    let replace = Some(WasmMemoryPersistence::Replace);
+    upgrade(&mut subnet, id, persistent("1 2", ""), replace).unwrap();
+    assert_eq!(heap_state(&subnet, id), [1, 1, 1]);
+}
+
+/// A trap in `canister_pre_upgrade` comes before what is wrong with the option.
+#[test]
+fn the_option_for_the_heap_is_checked_after_pre_upgrade() {
+    let (mut subnet, id) = subnet();
+    let traps =
+        r#"(func (export "canister_pre_upgrade") (call $trap (i32.const 0) (i32.const 0)))"#;
+    upgrade(&mut subnet, id, persistent("1", traps), None).unwrap();
+    let refused = upgrade(&mut subnet, id, persistent("1", ""), None).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::CanisterCalledTrap, "{refused}");
 }
 
 #[test]

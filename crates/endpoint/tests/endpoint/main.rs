@@ -10,6 +10,7 @@ mod clients;
 mod fuzzing;
 mod hostile;
 mod management;
+mod motoko;
 mod refusals;
 mod server;
 mod subnet;

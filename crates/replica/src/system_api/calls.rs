@@ -225,8 +225,9 @@ impl<'a> Call<'a> {
                 self.cycles_out(arg(0), liquid, "ic0_canister_liquid_cycle_balance128")
             }
             C::CostCall => {
-                let bytes = arg(0).saturating_add(arg(1));
-                self.cycles_out(arg(2), cycles::call(message.rules, bytes), "ic0_cost_call")
+                let bytes = Bytes(arg(0).saturating_add(arg(1)));
+                let cost = cycles::request(message.rules, bytes, message.wasm64);
+                self.cycles_out(arg(2), cost, "ic0_cost_call")
             }
             C::CostCreateCanister => {
                 self.cycles_out(arg(0), cycles::creation(message.rules), "ic0_cost_create_canister")

@@ -5,29 +5,25 @@ use std::sync::Arc;
 use candid::Principal;
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, InstallCodeArgs,
-    UninstallCodeArgs, UploadChunkArgs, WasmMemoryPersistence,
+    UninstallCodeArgs, UploadChunkArgs,
 };
 use sha2::{Digest, Sha256};
 
 use super::types::{ChangeDetails, Mode};
 use super::{
-    Failed, ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode,
-    invalid, refusal, reply,
+    ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
+    refusal, reply,
 };
-use crate::canister::{Installed, Upgrade};
+use crate::canister::{Installed, Upgrade, is_64_bit};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
-use crate::module::Module;
 use crate::subnet::Subnet;
 use crate::subnet::funds::Next;
 use crate::subnet::managed::CHUNK;
 use crate::subnet::member::Member;
 use crate::subnet::trace::Function;
 use crate::validate::Purpose;
-
-/// The custom section of modules that keep their heap in upgrades.
-const PERSISTENCE: &str = "enhanced-orthogonal-persistence";
 
 /// Most bytes of a module from chunks.
 const MAX_MODULE: usize = 100 << 20;
@@ -108,7 +104,8 @@ impl Subnet {
         let member = self.controlled(id, &caller)?;
         let rules = replica.rules();
         let limit = rules.instructions().install;
-        let reserved = cycles::execution(rules, limit, false);
+        let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
+        let reserved = cycles::execution(rules, limit, compiled.as_ref().is_ok_and(is_64_bit));
         if let Err(missing) = member.withdraw(reserved, Next::Other) {
             let Reject { code, message } = member.out_of_cycles(&caller, missing);
             let message = format!("Canister installation failed with `{message}`.");
@@ -129,7 +126,6 @@ impl Subnet {
             )
             .into());
         }
-        let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
         let module = compiled.map_err(|fault| fault.reject_in_full(id))?;
         member.canister.set_time(time);
         let (installed, recorded) = match mode {
@@ -143,10 +139,10 @@ impl Subnet {
             }
             CanisterInstallMode::Upgrade(flags) => {
                 let flags = flags.unwrap_or_default();
-                let old = member.canister.module();
-                let keep_heap = keeps_heap(old, &module, flags.wasm_memory_persistence)?;
-                let skip_pre_upgrade = flags.skip_pre_upgrade == Some(true);
-                let upgrade = Upgrade { skip_pre_upgrade, keep_heap };
+                let upgrade = Upgrade {
+                    skip_pre_upgrade: flags.skip_pre_upgrade == Some(true),
+                    persistence: flags.wasm_memory_persistence,
+                };
                 let installed =
                     member.canister.upgrade_module(&module, caller, argument, upgrade)?;
                 (installed, Mode::Upgrade)
@@ -273,31 +269,6 @@ fn assembled(store: &Member, args: &InstallChunkedCodeArgs) -> Result<Vec<u8>, R
         return Err(store_error(message));
     }
     Ok(wasm)
-}
-
-/// Returns true if an upgrade keeps the heap.
-fn keeps_heap(
-    old: Option<&Module>,
-    new: &Module,
-    wanted: Option<WasmMemoryPersistence>,
-) -> Result<bool, Failed> {
-    let persists = |module: &Module| module.info().custom_sections.contains_key(PERSISTENCE);
-    let code = ErrorCode::CanisterContractViolation;
-    match wanted {
-        None if old.is_some_and(persists) => Err(invalid(
-            code,
-            "Missing upgrade option: Enhanced orthogonal persistence requires the \
-             `wasm_memory_persistence` upgrade option.",
-        )
-        .into()),
-        Some(WasmMemoryPersistence::Keep) if !persists(new) => Err(invalid(
-            code,
-            "Invalid upgrade option: The `wasm_memory_persistence: opt Keep` upgrade option \
-             requires that the new canister module supports enhanced orthogonal persistence.",
-        )
-        .into()),
-        wanted => Ok(wanted == Some(WasmMemoryPersistence::Keep)),
-    }
 }
 
 fn store_error(message: impl AsRef<str>) -> Reject {
