@@ -13,4 +13,5 @@ mod management;
 mod refusals;
 mod server;
 mod subnet;
+mod system;
 mod targets;

@@ -46,7 +46,7 @@ use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::MAX_INGRESS;
 use crate::replica::Replica;
 pub use crate::system_api::message::Status;
-use crate::units::Bytes;
+use crate::units::{Bytes, Cycles};
 use crate::validate::MethodKind;
 
 pub use borrow::Borrowed;
@@ -174,6 +174,11 @@ impl Subnet {
     /// Sets the seed of `raw_rand`, which is 0 otherwise.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
+    }
+
+    /// Cycles that a canister pays to create another.
+    pub fn creation_fee(&self) -> Cycles {
+        cycles::creation(self.replica.rules())
     }
 
     /// Adds a canister.
