@@ -31,7 +31,8 @@ fn relay(
 ) -> (Result<Vec<u8>, String>, Cycles) {
     let balance = |subnet: &Subnet| subnet.canister(&id).map(Canister::balance).unwrap();
     let before = balance(subnet);
-    let argument = [&SENT.to_le_bytes(), callee.as_slice(), method.as_bytes(), b" argument"];
+    let cycles = SENT.to_le_bytes();
+    let argument = [&cycles, [10].as_slice(), callee.as_slice(), method.as_bytes(), b" argument"];
     let call = subnet.update(USER, id, "relay", &argument.concat()).unwrap();
     (call.response.map_err(|reject| reject.message), before - balance(subnet))
 }
@@ -72,7 +73,7 @@ fn other_canisters_do_not_exist() {
 fn the_reject_code_is_that_of_a_canister() {
     let (mut subnet, id) = subnet();
     subnet.set_outside(answer);
-    let argument = [&[0; 8], OUTSIDE.as_slice(), b"refuse argument"].concat();
+    let argument = [[0; 8].as_slice(), &[10], OUTSIDE.as_slice(), b"refuse argument"].concat();
     let call = subnet.update(USER, id, "relay", &argument).unwrap();
     assert_eq!(call.response.unwrap_err().code.reject_code(), RejectCode::CanisterReject);
 }

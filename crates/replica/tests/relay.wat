@@ -1,5 +1,5 @@
-;; `relay` calls another canister and returns its response. The argument: cycles (8 bytes), the id of
-;; the canister (10 bytes), the method, a space, the argument of the call.
+;; `relay` calls another canister and returns its response. The argument: cycles (8 bytes), the length
+;; of the canister's id (1 byte), the id, the method, a space, the argument of the call.
 (module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_reject" (func $reject (param i32 i32)))
@@ -19,14 +19,15 @@
     (func $failed (param i32)
         (call $reason (i32.const 0) (i32.const 0) (call $reason_size))
         (call $reject (i32.const 0) (call $reason_size)))
-    (func (export "canister_update relay") (local $end i32)
+    (func (export "canister_update relay") (local $method i32) (local $end i32)
         (call $copy (i32.const 0) (i32.const 0) (call $size))
-        (local.set $end (i32.const 18))
+        (local.set $method (i32.add (i32.const 9) (i32.load8_u (i32.const 8))))
+        (local.set $end (local.get $method))
         (loop $next
             (local.set $end (i32.add (local.get $end) (i32.const 1)))
             (br_if $next (i32.ne (i32.load8_u (local.get $end)) (i32.const 32))))
-        (call $new (i32.const 8) (i32.const 10)
-            (i32.const 18) (i32.sub (local.get $end) (i32.const 18))
+        (call $new (i32.const 9) (i32.load8_u (i32.const 8))
+            (local.get $method) (i32.sub (local.get $end) (local.get $method))
             (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0))
         (local.set $end (i32.add (local.get $end) (i32.const 1)))
         (call $data (local.get $end) (i32.sub (call $size) (local.get $end)))

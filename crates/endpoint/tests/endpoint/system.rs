@@ -3,6 +3,7 @@
 use candid::{CandidType, Decode, Deserialize, Encode, Nat, Principal};
 use ic_agent::Agent;
 use ic_management_canister_types::CanisterSettings;
+use ic_utils::call::AsyncCall;
 use ic_utils::interfaces::ManagementCanister;
 
 use super::server::{COUNTER, Server, ed25519, number, update};
@@ -167,8 +168,9 @@ async fn relay(
     method: &str,
     argument: &[u8],
 ) -> Result<Vec<u8>, String> {
+    let (ledger, cycles) = (ledger(), cycles.to_le_bytes());
     let argument =
-        [&cycles.to_le_bytes(), ledger().as_slice(), method.as_bytes(), b" ", argument].concat();
+        [&cycles, [10].as_slice(), ledger.as_slice(), method.as_bytes(), b" ", argument].concat();
     let call = agent.update(&canister, "relay").with_arg(argument);
     call.call_and_wait().await.map_err(|error| error.to_string())
 }
@@ -376,4 +378,33 @@ async fn other_messages_are_rejected() {
     assert!(refused.contains("IC0503"), "{refused}");
     let module = agent.read_state_canister_module_hash(ledger()).await;
     assert!(module.is_err(), "{module:?}");
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many_canisters() {
+    let server = Server::start().await;
+    for _ in 0..999 {
+        server.add_empty();
+    }
+    let agent = server.anonymous();
+    let args = || CreateArgs { amount: Nat::from(T), ..CreateArgs::default() };
+    let last = created(&agent, args()).await;
+    let full = "there are 1000 canisters already";
+    match create(&agent, args()).await {
+        Created::Err(CreateError::FailedToCreate { error, .. }) => {
+            assert!(error.contains(full), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let management = ManagementCanister::create(&agent);
+    let create = || {
+        let create = management.create_canister().as_provisional_create_with_amount(None);
+        create.with_effective_canister_id(last).call_and_wait()
+    };
+    let refused = create().await.unwrap_err().to_string();
+    assert!(refused.contains(full), "{refused}");
+    management.stop_canister(&last).call_and_wait().await.unwrap();
+    management.delete_canister(&last).call_and_wait().await.unwrap();
+    create().await.unwrap();
+    assert_eq!(balance(&agent).await, Nat::from(INITIAL - T - FEE));
 }
