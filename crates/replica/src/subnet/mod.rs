@@ -270,7 +270,9 @@ impl Subnet {
 
     /// Takes a canister off the subnet, without its messages and calls.
     pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
-        self.members.remove(id).map(|member| member.canister)
+        let mut canister = self.members.remove(id)?.canister;
+        canister.on_subnet = false;
+        Some(canister)
     }
 
     /// Returns true if no message waits and no call is open. Timers may be set.
