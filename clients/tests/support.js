@@ -89,7 +89,7 @@ export class Server {
 }
 
 /** The module that a server installs. */
-const MODULE = join(ROOT, "target/canisters/bench.wasm");
+export const MODULE = join(ROOT, "target/canisters/bench.wasm");
 
 /** Its hash, in hex: the canister's `module_hash`. */
 export const moduleHash = () => createHash("sha256").update(readFileSync(MODULE)).digest("hex");

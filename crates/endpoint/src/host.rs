@@ -18,15 +18,18 @@ use std::time::{Duration, Instant};
 use candid::Principal;
 use ic_transport_types::RequestId;
 use stablebench_replica::subnet::{Borrowed, MessageId, Status, Subnet};
-use stablebench_replica::{Canister, CustomSection, EntryPoint, HostError, Replica};
+use stablebench_replica::{
+    Canister, CustomSection, EntryPoint, ErrorCode, HostError, Reject, Replica,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock;
 use crate::ingress::Ingress;
 use crate::keys::Keys;
-use crate::messages::Message;
+use crate::messages::{self, Message};
 use crate::outcome::{Outcome, Rejected, failed, panicked};
-use crate::{state_tree, system};
+use crate::state_tree;
+use crate::system::{self, System, Update, Withdrawal};
 
 /// The most canisters at a time.
 const MAX_CANISTERS: usize = 1_000;
@@ -115,13 +118,8 @@ enum Compilation {
 
 /// What becomes of a message's outcome.
 pub enum Task {
-    /// It is the status of a call.
-    Call {
-        /// The call, which is registered.
-        id: RequestId,
-        /// `true` if the cycles ledger answers it.
-        ledger: bool,
-    },
+    /// It is the status of a call, which is registered.
+    Call(RequestId),
     /// It is sent to a client.
     Query(oneshot::Sender<Outcome>),
 }
@@ -145,6 +143,8 @@ struct Queue {
 pub struct Host {
     /// The keys of the subnet and its node.
     pub keys: Arc<Keys>,
+    /// The canisters of the network that clients call first.
+    pub system: Arc<System>,
     /// The calls and their statuses.
     pub ingress: Ingress,
     /// One permit for each byte of large messages that is still free.
@@ -173,9 +173,12 @@ impl Host {
         subnet.set_certifier(move |canister, data, time| {
             state_tree::data_certificate(&signer, &canister, data, time)
         });
-        subnet.set_outside(system::call);
+        let system = Arc::new(System::new(keys.subnet(), subnet.creation_fee()));
+        let callee = Arc::clone(&system);
+        subnet.set_outside(move |call| callee.call(call));
         let host = Arc::new(Self {
             keys,
+            system,
             ingress: Ingress::default(),
             memory: Arc::new(Semaphore::new(MAX_BYTES)),
             replica,
@@ -321,7 +324,8 @@ impl Host {
 struct Open {
     id: RequestId,
     canister: Principal,
-    ledger: bool,
+    /// The cycles that the cycles ledger withdrew for it.
+    withdrawal: Option<Withdrawal>,
     _memory: MemoryPermit,
 }
 
@@ -402,8 +406,11 @@ fn step(
         tick(host, &mut subnet);
     }
     for (id, response) in subnet.take_answers() {
-        if let Some(Open { id, canister, ledger, .. }) = open.remove(&id) {
-            let response = if ledger { system::created(response) } else { response };
+        if let Some(Open { id, canister, withdrawal, .. }) = open.remove(&id) {
+            let response = match withdrawal {
+                Some(withdrawal) => host.system.settle(withdrawal, response),
+                None => response,
+            };
             host.ingress.finish(&id, response.map_err(Rejected::admitted));
             host.done(&canister);
         }
@@ -451,7 +458,7 @@ fn start_work(host: &Arc<Host>, subnet: &mut Subnet, open: &mut BTreeMap<Message
     let (mut kept, mut blocked, mut called) = (VecDeque::new(), BTreeSet::new(), BTreeSet::new());
     for mut work in all {
         let id = work.canister;
-        if let Task::Call { id, .. } = &work.task
+        if let Task::Call(id) = &work.task
             && compiled.remove(id)
         {
             work.compilation = Compilation::Done;
@@ -490,7 +497,7 @@ enum Started {
 
 /// Compiles the module of an install on another thread. Returns `true` if that takes time.
 fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
-    let Task::Call { id, .. } = work.task else { return false };
+    let Task::Call(id) = work.task else { return false };
     let management = work.message.canister == Principal::management_canister();
     if !management || work.compilation == Compilation::Done {
         return false;
@@ -522,23 +529,45 @@ fn start(
     open: &mut BTreeMap<MessageId, Open>,
 ) -> Option<Started> {
     let Work { canister, message, memory, task, .. } = work;
-    let Message { sender, canister: callee, method, argument } = message;
     match task {
-        Task::Call { id, ledger } => {
-            let rejected = match subnet.submit(sender, callee, &method, &argument) {
+        Task::Call(id) => {
+            let (message, withdrawal) = match system::IDS.contains(&canister) {
+                false => (message, None),
+                true => match host.system.update(&message) {
+                    Ok(Update::Manage(message, withdrawal)) => (message, Some(withdrawal)),
+                    Ok(Update::Reply(reply)) => return finish(host, &id, &canister, Ok(reply)),
+                    Err(reject) => {
+                        return finish(host, &id, &canister, Err(Rejected::admitted(reject)));
+                    }
+                },
+            };
+            let Message { sender, canister: callee, method, argument } = message;
+            let is_full = callee == Principal::management_canister()
+                && messages::creates(&method)
+                && is_full(subnet, open);
+            let submitted = match is_full {
+                true => Ok(Err(full())),
+                false => subnet.submit(sender, callee, &method, &argument),
+            };
+            let reject = match submitted {
                 Ok(Ok(message)) => {
                     host.ingress.begin(&id);
-                    open.insert(message, Open { id, canister, ledger, _memory: memory });
+                    open.insert(message, Open { id, canister, withdrawal, _memory: memory });
                     return Some(Started::Call);
                 }
                 Ok(Err(reject)) => Rejected::not_admitted(reject),
                 Err(error) => Rejected::admitted(failed(&error)),
             };
-            host.ingress.finish(&id, Err(rejected));
-            host.done(&canister);
-            None
+            let outcome = match withdrawal {
+                Some(withdrawal) => {
+                    host.system.settle(withdrawal, Err(reject.reject)).map_err(Rejected::admitted)
+                }
+                None => Err(reject),
+            };
+            finish(host, &id, &canister, outcome)
         }
         Task::Query(sender_of_outcome) => {
+            let Message { sender, canister: callee, method, argument } = message;
             let management = callee == Principal::management_canister();
             let borrowed = match management || subnet.is_composite(&callee, &method) {
                 true => None,
@@ -564,6 +593,23 @@ fn start(
             Some(Started::Query)
         }
     }
+}
+
+/// Returns `true` if there is no room for another canister, including those that are being created.
+fn is_full(subnet: &Subnet, open: &BTreeMap<MessageId, Open>) -> bool {
+    let creating = open.values().filter(|call| !Subnet::hosts(&call.canister)).count();
+    subnet.canisters().count() + subnet.away() + creating >= MAX_CANISTERS
+}
+
+fn full() -> Reject {
+    Reject { code: ErrorCode::SubnetOversubscribed, message: AddError::Full.to_string() }
+}
+
+/// Ends a call that was not submitted.
+fn finish(host: &Host, id: &RequestId, canister: &Principal, outcome: Outcome) -> Option<Started> {
+    host.ingress.finish(id, outcome);
+    host.done(canister);
+    None
 }
 
 /// Canisters that execute in a round.

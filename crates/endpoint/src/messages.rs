@@ -98,13 +98,6 @@ pub fn call(
         // Users have no cycles to attach, so it is the provisional method.
         message.method = "provisional_create_canister_with_cycles".to_owned();
     }
-    let ledger = system::IDS.contains(&message.canister);
-    if ledger {
-        match system::update(&message) {
-            Ok(create) => message = create,
-            Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
-        }
-    }
     let canister = match check(host, &message) {
         Ok(canister) => canister,
         Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
@@ -119,8 +112,7 @@ pub fn call(
         }
     }
     let waiting = host.ingress.wait(&id);
-    let task = Task::Call { id, ledger };
-    if host.send(canister, message, memory, task) {
+    if host.send(canister, message, memory, Task::Call(id)) {
         return Sent::Waiting(waiting);
     }
     host.ingress.withdraw(&id);
@@ -140,7 +132,7 @@ pub fn query(
     let (sender, receiver) = oneshot::channel();
     if system::IDS.contains(&message.canister) {
         // The receiver still exists.
-        let _ = sender.send(system::query(&host.keys, &message).map_err(Rejected::admitted));
+        let _ = sender.send(host.system.query(&message).map_err(Rejected::admitted));
         return Ok(receiver);
     }
     let canister = match message.effective() {
@@ -160,6 +152,9 @@ fn full() -> String {
 
 /// Returns the canister for which a call waits.
 fn check(host: &Host, message: &Message) -> Result<Principal, Reject> {
+    if system::IDS.contains(&message.canister) {
+        return Ok(message.canister);
+    }
     let Some(id) = message.effective()? else { return Ok(message.canister) };
     let Some(info) = host.info(&id) else {
         let message = format!("Canister {id} not found");

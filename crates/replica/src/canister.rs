@@ -77,6 +77,8 @@ pub struct Canister {
     pub(crate) allocation: Allocation,
     /// Bytes of uploaded chunks and of snapshots.
     pub(crate) stored: Bytes,
+    /// True if the canister is on a subnet, which holds threshold keys.
+    pub(crate) on_subnet: bool,
 }
 
 /// Resources that a canister has reserved, and the time for which it must be able to pay.
@@ -179,6 +181,7 @@ impl Canister {
             time: INITIAL_TIME,
             allocation: Allocation::default(),
             stored: Bytes(0),
+            on_subnet: false,
         })
     }
 
@@ -200,6 +203,7 @@ impl Canister {
             history: self.history.clone(),
             allocation: self.allocation,
             stored: self.stored,
+            on_subnet: self.on_subnet,
         }
     }
 
@@ -818,6 +822,7 @@ impl Canister {
             status: Status::Running,
             context: Context::default(),
             quota: None,
+            holds_keys: self.on_subnet,
             certificate: None,
             time: self.time,
             timer: self.state.timer,

@@ -93,6 +93,17 @@ pub fn http_request(rules: Rules, request: u64, response: u64) -> Cycles {
     Cycles((fees.http_request + fees.http_request_quadratic * NODES + bytes) * NODES)
 }
 
+/// Threshold keys, and the number of nodes of the subnet that holds each on the network.
+pub const KEYS: [(&str, u128); 3] = [("dfx_test_key", 13), ("key_1", 34), ("test_key_1", 13)];
+/// Cycles for a threshold signature on a subnet of 13 nodes.
+const SIGNATURE: u128 = 10_000_000_000;
+
+/// Cycles for a signature with the threshold key of a name. `None` if there is no such key.
+pub fn signature(name: &str) -> Option<Cycles> {
+    let (_, nodes) = KEYS.iter().find(|(key, _)| *key == name)?;
+    Some(Cycles(SIGNATURE * nodes / NODES))
+}
+
 /// Seconds for which a canister must be able to pay before it freezes, by default.
 pub const FREEZING_SECONDS: u64 = 30 * 86_400;
 
@@ -159,6 +170,13 @@ mod tests {
                 induction(rules, "missing", &[]) + execution(rules, Instructions(0), false);
             assert_eq!(cycles, Cycles(6_456_000));
         }
+    }
+
+    #[test]
+    fn a_signature_costs_more_on_a_larger_subnet() {
+        assert_eq!(signature("test_key_1"), Some(Cycles(10_000_000_000)));
+        assert_eq!(signature("key_1"), Some(Cycles(26_153_846_153)));
+        assert_eq!(signature("key_2"), None);
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn the_option_for_the_heap_is_checked_after_pre_upgrade() {
 fn methods_that_are_missing_are_named() {
     let (mut subnet, id) = subnet();
     for (method, words) in [
-        ("sign_with_ecdsa", "does not support sign_with_ecdsa: it has no threshold keys"),
+        ("vetkd_derive_key", "does not support vetkd_derive_key: it has no vetKD keys"),
         ("bitcoin_get_balance", "does not support bitcoin_get_balance"),
         ("make_coffee", "Management canister has no method 'make_coffee'"),
     ] {

@@ -14,4 +14,5 @@ mod motoko;
 mod refusals;
 mod server;
 mod subnet;
+mod system;
 mod targets;

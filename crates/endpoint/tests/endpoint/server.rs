@@ -68,6 +68,13 @@ impl Server {
         self.endpoint.adopt(canister).unwrap()
     }
 
+    /// Adds a canister without a module.
+    pub fn add_empty(&self) -> Principal {
+        let defaults = replica().create_canister().unwrap().settings().clone();
+        let id = self.endpoint.next_id().unwrap();
+        self.endpoint.adopt(Canister::new(Settings { id, ..defaults }).unwrap()).unwrap()
+    }
+
     /// Returns a client that trusts this root key only.
     pub fn agent(&self, identity: impl Identity + 'static) -> Agent {
         let agent = Agent::builder()

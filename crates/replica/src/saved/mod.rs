@@ -452,5 +452,6 @@ fn open(
         time: header.time,
         allocation: Allocation::default(),
         stored: Bytes(0),
+        on_subnet: false,
     })
 }

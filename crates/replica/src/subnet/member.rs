@@ -138,7 +138,8 @@ impl Start<'_> {
 
 impl Member {
     /// Adds a canister to a subnet at some time.
-    pub fn new(canister: Canister, subnet_rules: Rules, time: u64) -> Self {
+    pub fn new(mut canister: Canister, subnet_rules: Rules, time: u64) -> Self {
+        canister.on_subnet = true;
         Self {
             managed: Managed::new(canister.history.len()),
             subnet_rules,

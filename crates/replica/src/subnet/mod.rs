@@ -46,7 +46,7 @@ use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::MAX_INGRESS;
 use crate::replica::Replica;
 pub use crate::system_api::message::Status;
-use crate::units::Bytes;
+use crate::units::{Bytes, Cycles};
 use crate::validate::MethodKind;
 
 pub use borrow::Borrowed;
@@ -176,6 +176,11 @@ impl Subnet {
         self.seed = seed;
     }
 
+    /// Cycles that a canister pays to create another.
+    pub fn creation_fee(&self) -> Cycles {
+        cycles::creation(self.replica.rules())
+    }
+
     /// Adds a canister.
     ///
     /// # Errors
@@ -265,7 +270,9 @@ impl Subnet {
 
     /// Takes a canister off the subnet, without its messages and calls.
     pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
-        self.members.remove(id).map(|member| member.canister)
+        let mut canister = self.members.remove(id)?.canister;
+        canister.on_subnet = false;
+        Some(canister)
     }
 
     /// Returns true if no message waits and no call is open. Timers may be set.

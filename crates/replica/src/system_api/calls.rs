@@ -236,9 +236,14 @@ impl<'a> Call<'a> {
                 let cost = cycles::http_request(message.rules, arg(0), arg(1));
                 self.cycles_out(arg(2), cost, "ic0_cost_http_request")
             }
-            C::CostSignWithEcdsa => self.cost_of_key("ic0.cost_sign_with_ecdsa", args, 1),
-            C::CostSignWithSchnorr => self.cost_of_key("ic0.cost_sign_with_schnorr", args, 2),
-            C::CostVetkdDeriveKey => self.cost_of_key("ic0.cost_vetkd_derive_key", args, 1),
+            C::CostSignWithEcdsa => {
+                self.cost_of_key("ic0.cost_sign_with_ecdsa", args, 1, message.holds_keys)
+            }
+            C::CostSignWithSchnorr => {
+                self.cost_of_key("ic0.cost_sign_with_schnorr", args, 2, message.holds_keys)
+            }
+            // There are no keys for vetKD.
+            C::CostVetkdDeriveKey => self.cost_of_key("ic0.cost_vetkd_derive_key", args, 1, false),
 
             C::RootKeySize => {
                 self.refuse_if("ic0_root_key_size", mode == Mode::Start || !mode.is_replicated())?;
@@ -345,21 +350,34 @@ impl<'a> Call<'a> {
         certificate.map(Certificate::bytes).ok_or_else(|| unsupported(call))
     }
 
-    /// `cost_*(src, size, kind, dst)`: the subnet has no signing keys.
-    fn cost_of_key(&self, call: &str, args: &[u64], kinds: u64) -> Result<u64, Fault> {
+    /// `cost_*(src, size, kind, dst)`: the cost of a signature with the key of a name. `held` is false
+    /// if there are no keys.
+    fn cost_of_key(
+        &mut self,
+        call: &str,
+        args: &[u64],
+        kinds: u64,
+        held: bool,
+    ) -> Result<u64, Fault> {
         const UNKNOWN_KIND: u64 = 1;
         const UNKNOWN_KEY: u64 = 2;
-        let &[start, size, kind, _] = args else {
+        let &[start, size, kind, target] = args else {
             return Err(Fault::Engine(format!("{call} takes four arguments")));
         };
         let name = self.heap(&format!("{call} heap"), start, size)?;
-        if std::str::from_utf8(name).is_err() {
+        let Ok(text) = std::str::from_utf8(name) else {
             // The replica repeats the whole name, which can be as long as the heap.
             let shown = &name[..name.len().min(MAX_TEXT.get() as usize)];
             let shown = String::from_utf8_lossy(shown);
             return Err(contract(format!("Failed to decode key name {shown}")));
+        };
+        if kind >= kinds {
+            return Ok(UNKNOWN_KIND);
         }
-        Ok(if kind < kinds { UNKNOWN_KEY } else { UNKNOWN_KIND })
+        match cycles::signature(text).filter(|_| held) {
+            Some(cost) => self.cycles_out(target, cost, &call.replace('.', "_")),
+            None => Ok(UNKNOWN_KEY),
+        }
     }
 
     fn argument(&self, call: &str) -> Result<&'a [u8], Fault> {

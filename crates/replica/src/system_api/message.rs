@@ -289,6 +289,8 @@ pub struct Message {
     pub context: Context,
     /// The calls that the message may make; `None` if there are no other canisters.
     pub quota: Option<Arc<Quota>>,
+    /// True if the subnet holds threshold keys.
+    pub holds_keys: bool,
     /// The certificate of the certified data, in a query.
     pub certificate: Option<Certificate>,
     /// Time in nanoseconds since 1970.

@@ -5,7 +5,7 @@ use ic_management_canister_types::{HttpMethod, HttpRequestArgs, HttpRequestResul
 
 use super::{ManagementCall, invalid};
 use crate::cycles;
-use crate::fault::{ErrorCode, Reject, RejectCode, grouped};
+use crate::fault::{ErrorCode, Reject, RejectCode};
 use crate::subnet::Subnet;
 use crate::system_api::message::Rejection;
 
@@ -78,15 +78,7 @@ impl Subnet {
         }
         let most = request.max_response_bytes.unwrap_or(MAX_RESPONSE);
         let fee = cycles::http_request(self.replica.rules(), variable_bytes(&request), most);
-        if call.cycles < fee {
-            let message = format!(
-                "http_request request sent with {} cycles, but {} cycles are required.",
-                grouped(call.cycles),
-                grouped(fee)
-            );
-            return Err(invalid(ErrorCode::CanisterRejectedMessage, message));
-        }
-        call.cycles = call.cycles - fee;
+        call.pay(fee)?;
         let id = self.next_http;
         self.next_http += 1;
         self.http.push(HttpRequest { id, canister: call.caller(), request, call: call.clone() });

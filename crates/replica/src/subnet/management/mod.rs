@@ -12,6 +12,7 @@
 //! | `state` | status, start, stop and delete, cycles, logs |
 //! | `snapshots` | snapshots |
 //! | `http` | HTTPS outcalls, which whoever drives the subnet answers |
+//! | `keys` | threshold signatures |
 //! | `types` | the Candid types of answers |
 //!
 //! Methods that are not in [`Subnet::execute_method`] are refused by name.
@@ -20,6 +21,7 @@
 
 mod code;
 mod http;
+mod keys;
 mod settings;
 mod snapshots;
 mod state;
@@ -41,7 +43,7 @@ use super::trace::{Cause, Function};
 use super::{Answered, MessageId, Subnet, not_found};
 use crate::cycles;
 use crate::execution::Execution;
-use crate::fault::{ErrorCode, Help, HostError, Reject, RejectCode};
+use crate::fault::{ErrorCode, Help, HostError, Reject, RejectCode, grouped};
 use crate::system_api::message::Rejection;
 use crate::units::{Bytes, Cycles};
 
@@ -90,10 +92,25 @@ impl ManagementCall {
         decode(&self.argument)
     }
 
+    /// Takes a fee from the cycles that came with the call.
+    fn pay(&mut self, fee: Cycles) -> Result<(), Reject> {
+        if self.cycles < fee {
+            let message = format!(
+                "{} request sent with {} cycles, but {} cycles are required.",
+                self.method,
+                grouped(self.cycles),
+                grouped(fee)
+            );
+            return Err(invalid(ErrorCode::CanisterRejectedMessage, message));
+        }
+        self.cycles = self.cycles - fee;
+        Ok(())
+    }
+
     /// The canister that the call concerns, if there is one.
     pub fn concerns(&self) -> Option<Principal> {
         match self.method.as_str() {
-            "create_canister" | "provisional_create_canister_with_cycles" => None,
+            method if CONCERN_NONE.contains(&method) => None,
             "install_chunked_code" => {
                 self.decode::<InstallChunkedCodeArgs>().ok().map(|args| args.target_canister)
             }
@@ -153,6 +170,7 @@ pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Princi
         _ if BY_CONTROLLERS.contains(&method) => {
             decode::<CanisterIdRecord>(argument).map(|record| record.canister_id)
         }
+        _ if REFUSED.contains(&(method, NO_TRANSFER)) => return Err(unknown(method)),
         _ if BY_CANISTERS.contains(&method)
             || method == LOGS
             || REFUSED.iter().any(|(name, _)| *name == method) =>
@@ -201,21 +219,21 @@ const BY_CONTROLLERS: [&str; 15] = [
 ];
 
 /// Methods that only canisters can call.
-const BY_CANISTERS: [&str; 6] = [
+const BY_CANISTERS: [&str; 10] = [
     "create_canister",
     "canister_info",
     "canister_metadata",
     "deposit_cycles",
     "raw_rand",
     "http_request",
+    "ecdsa_public_key",
+    "sign_with_ecdsa",
+    "schnorr_public_key",
+    "sign_with_schnorr",
 ];
 
 /// Methods of the Interface Specification that are refused.
-const REFUSED: [(&str, &str); 14] = [
-    ("ecdsa_public_key", NO_KEYS),
-    ("sign_with_ecdsa", NO_KEYS),
-    ("schnorr_public_key", NO_KEYS),
-    ("sign_with_schnorr", NO_KEYS),
+const REFUSED: [(&str, &str); 11] = [
     ("vetkd_public_key", NO_KEYS),
     ("vetkd_derive_key", NO_KEYS),
     ("bitcoin_get_balance", NO_BITCOIN),
@@ -226,8 +244,9 @@ const REFUSED: [(&str, &str); 14] = [
     ("read_canister_snapshot_metadata", NO_TRANSFER),
     ("read_canister_snapshot_data", NO_TRANSFER),
     ("upload_canister_snapshot_metadata", NO_TRANSFER),
+    ("upload_canister_snapshot_data", NO_TRANSFER),
 ];
-const NO_KEYS: &str = "it has no threshold keys";
+const NO_KEYS: &str = "it has no vetKD keys";
 const NO_BITCOIN: &str = "it has no Bitcoin network";
 const NO_NODES: &str = "it has no nodes";
 const NO_TRANSFER: &str = "snapshots cannot be read or uploaded";
@@ -350,6 +369,10 @@ impl Subnet {
             "deposit_cycles" => self.deposit_cycles(call),
             "provisional_top_up_canister" => self.provisional_top_up(call),
             "raw_rand" => self.raw_rand(call),
+            "ecdsa_public_key" => keys::ecdsa_public_key(call),
+            "sign_with_ecdsa" => keys::sign_with_ecdsa(call),
+            "schnorr_public_key" => keys::schnorr_public_key(call),
+            "sign_with_schnorr" => keys::sign_with_schnorr(call),
             "take_canister_snapshot" => self.take_snapshot(call),
             "load_canister_snapshot" => self.load_snapshot(call),
             "list_canister_snapshots" => self.list_snapshots(call),
@@ -464,6 +487,9 @@ pub fn check_call(method: &str, argument: &[u8], version: u64) -> Result<(), Rej
         let message = format!("Unable to route management canister request {method}: {reason}");
         Rejection::new(RejectCode::DestinationInvalid, message)
     };
+    if keys::METHODS.contains(&method) {
+        return keys::check(method, argument).map_err(unroutable);
+    }
     let concerns = match method {
         _ if CONCERN_NONE.contains(&method) => return Ok(()),
         "install_chunked_code" => {
@@ -524,8 +550,16 @@ fn sender_version(method: &str, argument: &[u8]) -> Result<Option<u64>, Reject> 
 }
 
 /// Methods of canisters that concern no canister.
-const CONCERN_NONE: [&str; 4] =
-    ["create_canister", "provisional_create_canister_with_cycles", "raw_rand", "http_request"];
+const CONCERN_NONE: [&str; 8] = [
+    "create_canister",
+    "provisional_create_canister_with_cycles",
+    "raw_rand",
+    "http_request",
+    "ecdsa_public_key",
+    "sign_with_ecdsa",
+    "schnorr_public_key",
+    "sign_with_schnorr",
+];
 
 /// Returns true for methods that are executed.
 fn is_method(method: &str) -> bool {

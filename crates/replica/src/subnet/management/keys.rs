@@ -1,0 +1,225 @@
+//! Threshold signatures, with the keys of a PocketIC server.
+//!
+//! ```text
+//!   seed ──→ master key of a name ──→ key of a canister and a path ──→ public key, signature
+//! ```
+//!
+//! The keys are not secret: the seed is a constant, so that they are the same everywhere. The fee
+//! depends on the subnet that holds the key on the network. A signature is made at once; on the
+//! network it takes some rounds.
+//!
+//! Source: `sign_with_threshold` in `rs/execution_environment/src/execution_environment.rs`, the
+//! routing of keys in `rs/embedders/src/wasmtime_embedder/system_api/routing.rs`, and the master keys
+//! in `rs/state_machine_tests/src/lib.rs` of the replica.
+
+use candid::Principal;
+use ic_management_canister_types::{
+    EcdsaCurve, EcdsaKeyId, EcdsaPublicKeyArgs, EcdsaPublicKeyResult, SchnorrAlgorithm, SchnorrAux,
+    SchnorrKeyId, SchnorrPublicKeyArgs, SchnorrPublicKeyResult, SignWithEcdsaArgs,
+    SignWithEcdsaResult, SignWithSchnorrArgs, SignWithSchnorrResult,
+};
+
+use super::{ManagementCall, Outcome, decode, invalid, reply};
+use crate::cycles::{self, KEYS};
+use crate::fault::{ErrorCode, Reject};
+
+/// The seed of all master keys.
+const SEED: [u8; 32] = [42; 32];
+/// The most parts of a derivation path.
+const MAX_PATH: usize = 255;
+/// Bytes of a hash: of a message, or of the root of a Taproot tree.
+const HASH: usize = 32;
+/// The kinds of keys, as the replica names them.
+const ECDSA: &str = "ecdsa:Secp256k1";
+const BIP340: &str = "schnorr:Bip340Secp256k1";
+const ED25519: &str = "schnorr:Ed25519";
+
+/// Methods that concern a key.
+pub const METHODS: [&str; 4] =
+    ["ecdsa_public_key", "sign_with_ecdsa", "schnorr_public_key", "sign_with_schnorr"];
+
+/// Returns the key of a canister on secp256k1, and its chain code.
+fn secp256k1(
+    name: &str,
+    canister: Principal,
+    path: &[Vec<u8>],
+) -> (ic_secp256k1::PrivateKey, Vec<u8>) {
+    use ic_secp256k1::{DerivationIndex, DerivationPath, PrivateKey};
+    let name = DerivationPath::new(vec![DerivationIndex(name.as_bytes().to_vec())]);
+    let path = DerivationPath::from_canister_id_and_path(canister.as_slice(), path);
+    let (master, _) = PrivateKey::generate_from_seed(&SEED).derive_subkey(&name);
+    let (key, chain_code) = master.derive_subkey(&path);
+    (key, chain_code.to_vec())
+}
+
+/// Returns the key of a canister for Ed25519, and its chain code.
+fn ed25519(
+    name: &str,
+    canister: Principal,
+    path: &[Vec<u8>],
+) -> (ic_ed25519::DerivedPrivateKey, Vec<u8>) {
+    use ic_ed25519::{DerivationIndex, DerivationPath, PrivateKey};
+    let name = DerivationPath::new(vec![DerivationIndex(name.as_bytes().to_vec())]);
+    let path = DerivationPath::from_canister_id_and_path(canister.as_slice(), path);
+    let (master, _) = PrivateKey::generate_from_seed(&SEED).derive_subkey(&name);
+    let (key, chain_code) = master.derive_subkey(&path);
+    (key, chain_code.to_vec())
+}
+
+/// Checks the argument of a call when it is made. The error is the reason for which it cannot be
+/// routed.
+pub fn check(method: &str, argument: &[u8]) -> Result<(), String> {
+    let key = match method {
+        "ecdsa_public_key" => ecdsa_key_arguments(argument).map(|args| (ECDSA, args.key_id.name)),
+        "sign_with_ecdsa" => ecdsa_arguments(argument).map(|args| (ECDSA, args.key_id.name)),
+        "schnorr_public_key" => schnorr_key_arguments(argument).map(|args| kind(args.key_id)),
+        _ => schnorr_arguments(argument).map(|args| kind(args.key_id)),
+    };
+    let (kind, name) = key.map_err(|Reject { code, message }| {
+        format!("UserError(UserError {{ code: {code}, description: {message:?} }})")
+    })?;
+    if cycles::signature(&name).is_some() {
+        return Ok(());
+    }
+    let names = |kind| KEYS.iter().map(move |(name, _)| format!("{kind}:{name}"));
+    let keys = [ECDSA, BIP340, ED25519].into_iter().flat_map(names).collect::<Vec<_>>().join(", ");
+    let (unknown, existing) = match method.starts_with("sign") {
+        true => ("unknown or disabled", "existing enabled keys"),
+        false => ("unknown", "existing keys"),
+    };
+    let reason = format!("Requested {unknown} threshold key: {kind}:{name}, {existing}: [{keys}]");
+    Err(format!("ChainKeyError({reason:?})"))
+}
+
+pub fn ecdsa_public_key(call: &ManagementCall) -> Outcome {
+    let EcdsaPublicKeyArgs { canister_id, derivation_path, key_id } =
+        ecdsa_key_arguments(&call.argument)?;
+    let canister = canister_id.unwrap_or(call.caller());
+    let (key, chain_code) = secp256k1(&key_id.name, canister, &derivation_path);
+    let public_key = key.public_key().serialize_sec1(true);
+    reply((EcdsaPublicKeyResult { public_key, chain_code },))
+}
+
+pub fn sign_with_ecdsa(call: &mut ManagementCall) -> Outcome {
+    let args = ecdsa_arguments(&call.argument)?;
+    pay(call, &args.key_id.name)?;
+    let (key, _) = secp256k1(&args.key_id.name, call.caller(), &args.derivation_path);
+    let signature = key.sign_digest_with_ecdsa(&args.message_hash).to_vec();
+    reply((SignWithEcdsaResult { signature },))
+}
+
+pub fn schnorr_public_key(call: &ManagementCall) -> Outcome {
+    let SchnorrPublicKeyArgs { canister_id, derivation_path, key_id } =
+        schnorr_key_arguments(&call.argument)?;
+    let canister = canister_id.unwrap_or(call.caller());
+    let (public_key, chain_code) = match key_id.algorithm {
+        SchnorrAlgorithm::Bip340secp256k1 => {
+            let (key, chain_code) = secp256k1(&key_id.name, canister, &derivation_path);
+            (key.public_key().serialize_sec1(true), chain_code)
+        }
+        SchnorrAlgorithm::Ed25519 => {
+            let (key, chain_code) = ed25519(&key_id.name, canister, &derivation_path);
+            (key.public_key().serialize_raw().to_vec(), chain_code)
+        }
+    };
+    reply((SchnorrPublicKeyResult { public_key, chain_code },))
+}
+
+pub fn sign_with_schnorr(call: &mut ManagementCall) -> Outcome {
+    let SignWithSchnorrArgs { message, derivation_path, key_id, aux } =
+        schnorr_arguments(&call.argument)?;
+    let root = aux.map(|SchnorrAux::Bip341(aux)| aux.merkle_root_hash);
+    let refused = |text: &str| invalid(ErrorCode::CanisterRejectedMessage, text);
+    let signature = match key_id.algorithm {
+        SchnorrAlgorithm::Ed25519 => {
+            if root.is_some() {
+                return Err(refused("Schnorr algorithm Ed25519 does not support aux input").into());
+            }
+            pay(call, &key_id.name)?;
+            ed25519(&key_id.name, call.caller(), &derivation_path).0.sign_message(&message)
+        }
+        SchnorrAlgorithm::Bip340secp256k1 => {
+            if root.as_ref().is_some_and(|root| ![0, HASH].contains(&root.len())) {
+                return Err(refused("Invalid aux field for Bip340Secp256k1").into());
+            }
+            pay(call, &key_id.name)?;
+            let (key, _) = secp256k1(&key_id.name, call.caller(), &derivation_path);
+            match root {
+                None => key.sign_message_with_bip340_no_rng(&message),
+                Some(root) => key
+                    .sign_message_with_bip341_no_rng(&message, &root)
+                    .map_err(|error| refused(&format!("{error:?}")))?,
+            }
+        }
+    };
+    reply((SignWithSchnorrResult { signature: signature.to_vec() },))
+}
+
+/// Takes the fee for a signature.
+fn pay(call: &mut ManagementCall, name: &str) -> Result<(), Reject> {
+    match cycles::signature(name) {
+        Some(fee) => call.pay(fee),
+        None => {
+            let text = format!("{} request failed: unknown key {name}.", call.method);
+            Err(invalid(ErrorCode::CanisterRejectedMessage, text))
+        }
+    }
+}
+
+fn ecdsa_key_arguments(argument: &[u8]) -> Result<EcdsaPublicKeyArgs, Reject> {
+    let args: EcdsaPublicKeyArgs = decode(argument)?;
+    check_curve(&args.key_id)?;
+    check_path(&args.derivation_path)?;
+    Ok(args)
+}
+
+fn ecdsa_arguments(argument: &[u8]) -> Result<SignWithEcdsaArgs, Reject> {
+    let args: SignWithEcdsaArgs = decode(argument)?;
+    check_curve(&args.key_id)?;
+    check_path(&args.derivation_path)?;
+    match args.message_hash.len() {
+        HASH => Ok(args),
+        other => Err(unreadable(&format!("message_hash has {other} bytes, not {HASH}"))),
+    }
+}
+
+fn schnorr_key_arguments(argument: &[u8]) -> Result<SchnorrPublicKeyArgs, Reject> {
+    let args: SchnorrPublicKeyArgs = decode(argument)?;
+    check_path(&args.derivation_path)?;
+    Ok(args)
+}
+
+fn schnorr_arguments(argument: &[u8]) -> Result<SignWithSchnorrArgs, Reject> {
+    let args: SignWithSchnorrArgs = decode(argument)?;
+    check_path(&args.derivation_path)?;
+    Ok(args)
+}
+
+fn kind(id: SchnorrKeyId) -> (&'static str, String) {
+    let kind = match id.algorithm {
+        SchnorrAlgorithm::Bip340secp256k1 => BIP340,
+        SchnorrAlgorithm::Ed25519 => ED25519,
+    };
+    (kind, id.name)
+}
+
+fn check_curve(id: &EcdsaKeyId) -> Result<(), Reject> {
+    match id.curve {
+        EcdsaCurve::Secp256k1 => Ok(()),
+        EcdsaCurve::Secp256r1 => Err(unreadable("no key is on the curve secp256r1")),
+    }
+}
+
+fn check_path(path: &[Vec<u8>]) -> Result<(), Reject> {
+    match path.len() <= MAX_PATH {
+        true => Ok(()),
+        false => Err(unreadable(&format!(
+            "Deserialize error: The number of elements exceeds maximum allowed {MAX_PATH}"
+        ))),
+    }
+}
+
+/// The reject of an argument that the replica's types do not allow.
+fn unreadable(text: &str) -> Reject {
+    invalid(ErrorCode::InvalidManagementPayload, format!("Error decoding candid: {text}"))
+}
