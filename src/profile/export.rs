@@ -95,16 +95,15 @@ pub fn table(flame: &Flame, terminal: Terminal) -> String {
     }
     if flame.without_functions > 0 {
         let whole = format!(
-            "{} executions have no functions, because too many stacks were recorded before: their \
-             instructions are their own",
+            "executions without functions, because too many stacks were recorded before them: {}",
             Grouped(flame.without_functions)
         );
         text += &(terminal.wrapped(&whole) + "\n");
     }
     if flame.too_deep > 0 {
         let beside = format!(
-            "{} executions have a frame beside that of their cause, because {MAX_NESTED} causes are \
-             below each other at most",
+            "executions with a frame beside that of their cause, because that is nested {MAX_NESTED} \
+             deep: {}",
             Grouped(flame.too_deep)
         );
         text += &(terminal.wrapped(&beside) + "\n");
