@@ -60,8 +60,9 @@ fn profiled_executions() {
         ("2026-08/subnet.json.gz", 253),
         ("2025-10/subnet-edges.json.gz", 121),
     ] {
-        let mut target = Profiled(Replica::new(rules(file), None).unwrap());
-        check_on(&mut target, file, steps);
+        let cache = tempfile::tempdir().unwrap();
+        let replica = Replica::new(rules(file), Some(cache.path().to_owned())).unwrap();
+        check_on(&mut Profiled(replica), file, steps);
     }
 }
 
