@@ -88,7 +88,9 @@ Examples:
   The cases:
     stablebench profile --list users/insert
   A call of a canister of your own:
-    stablebench profile --wasm my_canister.wasm --call greet '(\"world\")' -o flame.svg";
+    stablebench profile --wasm my_canister.wasm --call greet '(\"world\")' -o flame.svg
+  One that calls another canister:
+    stablebench profile --wasm shop.wasm --with bank.wasm --call buy '(1)' -o flame.svg";
 
 /// Of `call`.
 pub const CALL: &str = "\

@@ -9,13 +9,14 @@ use candid::{IDLArgs, types::Function};
 use candid_parser::token::{Token, Tokenizer};
 use candid_parser::utils::CandidSource;
 use clap::Args;
-use stablebench_replica::subnet::{Call, Subnet};
-use stablebench_replica::{Canister, Execution, Principal, Rules, SystemCalls, files};
+use stablebench_replica::subnet::Call;
+use stablebench_replica::{Canister, Execution, Rules, SystemCalls, files};
 
 use super::call_tree::tree;
 use super::environment::{Environment, EnvironmentArgs};
 use super::replica::embedded;
 use super::state::lock;
+use super::subnet::{Message, follow, others, subnet};
 use crate::canisters;
 use crate::progress::Progress;
 use crate::replica::PageCosts;
@@ -52,8 +53,6 @@ pub struct CallArgs {
 /// The maximum nesting of types and values; each level takes up to 1 KiB of stack.
 const MAX_DEPTH: usize = 3_000;
 
-/// Rounds that are executed after the answer, for calls that go on.
-const MAX_ROUNDS: usize = 100;
 /// Nanoseconds between two messages to a saved canister.
 const MESSAGE_INTERVAL: u64 = 1_000_000_000;
 
@@ -79,32 +78,24 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
             format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
         })?;
     canister.report_calls(true);
-    let id = canister.id();
-    let mut subnet = Subnet::new(replica.inner());
-    subnet.set_time(canister.time());
-    subnet.add(canister)?;
-    add_others(&mut subnet, &args.with, &replica, &output.progress)?;
-    let caller = Principal::anonymous();
+    let callee = canister.id();
+    let others = others(&args.with, &replica, &output.progress)?;
+    let mut subnet = subnet(canister, others, &replica)?;
     let queries = [FuncMode::Query, FuncMode::CompositeQuery];
     let query = function.modes.iter().any(|mode| queries.contains(mode));
-    let mut call = match query {
-        true => subnet.query(caller, id, &args.method, &argument)?,
-        false => subnet.update(caller, id, &args.method, &argument)?,
-    };
-    finish_calls(&mut subnet, &mut call, &output.progress)?;
+    let message = Message { callee, method: &args.method, argument: &argument, query };
+    let followed = follow(&mut subnet, message)?;
+    followed.note(&output.progress);
     let rules = replica.inner().rules();
-    // Heartbeats and timers may come first.
-    let first = call.executions.iter().find(|executed| {
-        let method = executed.function.method();
-        executed.cause.is_none() && method == Some(args.method.as_str())
-    });
+    let first = followed.first(&args.method);
     let mut costs = first.map_or_else(String::new, |it| describe(&it.execution, rules));
-    if call.executions.len() > 1 {
-        costs += &format!("\n{}", tree(&call.executions).trim_end());
+    let Call { response, executions, .. } = followed.call;
+    if executions.len() > 1 {
+        costs += &format!("\n{}", tree(&executions).trim_end());
     }
-    let reply = call.response.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
+    let reply = response.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
-        let mut canister = subnet.remove(&id).context("the canister is gone")?;
+        let mut canister = subnet.remove(&callee).context("the canister is gone")?;
         canister.set_time(subnet.time() + MESSAGE_INTERVAL);
         canister.save(path).with_context(|| not_saved(path))?;
     }
@@ -113,41 +104,6 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", safe(&values.to_string()))?;
     writeln!(out, "{costs}")?;
-    Ok(())
-}
-
-/// Adds the canisters of `--with` to the subnet.
-fn add_others(
-    subnet: &mut Subnet,
-    others: &[String],
-    replica: &Embedded,
-    progress: &Progress,
-) -> Result<()> {
-    const MAX_OTHERS: usize = 100;
-    if others.len() > MAX_OTHERS {
-        bail!("--with is given {} times; at most {MAX_OTHERS} canisters fit", others.len());
-    }
-    for (number, name) in (1..).zip(others) {
-        let built = canisters::find(name, progress)?;
-        let canister = replica
-            .installed_on_subnet(number, &built.wasm, |_| Ok(()))
-            .with_context(|| format!("--with {name}"))?;
-        progress.note(&format!("{name} is {}", canister.id()));
-        subnet.add(canister)?;
-    }
-    Ok(())
-}
-
-/// Executes what an answered call has left to do: calls whose answers it did not wait for.
-fn finish_calls(subnet: &mut Subnet, call: &mut Call, progress: &Progress) -> Result<()> {
-    for _ in 0..MAX_ROUNDS {
-        if subnet.is_idle() {
-            return Ok(());
-        }
-        subnet.tick()?;
-        call.executions.append(&mut subnet.take_executions());
-    }
-    progress.note(&format!("calls go on after {MAX_ROUNDS} more rounds, which are not executed"));
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! The executions of a call that involves several, as a tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stablebench_replica::subnet::Executed;
 
 use crate::report::number::Grouped;
+use crate::terminal::safe_line;
 
 /// Executions that are shown.
 const MAX_SHOWN: usize = 100;
@@ -12,10 +13,11 @@ const MAX_SHOWN: usize = 100;
 /// Lists executions with their costs, each below the one that caused it.
 pub fn tree(executions: &[Executed]) -> String {
     let mut children: BTreeMap<Option<u64>, Vec<&Executed>> = BTreeMap::new();
-    let first = executions.first().map_or(0, |execution| execution.number);
+    let mut listed = BTreeSet::new();
     for execution in executions {
-        // The cause of a callback may have been executed before this call.
-        let cause = execution.cause.filter(|cause| *cause >= first);
+        // The cause of a callback may have been executed before this call, or not be kept.
+        let cause = execution.cause.filter(|cause| listed.contains(cause));
+        listed.insert(execution.number);
         children.entry(cause).or_default().push(execution);
     }
     let mut lines = Vec::new();
@@ -23,8 +25,8 @@ pub fn tree(executions: &[Executed]) -> String {
     let roots = children.get(&None).into_iter().flatten();
     open.extend(roots.rev().map(|root| (*root, String::new(), "")));
     while let Some((execution, indent, branch)) = open.pop() {
-        let Executed { canister, function, .. } = execution;
-        lines.push((format!("{indent}{branch}{function} of {canister}"), execution));
+        let name = execution.to_string();
+        lines.push((format!("{indent}{branch}{}", safe_line(&name)), execution));
         let indent = match branch {
             "" => indent,
             "├─ " => format!("{indent}│  "),

@@ -16,6 +16,7 @@ mod serve;
 mod shell;
 mod spending;
 mod state;
+mod subnet;
 
 pub use all::run_all;
 pub use build::{BuildArgs, build};

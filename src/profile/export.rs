@@ -23,6 +23,7 @@ use inferno::flamegraph::color::{BackgroundColor, BasicPalette};
 use inferno::flamegraph::{Options, Palette, from_lines};
 use serde::Serialize;
 
+use super::executions::MAX_NESTED;
 use super::flame::Flame;
 use crate::report::number::{Factor, Fixed, Grouped};
 use crate::terminal::Terminal;
@@ -54,7 +55,9 @@ pub fn table(flame: &Flame, terminal: Terminal) -> String {
         }
     };
     let all = flame.all();
-    let functions = flame.functions();
+    let mut functions = flame.functions();
+    // The call tree shows executions.
+    functions.retain(|function| function.own > 0 || !flame.is_execution(&function.name));
     let mut text =
         format!("{:>7} {:>17} {:>17} {:>13}  function\n", "share", "self", "with callees", "calls");
     for function in functions.iter().take(MAX_FUNCTIONS) {
@@ -90,6 +93,21 @@ pub fn table(flame: &Flame, terminal: Terminal) -> String {
         );
         text += &(terminal.wrapped(&folded) + "\n");
     }
+    if flame.without_functions > 0 {
+        let whole = format!(
+            "executions without functions, because too many stacks were recorded before them: {}",
+            Grouped(flame.without_functions)
+        );
+        text += &(terminal.wrapped(&whole) + "\n");
+    }
+    if flame.too_deep > 0 {
+        let beside = format!(
+            "executions with a frame beside that of their cause, because that is nested {MAX_NESTED} \
+             deep: {}",
+            Grouped(flame.too_deep)
+        );
+        text += &(terminal.wrapped(&beside) + "\n");
+    }
     text
 }
 
@@ -115,8 +133,8 @@ const MAX_LINE: usize = 165;
 /// Returns the flame graph.
 pub fn svg(flame: &Flame, heading: &Heading) -> Result<String> {
     let mut counted = format!("{} instructions", Grouped(flame.instructions));
-    if flame.messages != 1 {
-        counted += &format!(" in {} messages", Grouped(flame.messages));
+    if let Some(messages) = flame.counted() {
+        counted += &format!(" in {messages}");
     }
     if flame.heap_pages > 0 {
         counted += &format!(" and {} for heap pages", Grouped(flame.heap_pages));

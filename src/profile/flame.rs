@@ -1,10 +1,12 @@
 //! The call tree of measured messages, by names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use stablebench_replica::Profile;
+use stablebench_replica::subnet::{Executed, Function as Ran};
 
+use crate::report::number::Grouped;
 use crate::terminal::safe_line;
 
 /// The name of the frame for costs of heap pages, which no counter shows.
@@ -25,6 +27,12 @@ pub struct Flame {
     pub heap_pages: u64,
     /// Calls that have no stack of their own.
     pub folded: u64,
+    /// Executions that ran functions, but have no profile.
+    pub without_functions: u64,
+    /// Executions whose frame is not below that of their cause.
+    pub too_deep: u64,
+    /// Names of executions.
+    executions: BTreeSet<usize>,
     places: BTreeMap<String, usize>,
     children: BTreeMap<(Option<usize>, usize), usize>,
 }
@@ -59,26 +67,58 @@ impl Flame {
     ///
     /// If its instructions do not add up.
     pub fn add(&mut self, profile: &Profile) -> Result<()> {
+        self.add_below(None, profile)
+    }
+
+    /// Adds an execution with a frame of its own below `parent`, and returns the node of the frame.
+    ///
+    /// # Errors
+    ///
+    /// If its instructions do not add up.
+    pub fn add_execution(&mut self, parent: Option<usize>, executed: &Executed) -> Result<usize> {
+        let Executed { function, execution, .. } = executed;
+        let name = executed.to_string();
+        let node = self.count(parent, &safe_line(&name), 1, 0);
+        self.executions.insert(self.nodes[node].name);
+        if let Some(profile) = &execution.profile {
+            self.add_below(Some(node), profile)?;
+            return Ok(node);
+        }
+        // All instructions are in the frame itself.
+        let (counted, charge) = (execution.instructions.get(), execution.charge.get());
+        self.nodes[node].own += charge.max(counted);
+        self.messages += 1;
+        self.instructions += counted;
+        self.heap_pages += charge.saturating_sub(counted);
+        if charge > 0 && !matches!(function, Ran::Management(_)) {
+            self.without_functions += 1;
+        }
+        Ok(node)
+    }
+
+    fn add_below(&mut self, bottom: Option<usize>, profile: &Profile) -> Result<()> {
         let mut places: Vec<usize> = Vec::with_capacity(profile.nodes.len());
+        let mut sum = profile.heap_pages.get();
         for node in &profile.nodes {
-            let parent = node.parent.and_then(|parent| places.get(parent).copied());
+            let parent = node.parent.and_then(|parent| places.get(parent).copied()).or(bottom);
             let name = profile.frames.get(node.frame).map_or("", |frame| &frame.name);
             // The names are from the module.
             let name = &safe_line(name);
             let own = node.instructions.get();
+            sum += own;
             places.push(self.count(parent, name, node.calls, own));
         }
         let pages = profile.heap_pages.get();
         if pages > 0 {
-            self.count(None, HEAP_PAGES, 1, pages);
+            self.count(bottom, HEAP_PAGES, 1, pages);
         }
         self.messages += 1;
         self.instructions += profile.instructions.get();
         self.heap_pages += pages;
         self.folded += profile.folded;
-        let sum: u64 = self.nodes.iter().map(|node| node.own).sum();
-        if sum != self.all() {
-            bail!("the profile contains {sum} instructions, not {}: this is a bug", self.all());
+        let all = profile.instructions.get() + pages;
+        if sum != all {
+            bail!("the profile contains {sum} instructions, not {all}: this is a bug");
         }
         Ok(())
     }
@@ -86,6 +126,17 @@ impl Flame {
     /// Returns all instructions: of the counters, and for heap pages.
     pub fn all(&self) -> u64 {
         self.instructions + self.heap_pages
+    }
+
+    /// Returns true if a frame of this name is an execution.
+    pub(super) fn is_execution(&self, name: &str) -> bool {
+        self.places.get(name).is_some_and(|name| self.executions.contains(name))
+    }
+
+    /// Returns the number of messages in words, if there is more than one.
+    pub fn counted(&self) -> Option<String> {
+        let unit = if self.executions.is_empty() { "messages" } else { "executions" };
+        (self.messages != 1).then(|| format!("{} {unit}", Grouped(self.messages)))
     }
 
     fn count(&mut self, parent: Option<usize>, name: &str, calls: u64, own: u64) -> usize {

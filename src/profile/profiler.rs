@@ -130,13 +130,8 @@ impl Canister for Profiled {
     }
 }
 
-/// Compares a profiled message with the normally executed one, and the profile with the counts.
-pub fn check(
-    normal: &Execution,
-    profiled: &Execution,
-    profile: &Profile,
-    span: Span,
-) -> Result<()> {
+/// Compares a profiled message with the normally executed one.
+pub fn check_equal(normal: &Execution, profiled: &Execution) -> Result<()> {
     let of = |execution: &Execution| {
         let Execution { instructions, charge, cycles, memory, stable_calls, .. } = execution;
         (*instructions, *charge, *cycles, *memory, *stable_calls)
@@ -149,6 +144,17 @@ pub fn check(
             of(normal)
         );
     }
+    Ok(())
+}
+
+/// Compares a profiled message with the normally executed one, and the profile with the counts.
+pub fn check(
+    normal: &Execution,
+    profiled: &Execution,
+    profile: &Profile,
+    span: Span,
+) -> Result<()> {
+    check_equal(normal, profiled)?;
     let counted = match span {
         Span::Message => normal.instructions,
         Span::Between { from, to } => to - from,

@@ -1,4 +1,9 @@
-use stablebench_replica::{Frame, FrameKind, Instructions, Node, Profile};
+use std::time::Duration;
+
+use stablebench_replica::subnet::{Executed, Function as Ran};
+use stablebench_replica::{
+    Cycles, Execution, Frame, FrameKind, Instructions, Node, Principal, Profile,
+};
 
 use super::flame::{Function, HEAP_PAGES};
 use super::*;
@@ -138,4 +143,130 @@ fn the_firefox_profile_contains_all_instructions() {
     let sum: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
     assert_eq!(sum as u64, flame.all());
     assert_eq!(weights.len(), 4 + 3);
+}
+
+/// An execution with the profile of above, or without one.
+fn executed(number: u64, cause: Option<u64>, function: Ran, with_profile: bool) -> Executed {
+    let profile = profile();
+    let execution = Execution {
+        outcome: Ok(Vec::new()),
+        admitted: true,
+        instructions: profile.instructions,
+        charge: profile.instructions + profile.heap_pages,
+        cycles: Cycles(0),
+        pages: Default::default(),
+        readings: Vec::new(),
+        memory: Default::default(),
+        stable_calls: Default::default(),
+        system_calls: None,
+        printed: Vec::new(),
+        profile: with_profile.then(|| Box::new(profile)),
+        wall: Duration::ZERO,
+    };
+    let canister = Principal::management_canister();
+    Executed { number, cause, canister, function, cycles_sent: 0, execution }
+}
+
+fn update(number: u64, cause: Option<u64>) -> Executed {
+    executed(number, cause, Ran::Update("go".to_owned()), true)
+}
+
+#[test]
+fn an_execution_alone_has_no_frame() {
+    let found = of_executions(&[update(7, None)]).unwrap();
+    assert_eq!(folded(&found), folded(&flame(1)));
+    assert_eq!(found.counted(), None);
+}
+
+#[test]
+fn executions_are_nested_by_cause() {
+    let executions = [
+        executed(3, None, Ran::Heartbeat, true),
+        update(4, None),
+        // Two with the same name share a frame.
+        executed(5, Some(4), Ran::ReplyCallback, true),
+        executed(6, Some(4), Ran::ReplyCallback, true),
+        executed(7, Some(6), Ran::Cleanup, true),
+        // The cause is not part of the call.
+        executed(8, Some(1), Ran::RejectCallback, true),
+    ];
+    let found = of_executions(&executions).unwrap();
+    assert_eq!(found.counted(), Some("6 executions".to_owned()));
+    assert_eq!((found.instructions, found.heap_pages), (6 * 72, 6 * 2_000));
+    let sums: Vec<u64> = [
+        "heartbeat of aaaaa-aa;",
+        "go of aaaaa-aa;a",
+        "go of aaaaa-aa;[heap pages changed]",
+        "go of aaaaa-aa;reply callback of aaaaa-aa;a",
+        "go of aaaaa-aa;reply callback of aaaaa-aa;cleanup of aaaaa-aa;",
+        "reject callback of aaaaa-aa;",
+    ]
+    .into_iter()
+    .map(|start| {
+        let lines = folded(&found);
+        let lines = lines.lines().filter(|line| line.starts_with(start));
+        lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    })
+    .collect();
+    assert_eq!(sums, [2_072, 72, 2_000, 144, 2_072, 2_072]);
+    let reply = "reply callback of aaaaa-aa".to_owned();
+    let function = found.functions().into_iter().find(|function| function.name == reply);
+    let expected = Function { name: reply, calls: 2, own: 0, total: 3 * 2_072 };
+    assert_eq!(function, Some(expected));
+    assert!(!table(&found, Terminal::default()).contains("aaaaa-aa"), "executions are in the tree");
+}
+
+#[test]
+fn executions_without_functions_keep_their_instructions() {
+    let executions = [
+        update(0, None),
+        executed(1, Some(0), Ran::Management("install_code".to_owned()), false),
+        executed(2, Some(1), Ran::ReplyCallback, false),
+    ];
+    let found = of_executions(&executions).unwrap();
+    assert_eq!((found.instructions, found.heap_pages), (3 * 72, 3 * 2_000));
+    assert_eq!(found.all(), found.nodes.iter().map(|node| node.own).sum::<u64>());
+    assert_eq!(found.without_functions, 1);
+    let table = table(&found, Terminal::default());
+    assert!(table.contains("install_code (management canister) of aaaaa-aa"), "{table}");
+    assert!(table.contains("recorded before them: 1\n"), "{table}");
+}
+
+#[test]
+fn a_long_chain_of_causes_is_cut() {
+    let chain: Vec<Executed> =
+        (0..150).map(|number| update(number, number.checked_sub(1))).collect();
+    let found = of_executions(&chain).unwrap();
+    assert_eq!(found.too_deep, 50);
+    let frame = "go of aaaaa-aa;";
+    let lines = folded(&found);
+    let deepest = lines.lines().map(|line| line.matches(frame).count()).max();
+    assert_eq!(deepest, Some(100));
+    assert_eq!(found.all(), 150 * 2_072);
+    assert!(table(&found, Terminal::default()).contains("nested 100 deep: 50\n"));
+}
+
+#[test]
+fn a_profiled_call_must_equal_the_normal_one() {
+    let normal = [update(0, None), update(1, Some(0))];
+    compare(&normal, &normal).unwrap();
+    let differing = |change: &dyn Fn(&mut Executed)| {
+        let mut profiled = normal.clone();
+        change(&mut profiled[1]);
+        compare(&normal, &profiled).unwrap_err().to_string()
+    };
+    assert!(compare(&normal, &normal[..1]).unwrap_err().to_string().contains("1 executions"));
+    for change in [
+        &|it: &mut Executed| it.cause = None,
+        &|it: &mut Executed| it.cycles_sent = 1,
+        &|it: &mut Executed| it.function = Ran::Heartbeat,
+        &|it: &mut Executed| it.execution.cycles = Cycles(1),
+        &|it: &mut Executed| it.execution.outcome = Ok(vec![1]),
+        &|it: &mut Executed| {
+            it.execution.profile.as_mut().unwrap().nodes.truncate(1);
+        },
+    ] as [&dyn Fn(&mut Executed); 6]
+    {
+        assert!(differing(change).contains("this is a bug"));
+    }
 }

@@ -211,6 +211,7 @@ fn any_canister_has_profiles() {
 fn mistakes_are_refused_before_anything_is_measured() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "no module").unwrap();
+    shelf(directory.path());
     let mut notes = String::new();
     for args in [
         &[][..],
@@ -229,6 +230,8 @@ fn mistakes_are_refused_before_anything_is_measured() {
         &["--wasm", "file", "--call", "method"],
         &["--wasm", "missing", "--call", "method"],
         &["--call", "method"],
+        &["users/insert/end-1/btree", "--with", "file"],
+        &["--wasm", "shelf.wasm", "--call", "fill", "--with", "file"],
     ] {
         let output = stablebench(&[&["profile"], args].concat(), directory.path());
         assert_eq!(output.status.code(), Some(2), "{args:?}");

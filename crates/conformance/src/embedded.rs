@@ -55,7 +55,7 @@ impl Target for Embedded {
     }
 
     fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
-        subnet::embedded(&self.replica, modules)
+        Ok(Box::new(subnet::embedded(&self.replica, modules)?))
     }
 }
 

@@ -25,7 +25,7 @@ use std::path::Path;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use stablebench_replica::subnet::{CallError, Subnet};
+use stablebench_replica::subnet::{CallError, Executed, Subnet};
 use stablebench_replica::{Canister, Cycles, Principal, Replica, Settings};
 
 use crate::case::{self, Kind};
@@ -352,11 +352,22 @@ const BALANCE: Cycles = Cycles(1_000_000_000_000_000);
 /// Their balances, if none were recorded.
 const USUAL_BALANCE: i128 = 1_100_000_000_000_000;
 
+/// Canisters on an embedded subnet.
+#[derive(Debug)]
+pub struct EmbeddedSubnet {
+    /// The subnet.
+    pub subnet: Subnet,
+    /// The executions of the last call or round.
+    pub executions: Vec<Executed>,
+    ids: Vec<Principal>,
+}
+
 /// Creates the canisters of a case on an embedded subnet.
-pub(crate) fn embedded(
-    replica: &Replica,
-    modules: &[Vec<u8>],
-) -> Result<Box<dyn RunningSubnet>, Failure> {
+///
+/// # Errors
+///
+/// If a canister cannot be installed.
+pub fn embedded(replica: &Replica, modules: &[Vec<u8>]) -> Result<EmbeddedSubnet, Failure> {
     let mut subnet = Subnet::new(replica);
     // The server's rounds so far: its first ones, and the creation of each canister.
     subnet.set_time(subnet.time() + 2 + modules.len() as u64);
@@ -373,7 +384,7 @@ pub(crate) fn embedded(
         subnet.tick()?;
         ids.push(id);
     }
-    Ok(Box::new(Running { subnet, ids }))
+    Ok(EmbeddedSubnet { subnet, executions: Vec::new(), ids })
 }
 
 /// The id of the canister with this number, on a new subnet.
@@ -381,14 +392,9 @@ fn canister_id(number: u8) -> Principal {
     Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1])
 }
 
-struct Running {
-    subnet: Subnet,
-    ids: Vec<Principal>,
-}
-
 const CALLER: Principal = Principal::anonymous();
 
-impl RunningSubnet for Running {
+impl RunningSubnet for EmbeddedSubnet {
     fn ids(&self) -> Vec<Principal> {
         self.ids.clone()
     }
@@ -430,6 +436,7 @@ impl RunningSubnet for Running {
             Kind::Query => self.subnet.query(CALLER, to, method, argument)?,
             Kind::Upgrade | Kind::Reinstall => return Err("a case only has calls".into()),
         };
+        self.executions = call.executions;
         Ok(match call.response {
             Ok(reply) => Expected::Reply(reply),
             Err(reject) => {
@@ -440,6 +447,8 @@ impl RunningSubnet for Running {
 
     fn tick(&mut self, advance_ns: u64) -> Result<(), Failure> {
         self.subnet.set_time(self.subnet.time() + advance_ns);
-        Ok(self.subnet.tick()?)
+        self.subnet.tick()?;
+        self.executions = self.subnet.take_executions();
+        Ok(())
     }
 }

@@ -1,18 +1,31 @@
-//! Compares calls between canisters on the embedded replica with recordings of a PocketIC server.
+//! Compares calls between canisters on the embedded replica with recordings of a PocketIC server,
+//! with and without profiles.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::path::Path;
+use std::time::Duration;
 
-use stablebench_conformance::subnet::check_file;
-use stablebench_conformance::{Embedded, Outcome};
+use stablebench_conformance::subnet::{
+    EmbeddedSubnet, Expected, RunningSubnet, check_file, embedded,
+};
+use stablebench_conformance::{Embedded, Failure, Installed, Kind, Outcome, Target};
+use stablebench_replica::subnet::{Executed, Function};
+use stablebench_replica::{Execution, Instructions, Principal, Replica, Rules};
+
+fn rules(file: &str) -> Rules {
+    let (rules, _) = file.split_once('/').unwrap();
+    rules.parse().unwrap()
+}
 
 fn check(file: &str, steps: usize) {
-    let (rules, _) = file.split_once('/').unwrap();
+    check_on(&mut Embedded::new(rules(file)).unwrap(), file, steps);
+}
+
+fn check_on(target: &mut dyn Target, file: &str, steps: usize) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file);
-    let mut target = Embedded::new(rules.parse().unwrap()).unwrap();
     let mut outcome = Outcome::default();
-    check_file(&mut target, &path, &mut outcome, |_| {}).unwrap();
+    check_file(target, &path, &mut outcome, |_| {}).unwrap();
     let listed: Vec<String> = outcome.differences.iter().map(ToString::to_string).collect();
     assert!(listed.is_empty(), "{}", listed.join("\n"));
     assert_eq!(outcome.passed, steps, "the number of steps in the file");
@@ -37,4 +50,102 @@ fn the_management_canister() {
 #[test]
 fn generated() {
     check("2025-10/generated-subnet.json.gz", 1_204);
+}
+
+/// Profiled executions have the same answers and costs, and their profiles add up.
+#[test]
+fn profiled_executions() {
+    for (file, steps) in [("2026-08/subnet.json.gz", 253), ("2025-10/subnet-edges.json.gz", 121)] {
+        let cache = tempfile::tempdir().unwrap();
+        let replica = Replica::new(rules(file), Some(cache.path().to_owned())).unwrap();
+        check_on(&mut Profiled(replica), file, steps);
+    }
+}
+
+/// An embedded replica that executes everything on two subnets, of which one profiles.
+struct Profiled(Replica);
+
+/// The two subnets.
+struct Both {
+    normal: EmbeddedSubnet,
+    profiled: EmbeddedSubnet,
+}
+
+impl Target for Profiled {
+    fn install(&mut self, _wasm: &[u8]) -> Result<Installed, Failure> {
+        Err("a case of one canister".into())
+    }
+
+    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
+        let [mut normal, mut profiled] = [embedded(&self.0, modules)?, embedded(&self.0, modules)?];
+        // Installing is not compared.
+        normal.subnet.take_executions();
+        profiled.subnet.take_executions();
+        profiled.subnet.set_profiling(true);
+        Ok(Box::new(Both { normal, profiled }))
+    }
+}
+
+impl RunningSubnet for Both {
+    fn ids(&self) -> Vec<Principal> {
+        self.profiled.ids()
+    }
+
+    fn balances(&self) -> Result<Vec<u128>, Failure> {
+        self.profiled.balances()
+    }
+
+    fn set_balances(&mut self, balances: &[i128]) {
+        self.normal.set_balances(balances);
+        self.profiled.set_balances(balances);
+    }
+
+    fn call(
+        &mut self,
+        to: Principal,
+        kind: Kind,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Expected, Failure> {
+        let expected = self.normal.call(to, kind, method, argument)?;
+        let answer = self.profiled.call(to, kind, method, argument)?;
+        assert_eq!(answer, expected, "{method}");
+        self.compare();
+        Ok(answer)
+    }
+
+    fn tick(&mut self, advance_ns: u64) -> Result<(), Failure> {
+        self.normal.tick(advance_ns)?;
+        self.profiled.tick(advance_ns)?;
+        self.compare();
+        Ok(())
+    }
+}
+
+impl Both {
+    fn compare(&self) {
+        let Self { normal, profiled } = self;
+        let all = |of: &EmbeddedSubnet| of.executions.iter().map(observed).collect::<Vec<_>>();
+        assert_eq!(all(profiled), all(normal));
+        assert_eq!(profiled.balances().unwrap(), normal.balances().unwrap());
+        for executed in &profiled.executions {
+            let Execution { instructions, charge, profile, .. } = &executed.execution;
+            let is_management = matches!(executed.function, Function::Management(_));
+            let Some(profile) = profile else {
+                assert!(is_management || *charge == Instructions(0), "{executed}");
+                continue;
+            };
+            let sum: u64 = profile.nodes.iter().map(|node| node.instructions.get()).sum();
+            assert_eq!((sum, profile.instructions), (instructions.get(), *instructions));
+            let capped = charge < instructions;
+            assert!(capped || profile.instructions + profile.heap_pages == *charge, "{executed}");
+        }
+    }
+}
+
+/// Everything about an execution except its profile and its duration.
+fn observed(executed: &Executed) -> String {
+    let execution = executed.execution.clone();
+    let execution = Execution { profile: None, wall: Duration::ZERO, ..execution };
+    format!("{:?}", Executed { execution, ..executed.clone() })
 }

@@ -333,7 +333,8 @@ impl Canister {
                 tree = recorded;
                 Ok(run)
             })?;
-        self.profile(execution, tree?, span)
+        let Execution { instructions, charge, .. } = execution;
+        Ok((execution, self.named(tree?, instructions, charge, span)))
     }
 
     /// Calls a method as [`Canister::query`] does and profiles it.
@@ -355,7 +356,8 @@ impl Canister {
                 tree = recorded;
                 Ok(run)
             })?;
-        self.profile(execution, tree?, span)
+        let Execution { instructions, charge, .. } = execution;
+        Ok((execution, self.named(tree?, instructions, charge, span)))
     }
 
     /// Installs or reinstalls a module: heap and stable memory are emptied, then `start` and
@@ -626,20 +628,21 @@ impl Canister {
         Ok(self.charge(execution))
     }
 
-    fn profile(
+    /// Adds names and the charge for changed heap pages to the call tree of a message.
+    fn named(
         &self,
-        execution: Execution,
         tree: CallTree,
+        counted: Instructions,
+        charge: Instructions,
         span: Span,
-    ) -> Result<(Execution, Profile), ProfileError> {
+    ) -> Profile {
         let profiled = self.module.as_ref().and_then(|module| module.profiled().ok());
         let Some(profiled) = profiled.filter(|_| !tree.is_empty()) else {
-            return Ok((execution, Profile::default()));
+            return Profile::default();
         };
-        let pages = execution.charge.get().saturating_sub(execution.instructions.get());
+        let pages = charge.get().saturating_sub(counted.get());
         let pages = if span == Span::Message { pages } else { 0 };
-        let profile = tree.named(&profiled.names, Instructions(pages));
-        Ok((execution, profile))
+        tree.named(&profiled.names, Instructions(pages))
     }
 
     fn query_with(
@@ -711,7 +714,8 @@ impl Canister {
         })
     }
 
-    /// Runs a function of the installed module. Its changes are not committed.
+    /// Runs a function of the installed module, and profiles it if `profiled` is true. Its changes
+    /// are not committed.
     ///
     /// # Errors
     ///
@@ -721,13 +725,22 @@ impl Canister {
         message: Message,
         entry: Entry<'_>,
         total: Instructions,
+        profiled: bool,
     ) -> Result<Run, HostError> {
         self.check_consistent()?;
         let Some(module) = &self.module else {
             return Ok(Run::failed(Fault::NoModule, Effects::new(&message)));
         };
         let began = now();
-        let mut ran = run(self.target(module), message, entry, total)?;
+        let target = self.target(module);
+        let mut ran = if profiled {
+            let (mut ran, tree) = run_profiled(target, message, entry, total, Span::Message)?;
+            let profile = self.named(tree?, ran.instructions, ran.charge, Span::Message);
+            ran.profile = Some(Box::new(profile));
+            ran
+        } else {
+            run(target, message, entry, total)?
+        };
         ran.wall = began.elapsed();
         Ok(ran)
     }

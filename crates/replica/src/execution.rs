@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 use crate::fault::Reject;
+use crate::profile::Profile;
 use crate::system_api::names::SystemCall;
 use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 
@@ -42,6 +43,11 @@ pub struct Execution {
     /// Texts that the canister printed, each truncated to 32 KiB: the first 1 000 of a message, at
     /// most 1 MiB in total.
     pub printed: Vec<String>,
+    /// The instructions by function, if the subnet profiles its executions
+    /// ([`Subnet::set_profiling`]).
+    ///
+    /// [`Subnet::set_profiling`]: crate::subnet::Subnet::set_profiling
+    pub profile: Option<Box<Profile>>,
     /// Wall time on this machine.
     pub wall: Duration,
 }
@@ -199,6 +205,7 @@ impl Execution {
             stable_calls: StableCalls::default(),
             system_calls: None,
             printed: Vec::new(),
+            profile: None,
             wall: Duration::ZERO,
         }
     }

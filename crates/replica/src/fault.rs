@@ -517,4 +517,7 @@ pub enum HostError {
          canister is inconsistent; install it again, restore a snapshot, or load a saved state"
     )]
     Torn,
+    /// The profile of a message does not add up. This must not happen.
+    #[error("{0}")]
+    Profile(String),
 }

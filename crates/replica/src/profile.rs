@@ -118,6 +118,15 @@ pub enum ProfileError {
     },
 }
 
+impl From<ProfileError> for HostError {
+    fn from(error: ProfileError) -> Self {
+        match error {
+            ProfileError::Host(error) => error,
+            error => Self::Profile(error.to_string()),
+        }
+    }
+}
+
 /// The parts of the profiled form that the host uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {

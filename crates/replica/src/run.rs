@@ -20,7 +20,7 @@ use crate::fault::{ErrorCode, Fault, Reject, Trap};
 use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, Touched};
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
-use crate::profile::{CallTree, ProfileError, Span};
+use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::state::State;
 use crate::system_api::message::{Answer, Effects, Message};
 use crate::system_api::names::AddressWidth;
@@ -50,6 +50,8 @@ pub struct Run {
     pub calls: Option<SystemCalls>,
     /// Uncommitted changes, if the function returned and its mode commits changes.
     pub changes: Option<Changes>,
+    /// The profile, if it was requested.
+    pub profile: Option<Box<Profile>>,
     /// Wall time, if it was measured.
     pub wall: Duration,
 }
@@ -68,6 +70,7 @@ impl Run {
             stable_calls: SystemCalls::default(),
             calls: None,
             changes: None,
+            profile: None,
             wall: Duration::ZERO,
         }
     }
@@ -123,6 +126,7 @@ impl Run {
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls),
             printed: self.effects.printed,
+            profile: self.profile,
             wall: self.wall,
             ..Execution::of(outcome)
         }
@@ -356,6 +360,7 @@ fn finish(
         stable_calls,
         calls,
         changes,
+        profile: None,
         wall: Duration::ZERO,
     })
 }

@@ -1,19 +1,25 @@
-//! A call of any canister, profiled as a whole.
+//! A call of any canister, profiled with everything that it causes.
+//!
+//! The call is executed on two equal subnets, of which one profiles. Both must give the same answer
+//! and the same executions at the same cost.
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use candid::types::FuncMode;
-use stablebench_replica::{Canister, MethodKind, Principal, Span};
+use stablebench_replica::subnet::Subnet;
+use stablebench_replica::{Canister, MethodKind};
 
 use super::{Found, ProfileArgs, of};
 use crate::commands::call::{argument_types, parse_arguments, prepare, signature};
+use crate::commands::call_tree::tree;
 use crate::commands::environment::Environment;
-use crate::profile::{Flame, check};
+use crate::commands::subnet::{Message, follow, others, subnet};
+use crate::profile::{compare, of_executions};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
 
-/// Profiles a call. It is executed in both forms of the module.
+/// Profiles a call.
 pub fn call(
     args: &ProfileArgs,
     wasm: &Path,
@@ -28,7 +34,13 @@ pub fn call(
     let (state, environment) = (args.state.as_deref(), Environment::default());
     let (canister, candid) = prepare(&name, state, &environment, replica, progress)?;
     let (argument, query) = message(&canister, &candid, method, arguments)?;
-    of(profile(canister, method, &argument, query, &title, progress), &title)
+    let others = others(&args.with, replica, progress)?;
+    let callee = canister.id();
+    let normal = subnet(canister.fork(), others.iter().map(Canister::fork), replica)?;
+    let mut profiled = subnet(canister, others, replica)?;
+    profiled.set_profiling(true);
+    let message = Message { callee, method, argument: &argument, query };
+    of(profile(normal, profiled, message, &title, progress), &title)
 }
 
 /// Returns the encoded arguments, and `true` if the method is a query.
@@ -61,34 +73,34 @@ fn message(
 }
 
 fn profile(
-    mut canister: Canister,
-    method: &str,
-    argument: &[u8],
-    query: bool,
+    mut normal: Subnet,
+    mut profiled: Subnet,
+    message: Message<'_>,
     title: &str,
     progress: &Progress,
 ) -> Result<Found> {
-    let (caller, span) = (Principal::anonymous(), Span::Message);
-    let mut twin = canister.fork();
-    let (normal, (execution, profile)) = match query {
-        true => (
-            canister.query(caller, method, argument)?,
-            twin.profile_query(caller, method, argument, span)?,
-        ),
-        false => (
-            canister.update(caller, method, argument)?,
-            twin.profile_update(caller, method, argument, span)?,
-        ),
-    };
-    check(&normal, &execution, &profile, span)?;
-    let mut flame = Flame::default();
-    flame.add(&profile)?;
-    if let Err(reject) = &execution.outcome {
-        if profile.nodes.is_empty() {
+    let expected = follow(&mut normal, message)?;
+    let followed = follow(&mut profiled, message)?;
+    followed.note(progress);
+    compare(&expected.call.executions, &followed.call.executions)?;
+    let balances = |subnet: &Subnet| subnet.canisters().map(Canister::balance).collect::<Vec<_>>();
+    ensure!(
+        expected.call.response == followed.call.response
+            && balances(&normal) == balances(&profiled),
+        "the profiled call has another answer, or other balances: this is a bug"
+    );
+    let executions = &followed.call.executions;
+    if let Err(reject) = &followed.call.response {
+        let first = followed.first(message.method);
+        if first.is_none_or(|first| first.execution.instructions.get() == 0) {
             return Err(anyhow!("{reject}"));
         }
         // The profile up to the failure is valid.
-        progress.note(&format!("the call failed; the profile ends there: {reject}"));
+        progress.note(&match executions.len() {
+            1 => format!("the call failed; the profile ends there: {reject}"),
+            _ => format!("the call failed: {reject}"),
+        });
     }
-    Ok(Found { title: title.to_owned(), flame })
+    let tree = (executions.len() > 1).then(|| tree(executions));
+    Ok(Found { title: title.to_owned(), flame: of_executions(executions)?, tree })
 }

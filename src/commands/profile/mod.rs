@@ -39,12 +39,15 @@ pub struct ProfileArgs {
     #[arg(long, conflicts_with = "wasm")]
     pub whole_message: bool,
     /// Instead of a case, profile a call of this canister: a wasm file, or bench, bench_vfs,
-    /// bench_leveldb or bench_doltlite.
+    /// bench_leveldb or bench_doltlite. Everything that the call causes is profiled.
     #[arg(long, value_name = "FILE", requires = "call", conflicts_with_all = ["case", "diff"])]
     pub wasm: Option<PathBuf>,
     /// The method and its arguments as Candid text [default: ()].
     #[arg(long, value_names = ["METHOD", "ARGUMENTS"], num_args = 1..=2, requires = "wasm")]
     pub call: Option<Vec<String>>,
+    /// Another canister on the same subnet, by name or path; may be repeated. Their ids are printed.
+    #[arg(long, value_name = "CANISTER", requires = "wasm")]
+    pub with: Vec<String>,
     /// Begin with the canister saved in this file.
     #[arg(long, value_name = "FILE", requires = "wasm")]
     pub state: Option<PathBuf>,
@@ -78,6 +81,8 @@ pub enum ProfileFormat {
 struct Found {
     title: String,
     flame: Flame,
+    /// The executions of a call, if it caused several.
+    tree: Option<String>,
 }
 
 /// One profile, or the difference of two.
@@ -178,6 +183,7 @@ fn command(args: &ProfileArgs) -> String {
     ] {
         words.extend(value.map(|value| format!("{option} {value}")));
     }
+    words.extend(args.with.iter().map(|name| format!("--with {}", quoted(name))));
     if args.whole_message {
         words.push("--whole-message".to_owned());
     }
@@ -232,15 +238,19 @@ impl Shown {
 
 impl Found {
     fn table(&self, terminal: Terminal) -> String {
-        let Flame { instructions, heap_pages, messages, .. } = &self.flame;
+        let Flame { instructions, heap_pages, .. } = &self.flame;
         let mut text = format!("{}\n{} instructions", self.title, Grouped(*instructions));
-        if *messages != 1 {
-            text += &format!(" in {} messages", Grouped(*messages));
+        if let Some(messages) = self.flame.counted() {
+            text += &format!(" in {messages}");
         }
         if *heap_pages > 0 {
             text += &format!(", and {} for heap pages", Grouped(*heap_pages));
         }
-        format!("{text}\n\n{}", profile::table(&self.flame, terminal))
+        text += &format!("\n\n{}", profile::table(&self.flame, terminal));
+        if let Some(tree) = &self.tree {
+            text += &format!("\n{tree}");
+        }
+        text
     }
 }
 

@@ -324,7 +324,7 @@ impl Member {
         let (mode, caller, next) = (start.mode, start.caller, start.next);
         let seen = start.context.clone();
         let refund = seen.refund;
-        let mut run = self.run(&start, round.time, round.callbacks)?;
+        let mut run = self.run(&start, round.time, round.callbacks, round.trace)?;
         if run.result.is_ok()
             && !mode.is_callback()
             && let Some(missing) = self.missing_after(&run)
@@ -388,7 +388,7 @@ impl Member {
         cause: Cause,
         round: &mut Round<'_>,
     ) -> Result<(Result<(), Fault>, Instructions), HostError> {
-        let mut run = self.run(&start, round.time, round.callbacks)?;
+        let mut run = self.run(&start, round.time, round.callbacks, round.trace)?;
         let result = run.result.clone();
         if result.is_ok() {
             self.canister.commit(&mut run)?;

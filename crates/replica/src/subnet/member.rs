@@ -11,7 +11,7 @@ use super::funds::Next;
 use super::managed::Managed;
 use super::management::check_call;
 use super::queues::{Content, Delivery, Queues};
-use super::trace::Cause;
+use super::trace::{Cause, Trace};
 use crate::canister::{Canister, is_64_bit};
 use crate::fault::HostError;
 use crate::instance::Entry;
@@ -248,8 +248,15 @@ impl Member {
         }
     }
 
-    /// Runs a function. `callbacks` are those that the subnet has left.
-    pub fn run(&self, start: &Start<'_>, time: u64, callbacks: usize) -> Result<Run, HostError> {
+    /// Runs a function. `callbacks` are those that the subnet has left; `trace` decides whether the
+    /// function is profiled.
+    pub fn run(
+        &self,
+        start: &Start<'_>,
+        time: u64,
+        callbacks: usize,
+        trace: &Trace,
+    ) -> Result<Run, HostError> {
         let Start { mode, entry, caller, argument, context, limit, next, certificate, .. } = start;
         let message = Message {
             time,
@@ -260,7 +267,7 @@ impl Member {
             quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
             ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
         };
-        self.canister.run(message, *entry, *limit)
+        self.canister.run(message, *entry, *limit, trace.profiles())
     }
 
     /// The calls that a message may make.

@@ -374,6 +374,23 @@ impl Subnet {
         answers.into_iter().map(|(id, answered)| (id, answered.response)).collect()
     }
 
+    /// Sets whether later executions are profiled ([`Execution::profile`]), with the exception of
+    /// installs and upgrades, and of canisters that execute [outside](Self::borrow). Nothing else
+    /// changes, but executions take longer. Off by default.
+    ///
+    /// Profiles with 1 048 576 nodes in all are kept, counted from this call, and as many of each
+    /// query. The executions after them have none.
+    ///
+    /// [`Execution::profile`]: crate::Execution::profile
+    pub fn set_profiling(&mut self, on: bool) {
+        self.trace.set_profiling(on);
+    }
+
+    /// Number of executions until now, without those of queries.
+    pub fn executed(&self) -> u64 {
+        self.trace.next()
+    }
+
     /// Takes the executions since they were last taken: the first 65 536.
     pub fn take_executions(&mut self) -> Vec<Executed> {
         self.trace.take()

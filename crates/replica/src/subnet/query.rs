@@ -35,12 +35,15 @@ struct Node {
     origin: Origin,
     /// Calls that were not made yet.
     requests: VecDeque<Delivery>,
+    /// Its last execution.
+    last: Cause,
 }
 
 /// The result of an execution.
 enum Step {
-    /// The query is answered.
-    Answer(Response),
+    /// The query is answered. The cause is the execution that answered or, if the query did not run,
+    /// the one that called it.
+    Answer(Response, Cause),
     /// The query waits for the queries that it called.
     Waits(Box<Node>),
 }
@@ -73,10 +76,10 @@ impl Subnet {
             return Ok(Call { response, admitted: true, executions: Vec::new() });
         }
         let left = MAX_QUERY_INSTRUCTIONS.get().cast_signed();
-        let mut graph = Graph { subnet: self, trace: Trace::default(), left };
+        let mut graph = Graph { subnet: self, trace: self.trace.of_query(), left };
         let origin = Origin::Query { caller };
         let response = match graph.call(origin, callee, method, argument, None)? {
-            Step::Answer(response) => response,
+            Step::Answer(response, _) => response,
             Step::Waits(root) => graph.traverse(root)?,
         };
         Ok(Call { response, admitted: true, executions: graph.trace.take() })
@@ -117,8 +120,8 @@ impl Graph<'_> {
     /// Executes the calls of a query, depth first, until it answers.
     fn traverse(&mut self, root: Box<Node>) -> Result<Response, HostError> {
         let mut stack = vec![root];
-        // The answer to a call of the last node.
-        let mut answered: Option<(CallbackId, Result<Vec<u8>, Rejection>)> = None;
+        // The answer to a call of the last node, and its cause.
+        let mut answered: Option<(CallbackId, Result<Vec<u8>, Rejection>, Cause)> = None;
         loop {
             let Some(mut node) = stack.pop() else {
                 return Ok(Err(internal("a query ended without an answer")));
@@ -127,26 +130,26 @@ impl Graph<'_> {
                 return Ok(Err(reject));
             }
             let origin = node.origin.clone();
-            let step = if let Some((callback, response)) = answered.take() {
-                self.respond(node, callback, response)?
+            let step = if let Some((callback, response, cause)) = answered.take() {
+                self.respond(node, callback, response, cause)?
             } else if let Some(request) = node.requests.pop_front() {
                 stack.push(node);
                 match self.request(&request)? {
-                    Step::Answer(response) => {
-                        answered = Some((request.callback, response.map_err(for_canister)));
+                    Step::Answer(response, cause) => {
+                        answered = Some((request.callback, response.map_err(for_canister), cause));
                     }
                     Step::Waits(callee) => stack.push(callee),
                 }
                 continue;
             } else {
-                Step::Answer(Err(silent(&node.member.canister.id())))
+                Step::Answer(Err(silent(&node.member.canister.id())), node.last)
             };
             match (step, origin) {
                 (Step::Waits(node), _) => stack.push(node),
-                (Step::Answer(response), Origin::Canister { callback, .. }) => {
-                    answered = Some((callback, response.map_err(for_canister)));
+                (Step::Answer(response, cause), Origin::Canister { callback, .. }) => {
+                    answered = Some((callback, response.map_err(for_canister), cause));
                 }
-                (Step::Answer(response), _) => return Ok(response),
+                (Step::Answer(response, _), _) => return Ok(response),
             }
         }
     }
@@ -164,7 +167,8 @@ impl Graph<'_> {
 
     fn request(&mut self, request: &Delivery) -> Result<Step, HostError> {
         let Content::Request { method, argument } = &request.content else {
-            return Ok(Step::Answer(Err(internal("a query was sent a response"))));
+            let failed = Err(internal("a query was sent a response"));
+            return Ok(Step::Answer(failed, request.cause));
         };
         let (caller, callback) = (request.sender, request.callback);
         let origin = Origin::Canister { caller, callback, deadline: 0 };
@@ -182,7 +186,7 @@ impl Graph<'_> {
         argument: &[u8],
         cause: Cause,
     ) -> Result<Step, HostError> {
-        let refused = |reject: Reject| Ok(Step::Answer(Err(reject)));
+        let refused = |reject: Reject| Ok(Step::Answer(Err(reject), cause));
         let Some(member) = self.subnet.members.get(&callee) else {
             return refused(not_found(&callee));
         };
@@ -237,18 +241,18 @@ impl Graph<'_> {
         };
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.
-            let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS)?;
+            let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS, &self.trace)?;
             member.canister.undo(&mut run)?;
             self.left -= run.charge.get().cast_signed();
             let mut execution = run.into_execution(&callee, SILENT);
             execution.cycles = Cycles(0);
             let answer = execution.outcome.clone();
-            self.trace.add(cause, callee, function, 0, execution);
-            return Ok(Step::Answer(answer));
+            let number = self.trace.add(cause, callee, function, 0, execution);
+            return Ok(Step::Answer(answer, Some(number)));
         }
         let mut member = member.fork();
         let context = member.contexts.open(context);
-        let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS)?;
+        let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS, &self.trace)?;
         let charge = run.charge;
         self.left -= charge.get().cast_signed();
         let result = match run.result.clone() {
@@ -258,20 +262,20 @@ impl Graph<'_> {
             }
             Err(fault) => Err(fault),
         };
-        self.add(cause, &member, function, run, &result);
+        let last = Some(self.add(cause, &member, function, run, &result));
         Ok(match result {
-            Ok(Answer::Reply(reply)) => Step::Answer(Ok(reply)),
+            Ok(Answer::Reply(reply)) => Step::Answer(Ok(reply), last),
             Ok(Answer::Reject(message)) => {
                 let code = ErrorCode::CanisterRejectedMessage;
-                Step::Answer(Err(Reject { code, message }))
+                Step::Answer(Err(Reject { code, message }), last)
             }
             Ok(Answer::Pending(_) | Answer::Earlier) => {
                 let pending = Ok(Answer::Pending(Vec::new()));
                 member.contexts.finish(context, None, pending, charge);
                 let requests = member.queues.take_outputs().into();
-                Step::Waits(Box::new(Node { member, origin, requests }))
+                Step::Waits(Box::new(Node { member, origin, requests, last }))
             }
-            Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee))),
+            Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee)), last),
         })
     }
 
@@ -281,10 +285,11 @@ impl Graph<'_> {
         mut node: Box<Node>,
         id: CallbackId,
         response: Result<Vec<u8>, Rejection>,
+        cause: Cause,
     ) -> Result<Step, HostError> {
         let member = &mut node.member;
         let canister = member.canister.id();
-        let missing = || Ok(Step::Answer(Err(internal("a callback is missing"))));
+        let missing = || Ok(Step::Answer(Err(internal("a callback is missing")), cause));
         let Some(callback) = member.contexts.callback(id).cloned() else { return missing() };
         let Some(context) = member.contexts.get(callback.context) else { return missing() };
         let start = Start {
@@ -296,7 +301,7 @@ impl Graph<'_> {
             _ => Function::RejectCallback,
         };
         let time = self.subnet.time;
-        let mut run = member.run(&start, time, MAX_CALLBACKS)?;
+        let mut run = member.run(&start, time, MAX_CALLBACKS, &self.trace)?;
         let mut charge = run.charge;
         let mut result = match run.result.clone() {
             Ok(()) => {
@@ -305,13 +310,14 @@ impl Graph<'_> {
             }
             Err(fault) => Err(fault),
         };
-        let number = self.add(None, &node.member, function, run, &result);
+        let number = self.add(cause, &node.member, function, run, &result);
+        node.last = Some(number);
         let member = &mut node.member;
         if let (Err(fault), Some(cleanup)) = (&result, callback.on_cleanup) {
             let limit = Instructions(start.limit.get().saturating_sub(charge.get()));
             let (mode, entry) = (Mode::CompositeCleanup, Entry::Callback(cleanup));
             let cleanup = Start { mode, entry, limit, argument: Vec::new(), ..start };
-            let mut run = member.run(&cleanup, time, MAX_CALLBACKS)?;
+            let mut run = member.run(&cleanup, time, MAX_CALLBACKS, &self.trace)?;
             charge += run.charge;
             let cleaned = run.result.clone();
             if cleaned.is_ok() {
@@ -330,14 +336,17 @@ impl Graph<'_> {
         node.requests.extend(node.member.queues.take_outputs());
         Ok(match conclusion {
             None => Step::Waits(node),
-            Some(Conclusion { outcome, .. }) => Step::Answer(match outcome {
-                Outcome::Reply(reply) => Ok(reply),
-                Outcome::Reject(message) => {
-                    Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
-                }
-                Outcome::Silence => Err(silent(&canister)),
-                Outcome::Fault(fault) => Err(fault.reject_in_full(&canister)),
-            }),
+            Some(Conclusion { outcome, .. }) => {
+                let response = match outcome {
+                    Outcome::Reply(reply) => Ok(reply),
+                    Outcome::Reject(message) => {
+                        Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
+                    }
+                    Outcome::Silence => Err(silent(&canister)),
+                    Outcome::Fault(fault) => Err(fault.reject_in_full(&canister)),
+                };
+                Step::Answer(response, Some(number))
+            }
         })
     }
 

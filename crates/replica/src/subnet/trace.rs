@@ -28,6 +28,12 @@ pub struct Executed {
     pub execution: Execution,
 }
 
+impl fmt::Display for Executed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.function, self.canister)
+    }
+}
+
 /// The function that an execution ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Function {
@@ -90,15 +96,35 @@ impl fmt::Display for Function {
 
 /// Executions that are kept.
 const MAX_KEPT: usize = 1 << 16;
+/// Nodes of profiles that are kept.
+const MAX_NODES: usize = 1 << 20;
 
 /// The executions since they were last taken.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     next: u64,
     kept: Vec<Executed>,
+    profiles: bool,
+    /// Nodes of the profiles so far.
+    nodes: usize,
 }
 
 impl Trace {
+    /// The trace of a query, which profiles if this one does.
+    pub fn of_query(&self) -> Self {
+        Self { profiles: self.profiles, ..Self::default() }
+    }
+
+    /// Returns true if the next execution is profiled.
+    pub fn profiles(&self) -> bool {
+        self.profiles && self.nodes <= MAX_NODES && self.kept.len() < MAX_KEPT
+    }
+
+    /// Sets whether executions are profiled, and keeps profiles up to the limit again.
+    pub fn set_profiling(&mut self, on: bool) {
+        (self.profiles, self.nodes) = (on, 0);
+    }
+
     /// The number of the next execution.
     pub fn next(&self) -> u64 {
         self.next
@@ -111,11 +137,16 @@ impl Trace {
         canister: Principal,
         function: Function,
         cycles_sent: i128,
-        execution: Execution,
+        mut execution: Execution,
     ) -> u64 {
         let number = self.next;
         self.next += 1;
         if self.kept.len() < MAX_KEPT {
+            let nodes = execution.profile.as_ref().map_or(0, |profile| profile.nodes.len());
+            self.nodes = self.nodes.saturating_add(nodes);
+            if self.nodes > MAX_NODES {
+                execution.profile = None;
+            }
             self.kept.push(Executed { number, cause, canister, function, cycles_sent, execution });
         }
         number
