@@ -11,7 +11,7 @@ mod revision;
 
 pub use build::{build, find, output_folder, revision};
 pub use module::{
-    BENCH, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES, Source, candid_of, deployable,
+    BENCH, BENCH_CALLS, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES, Source, candid_of, deployable,
     hash, plain,
 };
 

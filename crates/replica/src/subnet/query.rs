@@ -243,10 +243,10 @@ impl Graph<'_> {
             let mut execution = run.into_execution(&callee, SILENT);
             execution.cycles = Cycles(0);
             let answer = execution.outcome.clone();
-            self.trace.add(cause, callee, function, 0, execution);
+            self.trace.add(cause, callee, function, 0, Cycles(0), execution);
             return Ok(Step::Answer(answer));
         }
-        let mut member = member.fork();
+        let mut member = member.fork_for_query();
         let context = member.contexts.open(context);
         let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS)?;
         let charge = run.charge;
@@ -358,7 +358,7 @@ impl Graph<'_> {
         let mut execution = run.into_execution_with(reported(result, &id));
         // Queries are free.
         execution.cycles = Cycles(0);
-        self.trace.add(cause, id, function, 0, execution)
+        self.trace.add(cause, id, function, 0, Cycles(0), execution)
     }
 }
 

@@ -167,7 +167,7 @@ impl Subnet {
         }
         member.managed.log.add(id, time, &execution);
         let function = Function::Management(call.method.clone());
-        self.trace.add(call.cause, *id, function, 0, execution);
+        self.trace.add(call.cause, *id, function, 0, Cycles(0), execution);
         match failed {
             Some(reject) => Err(reject.into()),
             None => reply(()),
