@@ -19,8 +19,8 @@ const MODULES: [(&str, &str); 3] = [
 fn main() {
     locked_versions::export(&["ic-cdk", "ic-cdk-executor", "futures-util"]);
     println!("cargo::rerun-if-changed={SOURCE}");
-    let text = fs::read_to_string(SOURCE)
-        .unwrap_or_else(|error| panic!("cannot read {SOURCE}: {error}"));
+    let text =
+        fs::read_to_string(SOURCE).unwrap_or_else(|error| panic!("cannot read {SOURCE}: {error}"));
     let out = env::var("OUT_DIR").unwrap_or_default();
     for (name, export) in MODULES {
         let wasm = wat::parse_str(format!("(module {text} {export})"))

@@ -33,8 +33,7 @@ pub struct Source {
 }
 
 /// All canisters.
-pub const SOURCES: [Source; 5] =
-    [BENCH, BENCH_VFS, BENCH_LEVELDB, BENCH_DOLTLITE, BENCH_CALLS];
+pub const SOURCES: [Source; 5] = [BENCH, BENCH_VFS, BENCH_LEVELDB, BENCH_DOLTLITE, BENCH_CALLS];
 
 /// StableBTreeMap and SQLite through `ic-rusqlite`.
 pub const BENCH: Source =

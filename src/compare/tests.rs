@@ -42,7 +42,7 @@ fn fitting(fits: u64) -> Results {
     if let Outcome::Measured(measured) = &mut results.cases[0].outcome {
         let limit = 40_000_000_000;
         measured.operations = fits;
-        measured.capacity = Some(Capacity { limit, fits, exceeds: Some(fits + 1) });
+        measured.capacity = Some(Capacity { limit, fits, exceeds: Some(fits + 1), reason: None });
     }
     results
 }

@@ -330,10 +330,7 @@ impl Add for Messaging {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            executions: self.executions + other.executions,
-            cycles: self.cycles + other.cycles,
-        }
+        Self { executions: self.executions + other.executions, cycles: self.cycles + other.cycles }
     }
 }
 

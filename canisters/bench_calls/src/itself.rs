@@ -11,10 +11,10 @@ use stablebench_workload::calls::TAIL;
 /// The largest argument and the largest reply.
 const BYTES: usize = 2 << 20;
 
-static ZEROS: [u8; BYTES] = [0; BYTES];
-
 thread_local! {
     static ARGUMENT: RefCell<[u8; BYTES]> = const { RefCell::new([0; BYTES]) };
+    // A constant would be a part of the module.
+    static ZEROS: RefCell<[u8; BYTES]> = const { RefCell::new([0; BYTES]) };
 }
 
 #[unsafe(export_name = "canister_update take")]
@@ -26,7 +26,9 @@ extern "C" fn take() {
 extern "C" fn give() {
     with_argument(|argument| {
         let bytes = argument.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        msg_reply_data_append(ZEROS.get(..bytes as usize).unwrap_or_default());
+        ZEROS.with_borrow(|zeros| {
+            msg_reply_data_append(zeros.get(..bytes as usize).unwrap_or_default());
+        });
     });
 }
 

@@ -282,4 +282,3 @@ fn post_upgrade() {
         Err(error) => ic_cdk::api::trap(error),
     }
 }
-

@@ -24,6 +24,7 @@ use crate::subnet::funds::Next;
 use crate::subnet::managed::CHUNK;
 use crate::subnet::member::Member;
 use crate::subnet::trace::Function;
+use crate::units::Cycles;
 use crate::validate::Purpose;
 
 /// The custom section of modules that keep their heap in upgrades.
