@@ -23,12 +23,13 @@ use candid::Principal;
 use ic_cdk::api::canister_self;
 use measure::{Work, measure};
 use rows::Rows;
+use stablebench_calls::model::{self, Reply};
+use stablebench_calls::{Call, Calls};
 use stablebench_harness::{crate_versions, measure as measure_now, require_controller};
 use stablebench_protocol::{
-    Call, Calls, DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, Error, Executed,
-    Inspected, Job, Measurement, Occupant, Part, PartCost, Result,
+    DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, Error, Executed, Inspected,
+    Job, Measurement, Occupant, Part, PartCost, Result,
 };
-use stablebench_workload::calls::{self, Reply};
 use stablebench_workload::{Amount, ContentDigest};
 
 /// The interface, for `dfx`, `icp` and web interfaces.
@@ -90,9 +91,9 @@ fn prepare(part: &Part) -> Result<Staged> {
     if part.count > MAX_ROWS {
         return Err(Error::TooManyRows { limit: MAX_ROWS });
     }
-    calls::check(&job, part)?;
+    model::check(&job, part)?;
     let argument = match &job {
-        Calls::Call(call) => calls::argument(call.size),
+        Calls::Call(call) => model::argument(call.size),
         Calls::Install(_) | Calls::Message | Calls::Rounds | Calls::Insert(_) => Vec::new(),
     };
     let callee = with(|state| state.callee);
@@ -229,7 +230,7 @@ fn content(job: Job, part: Option<DigestPart>, limit: u64) -> Result<DigestPart>
         let mut digest = ContentDigest::from(part.digest);
         let next = state.rows.add_to(&mut digest, part.position, limit);
         if next.is_none() {
-            calls::add_replies(&mut digest, &state.replies);
+            model::add_replies(&mut digest, &state.replies);
         }
         Ok(DigestPart {
             digest: digest.value(),

@@ -1,9 +1,10 @@
 //! The cost of work that may await replies: `performance_counter(1)`, and pages of memory.
 
+use stablebench_calls::CallSize;
+use stablebench_calls::model::{Reply, carried};
 use stablebench_harness::{heap_pages, stable_pages};
-use stablebench_protocol::{CallSize, Measurement, Result};
+use stablebench_protocol::{Measurement, Result};
 use stablebench_workload::Amount;
-use stablebench_workload::calls::{Reply, carried};
 
 /// Work that was done.
 #[derive(Clone, Copy, Debug, Default)]

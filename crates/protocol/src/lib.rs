@@ -10,7 +10,6 @@
 //! Enumerations without fields are lower-case on the wire (`exclusive`). Errors are capitalised
 //! (`IdExists`).
 
-mod calls;
 mod cuckoo;
 mod db_bench;
 mod description;
@@ -25,7 +24,6 @@ mod sysbench;
 mod users;
 mod vfs;
 
-pub use calls::{Call, CallSize, CallTo, Callee, Calls};
 pub use cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups};
 pub use db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 pub use description::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};

@@ -5,12 +5,11 @@
 //! * [`digest`]: a fingerprint of rows, the same for every engine and for the models;
 //! * [`model`]: the interface of a suite's model;
 //! * [`sql`]: work in SQL;
-//! * [`users`], [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`], [`vfs`], [`history`], [`calls`]: the
-//!   work of each suite, and its model.
+//! * [`users`], [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`], [`vfs`], [`history`]: the work of
+//!   each suite, and its model.
 //!
 //! Everything here runs on the host and inside canisters.
 
-pub mod calls;
 pub mod cuckoo;
 pub mod db_bench;
 pub mod digest;

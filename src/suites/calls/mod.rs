@@ -17,8 +17,9 @@ mod tables;
 
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_protocol::{Call, CallSize, CallTo, Callee, Calls, Engine};
-use stablebench_workload::calls::{CallsModel, MAX_CALL_BYTES, MAX_PARALLEL};
+use stablebench_calls::model::{CallsModel, MAX_CALL_BYTES, MAX_PARALLEL};
+use stablebench_calls::{Call, CallSize, CallTo, Callee, Calls};
+use stablebench_protocol::Engine;
 use stablebench_workload::users::UsersModel;
 
 use super::plan::{Fixture, Job, Messages, Plan, Search, Sent, Step};
@@ -54,7 +55,7 @@ const HEARTBEAT: &str = "heartbeat";
 const HEAP: &str = "map on the heap";
 
 /// Rounds of the cases with tasks: the second number shows what more of them cost.
-const ROUNDS: [u64; 2] = [100, 200];
+const ROUNDS: [u64; 2] = [30, 60];
 /// Bytes of a row's text in a canister that is upgraded.
 const TEXT: u32 = 1_000;
 /// Rows that a message adds to the heap.

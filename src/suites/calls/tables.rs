@@ -2,8 +2,8 @@
 //! an upgrade.
 //!
 //! ```text
-//!   a call       (cycles of the message with calls − cycles of the same message without) / calls
-//!   a task       (200 rounds − 100 rounds) − the same without a task, / 100
+//!   a call       (the message with calls − the same message without) / calls
+//!   a task       (60 rounds − 30 rounds) − the same without a task, / 30
 //! ```
 
 use anyhow::Result;
@@ -46,9 +46,10 @@ impl Presentation for CallsSuite {
     fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
         let mut grids = Vec::new();
         for section in [SIZE, REPLY, FAN_OUT] {
-            let title = self.section(section).unwrap_or_default();
-            grids.push(instructions(results, section, &format!("{title}: instructions"), style));
-            grids.extend(cycles_of_calls(results, section, &format!("{title}: cycles"), style));
+            let instructions = ("instructions", caused as fn(&Measured) -> Option<u64>);
+            let cycles = ("cycles", cycles as fn(&Measured) -> Option<u64>);
+            grids.push(calls(results, section, instructions, ("touching pages", pages), style));
+            grids.push(calls(results, section, cycles, ("sending messages", sending), style));
         }
         grids.push(kinds(results));
         grids.extend(tasks(results));
@@ -88,53 +89,61 @@ fn rows(results: &Results, section: &str, cell: impl Fn(&Measured) -> Cell) -> V
     results.names(section).iter().map(row).collect()
 }
 
-/// Returns a table of the instructions of a call, here and there.
-fn instructions(results: &Results, section: &str, title: &str, style: Style) -> Grid {
-    Grid {
-        title: title.to_owned(),
-        header: header(results, section, style),
-        rows: rows(results, section, |measured| Cell::text(Grouped(measured.each_operation()))),
-        notes: vec![
-            "Per call: the canister that calls, with its callback, and the one that is called."
-                .to_owned(),
-        ],
-        lines: false,
-    }
+/// The message without calls.
+fn base(results: &Results) -> Option<&Measured> {
+    results.harness.iter().find(|case| case.configuration == BENCH_CALLS.name)?.measured()
 }
 
-/// The cycles of a message, and those of them for sending messages.
-fn cycles(measured: &Measured) -> Option<(u64, Option<u64>)> {
-    let cost = measured.detail.as_ref()?.cost;
-    Some((cost.cycles, cost.inside.and_then(|inside| inside.messaging).map(|it| it.cycles)))
+/// Instructions of a message and of all that it causes.
+fn caused(measured: &Measured) -> Option<u64> {
+    Some(measured.detail.as_ref()?.cost.inside?.instructions)
 }
 
-/// Returns a table of the cycles of a call. `None` if the base of a message is not known.
-fn cycles_of_calls(results: &Results, section: &str, title: &str, style: Style) -> Option<Grid> {
-    let base = results.harness.iter().find(|case| case.configuration == BENCH_CALLS.name)?;
-    let (base, base_sent) = cycles(base.measured()?)?;
-    let cell = |measured: &Measured| {
-        let Some((all, sent)) = cycles(measured) else { return Cell::Absent };
-        let each = |sum: u64| sum / measured.operations.max(1);
-        let all = Grouped(each(all.saturating_sub(base)));
-        match sent.zip(base_sent) {
-            Some((sent, base)) => {
-                let sent = Grouped(each(sent.saturating_sub(base)));
-                Cell::Text(style.stacked(&all, &format!("{sent} sending")))
-            }
-            None => Cell::text(all),
-        }
+/// The part of those that is for pages.
+fn pages(measured: &Measured) -> Option<u64> {
+    let pages = measured.detail.as_ref()?.cost.inside?.pages?;
+    Some(pages.heap + pages.stable)
+}
+
+/// The cycles of a message and of all that it causes.
+fn cycles(measured: &Measured) -> Option<u64> {
+    Some(measured.detail.as_ref()?.cost.cycles)
+}
+
+/// The part of those that is for sending messages.
+fn sending(measured: &Measured) -> Option<u64> {
+    Some(measured.detail.as_ref()?.cost.inside?.messaging?.cycles)
+}
+
+/// Returns a table of the calls of a section: a value, and below it a part of that value.
+fn calls(
+    results: &Results,
+    section: &str,
+    (unit, value): (&str, fn(&Measured) -> Option<u64>),
+    (below, part): (&str, fn(&Measured) -> Option<u64>),
+    style: Style,
+) -> Grid {
+    let base = base(results);
+    let a_call = |measured: &Measured, value: fn(&Measured) -> Option<u64>| {
+        let more = value(measured)?.checked_sub(value(base?)?)?;
+        Some(Grouped(more / measured.operations.max(1)))
     };
-    Some(Grid {
-        title: title.to_owned(),
+    let cell = |measured: &Measured| match (a_call(measured, value), a_call(measured, part)) {
+        (Some(all), Some(part)) => Cell::Text(style.stacked(&all, &format!("{part} {below}"))),
+        (Some(all), None) => Cell::text(all),
+        (None, _) => Cell::Absent,
+    };
+    let title = CallsSuite.section(section).unwrap_or_default();
+    Grid {
+        title: format!("{title}: {unit} a call"),
         header: header(results, section, style),
         rows: rows(results, section, cell),
-        notes: vec![
-            "Per call, without the message that makes them; below, the part for sending the call and \
-             its response. Cycles that the call brings are not included."
-                .to_owned(),
-        ],
+        notes: vec![format!(
+            "The message with the calls and all that it causes, less the same message without \
+             calls. Below, the part for {below}."
+        )],
         lines: true,
-    })
+    }
 }
 
 /// Returns a table of the kinds of messages.
@@ -142,22 +151,23 @@ fn kinds(results: &Results) -> Grid {
     let row = |case: &Case| {
         let mut cells = vec![Cell::text(&case.name)];
         let Some(measured) = case.measured() else {
-            cells.extend((0..4).map(|_| Cell::missing(&case.outcome)));
+            cells.extend((0..5).map(|_| Cell::missing(&case.outcome)));
             return cells;
         };
-        let cost = measured.detail.as_ref().map(|detail| detail.cost);
-        let inside = cost.and_then(|cost| cost.inside);
+        let inside = measured.detail.as_ref().and_then(|detail| detail.cost.inside);
         let optional =
             |value: Option<u64>| value.map_or(Cell::Absent, |value| Cell::text(Grouped(value)));
         cells.extend([
             optional(inside.and_then(|inside| inside.messaging).map(|it| it.executions)),
-            optional(inside.map(|inside| inside.instructions)),
-            optional(cost.map(|cost| cost.cycles)),
-            optional(cycles(measured).and_then(|(_, sent)| sent)),
+            optional(caused(measured)),
+            optional(pages(measured)),
+            optional(cycles(measured)),
+            optional(sending(measured)),
         ]);
         cells
     };
-    let header = ["", "executions", "instructions", "cycles", "of these, sending"];
+    let header =
+        ["", "executions", "instructions", "of these, pages", "cycles", "of these, sending"];
     Grid {
         title: "Messages without arguments, and all that they cause".to_owned(),
         header: header.map(str::to_owned).to_vec(),
@@ -172,10 +182,7 @@ fn tasks(results: &Results) -> Option<Grid> {
     let names = results.names(TASKS);
     let [first, second] = names[..] else { return None };
     let case = |name: &str, key: &str| measured(results, TASKS, name, key);
-    let more = |key: &str| {
-        let [(less, _), (more, _)] = [cycles(case(first, key)?)?, cycles(case(second, key)?)?];
-        more.checked_sub(less)
-    };
+    let more = |key: &str| cycles(case(second, key)?)?.checked_sub(cycles(case(first, key)?)?);
     let alone = more(NO_TASK);
     let row = |key: &str| -> Option<Vec<Cell>> {
         let rounds = ROUNDS[1] - ROUNDS[0];
@@ -195,7 +202,7 @@ fn tasks(results: &Results) -> Option<Grid> {
         rows: keys.into_iter().filter_map(row).collect(),
         notes: vec![
             "Instructions: the canister's own count of what it does, which is to count. Cycles: \
-             the difference of 200 and 100 rounds, less that of a canister without a task."
+             the difference of 60 and 30 rounds, less that of a canister without a task."
                 .to_owned(),
         ],
         lines: false,
@@ -205,9 +212,11 @@ fn tasks(results: &Results) -> Option<Grid> {
 /// Returns a table of upgrades.
 fn upgrades(results: &Results, style: Style) -> Grid {
     let cell = |measured: &Measured| {
-        let cycles = cycles(measured).map_or(0, |(cycles, _)| cycles);
-        let below = format!("{} cycles", Short(cycles));
-        Cell::Text(style.stacked(&Grouped(measured.instructions), &below))
+        let all = Grouped(measured.instructions);
+        match cycles(measured) {
+            Some(cycles) => Cell::Text(style.stacked(&all, &format!("{} cycles", Short(cycles)))),
+            None => Cell::text(all),
+        }
     };
     Grid {
         title: "An upgrade, by the rows of the canister: instructions".to_owned(),

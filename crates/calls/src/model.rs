@@ -1,4 +1,4 @@
-//! The suite calls: what a call carries, and what the canister that is called replies.
+//! What a call carries, and what the canister that is called replies.
 //!
 //! ```text
 //!   argument   bytes that count up: 0, 1, … 250, 0, …
@@ -11,11 +11,10 @@
 //! The rows that a model checks are the replies to the calls of the last message, without the
 //! instructions, and the rows of the map on the heap.
 
-use crate::digest::ContentDigest;
-use crate::model::{Expected, Model};
-use stablebench_protocol::{
-    Call, CallSize, Callee, Calls, Digest, Error, MAX_PAYLOAD_BYTES, Part, Result,
-};
+use stablebench_protocol::{Digest, Error, MAX_PAYLOAD_BYTES, Part, Result};
+use stablebench_workload::{ContentDigest, Expected, Model};
+
+use crate::{Call, CallSize, Callee, Calls};
 
 /// Bytes at the end of each reply.
 pub const TAIL: usize = 12;
@@ -181,8 +180,10 @@ impl Model for CallsModel {
 
 #[cfg(test)]
 mod tests {
+    use stablebench_protocol::Job;
+
     use super::*;
-    use stablebench_protocol::{CallTo, Job};
+    use crate::CallTo;
 
     fn part(job: &Calls, count: u64) -> Part {
         Part { job: Job::new(job), seed: 1, from: 0, count, each: false }

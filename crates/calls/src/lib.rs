@@ -1,6 +1,13 @@
-use crate::SuiteJob;
+//! The jobs of the suite calls, and the model that checks what a canister does.
+//!
+//! They are not in the crates of the other suites: what those contain decides the order of functions
+//! in the modules of all canisters, and so their hashes.
+
+pub mod model;
+
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
+use stablebench_protocol::SuiteJob;
 
 /// A job of the suite calls: messages of a canister that calls others.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
