@@ -19,7 +19,7 @@ use crate::results::{Capacity, Detail, Measured, Populate};
 use crate::suites::plan::{self, Fixture, Search, Step};
 
 /// The bounds of the size may be this part of the largest that works apart.
-const RESOLUTION: u64 = 50;
+const RESOLUTION: u64 = 20;
 
 impl Runner<'_> {
     /// Upgrades a canister, measured, and reads its content back.

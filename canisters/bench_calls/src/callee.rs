@@ -121,7 +121,7 @@ impl Started {
     pub async fn counted(&self) -> (u64, u64) {
         let management = Principal::management_canister();
         for _ in 0..self.rounds {
-            // The answer comes in the next round.
+            // The answer comes in a later round.
             answer(CdkCall::unbounded_wait(management, "raw_rand").await);
         }
         let counted = answer(CdkCall::unbounded_wait(self.callee, "counted").await);

@@ -21,7 +21,7 @@ pub enum Calls {
     /// Calls, one per operation.
     #[serde(rename = "call")]
     Call(Call),
-    /// Waits for so many rounds as there are operations, in each of which the other canister runs
+    /// Waits for at least as many rounds as there are operations, in which the other canister runs
     /// its task.
     #[serde(rename = "rounds")]
     Rounds,

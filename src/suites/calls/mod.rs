@@ -6,7 +6,7 @@
 //!     reply     a call by the bytes of its reply
 //!     fan-out   several calls, in parallel or one after another
 //!     kinds     messages of users, calls of updates and of queries
-//!     tasks     rounds in which the other canister has a timer, a heartbeat, or neither
+//!     tasks     rounds in which the other canister has a timer, a heartbeat, or no task
 //!
 //!   a canister with rows:
 //!     upgrade   to its own module
@@ -54,8 +54,11 @@ const HEARTBEAT: &str = "heartbeat";
 /// The configuration with rows on the heap.
 const HEAP: &str = "map on the heap";
 
-/// Rounds of the cases with tasks: the second number shows what more of them cost.
-const ROUNDS: [u64; 2] = [30, 60];
+/// The case of the section tasks.
+const ROUNDS: &str = "while a canister awaits rounds";
+
+/// Executions of a task that are counted.
+const EXECUTIONS: u64 = 30;
 /// Bytes of a row's text in a canister that is upgraded.
 const TEXT: u32 = 1_000;
 /// Rows that a message adds to the heap.
@@ -258,12 +261,11 @@ fn kinds(one: Call) -> Vec<Step> {
 
 /// Returns the fixture whose other canister has a task.
 fn with_task(configuration: &str, callee: Callee) -> Fixture {
-    let cases = ROUNDS.into_iter().map(|rounds| {
-        let messages = Messages::Exactly(rounds);
-        let name = format!("{} rounds", Grouped(rounds));
-        Step { messages, ..Step::case(TASKS, name, Job::of(&Calls::Rounds), rounds) }
-    });
-    fixture(configuration, 0, 0, install(callee), cases.collect())
+    let case = Step {
+        messages: Messages::Exactly(EXECUTIONS),
+        ..Step::case(TASKS, ROUNDS, Job::of(&Calls::Rounds), EXECUTIONS)
+    };
+    fixture(configuration, 0, 0, install(callee), vec![case])
 }
 
 /// Returns the upgrade of a canister with rows of a job.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   a call       (the message with calls − the same message without) / calls
-//!   a task       (60 rounds − 30 rounds) − the same without a task, / 30
+//!   a task       (rounds with a task − the same rounds without) / the executions that there are more
 //! ```
 
 use anyhow::Result;
@@ -177,32 +177,40 @@ fn kinds(results: &Results) -> Grid {
     }
 }
 
-/// Returns a table of the tasks.
+/// Returns a table of the tasks. `None` if there are none.
 fn tasks(results: &Results) -> Option<Grid> {
-    let names = results.names(TASKS);
-    let [first, second] = names[..] else { return None };
-    let case = |name: &str, key: &str| measured(results, TASKS, name, key);
-    let more = |key: &str| cycles(case(second, key)?)?.checked_sub(cycles(case(first, key)?)?);
-    let alone = more(NO_TASK);
+    let case = |key: &str| measured(results, TASKS, ROUNDS, key);
+    let executions =
+        |measured: &Measured| Some(measured.detail.as_ref()?.cost.inside?.messaging?.executions);
     let row = |key: &str| -> Option<Vec<Cell>> {
-        let rounds = ROUNDS[1] - ROUNDS[0];
-        let cycles = more(key).zip(alone).and_then(|(more, alone)| more.checked_sub(alone));
-        let measured = case(second, key)?;
-        let executions = measured.detail.as_ref().map(|detail| detail.rows).filter(|it| *it > 0)?;
+        let measured = case(key)?;
+        let counted = measured.detail.as_ref().map(|detail| detail.rows).filter(|it| *it > 0)?;
+        let more = |value: fn(&Measured) -> Option<u64>| {
+            let alone = case(NO_TASK)?;
+            let more = executions(measured)?.checked_sub(executions(alone)?)?;
+            value(measured)?.checked_sub(value(alone)?)?.checked_div(more)
+        };
+        let optional =
+            |value: Option<u64>| value.map_or(Cell::Absent, |value| Cell::text(Grouped(value)));
         Some(vec![
             Cell::text(key),
-            Cell::text(Grouped(measured.instructions / executions)),
-            cycles.map_or(Cell::Absent, |cycles| Cell::text(Grouped(cycles / rounds))),
+            Cell::text(Grouped(measured.instructions / counted)),
+            optional(more(caused)),
+            optional(more(pages)),
+            optional(more(cycles)),
         ])
     };
-    let keys = results.configurations_of(TASKS);
-    Some(Grid {
+    let rows: Vec<Vec<Cell>> =
+        results.configurations_of(TASKS).into_iter().filter_map(row).collect();
+    let header = ["", "counted", "instructions", "of these, pages", "cycles"];
+    (!rows.is_empty()).then(|| Grid {
         title: "An execution of a task".to_owned(),
-        header: ["", "instructions", "cycles"].map(str::to_owned).to_vec(),
-        rows: keys.into_iter().filter_map(row).collect(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
         notes: vec![
-            "Instructions: the canister's own count of what it does, which is to count. Cycles: \
-             the difference of 60 and 30 rounds, less that of a canister without a task."
+            "Counted: instructions by the canister's own counter, which is all that it does. The \
+             rest: what the same rounds cost more than with a canister without a task, for each \
+             execution."
                 .to_owned(),
         ],
         lines: false,
