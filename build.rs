@@ -11,8 +11,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The canisters, and whether one may be left out because it needs a C compiler.
-const CANISTERS: [(&str, bool); 4] =
-    [("bench", false), ("bench_vfs", false), ("bench_leveldb", false), ("bench_doltlite", true)];
+const CANISTERS: [(&str, bool); 5] = [
+    ("bench", false),
+    ("bench_vfs", false),
+    ("bench_leveldb", false),
+    ("bench_doltlite", true),
+    ("bench_calls", false),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");

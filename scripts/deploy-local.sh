@@ -10,7 +10,7 @@ usage() {
 Deploys a canister to the local network and prints its id. The network is started if it is not
 running, and keeps running afterwards.
 
-usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs|bench_leveldb|bench_doltlite]
+usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs|bench_leveldb|bench_doltlite|bench_calls]
 
   --with icp|dfx   the client; by default the one that is installed, icp first
   -h, --help       this
@@ -24,7 +24,7 @@ while (($#)); do
     case $1 in
         -h | --help) usage; exit ;;
         --with) with=$(value_of "$@"); shift ;;
-        bench | bench_vfs | bench_leveldb | bench_doltlite) canister=$1 ;;
+        bench | bench_vfs | bench_leveldb | bench_doltlite | bench_calls) canister=$1 ;;
         *) wrong_use "$1 is not known" ;;
     esac
     shift

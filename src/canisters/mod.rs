@@ -11,8 +11,8 @@ mod revision;
 
 pub use build::{build, find, output_folder, revision};
 pub use module::{
-    BENCH, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES, Source, candid_of, deployable,
-    hash, plain,
+    BENCH, BENCH_CALLS, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES, Source,
+    candid_of, deployable, hash, plain,
 };
 
 /// The checkout of these tests.

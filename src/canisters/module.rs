@@ -33,7 +33,7 @@ pub struct Source {
 }
 
 /// All canisters.
-pub const SOURCES: [Source; 4] = [BENCH, BENCH_VFS, BENCH_LEVELDB, BENCH_DOLTLITE];
+pub const SOURCES: [Source; 5] = [BENCH, BENCH_VFS, BENCH_LEVELDB, BENCH_DOLTLITE, BENCH_CALLS];
 
 /// StableBTreeMap and SQLite through `ic-rusqlite`.
 pub const BENCH: Source =
@@ -61,6 +61,14 @@ pub const BENCH_DOLTLITE: Source = Source {
     package: "stablebench-bench-doltlite",
     target: "wasm32-wasip1",
     c_header: Some("canisters/bench_doltlite/include/canister.h"),
+};
+
+/// Calls to other canisters, and a map on the heap.
+pub const BENCH_CALLS: Source = Source {
+    name: "bench_calls",
+    package: "stablebench-bench-calls",
+    target: "wasm32-unknown-unknown",
+    c_header: None,
 };
 
 impl Source {

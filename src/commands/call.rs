@@ -28,7 +28,8 @@ use crate::terminal::{Output, safe};
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// `bench`, `bench_vfs`, `bench_leveldb` or `bench_doltlite`, or the path of a wasm file.
+    /// `bench`, `bench_vfs`, `bench_leveldb`, `bench_doltlite` or `bench_calls`, or the path of a wasm
+    /// file.
     pub canister: String,
     /// The method.
     pub method: String,

@@ -46,8 +46,8 @@ pub const PORT: u16 = 4943;
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Canisters to install: `bench`, `bench_vfs`, `bench_leveldb`, `bench_doltlite`, or paths of
-    /// wasm files.
+    /// Canisters to install: `bench`, `bench_vfs`, `bench_leveldb`, `bench_doltlite`,
+    /// `bench_calls`, or paths of wasm files.
     #[arg(default_value = "bench", value_name = "CANISTER")]
     pub canisters: Vec<String>,
     /// The port; 0 for any that is free.

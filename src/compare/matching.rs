@@ -87,7 +87,8 @@ pub fn same_questions(cases: &Matched<'_, Case>) -> Result<()> {
         let (Some(base_found), Some(new_found)) = (base.measured(), new.measured()) else {
             continue;
         };
-        let limits = [base_found, new_found].map(|found| found.capacity.map(|found| found.limit));
+        let limits =
+            [base_found, new_found].map(|found| found.capacity.as_ref().map(|found| found.limit));
         let operations = [base_found, new_found].map(|found| found.operations);
         let differs = match limits {
             [None, None] => (operations[0] != operations[1]).then_some("operations"),

@@ -5,7 +5,7 @@
 
 use stablebench_protocol::Digest;
 
-use crate::replica::{Inside, PageCosts, StableCalls, TouchedPages};
+use crate::replica::{Inside, Messaging, PageCosts, StableCalls, TouchedPages};
 use crate::report::number::Grouped;
 use crate::results::{Capacity, Detail, Held, Measured, Spread, Stored};
 
@@ -139,6 +139,12 @@ fn detail(values: &mut Vec<Named>, detail: Option<&Detail>, cycles: bool) {
         ("stable bytes read", of(|calls| calls.bytes_read)),
         ("stable writes", of(|calls| calls.writes)),
         ("stable bytes written", of(|calls| calls.bytes_written)),
+    ]);
+    let messaging = inside.and_then(|inside| inside.messaging);
+    let of = |value: fn(Messaging) -> u64| or_absent(messaging.map(value));
+    values.extend([
+        ("executions", of(|messaging| messaging.executions)),
+        ("cycles for sending", of(|messaging| messaging.cycles)),
         ("digest", detail.and_then(|detail| detail.digest).map_or(Value::Absent, Value::Digest)),
     ]);
     let stored = detail.and_then(|detail| detail.stored.as_ref());

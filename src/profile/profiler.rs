@@ -14,8 +14,8 @@ use stablebench_replica::{Canister as Inner, Execution, Instructions, Principal,
 
 use super::flame::Flame;
 use crate::replica::decoding::decode_one;
-use crate::replica::embedded::{Embedded, answer};
-use crate::replica::{Answer, Canister, Identity, Messages, Replica};
+use crate::replica::embedded::{Embedded, answer, calls_others};
+use crate::replica::{Answer, Canister, Cost, Identity, Messages, Replica};
 
 /// A replica that profiles measurements.
 pub struct Profiler {
@@ -53,7 +53,12 @@ impl Replica for Profiler {
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        Ok(self.canister(self.replica.installed(wasm)?))
+        let canister = self.replica.installed(wasm)?;
+        ensure!(
+            !canister.module().is_some_and(calls_others),
+            "messages of a canister that calls others cannot be profiled"
+        );
+        Ok(self.canister(canister))
     }
 
     fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
@@ -115,7 +120,7 @@ impl Messages for Profiled {
         Messages::query_all(&mut self.inner, method, argument)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         Messages::upgrade(&mut self.inner)
     }
 }

@@ -11,6 +11,7 @@ use stablebench_replica::{
 
 use crate::interrupt;
 
+use super::subnet::OnSubnet;
 use super::{
     Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject, Replica,
     StableCalls, TouchedPages,
@@ -95,6 +96,11 @@ impl Embedded {
     }
 }
 
+/// Returns `true` if a module can call other canisters.
+pub fn calls_others(module: &Module) -> bool {
+    module.info().imports.iter().any(|import| import.name() == "call_new")
+}
+
 fn install(
     mut canister: stablebench_replica::Canister,
     module: &Module,
@@ -119,7 +125,12 @@ impl Replica for Embedded {
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        Ok(Box::new(self.installed(wasm)?))
+        let module = self.compile(wasm)?;
+        if calls_others(&module) {
+            let canister = self.installed_on_subnet(0, wasm, |_| Ok(()))?;
+            return Ok(Box::new(OnSubnet::new(&self.0, canister)?));
+        }
+        Ok(Box::new(install(self.0.create_canister()?, &module, |_| Ok(()))?))
     }
 
     fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
@@ -163,13 +174,12 @@ impl Messages for stablebench_replica::Canister {
         Ok(Answer { cost: Cost::default(), ..answer(execution) })
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         let module = self.module().context("there is no module to upgrade to")?.clone();
-        self.upgrade(&module, Principal::anonymous(), &candid::encode_args(())?)?
-            .outcome
-            .map_err(reject)
-            .context("upgrading failed")?;
-        Ok(())
+        let argument = candid::encode_args(())?;
+        let upgraded = answer(self.upgrade(&module, Principal::anonymous(), &argument)?);
+        upgraded.outcome.context("upgrading failed")?;
+        Ok(upgraded.cost)
     }
 }
 
@@ -219,7 +229,7 @@ impl Messages for Fork<'_> {
         Ok(self.canister.difference(self.origin)?)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         Messages::upgrade(&mut self.canister)
     }
 }
@@ -233,7 +243,7 @@ pub fn answer(execution: Execution) -> Answer {
     Answer { outcome, cost, readings: Readings(readings) }
 }
 
-fn reject(reject: stablebench_replica::Reject) -> Reject {
+pub(super) fn reject(reject: stablebench_replica::Reject) -> Reject {
     Reject { code: reject.code.name().to_owned(), message: reject.message }
 }
 
@@ -258,6 +268,7 @@ pub fn inside(execution: &Execution) -> Inside {
             bytes_written: calls.bytes_written.get(),
         }),
         pages: Some(page_costs(&execution.pages)),
+        messaging: None,
     }
 }
 

@@ -79,21 +79,21 @@ impl<M: Messages> Messages for Both<M> {
         self.history.agree(Kind::Query, method, argument, answers)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         let [first, second] = &mut self.sides;
         let answers = [upgraded(first.upgrade())?, upgraded(second.upgrade())?];
         let argument = candid::encode_args(())?;
         let answer = self.history.agree(Kind::Upgrade, "", &argument, answers)?;
         answer.outcome.context("upgrading failed")?;
-        Ok(())
+        Ok(answer.cost)
     }
 }
 
-/// Returns the answer to an upgrade as in recorded cases: an empty reply. Its cost is not known, and
-/// recorded cases do not compare it.
-fn upgraded(result: Result<()>) -> Result<Answer> {
+/// Returns the answer to an upgrade as in recorded cases: an empty reply. Its cost is left out,
+/// because recorded cases do not compare it.
+fn upgraded(result: Result<Cost>) -> Result<Answer> {
     let outcome = match result {
-        Ok(()) => Ok(Vec::new()),
+        Ok(_) => Ok(Vec::new()),
         Err(error) => Err(error.downcast::<Reject>()?),
     };
     Ok(Answer { outcome, cost: Cost::default(), readings: Readings::default() })
@@ -252,13 +252,13 @@ mod tests {
         }
 
         /// Fails where an answer would cost more.
-        fn upgrade(&mut self) -> Result<()> {
+        fn upgrade(&mut self) -> Result<Cost> {
             let answer = self.answer(&[]);
             if answer.cost.cycles == 8 {
                 let reject = Reject { code: "Spoiled".to_owned(), message: "no".to_owned() };
                 return Err(reject).context("upgrading failed");
             }
-            Ok(())
+            Ok(Cost::default())
         }
     }
 

@@ -11,6 +11,7 @@ pub mod network;
 pub mod options;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
+pub mod subnet;
 pub mod tally;
 
 use std::ops::{Add, Sub};
@@ -96,12 +97,12 @@ pub trait Messages: Send {
     }
 
     /// Upgrades the canister to its own module without Candid arguments: stable memory stays, the
-    /// heap is reset.
+    /// heap is reset. Returns the cost, as far as the replica reports it.
     ///
     /// # Errors
     ///
     /// A [`Reject`] if the canister refuses; nothing has changed then.
-    fn upgrade(&mut self) -> Result<()>;
+    fn upgrade(&mut self) -> Result<Cost>;
 }
 
 impl<M: Messages + ?Sized> Messages for Box<M> {
@@ -133,7 +134,7 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
         (**self).difference()
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         (**self).upgrade()
     }
 }
@@ -234,6 +235,19 @@ pub struct Inside {
     /// The part of `charge` that is for pages; absent from older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageCosts>,
+    /// The executions and their messages, for a canister that calls others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messaging: Option<Messaging>,
+}
+
+/// The executions that a message caused, and the cycles for sending messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Messaging {
+    /// Number of executions, callbacks and tasks included.
+    pub executions: u64,
+    /// The part of the cycles that is for the ingress message, for calls, and for responses.
+    pub cycles: u64,
 }
 
 /// Instructions that are charged for memory pages, and the pages.
@@ -266,6 +280,57 @@ impl PageCosts {
     /// Returns `total` without the cost of pages, or `None` if the pages cost more.
     pub fn compute(&self, total: u64) -> Option<u64> {
         total.checked_sub(self.heap)?.checked_sub(self.stable)
+    }
+}
+
+impl Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            cycles: self.cycles + other.cycles,
+            inside: self.inside.zip(other.inside).map(|(one, other)| one + other),
+        }
+    }
+}
+
+impl Add for Inside {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let calls = self.stable_calls.zip(other.stable_calls);
+        let messaging = self.messaging.zip(other.messaging);
+        Self {
+            instructions: self.instructions + other.instructions,
+            charge: self.charge + other.charge,
+            heap_pages_changed: self.heap_pages_changed + other.heap_pages_changed,
+            stable_pages_accessed: self.stable_pages_accessed + other.stable_pages_accessed,
+            stable_pages_written: self.stable_pages_written + other.stable_pages_written,
+            stable_calls: calls.map(|(one, other)| one + other),
+            pages: self.pages.zip(other.pages).map(|(one, other)| one + other),
+            messaging: messaging.map(|(one, other)| one + other),
+        }
+    }
+}
+
+impl Add for StableCalls {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            bytes_read: self.bytes_read + other.bytes_read,
+            writes: self.writes + other.writes,
+            bytes_written: self.bytes_written + other.bytes_written,
+        }
+    }
+}
+
+impl Add for Messaging {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { executions: self.executions + other.executions, cycles: self.cycles + other.cycles }
     }
 }
 

@@ -110,13 +110,16 @@ impl Installed {
         Ok(answer(self.instance.query(self.id, CALLER, method, argument)?, 0))
     }
 
-    fn renew(&mut self) -> Result<()> {
+    fn renew(&mut self) -> Result<Cost> {
         let argument = candid::encode_args(())?;
         let outcome =
             self.instance.install(self.id, CALLER, Mode::Upgrade, &self.wasm, &argument)?;
         // A refused upgrade costs cycles too, which are not part of the next message's cost.
-        self.balance = self.instance.balance(self.id)?;
-        outcome.map_err(reject).context("upgrading failed")
+        let balance = self.instance.balance(self.id)?;
+        let cycles = self.balance.saturating_sub(balance);
+        self.balance = balance;
+        outcome.map_err(reject).context("upgrading failed")?;
+        Ok(Cost { cycles: u64::try_from(cycles).unwrap_or(u64::MAX), inside: None })
     }
 }
 
@@ -132,7 +135,7 @@ impl Messages for Installed {
         self.ask(method, argument)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         self.restore()?;
         self.changed = true;
         self.renew()
@@ -165,7 +168,7 @@ impl Messages for Fork<'_> {
         self.0.ask(method, argument)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         self.0.renew()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use stablebench_replica::Difference;
 
-use super::{Answer, Canister, Identity, Messages, Replica};
+use super::{Answer, Canister, Cost, Identity, Messages, Replica};
 use crate::canisters::Built;
 
 /// The use of the canisters with one module.
@@ -141,7 +141,7 @@ impl<M: Messages> Messages for Counted<M> {
         self.inner.difference()
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         self.restore();
         self.changed = true;
         self.account.count(|spent| spent.installs += 1);

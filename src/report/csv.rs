@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use super::price;
-use crate::replica::{Inside, PageCosts, StableCalls, TouchedPages};
+use crate::replica::{Inside, Messaging, PageCosts, StableCalls, TouchedPages};
 use crate::results::{Capacity, Case, Detail, Measured, Outcome, Results, Spread, Stored};
 
 /// Returns the results as CSV.
@@ -68,6 +68,7 @@ const FIELDS: &[Field] = &[
     ("capacity_limit", |case| capacity(case, |of| text(of.limit))),
     ("capacity_fits", |case| capacity(case, |of| text(of.fits))),
     ("capacity_exceeds", |case| capacity(case, |of| of.exceeds.and_then(text))),
+    ("capacity_reason", |case| capacity(case, |of| of.reason.clone())),
     ("messages", |case| detail(case, |of| text(of.messages))),
     ("counter_overhead", |case| detail(case, |of| text(of.counter_overhead))),
     ("message_instructions", |case| detail(case, |of| text(of.message_instructions))),
@@ -87,6 +88,8 @@ const FIELDS: &[Field] = &[
     ("stable_bytes_read", |case| calls(case, |of| text(of.bytes_read))),
     ("stable_writes", |case| calls(case, |of| text(of.writes))),
     ("stable_bytes_written", |case| calls(case, |of| text(of.bytes_written))),
+    ("executions", |case| messaging(case, |of| text(of.executions))),
+    ("sending_cycles", |case| messaging(case, |of| text(of.cycles))),
     ("charge_heap_pages", |case| charged(case, |of| text(of.heap))),
     ("charge_stable_pages", |case| charged(case, |of| text(of.stable))),
     ("charge_heap_touched", |case| charge_touched(case, |of| text(of.heap))),
@@ -155,6 +158,10 @@ fn inside(case: &Case, value: fn(&Inside) -> Option<String>) -> Option<String> {
 
 fn calls(case: &Case, value: fn(&StableCalls) -> Option<String>) -> Option<String> {
     value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.stable_calls.as_ref()?)
+}
+
+fn messaging(case: &Case, value: fn(&Messaging) -> Option<String>) -> Option<String> {
+    value(case.measured()?.detail.as_ref()?.cost.inside.as_ref()?.messaging.as_ref()?)
 }
 
 /// Returns a value of the pages in the whole charge.

@@ -230,7 +230,7 @@ fn numbers(cases: &[Option<&Case>], section: &str) -> Vec<Cell> {
     let cells = cases.iter().map(|case| {
         let Some(case) = case else { return Cell::Absent };
         let Some(number) = value(case) else { return Cell::missing(&case.outcome) };
-        let unbounded = case.measured().and_then(|measured| measured.capacity);
+        let unbounded = case.measured().and_then(|measured| measured.capacity.as_ref());
         if unbounded.is_some_and(|capacity| capacity.exceeds.is_none()) {
             return Cell::Text(format!("≥ {}", Grouped(number)));
         }

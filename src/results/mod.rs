@@ -231,7 +231,7 @@ pub struct Measured {
 }
 
 /// The capacity of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
     /// The maximum number of instructions of a message.
@@ -241,6 +241,9 @@ pub struct Capacity {
     /// The smallest number of operations that did not fit; `None` if the largest possible number
     /// fitted.
     pub exceeds: Option<u64>,
+    /// The reject of that number, if it is not that of the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Further values of a measurement.

@@ -3,7 +3,7 @@
 use stablebench_protocol::{JournalMode, LockingMode, Phase, Synchronous, TempStore};
 
 use super::*;
-use crate::replica::{Inside, StableCalls, TouchedPages};
+use crate::replica::{Inside, Messaging, StableCalls, TouchedPages};
 
 /// Returns results with a value for every field. All numbers of the case are different.
 pub fn full() -> Results {
@@ -54,6 +54,7 @@ pub fn full() -> Results {
                     limit: 40_000_000_000,
                     fits: 9_998,
                     exceeds: Some(9_997),
+                    reason: Some("CanisterTrapped: no".to_owned()),
                 }),
                 detail: Some(detail(digest)),
                 each: Some(Spread {
@@ -189,6 +190,7 @@ pub fn detail(digest: Digest) -> Detail {
                     bytes_written: 48,
                 }),
                 pages: Some(pages(75)),
+                messaging: Some(Messaging { executions: 105, cycles: 106 }),
             }),
         },
         pages: Some(pages(81)),

@@ -95,7 +95,7 @@ impl Runner<'_> {
         Ok(Measured {
             instructions: fit.instructions,
             operations: fit.operations,
-            capacity: Some(Capacity { limit, fits: fit.operations, exceeds }),
+            capacity: Some(Capacity { limit, fits: fit.operations, exceeds, reason: None }),
             detail: Some(fit.detail),
             each: None,
             phases: None,

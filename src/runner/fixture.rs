@@ -14,7 +14,7 @@ use crate::cache::{Prepared, Setup};
 use crate::progress;
 use crate::replica::Canister;
 use crate::results::{Case, FixtureInfo, Held, Measured, Outcome, Populate};
-use crate::suites::plan::{Fixture, FixtureKey, Job, Messages, Step};
+use crate::suites::plan::{Fixture, FixtureKey, Job, Messages, Search, Step};
 
 /// The remark about a canister that an earlier run has populated.
 const EARLIER: &str = ", populated earlier";
@@ -206,8 +206,10 @@ impl Runner<'_> {
         live: &mut Live<'_>,
     ) -> Result<Measured> {
         let Live { canister, model, seen, progress, .. } = live;
-        if let Some(search) = step.search {
-            return self.capacity(fixture, step, search, &mut **canister);
+        match step.search {
+            Some(Search::Upgrade) => return self.upgradeable(fixture, step, &mut **canister),
+            Some(search) => return self.capacity(fixture, step, search, &mut **canister),
+            None => {}
         }
         let each = self.each_of(fixture, step, &mut **canister, &**model, seen)?;
         let phases = self.phases_of(fixture, step, &mut **canister)?;

@@ -7,7 +7,8 @@
 //!         │   ├─ wire.rs         the methods of our canisters
 //!         │   ├─ spread.rs       the costs of single operations
 //!         │   └─ seen.rs         contents that were read back before
-//!         └─ capacity.rs     forks until a message is full
+//!         ├─ capacity.rs     forks until a message is full
+//!         └─ upgrade.rs      upgrades, and the size at which one fails
 //! ```
 
 mod capacity;
@@ -15,6 +16,7 @@ mod fixture;
 mod seen;
 mod spread;
 mod step;
+mod upgrade;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};

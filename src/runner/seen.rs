@@ -72,7 +72,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::replica::Answer;
+    use crate::replica::{Answer, Cost};
 
     /// A fork that reports this difference.
     struct Fork(Option<Difference>);
@@ -86,7 +86,7 @@ mod tests {
             unreachable!()
         }
 
-        fn upgrade(&mut self) -> Result<()> {
+        fn upgrade(&mut self) -> Result<Cost> {
             unreachable!()
         }
 

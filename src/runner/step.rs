@@ -9,10 +9,10 @@ use super::spread::spread;
 use super::wire::{self, Done, Found, Purpose};
 use super::{Runner, interrupt};
 use crate::progress;
-use crate::replica::{Canister, Cost, Inside, Messages, Receipt, StableCalls};
+use crate::replica::{Canister, Messages, Receipt};
 use crate::report::number::{Grouped, Short};
 use crate::results::{Detail, Measured, Populate, Spread, Stored};
-use crate::suites::plan::{self, Chosen, Fixture, Step};
+use crate::suites::plan::{self, Chosen, Fixture, Sent, Step};
 
 /// Operations of the first message of a step whose messages are judged by cost.
 const FIRST_OPERATIONS: u64 = 1_000;
@@ -41,6 +41,9 @@ impl Runner<'_> {
         subject: Subject<'_>,
         progress: &progress::Step,
     ) -> Result<(Measured, Populate)> {
+        if step.upgrade {
+            return self.upgrade(fixture, step, subject);
+        }
         let Subject { canister, model, seen } = subject;
         if step.upgraded {
             canister.upgrade()?;
@@ -182,7 +185,11 @@ impl Runner<'_> {
             interrupt::check()?;
             let count = next.min(most).min(step.operations - from).max(1);
             let part = chosen.part(from, count, each);
-            match wire::execute(canister, &part, purpose) {
+            let executed = match step.sent {
+                Sent::Update => wire::execute(canister, &part, purpose),
+                sent => wire::execute_query(canister, &part, sent),
+            };
+            match executed {
                 Ok(message) => {
                     if step.messages == plan::Messages::ByCost {
                         let each = (message.measurement.message_instructions / count).max(1);
@@ -207,7 +214,7 @@ impl Runner<'_> {
     }
 
     /// The job of a step.
-    fn chosen(&self, fixture: &Fixture, step: &Step) -> Result<Chosen> {
+    pub(super) fn chosen(&self, fixture: &Fixture, step: &Step) -> Result<Chosen> {
         fixture.choose(&step.job, step.operations, self.seed)
     }
 
@@ -341,28 +348,7 @@ pub(super) fn add(sum: Option<Detail>, measured: &Measurement, receipt: &Receipt
         heap_pages_after: message.heap_pages_after,
         stable_pages_after: message.stable_pages_after,
         pages: sum.pages.zip(message.pages).map(|(sum, more)| sum + more),
-        cost: Cost {
-            cycles: sum.cost.cycles + cost.cycles,
-            inside: sum.cost.inside.zip(cost.inside).map(|(sum, more)| add_inside(sum, more)),
-        },
+        cost: sum.cost + cost,
         ..sum
-    }
-}
-
-fn add_inside(sum: Inside, more: Inside) -> Inside {
-    let calls = sum.stable_calls.zip(more.stable_calls);
-    Inside {
-        instructions: sum.instructions + more.instructions,
-        charge: sum.charge + more.charge,
-        heap_pages_changed: sum.heap_pages_changed + more.heap_pages_changed,
-        stable_pages_accessed: sum.stable_pages_accessed + more.stable_pages_accessed,
-        stable_pages_written: sum.stable_pages_written + more.stable_pages_written,
-        stable_calls: calls.map(|(sum, more)| StableCalls {
-            reads: sum.reads + more.reads,
-            bytes_read: sum.bytes_read + more.bytes_read,
-            writes: sum.writes + more.writes,
-            bytes_written: sum.bytes_written + more.bytes_written,
-        }),
-        pages: sum.pages.zip(more.pages).map(|(sum, more)| sum + more),
     }
 }

@@ -10,7 +10,7 @@
 //!   run(call id)    the work, measured; executed once
 //! ```
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use candid::encode_args;
 use stablebench_protocol::{
     Description, Digest, DigestPart, Executed, Inspected, Job, Measurement, OperationCost, Part,
@@ -20,7 +20,7 @@ use stablebench_protocol::{
 use crate::replica::decoding::decode_one;
 use crate::replica::{Answer, Messages, Receipt, Reject, query, query_all, update};
 use crate::results::ConfigurationInfo;
-use crate::suites::plan::Search;
+use crate::suites::plan::{Search, Sent};
 
 /// The outcome of a message.
 pub struct Done {
@@ -84,11 +84,22 @@ pub fn execute(canister: &mut dyn Messages, part: &Part, purpose: Purpose) -> Re
 pub fn execute_unread(canister: &mut dyn Messages, part: &Part, search: Search) -> Result<Done> {
     match search {
         Search::Update => run_staged(canister, part, true),
-        Search::Query => {
-            stage(canister, part)?;
-            let answer = canister.measure_query("run_query", &encode_args(())?)?;
-            decode("run_query", answer)
-        }
+        Search::Query => run_query(canister, part, "run_query"),
+        Search::Upgrade => bail!("an upgrade executes no part of a job"),
+    }
+}
+
+/// Executes a part of a job in a measured query.
+///
+/// # Errors
+///
+/// If it is no query, or the canister refuses.
+pub fn execute_query(canister: &mut dyn Messages, part: &Part, sent: Sent) -> Result<Done> {
+    match sent {
+        Sent::Update => bail!("an update is no query"),
+        Sent::Query => run_query(canister, part, "run_query"),
+        // Its results are not read: a query calls no other.
+        Sent::CompositeQuery => run_query(canister, part, "run_composite_query"),
     }
 }
 
@@ -170,12 +181,19 @@ pub fn limit(search: Search) -> u64 {
     match search {
         Search::Update => 40_000_000_000,
         Search::Query => 5_000_000_000,
+        Search::Upgrade => 300_000_000_000,
     }
 }
 
 fn run_staged(canister: &mut dyn Messages, part: &Part, measure: bool) -> Result<Done> {
     stage(canister, part)?;
     run(canister, measure)
+}
+
+fn run_query(canister: &mut dyn Messages, part: &Part, method: &'static str) -> Result<Done> {
+    stage(canister, part)?;
+    let answer = canister.measure_query(method, &encode_args(())?)?;
+    decode(method, answer)
 }
 
 fn stage(canister: &mut dyn Messages, part: &Part) -> Result<()> {

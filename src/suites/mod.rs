@@ -1,6 +1,7 @@
 //! The registry of suites. Each has a folder with its arguments, its plan, its tables and the
 //! figures that others have published.
 
+pub mod calls;
 pub mod cuckoo;
 pub mod db_bench;
 pub mod history;
@@ -66,7 +67,7 @@ pub trait Suite: Presentation {
 }
 
 /// Every suite.
-pub static SUITES: [&dyn Suite; 7] = [
+pub static SUITES: [&dyn Suite; 8] = [
     &users::Users,
     &db_bench::DbBench,
     &keys::KeysSuite,
@@ -74,6 +75,7 @@ pub static SUITES: [&dyn Suite; 7] = [
     &cuckoo::CuckooSuite,
     &vfs::VfsSuite,
     &history::HistorySuite,
+    &calls::CallsSuite,
 ];
 
 /// Returns the suite with this name.
@@ -209,6 +211,7 @@ pub mod tests {
             ("cuckoo", "--num 256 --engines cuckoo/identity,array --keys scattered"),
             ("vfs", "--other doltlite --sections reads --rows 50 --sizes 1,50"),
             ("history", "--rows 500 --changes 1,7"),
+            ("calls", "--sizes 0,5 --fan-out 2 --states 7 --sections size,fan-out,upgrade"),
         ] {
             let suite = suite(name).unwrap();
             let command = || suite.arguments(clap::Command::new(name));

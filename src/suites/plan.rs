@@ -90,8 +90,12 @@ pub struct Step {
     pub independent: bool,
     /// True if it is executed in a fork, which is dropped.
     pub forked: bool,
+    /// The kind of its measured messages.
+    pub sent: Sent,
     /// True if the canister is upgraded before.
     pub upgraded: bool,
+    /// True if an upgrade is what is measured, and not the job, whose tables it must keep.
+    pub upgrade: bool,
     /// True if results show the size of the tables afterwards.
     pub inspected: bool,
     /// True if results show the phases of its instructions, measured in a fork of its own.
@@ -113,11 +117,21 @@ pub enum Messages {
     ByCost,
 }
 
+/// The kind of a measured message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    Update,
+    Query,
+    CompositeQuery,
+}
+
 /// The message whose capacity is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
     Update,
     Query,
+    /// An upgrade: the operations are rows that the canister has.
+    Upgrade,
 }
 
 /// Work of a canister.
@@ -238,7 +252,9 @@ impl Step {
             as_measured: false,
             independent: false,
             forked: false,
+            sent: Sent::Update,
             upgraded: false,
+            upgrade: false,
             inspected: false,
             phases: false,
             each: false,

@@ -65,6 +65,7 @@ fn stderr(output: &Output) -> String {
 
 mod cache;
 mod calls;
+mod calls_suite;
 mod canbench;
 mod canisters;
 mod cuckoo;

@@ -74,6 +74,12 @@ fn cuckoo_can_be_resumed() {
 }
 
 #[test]
+fn calls_can_be_resumed() {
+    let sections = "--sections=size,reply,fan-out,kinds,tasks,upgrade";
+    check(&["calls", "--sizes=0,1000", "--fan-out=1,3", "--states=50", sections]);
+}
+
+#[test]
 fn vfs_can_be_resumed() {
     check(&["vfs", "--rows=200", "--sizes=1,50"]);
 }

@@ -130,6 +130,59 @@ fn equal_calls_have_equal_executions() {
     assert_eq!(run(), run());
 }
 
+/// Executions, their costs, and the state that they leave.
+fn history(subnet: &mut Subnet, from: u8, to: u8) -> String {
+    let call = go(subnet, from, to).unwrap();
+    let executions = call.executions.iter();
+    let executions: Vec<_> = executions
+        .map(|it| (it.number, it.cause, it.transmission, it.execution.charge, it.execution.cycles))
+        .collect();
+    let balances = [0, 1].map(|number| subnet.canister(&id(number)).unwrap().balance());
+    format!("{:?} {executions:?} {balances:?} {}", call.response, subnet.time())
+}
+
+#[test]
+fn a_fork_continues_as_its_origin_does() {
+    let mut origin = subnet(2, ONCE);
+    go(&mut origin, 0, 1).unwrap();
+    let (mut first, mut second) = (origin.fork(), origin.fork());
+    let forked = history(&mut first, 0, 1);
+    assert_eq!(forked, history(&mut second, 0, 1));
+    // What a fork does is not seen by its origin.
+    assert_eq!((count(&first, 1), count(&origin, 1)), (2, 1));
+    assert_eq!(forked, history(&mut origin, 0, 1));
+    assert_eq!(origin.next_id(), first.next_id());
+}
+
+#[test]
+fn a_fork_has_the_open_calls_of_its_origin() {
+    let mut origin = subnet(2, ONCE);
+    let message = origin.submit(CALLER, id(0), "go", id(1).as_slice()).unwrap().unwrap();
+    assert!(!origin.is_idle());
+    let mut fork = origin.fork();
+    fork.tick().unwrap();
+    assert_eq!(fork.take_answer(message), Some(Ok(vec![])));
+    assert_eq!((count(&fork, 1), count(&origin, 1)), (1, 0));
+    origin.tick().unwrap();
+    assert_eq!(origin.take_answer(message), Some(Ok(vec![])));
+}
+
+/// The message of a user, a call and its response; the rest of the cycles is for executing them.
+#[test]
+fn transmission_is_a_part_of_the_cycles() {
+    let mut subnet = subnet(2, ONCE);
+    let call = go(&mut subnet, 0, 1).unwrap();
+    let of = |at: usize| call.executions[at].transmission.get();
+    let (fee, byte) = (1_200_000, 2_000);
+    // Source: the price list; names and arguments have bytes too.
+    assert_eq!(of(0), fee + byte * (2 + 10) + (260_000 + 1_000 * (4 + 10)));
+    assert_eq!(of(1), 0);
+    assert!(of(2) < 260_000, "{}", of(2));
+    for executed in &call.executions {
+        assert!(executed.execution.cycles > executed.transmission);
+    }
+}
+
 #[test]
 fn canisters_that_call_forever_take_turns_in_every_round() {
     for (canisters, to) in [(1, 0), (2, 1)] {

@@ -106,9 +106,11 @@ impl Installed {
         Ok(answer(self.slot.query(method, argument)?, 0))
     }
 
-    fn renew(&mut self) -> Result<()> {
+    /// Upgrades the canister. The network does not report the cost.
+    fn renew(&mut self) -> Result<Cost> {
         (self.balance, self.unsettled) = (None, true);
-        self.slot.upgrade()?.context("upgrading failed")
+        self.slot.upgrade()?.context("upgrading failed")?;
+        Ok(Cost::default())
     }
 
     /// Records a message that changes the canister.
@@ -169,7 +171,7 @@ impl Messages for Installed {
         self.ask(method, argument)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         self.restore()?;
         self.changes(|| Sent::Upgrade);
         self.renew()
@@ -211,7 +213,7 @@ impl Messages for Fork<'_> {
         self.0.ask(method, argument)
     }
 
-    fn upgrade(&mut self) -> Result<()> {
+    fn upgrade(&mut self) -> Result<Cost> {
         self.0.renew()
     }
 }

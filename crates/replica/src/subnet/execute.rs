@@ -262,10 +262,12 @@ impl Member {
 
     /// Answers a call that is not executed.
     fn refuse(&mut self, call: Incoming, reject: Reject, cost: Cycles, round: &mut Round<'_>) {
+        let induction = call.induction(self.rules());
         let Incoming { origin, method, cycles, cause, .. } = call;
         let execution = Execution { cycles: cost, ..Execution::of(Err(reject.clone())) };
         let id = self.canister.id();
-        let number = round.trace.add(cause, id, Function::Update(method), 0, execution);
+        let function = Function::Update(method);
+        let number = round.trace.add(cause, id, function, 0, induction, execution);
         self.respond(&origin, Err(reject), cycles, Some(number), round);
     }
 
@@ -344,12 +346,10 @@ impl Member {
             Err(fault) => Err(fault),
         };
         let mut execution = run.into_execution_with(reported(&result, &id));
-        if result.is_ok() {
-            execution.cycles += transmission;
-        }
-        execution.cycles += start.paid + cycles::execution(rules, charge, self.wasm64());
+        let transmission = start.paid + if result.is_ok() { transmission } else { Cycles(0) };
+        execution.cycles += transmission + cycles::execution(rules, charge, self.wasm64());
         self.managed.log.add(&id, round.time, &execution);
-        let number = round.trace.add(cause, id, function, sent, execution);
+        let number = round.trace.add(cause, id, function, sent, transmission, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)
             && let Some(cleanup) = callback.on_cleanup
         {
@@ -400,7 +400,7 @@ impl Member {
         // The callback paid the base fee.
         execution.cycles += cycles::instructions(self.rules(), charge, self.wasm64());
         self.managed.log.add(&id, round.time, &execution);
-        round.trace.add(cause, id, Function::Cleanup, 0, execution);
+        round.trace.add(cause, id, Function::Cleanup, 0, Cycles(0), execution);
         Ok((result, charge))
     }
 

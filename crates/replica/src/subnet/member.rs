@@ -155,8 +155,20 @@ impl Member {
         }
     }
 
-    /// Creates a second canister with the same content, for queries.
+    /// Creates a second canister with the same content, messages and calls.
     pub fn fork(&self) -> Self {
+        Self {
+            queues: self.queues.clone(),
+            contexts: self.contexts.clone(),
+            tasks: self.tasks.clone(),
+            managed: self.managed.clone(),
+            ..self.fork_for_query()
+        }
+    }
+
+    /// Creates a second canister with the same content, but without messages, calls, and what only
+    /// the management canister knows.
+    pub fn fork_for_query(&self) -> Self {
         Self {
             canister: self.canister.fork(),
             queues: Queues::default(),

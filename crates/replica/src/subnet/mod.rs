@@ -171,6 +171,28 @@ impl Subnet {
         }
     }
 
+    /// Creates a second subnet with the same canisters, messages and calls. The canisters of both
+    /// share pages copy-on-write and do not affect each other, and equal calls of both have equal
+    /// answers. Canisters that are [borrowed](Self::borrow) are not in the fork.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self {
+            replica: self.replica.clone(),
+            members: self.members.iter().map(|(id, member)| (*id, member.fork())).collect(),
+            away: BTreeMap::new(),
+            answers: self.answers.clone(),
+            unroutable: self.unroutable.clone(),
+            management: self.management.clone(),
+            called: self.called.clone(),
+            returned: self.returned.clone(),
+            http: self.http.clone(),
+            certifier: self.certifier.clone(),
+            outside: self.outside.clone(),
+            trace: self.trace.clone(),
+            ..*self
+        }
+    }
+
     /// Sets the seed of `raw_rand`, which is 0 otherwise.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;

@@ -247,10 +247,10 @@ impl Graph<'_> {
             let mut execution = run.into_execution(&callee, SILENT);
             execution.cycles = Cycles(0);
             let answer = execution.outcome.clone();
-            let number = self.trace.add(cause, callee, function, 0, execution);
+            let number = self.trace.add(cause, callee, function, 0, Cycles(0), execution);
             return Ok(Step::Answer(answer, Some(number)));
         }
-        let mut member = member.fork();
+        let mut member = member.fork_for_query();
         let context = member.contexts.open(context);
         let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS, &self.trace)?;
         let charge = run.charge;
@@ -367,7 +367,7 @@ impl Graph<'_> {
         let mut execution = run.into_execution_with(reported(result, &id));
         // Queries are free.
         execution.cycles = Cycles(0);
-        self.trace.add(cause, id, function, 0, execution)
+        self.trace.add(cause, id, function, 0, Cycles(0), execution)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use ic_principal::Principal;
 
 use crate::execution::Execution;
+use crate::units::Cycles;
 
 /// The number of the execution that caused a message; `None` if a user or the replica did.
 pub type Cause = Option<u64>;
@@ -23,6 +24,9 @@ pub struct Executed {
     /// Cycles that the canister sent with calls, net of those that came back and those that it
     /// accepted.
     pub cycles_sent: i128,
+    /// The part of the execution's cycles that is for messages: the ingress message, calls, and for
+    /// a callback the response.
+    pub transmission: Cycles,
     /// The outcome and the costs. The cycles include the transmission of its calls, and for a
     /// callback that of the response.
     pub execution: Execution,
@@ -137,6 +141,7 @@ impl Trace {
         canister: Principal,
         function: Function,
         cycles_sent: i128,
+        transmission: Cycles,
         mut execution: Execution,
     ) -> u64 {
         let number = self.next;
@@ -147,7 +152,15 @@ impl Trace {
             if self.nodes > MAX_NODES {
                 execution.profile = None;
             }
-            self.kept.push(Executed { number, cause, canister, function, cycles_sent, execution });
+            self.kept.push(Executed {
+                number,
+                cause,
+                canister,
+                function,
+                cycles_sent,
+                transmission,
+                execution,
+            });
         }
         number
     }

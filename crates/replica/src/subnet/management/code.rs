@@ -23,6 +23,7 @@ use crate::subnet::funds::Next;
 use crate::subnet::managed::CHUNK;
 use crate::subnet::member::Member;
 use crate::subnet::trace::Function;
+use crate::units::Cycles;
 use crate::validate::Purpose;
 
 /// Most bytes of a module from chunks.
@@ -163,7 +164,7 @@ impl Subnet {
         }
         member.managed.log.add(id, time, &execution);
         let function = Function::Management(call.method.clone());
-        self.trace.add(call.cause, *id, function, 0, execution);
+        self.trace.add(call.cause, *id, function, 0, Cycles(0), execution);
         match failed {
             Some(reject) => Err(reject.into()),
             None => reply(()),

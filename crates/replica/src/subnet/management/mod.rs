@@ -334,7 +334,7 @@ impl Subnet {
         let execution = Execution::of(response.clone());
         let canister = concerns.unwrap_or(Principal::management_canister());
         let function = Function::Management(call.method.clone());
-        self.trace.add(call.cause, canister, function, 0, execution)
+        self.trace.add(call.cause, canister, function, 0, Cycles(0), execution)
     }
 
     /// Executes a method.
