@@ -164,7 +164,8 @@ fn executed(number: u64, cause: Option<u64>, function: Ran, with_profile: bool) 
         wall: Duration::ZERO,
     };
     let canister = Principal::management_canister();
-    Executed { number, cause, canister, function, cycles_sent: 0, execution }
+    let transmission = Cycles(0);
+    Executed { number, cause, canister, function, cycles_sent: 0, transmission, execution }
 }
 
 fn update(number: u64, cause: Option<u64>) -> Executed {
