@@ -96,7 +96,7 @@ describe("icp deploy", { skip: skipIcp() }, () => {
   test("the canister works, and an upgrade keeps its id", async () => {
     const { id } = await status("first");
     assert.match(await done("canister", "call", "first", "describe", "()", "--query"), /max_rows/);
-    assert.match(await done("deploy", "first", "--yes"), /Deployed canisters/);
+    assert.match(await done("deploy", "first"), /Deployed canisters/);
     assert.equal((await status("first")).id, id);
     assert.match(await done("canister", "call", "first", "describe", "()"), /max_rows/);
     assert.equal(await balance(), INITIAL - 2n * (DEFAULT + FEE));

@@ -405,6 +405,8 @@ fn step(
     if start_work(host, &mut subnet, open) || subnet.has_work() {
         tick(host, &mut subnet);
     }
+    // A client that has its answer sees what the call changed.
+    host.publish(&subnet);
     for (id, response) in subnet.take_answers() {
         if let Some(Open { id, canister, withdrawal, .. }) = open.remove(&id) {
             let response = match withdrawal {
@@ -415,7 +417,6 @@ fn step(
             host.done(&canister);
         }
     }
-    host.publish(&subnet);
     let queue = lock(&host.queue);
     let finished = closing.is_some() && open.is_empty() && queue.work.is_empty();
     let idle = !subnet.has_work();
