@@ -102,5 +102,6 @@ fn profile(
         });
     }
     let tree = (executions.len() > 1).then(|| tree(executions));
-    Ok(Found { title: title.to_owned(), flame: of_executions(executions)?, tree })
+    let flame = Box::new(of_executions(executions)?);
+    Ok(Found { title: title.to_owned(), flame, tree })
 }

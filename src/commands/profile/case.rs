@@ -55,7 +55,7 @@ fn profiled(
             flame.all()
         );
     }
-    Ok(Found { title, flame, tree: None })
+    Ok(Found { title, flame: Box::new(flame), tree: None })
 }
 
 /// Returns the instructions that the profile must contain, without and with those for heap pages.

@@ -80,7 +80,7 @@ pub enum ProfileFormat {
 /// A profile with its title.
 struct Found {
     title: String,
-    flame: Flame,
+    flame: Box<Flame>,
     /// The executions of a call, if it caused several.
     tree: Option<String>,
 }
@@ -238,7 +238,7 @@ impl Shown {
 
 impl Found {
     fn table(&self, terminal: Terminal) -> String {
-        let Flame { instructions, heap_pages, .. } = &self.flame;
+        let Flame { instructions, heap_pages, .. } = &*self.flame;
         let mut text = format!("{}\n{} instructions", self.title, Grouped(*instructions));
         if let Some(messages) = self.flame.counted() {
             text += &format!(" in {messages}");
