@@ -182,6 +182,7 @@ fn tasks(results: &Results) -> Option<Grid> {
     let case = |key: &str| measured(results, TASKS, ROUNDS, key);
     let executions =
         |measured: &Measured| Some(measured.detail.as_ref()?.cost.inside?.messaging?.executions);
+    let alone = case(NO_TASK).and_then(executions);
     let row = |key: &str| -> Option<Vec<Cell>> {
         let measured = case(key)?;
         let counted = measured.detail.as_ref().map(|detail| detail.rows).filter(|it| *it > 0)?;
@@ -194,6 +195,9 @@ fn tasks(results: &Results) -> Option<Grid> {
             |value: Option<u64>| value.map_or(Cell::Absent, |value| Cell::text(Grouped(value)));
         Some(vec![
             Cell::text(key),
+            optional(
+                executions(measured).zip(alone).and_then(|(all, alone)| all.checked_sub(alone)),
+            ),
             Cell::text(Grouped(measured.instructions / counted)),
             optional(more(caused)),
             optional(more(pages)),
@@ -202,12 +206,14 @@ fn tasks(results: &Results) -> Option<Grid> {
     };
     let rows: Vec<Vec<Cell>> =
         results.configurations_of(TASKS).into_iter().filter_map(row).collect();
-    let header = ["", "counted", "instructions", "of these, pages", "cycles"];
+    let header = ["", "executions", "counted", "instructions", "of these, pages", "cycles"];
     (!rows.is_empty()).then(|| Grid {
         title: "An execution of a task".to_owned(),
         header: header.map(str::to_owned).to_vec(),
         rows,
         notes: vec![
+            "A heartbeat runs in every round; those after the ones that are counted do nothing."
+                .to_owned(),
             "Counted: instructions by the canister's own counter, which is all that it does. The \
              rest: what the same rounds cost more than with a canister without a task, for each \
              execution."
