@@ -81,13 +81,15 @@ fn calls_cost_what_the_price_list_says() {
         assert_eq!(saved.number("kinds", name, "another canister", "/detail/cost/cycles"), 0);
     }
 
-    // Each execution of a task is one more, and all cost the same.
+    // Each execution of a task is one more, and those of a heartbeat cost the same.
     let rounds = "while a canister awaits rounds";
     let executions = "/detail/cost/inside/messaging/executions";
     let alone = saved.number("tasks", rounds, "no task", executions);
     for task in ["timer", "heartbeat"] {
         assert_eq!(saved.number("tasks", rounds, task, "/detail/rows"), 30);
-        assert_eq!(saved.number("tasks", rounds, task, "/instructions") % 30, 0, "{task}");
+        let counted = saved.number("tasks", rounds, task, "/instructions");
+        // The last execution of the timer does not set it again.
+        assert!(counted > 0 && (task == "timer" || counted % 30 == 0), "{task}: {counted}");
         let more = saved.number("tasks", rounds, task, executions) - alone;
         assert!(if task == "timer" { more == 30 } else { more > 30 }, "{task}: {more}");
     }
