@@ -18,15 +18,13 @@ use std::time::{Duration, Instant};
 use candid::Principal;
 use ic_transport_types::RequestId;
 use stablebench_replica::subnet::{Borrowed, MessageId, Status, Subnet};
-use stablebench_replica::{
-    Canister, CustomSection, EntryPoint, ErrorCode, HostError, Reject, Replica,
-};
+use stablebench_replica::{Canister, CustomSection, EntryPoint, HostError, Replica};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock;
 use crate::ingress::Ingress;
 use crate::keys::Keys;
-use crate::messages::{self, Message};
+use crate::messages::Message;
 use crate::outcome::{Outcome, Rejected, failed, panicked};
 use crate::state_tree;
 use crate::system::{self, System, Update, Withdrawal};
@@ -176,6 +174,7 @@ impl Host {
         let system = Arc::new(System::new(keys.subnet(), subnet.creation_fee()));
         let callee = Arc::clone(&system);
         subnet.set_outside(move |call| callee.call(call));
+        subnet.set_max_canisters(MAX_CANISTERS);
         let host = Arc::new(Self {
             keys,
             system,
@@ -543,14 +542,7 @@ fn start(
                 },
             };
             let Message { sender, canister: callee, method, argument } = message;
-            let is_full = callee == Principal::management_canister()
-                && messages::creates(&method)
-                && is_full(subnet, open);
-            let submitted = match is_full {
-                true => Ok(Err(full())),
-                false => subnet.submit(sender, callee, &method, &argument),
-            };
-            let reject = match submitted {
+            let reject = match subnet.submit(sender, callee, &method, &argument) {
                 Ok(Ok(message)) => {
                     host.ingress.begin(&id);
                     open.insert(message, Open { id, canister, withdrawal, _memory: memory });
@@ -594,16 +586,6 @@ fn start(
             Some(Started::Query)
         }
     }
-}
-
-/// Returns `true` if there is no room for another canister, including those that are being created.
-fn is_full(subnet: &Subnet, open: &BTreeMap<MessageId, Open>) -> bool {
-    let creating = open.values().filter(|call| !Subnet::hosts(&call.canister)).count();
-    subnet.canisters().count() + subnet.away() + creating >= MAX_CANISTERS
-}
-
-fn full() -> Reject {
-    Reject { code: ErrorCode::SubnetOversubscribed, message: AddError::Full.to_string() }
 }
 
 /// Ends a call that was not submitted.

@@ -5,9 +5,10 @@
 use candid::{Nat, decode_one, encode_args, encode_one};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, CanisterSettings, CanisterStatusResult,
-    FetchCanisterLogsArgs, FetchCanisterLogsResult, HttpHeader, HttpMethod, HttpRequestArgs,
-    HttpRequestResult, InstallCodeArgs, LogVisibility, ProvisionalCreateCanisterWithCyclesArgs,
-    UpdateSettingsArgs, UpgradeFlags, WasmMemoryPersistence,
+    CreateCanisterArgs, FetchCanisterLogsArgs, FetchCanisterLogsResult, HttpHeader, HttpMethod,
+    HttpRequestArgs, HttpRequestResult, InstallCodeArgs, LogVisibility,
+    ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs, UpgradeFlags,
+    WasmMemoryPersistence,
 };
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, Replica, Rules};
@@ -88,6 +89,31 @@ fn subnet() -> (Subnet, Principal) {
 /// The argument of `relay`.
 fn relayed(cycles: u64, method: &str, argument: &[u8]) -> Vec<u8> {
     [&cycles.to_le_bytes(), method.as_bytes(), b" ", argument].concat()
+}
+
+#[test]
+fn users_and_canisters_create_up_to_the_limit() {
+    let (mut subnet, id) = subnet();
+    subnet.set_max_canisters(2);
+    let by_canister = |subnet: &mut Subnet| {
+        let argument = encode_one(CreateCanisterArgs::default()).unwrap();
+        let argument = relayed(1_000_000_000_000, "create_canister", &argument);
+        subnet.update(USER, id, "relay", &argument).unwrap().response
+    };
+    by_canister(&mut subnet).unwrap();
+    let balance = |subnet: &Subnet| subnet.canister(&id).unwrap().balance().get();
+    let before = balance(&subnet);
+    let full = "there are 2 canisters already";
+    let refused = by_canister(&mut subnet).unwrap_err();
+    assert!(refused.message.contains(full), "{refused}");
+    // The cycles for the canister come back.
+    assert!(before - balance(&subnet) < 100_000_000_000);
+    let create = ProvisionalCreateCanisterWithCyclesArgs::default();
+    let method = "provisional_create_canister_with_cycles";
+    let refused = manage(&mut subnet, method, create.clone()).unwrap_err();
+    assert!(refused.message.contains(full), "{refused}");
+    subnet.set_max_canisters(3);
+    manage(&mut subnet, method, create).unwrap();
 }
 
 fn random(subnet: &mut Subnet, id: Principal) -> Vec<u8> {

@@ -142,6 +142,7 @@ pub struct Subnet {
     next_message: u64,
     /// The number of the next canister id.
     next_canister: u64,
+    max_canisters: usize,
 }
 
 impl Subnet {
@@ -168,6 +169,7 @@ impl Subnet {
             last_round: INITIAL_TIME - 1,
             next_message: 0,
             next_canister: FIRST_ID,
+            max_canisters: IDS as usize,
         }
     }
 
@@ -196,6 +198,11 @@ impl Subnet {
     /// Sets the seed of `raw_rand`, which is 0 otherwise.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
+    }
+
+    /// Limits the number of canisters that exist when the management canister creates another.
+    pub fn set_max_canisters(&mut self, limit: usize) {
+        self.max_canisters = limit;
     }
 
     /// Cycles that a canister pays to create another.

@@ -179,6 +179,11 @@ impl Subnet {
         mut wanted: Wanted,
         id: Option<Principal>,
     ) -> Result<Result<Principal, Reject>, HostError> {
+        let most = self.max_canisters;
+        if self.members.len() + self.away.len() >= most {
+            let message = format!("there are {most} canisters already; delete one");
+            return Ok(Err(Reject { code: ErrorCode::SubnetOversubscribed, message }));
+        }
         wanted.heap_limit.get_or_insert(self.replica.rules().set().memory.default_heap_limit);
         let id = match id {
             Some(id) => self.check_id(id),
