@@ -4,8 +4,8 @@
 //! canister by hand.
 //!
 //! Engines and jobs are opaque on the wire: an [`Engine`] is a name, and a [`Job`] is the name of
-//! its suite and a blob. A new engine or suite therefore changes neither the interface nor the
-//! module of a canister that does not have it.
+//! its suite and a blob, so a new one does not change the interface. A type that is added here
+//! changes the modules of all canisters, so the suite calls has its own in `stablebench-calls`.
 //!
 //! Enumerations without fields are lower-case on the wire (`exclusive`). Errors are capitalised
 //! (`IdExists`).
