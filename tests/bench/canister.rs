@@ -38,17 +38,22 @@ pub enum Which {
     Leveldb,
     /// Needs a C compiler.
     Doltlite,
+    /// Without engines.
+    Calls,
 }
 
 impl Which {
+    /// The canisters with engines that can be built everywhere.
+    pub const ENGINES: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
+
     /// The canisters that can be built everywhere.
-    pub const ALL: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
+    pub const ALL: [Self; 4] = [Self::Bench, Self::Vfs, Self::Leveldb, Self::Calls];
 
     /// The canisters with SQLite itself.
     pub const SQLITE: [Self; 2] = [Self::Bench, Self::Vfs];
 
     /// The number of all canisters.
-    pub const NUMBER: usize = 4;
+    pub const NUMBER: usize = 5;
 
     pub fn name(self) -> &'static str {
         match self {
@@ -56,6 +61,23 @@ impl Which {
             Self::Vfs => "bench_vfs",
             Self::Leveldb => "bench_leveldb",
             Self::Doltlite => "bench_doltlite",
+            Self::Calls => "bench_calls",
+        }
+    }
+
+    /// The file with the interface.
+    pub fn candid(self) -> &'static str {
+        match self {
+            Self::Bench | Self::Vfs | Self::Leveldb | Self::Doltlite => CANDID,
+            Self::Calls => "canisters/bench_calls/bench_calls.did",
+        }
+    }
+
+    /// Methods that are not in the interface, because their arguments are plain bytes.
+    pub fn raw_methods(self) -> &'static [&'static str] {
+        match self {
+            Self::Bench | Self::Vfs | Self::Leveldb | Self::Doltlite => &[],
+            Self::Calls => &["give", "take"],
         }
     }
 

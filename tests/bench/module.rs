@@ -1,6 +1,6 @@
 //! The module as it is installed, and the files by which other tools deploy it.
 
-use super::canister::{Bench, BuiltFile, BuiltFiles, CANDID, Which, root};
+use super::canister::{Bench, BuiltFile, BuiltFiles, Which, root};
 use candid::types::FuncMode;
 use candid_parser::utils::CandidSource;
 use flate2::read::GzDecoder;
@@ -9,10 +9,6 @@ use stablebench_replica::{MethodKind, Visibility};
 use std::collections::BTreeSet;
 use std::io::Read;
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
-
-fn candid() -> String {
-    std::fs::read_to_string(root().join(CANDID)).unwrap()
-}
 
 fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
@@ -30,7 +26,7 @@ fn every_module_has_the_interface() {
 
 /// The interface is public, and its methods are those that the module exports.
 pub fn check_interface(which: Which) {
-    let (module, text) = (which.module(), candid());
+    let (module, text) = (which.module(), text(which.candid()));
     let section = &module.info().custom_sections["candid:service"];
     assert_eq!(section.visibility, Visibility::Public);
     assert_eq!(String::from_utf8_lossy(&section.content), text);
@@ -38,15 +34,19 @@ pub fn check_interface(which: Which) {
     let (env, service) = CandidSource::Text(&text).load().unwrap();
     let service = service.unwrap();
     let methods = env.as_service(&service).unwrap();
-    let interface: BTreeSet<(String, MethodKind)> = methods
+    let mut interface: BTreeSet<(String, MethodKind)> = methods
         .iter()
         .map(|(name, function)| {
             let function = env.as_func(function).unwrap();
-            let query = function.modes.contains(&FuncMode::Query);
-            let kind = if query { MethodKind::Query } else { MethodKind::Update };
+            let kind = match function.modes[..] {
+                [FuncMode::Query] => MethodKind::Query,
+                [FuncMode::CompositeQuery] => MethodKind::CompositeQuery,
+                _ => MethodKind::Update,
+            };
             (name.clone(), kind)
         })
         .collect();
+    interface.extend(which.raw_methods().iter().map(|it| ((*it).to_owned(), MethodKind::Update)));
     let exported: BTreeSet<(String, MethodKind)> =
         module.info().methods.iter().map(|method| (method.name.clone(), method.kind)).collect();
     assert_eq!(exported, interface);
@@ -130,7 +130,7 @@ fn the_deployed_file_is_the_compressed_module_and_fits_into_one_message() {
 /// The `module_hash` of the installed file.
 #[test]
 fn the_printed_hash_is_the_one_that_the_canister_has() {
-    for which in Which::ALL {
+    for which in Which::ENGINES {
         let mut bench = Bench::of(which);
         let hash = bench.0.module().unwrap().hash();
         let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -189,9 +189,9 @@ pub fn check_deployment(which: Which) {
     // dfx then copies the file, so that its hash is the one that is printed here.
     assert_eq!(canister["shrink"], false);
     assert!(canister["gzip"].is_null() && canister["optimize"].is_null());
-    assert_eq!(canister["candid"], CANDID);
+    assert_eq!(canister["candid"], which.candid());
     assert_eq!(canister["build"], build);
-    assert!(root().join(module).is_file() && root().join(CANDID).is_file());
+    assert!(root().join(module).is_file() && root().join(which.candid()).is_file());
 
     let icp: serde_json::Value = yaml_serde::from_str(&text("icp.yaml")).unwrap();
     let canisters = icp["canisters"].as_array().unwrap();
