@@ -1,4 +1,4 @@
-//! What a call carries, and what the canister that is called replies.
+//! The argument of a call, and the reply of the canister that is called.
 //!
 //! ```text
 //!   argument   bytes that count up: 0, 1, … 250, 0, …

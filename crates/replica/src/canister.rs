@@ -127,7 +127,7 @@ impl Sizes {
 pub(crate) struct Upgrade {
     /// `canister_pre_upgrade` does not run.
     pub skip_pre_upgrade: bool,
-    /// What happens to the heap. Without this option it is emptied.
+    /// The treatment of the heap, which is emptied without this option.
     pub persistence: Option<WasmMemoryPersistence>,
 }
 

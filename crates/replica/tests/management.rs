@@ -299,7 +299,7 @@ fn heap_state(subnet: &Subnet, id: Principal) -> [u8; 3] {
     [reply[0], reply[4], reply[8]]
 }
 
-/// Data segments are not written into a heap that is kept, and globals start anew.
+/// Data segments are not written into a heap that is kept, and globals get their initial values.
 #[test]
 fn a_heap_that_is_kept_fits_the_new_module() {
     const KEEP: Option<WasmMemoryPersistence> = Some(WasmMemoryPersistence::Keep);
