@@ -75,6 +75,8 @@ pub struct Canister {
     /// Bytes of each change in the canister's history.
     pub(crate) history: VecDeque<Bytes>,
     pub(crate) allocation: Allocation,
+    /// Cycles that are reserved for storage.
+    pub(crate) reserved: Cycles,
     /// Bytes of uploaded chunks and of snapshots.
     pub(crate) stored: Bytes,
     /// True if the canister is on a subnet, which holds threshold keys.
@@ -180,6 +182,7 @@ impl Canister {
             version: 0,
             time: INITIAL_TIME,
             allocation: Allocation::default(),
+            reserved: Cycles(0),
             stored: Bytes(0),
             on_subnet: false,
         })
@@ -202,6 +205,7 @@ impl Canister {
             time: self.time,
             history: self.history.clone(),
             allocation: self.allocation,
+            reserved: self.reserved,
             stored: self.stored,
             on_subnet: self.on_subnet,
         }
@@ -762,8 +766,9 @@ impl Canister {
     pub(crate) fn commit(&mut self, run: &mut Run) -> Result<(), HostError> {
         self.version += 1;
         self.commit_memories(run)?;
-        let Effects { received, spent, burned, .. } = run.effects;
-        self.balance = self.balance + received - spent - burned;
+        let Effects { received, spent, burned, reserved, .. } = run.effects;
+        self.balance = self.balance + received - spent - burned - reserved;
+        self.reserved += reserved;
         Ok(())
     }
 
@@ -801,7 +806,8 @@ impl Canister {
     pub(crate) fn threshold(&self, rules: Rules, messages: Bytes) -> Threshold {
         let Allocation { compute, memory: allocated, freezing_seconds: seconds } = self.allocation;
         let other = self.sizes().other() + self.stored;
-        Threshold { rules, seconds, other, messages, compute, allocated }
+        let reserved = self.reserved;
+        Threshold { rules, seconds, other, messages, compute, allocated, reserved }
     }
 
     /// Bytes of its two memories.
@@ -835,6 +841,7 @@ impl Canister {
             status: Status::Running,
             context: Context::default(),
             quota: None,
+            reserve: None,
             holds_keys: self.on_subnet,
             certificate: None,
             time: self.time,

@@ -122,6 +122,8 @@ pub struct Threshold {
     pub compute: u64,
     /// Memory allocation, paid for whether it is used or not; 0 for none.
     pub allocated: Bytes,
+    /// Cycles that are reserved for this.
+    pub reserved: Cycles,
 }
 
 impl Threshold {
@@ -129,7 +131,8 @@ impl Threshold {
     /// `sent` more bytes.
     pub fn cycles(&self, memories: Bytes, sent: Bytes) -> Cycles {
         let rate: u128 = self.rates(memories, sent).into_iter().sum();
-        Cycles(rate.saturating_mul(u128::from(self.seconds)) / DAY)
+        let cycles = rate.saturating_mul(u128::from(self.seconds)) / DAY;
+        Cycles(cycles).saturating_sub(self.reserved)
     }
 
     /// What the canister pays for a day without messages.
@@ -193,8 +196,9 @@ mod tests {
         let gib = Bytes(1 << 30);
         let threshold = |rules, other| {
             let seconds = FREEZING_SECONDS;
-            let allocated = Bytes(0);
-            Threshold { rules, seconds, other, messages: Bytes(0), compute: 0, allocated }
+            let (allocated, reserved) = (Bytes(0), Cycles(0));
+            let messages = Bytes(0);
+            Threshold { rules, seconds, other, messages, compute: 0, allocated, reserved }
         };
         let month = |rules| threshold(rules, gib).cycles(Bytes(0), Bytes(0)).get();
         assert_eq!(month(Rules::of_2025_10()), 127_000 * 86_400 * 30);

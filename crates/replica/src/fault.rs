@@ -94,6 +94,10 @@ error_codes! {
     InsufficientCyclesInMemoryAllocation = 531,
     /// The canister has too few cycles for more memory.
     InsufficientCyclesInMemoryGrow = 532,
+    /// The canister does not want to reserve the cycles for its memory allocation.
+    ReservedCyclesLimitExceededInMemoryAllocation = 533,
+    /// The canister does not want to reserve the cycles for more memory.
+    ReservedCyclesLimitExceededInMemoryGrow = 534,
     /// The canister has no update or query of that name.
     CanisterMethodNotFound = 536,
     /// The canister has no module, or the module is empty.
@@ -102,6 +106,8 @@ error_codes! {
     CanisterAlreadyInstalled = 538,
     /// The heap grew beyond the canister's limit.
     CanisterWasmMemoryLimitExceeded = 539,
+    /// The canister has reserved more cycles already.
+    ReservedCyclesLimitIsTooLow = 540,
 }
 
 impl ErrorCode {
@@ -354,6 +360,19 @@ pub enum Fault {
         /// Cycles that are missing, if the caller may know.
         missing: Option<Cycles>,
     },
+    /// The canister does not want to reserve the cycles for more memory.
+    #[error(
+        "Canister cannot grow memory by {bytes} bytes due to its reserved cycles limit. The \
+         current limit ({}) would be exceeded by {}.", grouped(*.limit), grouped(*.excess)
+    )]
+    ReservedCycles {
+        /// The additional memory.
+        bytes: Bytes,
+        /// The most that it wants to reserve.
+        limit: Cycles,
+        /// Cycles beyond it.
+        excess: Cycles,
+    },
     /// A callback is not in the canister's table.
     #[error("Canister requested to invoke a non-existent Wasm function {0} from table 0")]
     FunctionNotFound(u32),
@@ -392,6 +411,7 @@ impl Fault {
             Self::Module { code, .. } => *code,
             Self::Frozen { .. } => ErrorCode::CanisterOutOfCycles,
             Self::MemoryGrow { .. } => ErrorCode::InsufficientCyclesInMemoryGrow,
+            Self::ReservedCycles { .. } => ErrorCode::ReservedCyclesLimitExceededInMemoryGrow,
             Self::FunctionNotFound(_) => ErrorCode::CanisterFunctionNotFound,
             Self::Cleanup { callback, .. } => callback.code(),
             Self::NoModule => ErrorCode::CanisterWasmModuleNotFound,
@@ -438,6 +458,10 @@ impl Fault {
             Self::MemoryGrow { .. } => {
                 ("Try topping up the canister.", "insufficient-cycles-in-memory-grow")
             }
+            Self::ReservedCycles { .. } => (
+                "Try increasing the canister's reserved cycles limit.",
+                "reserved-cycles-limit-exceeded-in-memory-grow",
+            ),
             Self::Slice { .. } => (
                 "Try breaking up large copies within the canister code into smaller chunks.",
                 "slice-overrun",

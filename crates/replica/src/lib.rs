@@ -69,6 +69,7 @@ mod profile;
 mod replica;
 pub mod rules;
 mod run;
+mod saturation;
 mod saved;
 mod state;
 pub mod subnet;

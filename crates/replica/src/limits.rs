@@ -34,8 +34,14 @@ pub const MAX_HISTORY: usize = 20;
 pub const MAX_CONTROLLERS: usize = 10;
 /// Largest limit of a heap.
 pub const MAX_HEAP_LIMIT: u64 = 1 << 48;
+/// Memory of a subnet.
+pub const SUBNET_CAPACITY: Bytes = Bytes(2 << 40);
 /// Memory that canisters of a subnet can allocate.
-pub const SUBNET_MEMORY: Bytes = Bytes((2 << 40) - (10 << 30));
+pub const SUBNET_MEMORY: Bytes = Bytes(SUBNET_CAPACITY.get() - (10 << 30));
+/// Memory in use from which canisters reserve cycles for more.
+pub const SCARCE_MEMORY: Bytes = Bytes(750 << 30);
+/// Seconds of storage that canisters reserve on a full subnet.
+pub const MAX_RESERVATION: u64 = 300_000_000;
 /// Percent of compute that canisters of a subnet can reserve together.
 pub const COMPUTE_CAPACITY: u64 = 50 * (CORES as u64 - 1);
 /// Most chunks of a canister.

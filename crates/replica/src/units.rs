@@ -16,6 +16,12 @@ macro_rules! unit {
             pub const fn get(self) -> $inner {
                 self.0
             }
+
+            /// The difference, or 0 if it is negative.
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
         }
         impl Add for $name {
             type Output = Self;

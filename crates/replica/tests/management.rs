@@ -11,7 +11,7 @@ use ic_management_canister_types::{
     WasmMemoryPersistence,
 };
 use stablebench_replica::subnet::Subnet;
-use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, Replica, Rules};
+use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, RejectCode, Replica, Rules};
 
 const MANAGEMENT: Principal = Principal::management_canister();
 const USER: Principal = Principal::anonymous();
@@ -167,7 +167,7 @@ fn outcalls_are_answered_by_the_program_that_drives_the_subnet() {
     for (given, expected) in [
         (Ok(answer(b"yes")), Ok(answer(b"yes"))),
         (Ok(answer(b"long")), Err("exceeds size limit of 3 bytes")),
-        (Err("no network".to_owned()), Err("no network")),
+        (Err((RejectCode::SysTransient, "no network".to_owned())), Err("no network")),
     ] {
         let message = subnet.submit(USER, id, "relay", &argument).unwrap().unwrap();
         for _ in 0..5 {
@@ -180,8 +180,9 @@ fn outcalls_are_answered_by_the_program_that_drives_the_subnet() {
             (waiting[0].id, waiting[0].request.url.clone())
         };
         assert_eq!(url, "https://example.com");
-        assert!(subnet.answer_http_request(number, given));
-        assert!(!subnet.answer_http_request(number, Err("again".to_owned())));
+        assert!(subnet.answer_http_request(number, given).unwrap());
+        let again = Err((RejectCode::SysTransient, "again".to_owned()));
+        assert!(!subnet.answer_http_request(number, again).unwrap());
         for _ in 0..3 {
             subnet.tick().unwrap();
         }

@@ -451,6 +451,7 @@ fn open(
         version: header.version,
         time: header.time,
         allocation: Allocation::default(),
+        reserved: Cycles(0),
         stored: Bytes(0),
         on_subnet: false,
     })

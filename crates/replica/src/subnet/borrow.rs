@@ -16,6 +16,7 @@ use super::{Call, Subnet};
 use crate::canister::Canister;
 use crate::fault::{HostError, Reject};
 use crate::limits::MAX_CALLBACKS;
+use crate::saturation::Saturation;
 
 /// A canister that executes outside of its subnet.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Borrowed {
     used: i64,
     /// Callbacks that it may register.
     callbacks: usize,
+    /// Memory of the subnet that is in use.
+    saturation: Saturation,
 }
 
 impl Borrowed {
@@ -44,7 +47,8 @@ impl Borrowed {
     pub fn execute(&mut self) -> Result<(), HostError> {
         let Subnet { members, trace, answers, time, .. } = &mut *self.alone;
         let Some(member) = members.get_mut(&self.id) else { return Ok(()) };
-        let mut round = Round { time: *time, trace, answers, callbacks: self.callbacks };
+        let (callbacks, saturation) = (self.callbacks, self.saturation);
+        let mut round = Round { time: *time, trace, answers, callbacks, saturation };
         self.used = member.execute_turn(&mut round, self.limit, 0)?;
         Ok(())
     }
@@ -66,7 +70,8 @@ impl Borrowed {
     /// Rejects the calls that are open, after a failure of this program.
     pub fn fail(&mut self, reject: &Reject) {
         let Subnet { members, trace, answers, time, .. } = &mut *self.alone;
-        let mut round = Round { time: *time, trace, answers, callbacks: 0 };
+        let saturation = self.saturation;
+        let mut round = Round { time: *time, trace, answers, callbacks: 0, saturation };
         if let Some(member) = members.get_mut(&self.id) {
             member.reject_open_calls(reject, &mut round);
         }
@@ -79,13 +84,14 @@ impl Subnet {
     pub fn borrow(&mut self, id: &Principal) -> Option<Borrowed> {
         let limit = self.replica.rules().instructions().round.get().cast_signed() + 1;
         let callbacks = MAX_CALLBACKS.saturating_sub(self.callbacks());
+        let saturation = self.saturation();
         let member = self.members.remove(id)?;
         self.away.insert(*id, Vec::new());
         let mut alone = Box::new(Self::new(&self.replica));
         alone.time = self.time;
         alone.certifier.clone_from(&self.certifier);
         alone.members.insert(*id, member);
-        Some(Borrowed { id: *id, alone, limit, used: 0, callbacks })
+        Some(Borrowed { id: *id, alone, limit, used: 0, callbacks, saturation })
     }
 
     /// Returns a canister to its subnet.

@@ -29,6 +29,7 @@ use crate::instance::Entry;
 use crate::limits::{CANISTER_OVERHEAD, CLEANUP_PERCENT, MESSAGE_OVERHEAD};
 use crate::rules::Rules;
 use crate::run::Run;
+use crate::saturation::Saturation;
 use crate::system_api::message::{Answer, Context, Mode, Rejection, Status};
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::{EntryPoint, MethodKind};
@@ -43,6 +44,8 @@ pub struct Round<'a> {
     pub answers: &'a mut BTreeMap<MessageId, Answered>,
     /// Callbacks that canisters of this subnet may still register, beyond those guaranteed to each.
     pub callbacks: usize,
+    /// Memory of the subnet that is in use.
+    pub saturation: Saturation,
 }
 
 /// A call that a canister received.
@@ -108,7 +111,7 @@ impl Member {
         &mut self,
         round: &mut Round<'_>,
     ) -> Result<Option<Instructions>, HostError> {
-        if let Some(task) = self.tasks.pop_front() {
+        if let Some(task) = self.pop_task() {
             return self.execute_task(task, round).map(Some);
         }
         let Some(input) = self.queues.pop_input() else { return Ok(None) };
@@ -154,6 +157,14 @@ impl Member {
         let limit = mode.instructions(rules).0;
         let reserved = cycles::execution(rules, limit, self.wasm64());
         if self.withdraw(reserved, Next::Other).is_err() {
+            if task == Task::OnLowWasmMemory {
+                self.postpone_hook();
+            }
+            return Ok(Instructions(0));
+        }
+        if task == Task::OnLowWasmMemory && self.status != Status::Running {
+            // It counts as executed, for the base fee.
+            self.refund_execution(reserved, Instructions(0));
             return Ok(Instructions(0));
         }
         if task == Task::GlobalTimer {
@@ -326,7 +337,8 @@ impl Member {
         let (mode, caller, next) = (start.mode, start.caller, start.next);
         let seen = start.context.clone();
         let refund = seen.refund;
-        let mut run = self.run(&start, round.time, round.callbacks, round.trace)?;
+        let mut run =
+            self.run(&start, round.time, round.callbacks, round.saturation, round.trace)?;
         if run.result.is_ok()
             && !mode.is_callback()
             && let Some(missing) = self.missing_after(&run)
@@ -388,7 +400,8 @@ impl Member {
         cause: Cause,
         round: &mut Round<'_>,
     ) -> Result<(Result<(), Fault>, Instructions), HostError> {
-        let mut run = self.run(&start, round.time, round.callbacks, round.trace)?;
+        let mut run =
+            self.run(&start, round.time, round.callbacks, round.saturation, round.trace)?;
         let result = run.result.clone();
         if result.is_ok() {
             self.canister.commit(&mut run)?;

@@ -6,11 +6,12 @@ use ic_principal::Principal;
 
 use super::SECOND;
 use super::member::Member;
-use crate::canister::Allocation;
+use crate::canister::{Allocation, Canister};
 use crate::cycles::{self, Threshold};
 use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
 use crate::run::Run;
+use crate::saturation::{Reserve, Saturation};
 use crate::system_api::message::Effects;
 use crate::system_api::request::reserved_memory;
 use crate::units::{Bytes, Cycles, Instructions};
@@ -72,37 +73,46 @@ impl Member {
         }
         self.paid_until = time;
         let cost = self.threshold(Next::Other).charge(self.canister.memories(), passed / SECOND);
-        let balance = self.canister.balance.get();
-        self.canister.balance = Cycles(balance.saturating_sub(cost.get()));
-        cost.get() <= balance
+        // What was reserved for storage pays first.
+        let Canister { balance, reserved, .. } = &mut self.canister;
+        let paid = cost.min(*reserved);
+        *reserved = *reserved - paid;
+        let cost = cost - paid;
+        let paid = cost.min(*balance);
+        *balance = *balance - paid;
+        paid == cost
+    }
+
+    /// What the canister may reserve when its memory grows; `None` within a memory allocation.
+    pub fn reserve(&self, saturation: Saturation) -> Option<Reserve> {
+        let Canister { reserved, allocation, .. } = &self.canister;
+        let limit = self.managed.reserved_cycles_limit;
+        let best_effort = allocation.memory == Bytes(0);
+        best_effort.then_some(Reserve { reserved: *reserved, limit, saturation })
+    }
+
+    /// Moves cycles to those that are reserved for storage.
+    pub fn set_aside(&mut self, cycles: Cycles) {
+        self.canister.balance = self.canister.balance - cycles;
+        self.canister.reserved += cycles;
     }
 
     /// Bytes of the canister, and at least those that it has reserved.
     pub fn occupied(&self) -> Bytes {
-        let canister = &self.canister;
-        let used = canister.memories() + canister.sizes().other() + canister.stored;
-        used.max(canister.allocation.memory)
+        self.used().max(self.canister.allocation.memory)
     }
 
-    /// Checks that the canister can pay for more bytes of chunks or snapshots.
-    pub fn can_store(&self, bytes: Bytes) -> Result<(), Reject> {
+    /// Bytes of the canister.
+    pub fn used(&self) -> Bytes {
         let canister = &self.canister;
-        let threshold = self.threshold(Next::Other);
-        let more = Threshold { other: threshold.other + bytes, ..threshold };
-        let needed = more.cycles(canister.memories(), Bytes(0));
-        match needed.get().checked_sub(canister.balance.get()) {
-            Some(missing) if missing > 0 => {
-                let missing = Some(Cycles(missing));
-                Err(Fault::MemoryGrow { bytes, missing }.reject_in_full(&canister.id()))
-            }
-            _ => Ok(()),
-        }
+        canister.memories() + canister.sizes().other() + canister.stored
     }
 
     /// Releases what a canister without cycles has reserved, with its snapshots and its history.
     pub fn release(&mut self) {
         let canister = &mut self.canister;
         canister.allocation = Allocation { compute: 0, memory: Bytes(0), ..canister.allocation };
+        canister.reserved = Cycles(0);
         canister.history.clear();
         self.managed.changes.clear();
         self.managed.snapshots.clear();
@@ -123,10 +133,11 @@ impl Member {
     /// Returns the cycles that are missing for what a message spent, with the memory that the
     /// canister has after it.
     pub fn missing_after(&self, run: &Run) -> Option<Cycles> {
-        let Effects { spent, burned, received, sent, .. } = run.effects;
-        let removed = (spent + burned).get().saturating_sub(received.get());
+        let Effects { spent, burned, received, reserved, sent, .. } = run.effects;
+        let removed = (spent + burned + reserved).get().saturating_sub(received.get());
         let memories = Bytes::from(run.memory.heap) + Bytes::from(run.memory.stable);
         let threshold = self.threshold(Next::Other);
+        let threshold = Threshold { reserved: threshold.reserved + reserved, ..threshold };
         let needed = removed.saturating_add(threshold.cycles(memories, sent).get());
         let before = removed.saturating_add(self.frozen(Next::Other).get());
         let balance = self.canister.balance.get();

@@ -27,7 +27,7 @@ pub const LOG: Bytes = Bytes(4 << 10);
 /// The state of a canister that only the management canister knows.
 #[derive(Clone, Debug)]
 pub struct Managed {
-    /// The limit of reserved cycles. None are reserved on a subnet with free memory.
+    /// The most cycles that the canister wants to reserve for storage.
     pub reserved_cycles_limit: Cycles,
     /// Who may read the log.
     pub log_visibility: LogVisibility,

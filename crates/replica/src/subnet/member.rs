@@ -18,6 +18,7 @@ use crate::instance::Entry;
 use crate::limits::{GUARANTEED_CALLBACKS, MAX_QUEUE};
 use crate::rules::Rules;
 use crate::run::Run;
+use crate::saturation::Saturation;
 use crate::system_api::message::{Answer, Certificate, Context, Message, Mode, Rejection, Status};
 use crate::system_api::request::{Quota, Request};
 use crate::units::{Bytes, Cycles, Instructions};
@@ -42,8 +43,8 @@ pub struct Member {
     pub(super) paid_until: u64,
     /// Bytes of heap that the canister wants to have left; 0 for none.
     pub low_memory_threshold: Bytes,
-    /// True if less was left after the last message, so that the canister knows.
-    memory_is_low: bool,
+    /// What the canister knows of it.
+    hook: Hook,
     /// What the management canister keeps of it.
     pub managed: Managed,
     /// The rules of the subnet, for a canister without a module.
@@ -59,6 +60,15 @@ pub enum Task {
     GlobalTimer,
     /// `canister_on_low_wasm_memory`
     OnLowWasmMemory,
+}
+
+/// Whether `canister_on_low_wasm_memory` is to run. It runs once, until there is enough memory again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Hook {
+    #[default]
+    EnoughMemory,
+    Ready,
+    Executed,
 }
 
 /// What comes first in a round: each in turn.
@@ -151,7 +161,7 @@ impl Member {
             next: Turn::default(),
             paid_until: time,
             low_memory_threshold: Bytes(0),
-            memory_is_low: false,
+            hook: Hook::default(),
         }
     }
 
@@ -178,7 +188,7 @@ impl Member {
             next: self.next,
             paid_until: self.paid_until,
             low_memory_threshold: self.low_memory_threshold,
-            memory_is_low: self.memory_is_low,
+            hook: self.hook,
             managed: Managed::new(0),
             subnet_rules: self.subnet_rules,
         }
@@ -186,7 +196,7 @@ impl Member {
 
     /// Returns true if the canister has work in this round.
     pub fn has_work(&self) -> bool {
-        !self.tasks.is_empty() || self.queues.has_input()
+        self.hook == Hook::Ready || !self.tasks.is_empty() || self.queues.has_input()
     }
 
     /// Returns true if no message waits and no call is open.
@@ -196,18 +206,35 @@ impl Member {
 
     /// Schedules the hook for low memory as the next task, if memory has become low.
     pub fn check_memory(&mut self) {
-        let Some(module) = self.canister.module() else { return };
-        let most = Bytes::from(self.rules().set().memory.heap32);
-        let limit = match self.canister.settings().heap_limit {
-            Bytes(0) => most,
-            limit => limit,
-        };
-        let used = self.canister.state.heap.size() as u64;
-        let is_low = limit.get() < used.saturating_add(self.low_memory_threshold.get());
-        let became_low = is_low && !std::mem::replace(&mut self.memory_is_low, is_low);
-        if became_low && module.has(EntryPoint::OnLowWasmMemory) {
-            self.tasks.push_front(Task::OnLowWasmMemory);
+        let canister = &self.canister;
+        let heap = Bytes(canister.state.heap.size() as u64);
+        // A limit of 0, which means none, makes memory low all the same.
+        let mut most = canister.settings().heap_limit;
+        if canister.allocation.memory != Bytes(0) {
+            most = most.min(canister.allocation.memory.saturating_sub(self.used() - heap));
         }
+        let is_low = most.get() < heap.get().saturating_add(self.low_memory_threshold.get());
+        self.hook = match (is_low, self.hook) {
+            (false, _) => Hook::EnoughMemory,
+            (true, Hook::EnoughMemory) => Hook::Ready,
+            (true, hook) => hook,
+        };
+    }
+
+    /// Returns the next task and removes it.
+    pub fn pop_task(&mut self) -> Option<Task> {
+        match self.hook {
+            Hook::Ready => {
+                self.hook = Hook::Executed;
+                Some(Task::OnLowWasmMemory)
+            }
+            _ => self.tasks.pop_front(),
+        }
+    }
+
+    /// Keeps the hook for low memory for later, because the canister is frozen.
+    pub fn postpone_hook(&mut self) {
+        self.hook = Hook::Ready;
     }
 
     /// Stops the canister if it is about to stop and no call is open. Returns true if it did.
@@ -260,13 +287,14 @@ impl Member {
         }
     }
 
-    /// Runs a function. `callbacks` are those that the subnet has left; `trace` decides whether the
-    /// function is profiled.
+    /// Runs a function. `callbacks` are those that the subnet has left, `saturation` is its memory;
+    /// `trace` decides whether the function is profiled.
     pub fn run(
         &self,
         start: &Start<'_>,
         time: u64,
         callbacks: usize,
+        saturation: Saturation,
         trace: &Trace,
     ) -> Result<Run, HostError> {
         let Start { mode, entry, caller, argument, context, limit, next, certificate, .. } = start;
@@ -276,6 +304,7 @@ impl Member {
             context: context.clone(),
             threshold: self.threshold(*next),
             certificate: certificate.clone(),
+            reserve: mode.reserves_storage().then(|| self.reserve(saturation)).flatten(),
             quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
             ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
         };

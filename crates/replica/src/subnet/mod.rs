@@ -45,6 +45,7 @@ use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::MAX_INGRESS;
 use crate::replica::Replica;
+use crate::saturation::Saturation;
 pub use crate::system_api::message::Status;
 use crate::units::{Bytes, Cycles};
 use crate::validate::MethodKind;
@@ -377,13 +378,14 @@ impl Subnet {
 
     /// Removes the code of a canister and its memories. Its open calls are rejected.
     fn uninstall(&mut self, id: &Principal) -> Result<(), HostError> {
+        let saturation = Saturation::default();
         let Self { members, trace, answers, time, .. } = self;
         let Some(member) = members.get_mut(id) else { return Ok(()) };
         member.canister.uninstall()?;
         member.managed.log.clear();
         member.managed.chunks.clear();
         member.count_stored();
-        let mut round = execute::Round { time: *time, trace, answers, callbacks: 0 };
+        let mut round = execute::Round { time: *time, trace, answers, callbacks: 0, saturation };
         let reject = Reject {
             code: ErrorCode::CanisterRejectedMessage,
             message: "Canister has been uninstalled.".to_owned(),

@@ -25,6 +25,7 @@ use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
 use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
 use crate::run::Run;
+use crate::saturation::Saturation;
 use crate::system_api::message::{Answer, Certificate, Mode, Rejection, Status};
 use crate::units::{Cycles, Instructions};
 use crate::validate::MethodKind;
@@ -56,6 +57,8 @@ struct Graph<'a> {
     trace: Trace,
     /// Instructions left for all of them.
     left: i64,
+    /// True if the text of a reject has the replica's suggestion too.
+    in_full: bool,
 }
 
 impl Subnet {
@@ -75,14 +78,20 @@ impl Subnet {
             let response = self.query_management(caller, method, argument);
             return Ok(Call { response, admitted: true, executions: Vec::new() });
         }
-        let left = MAX_QUERY_INSTRUCTIONS.get().cast_signed();
-        let mut graph = Graph { subnet: self, trace: self.trace.of_query(), left };
-        let origin = Origin::Query { caller };
-        let response = match graph.call(origin, callee, method, argument, None)? {
-            Step::Answer(response, _) => response,
-            Step::Waits(root) => graph.traverse(root)?,
-        };
+        let mut graph = Graph::new(self, false);
+        let response = graph.query(caller, callee, method, argument)?;
         Ok(Call { response, admitted: true, executions: graph.trace.take() })
+    }
+
+    /// Calls a query as the replica itself does, which sees the rejects in full.
+    pub(super) fn query_in_full(
+        &self,
+        caller: Principal,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Response, HostError> {
+        Graph::new(self, true).query(caller, callee, method, argument)
     }
 }
 
@@ -116,7 +125,27 @@ impl fmt::Debug for Certifier {
     }
 }
 
-impl Graph<'_> {
+impl<'a> Graph<'a> {
+    fn new(subnet: &'a Subnet, in_full: bool) -> Self {
+        let left = MAX_QUERY_INSTRUCTIONS.get().cast_signed();
+        Self { subnet, trace: subnet.trace.of_query(), left, in_full }
+    }
+
+    /// Executes a query of a user.
+    fn query(
+        &mut self,
+        caller: Principal,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Response, HostError> {
+        let origin = Origin::Query { caller };
+        Ok(match self.call(origin, callee, method, argument, None)? {
+            Step::Answer(response, _) => response,
+            Step::Waits(root) => self.traverse(root)?,
+        })
+    }
+
     /// Executes the calls of a query, depth first, until it answers.
     fn traverse(&mut self, root: Box<Node>) -> Result<Response, HostError> {
         let mut stack = vec![root];
@@ -241,18 +270,34 @@ impl Graph<'_> {
         };
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.
-            let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS, &self.trace)?;
+            let mut run = member.run(
+                &start,
+                self.subnet.time,
+                MAX_CALLBACKS,
+                Saturation::default(),
+                &self.trace,
+            )?;
             member.canister.undo(&mut run)?;
             self.left -= run.charge.get().cast_signed();
+            let in_full = match &run.result {
+                Err(fault) if self.in_full => Some(Err(fault.reject_in_full(&callee))),
+                _ => None,
+            };
             let mut execution = run.into_execution(&callee, SILENT);
             execution.cycles = Cycles(0);
-            let answer = execution.outcome.clone();
+            let answer = in_full.unwrap_or_else(|| execution.outcome.clone());
             let number = self.trace.add(cause, callee, function, 0, Cycles(0), execution);
             return Ok(Step::Answer(answer, Some(number)));
         }
         let mut member = member.fork_for_query();
         let context = member.contexts.open(context);
-        let mut run = member.run(&start, self.subnet.time, MAX_CALLBACKS, &self.trace)?;
+        let mut run = member.run(
+            &start,
+            self.subnet.time,
+            MAX_CALLBACKS,
+            Saturation::default(),
+            &self.trace,
+        )?;
         let charge = run.charge;
         self.left -= charge.get().cast_signed();
         let result = match run.result.clone() {
@@ -301,7 +346,8 @@ impl Graph<'_> {
             _ => Function::RejectCallback,
         };
         let time = self.subnet.time;
-        let mut run = member.run(&start, time, MAX_CALLBACKS, &self.trace)?;
+        let mut run =
+            member.run(&start, time, MAX_CALLBACKS, Saturation::default(), &self.trace)?;
         let mut charge = run.charge;
         let mut result = match run.result.clone() {
             Ok(()) => {
@@ -317,7 +363,8 @@ impl Graph<'_> {
             let limit = Instructions(start.limit.get().saturating_sub(charge.get()));
             let (mode, entry) = (Mode::CompositeCleanup, Entry::Callback(cleanup));
             let cleanup = Start { mode, entry, limit, argument: Vec::new(), ..start };
-            let mut run = member.run(&cleanup, time, MAX_CALLBACKS, &self.trace)?;
+            let mut run =
+                member.run(&cleanup, time, MAX_CALLBACKS, Saturation::default(), &self.trace)?;
             charge += run.charge;
             let cleaned = run.result.clone();
             if cleaned.is_ok() {

@@ -1,8 +1,9 @@
 //! Rounds: what the canisters of a subnet do at one point in time.
 //!
 //! ```text
-//!   deliver what is left of the last round, expire calls, add heartbeats and timers
+//!   deliver what is left of the last round, expire calls
 //!   the management canister executes the calls of the last round
+//!   add heartbeats and timers
 //!     ┌─→ each canister executes its tasks and messages
 //!     └── deliver the messages that they sent          until nothing is left, or the limit is reached
 //!   charge for storage, reject calls to canisters that do not exist
@@ -19,9 +20,11 @@ use super::Subnet;
 use super::contexts::Origin;
 use super::execute::Round;
 use super::management::ManagementCall;
+use super::member::Member;
 use super::queues::{Content, Delivery};
 use crate::fault::{HostError, RejectCode};
 use crate::limits::{CORES, ITERATION_OVERHEAD, MAX_CALLBACKS};
+use crate::saturation::Saturation;
 use crate::system_api::message::{Rejection, Status};
 use crate::units::{Cycles, Instructions};
 
@@ -53,14 +56,15 @@ impl Subnet {
         self.last_round = self.time;
         self.deliver();
         self.management.append(&mut std::mem::take(&mut self.called).into());
+        self.expire_http_requests();
         for delivery in std::mem::take(&mut self.returned) {
             self.route(delivery);
         }
         self.expire();
+        self.execute_management();
         for member in self.members.values_mut() {
             member.schedule_tasks(self.time);
         }
-        self.execute_management();
     }
 
     /// Charges for storage, and rejects what cannot be delivered.
@@ -92,7 +96,7 @@ impl Subnet {
             .filter(|(_, member)| member.has_work())
             .map(|(id, _)| *id)
             .collect();
-        let registered = self.callbacks();
+        let (registered, saturation) = (self.callbacks(), self.saturation());
         let mut used = [0; CORES];
         for (number, id) in working.into_iter().enumerate() {
             let used = &mut used[number % CORES];
@@ -102,10 +106,16 @@ impl Subnet {
                 trace: &mut self.trace,
                 answers: &mut self.answers,
                 callbacks: MAX_CALLBACKS.saturating_sub(registered),
+                saturation,
             };
             *used = member.execute_turn(&mut round, limit, *used)?;
         }
         Ok(used.into_iter().max().unwrap_or_default())
+    }
+
+    /// Memory of the subnet that is in use.
+    pub(super) fn saturation(&self) -> Saturation {
+        Saturation::new(self.members.values().map(Member::occupied).sum())
     }
 
     /// Number of callbacks of all canisters.

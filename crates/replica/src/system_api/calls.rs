@@ -391,15 +391,16 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn balance(&self) -> Cycles {
-        let Effects { received, spent, burned, .. } = &*self.effects;
+        let Effects { received, spent, burned, reserved, .. } = &*self.effects;
         // Cycles that were received can be spent.
-        self.message.balance + *received - *spent - *burned
+        self.message.balance + *received - *spent - *burned - *reserved
     }
 
     /// Cycles that the canister cannot spend.
     pub(super) fn frozen(&self) -> Cycles {
         let heap = self.heap.as_deref().map_or(0, <[u8]>::len) as u64;
-        self.message.threshold.cycles(Bytes(heap) + self.stable, self.effects.sent)
+        let frozen = self.message.threshold.cycles(Bytes(heap) + self.stable, self.effects.sent);
+        frozen.saturating_sub(self.effects.reserved)
     }
 
     /// The `size` bytes of the heap at `start`.

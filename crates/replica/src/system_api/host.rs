@@ -18,7 +18,7 @@ use crate::limits::{self, MAX_READINGS};
 use crate::memory::PageTracker;
 use crate::profile::Recorder;
 use crate::rules::Rules;
-use crate::units::{Bytes, Instructions, WASM_PAGE, WasmPages};
+use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 
 /// State of a running message in the engine's store.
 pub struct Host {
@@ -324,22 +324,36 @@ fn may_grow_stable(
     Ok(i32::from(grows))
 }
 
-/// Returns an error if the canister cannot pay for its memory with `more` bytes. It grows by
-/// `grown` bytes in total.
+/// Returns an error if the canister cannot pay for its memory with `more` bytes, or reserve cycles
+/// for them. It grows by `grown` bytes in total.
 fn check_affordable(caller: &mut Context<'_>, more: Bytes, grown: Bytes) -> Result<(), Fault> {
-    if grown == Bytes(0) || !caller.data().message.mode.may_freeze() {
+    let Message { mode, reserve, .. } = &caller.data().message;
+    if grown == Bytes(0) || !(mode.may_freeze() || reserve.is_some()) {
         return Ok(());
     }
     let parts = parts(caller)?;
-    let (frozen, balance, by_controller) = with_call(caller, &parts, Instructions(0), |call| {
-        call.stable += more;
-        (call.frozen(), call.balance(), call.message.by_controller())
-    });
-    if frozen <= balance {
-        return Ok(());
-    }
-    let missing = by_controller.then(|| frozen - balance);
-    Err(Fault::MemoryGrow { bytes: grown, missing })
+    with_call(caller, &parts, Instructions(0), |call| {
+        let balance = call.balance();
+        let too_little = |needed: Cycles| {
+            let missing = call.message.by_controller().then(|| needed - balance);
+            Fault::MemoryGrow { bytes: grown, missing }
+        };
+        if call.message.mode.may_freeze() {
+            call.stable += more;
+            let frozen = call.frozen();
+            if frozen > balance {
+                return Err(too_little(frozen));
+            }
+        }
+        let Some(reserve) = &call.message.reserve else { return Ok(()) };
+        let cycles = reserve.growth(call.message.rules, call.effects.grown, grown)?;
+        if cycles > balance {
+            return Err(too_little(cycles));
+        }
+        call.effects.grown += grown;
+        call.effects.reserved += cycles;
+        Ok(())
+    })
 }
 
 fn failed(rules: Rules, code: i32) -> Fault {

@@ -13,6 +13,7 @@ use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
 use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
 use crate::rules::Rules;
+use crate::saturation::Reserve;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// The role in which the canister's code runs. It determines the allowed calls and the limits.
@@ -167,6 +168,12 @@ impl Mode {
         self == Self::Update || self.is_task()
     }
 
+    /// Returns true if cycles are reserved for memory that grows.
+    pub fn reserves_storage(self) -> bool {
+        self.may_freeze()
+            || matches!(self, Self::ReplyCallback | Self::RejectCallback | Self::Cleanup)
+    }
+
     /// Returns true if the message may accept cycles of the call that it belongs to.
     pub fn may_accept_cycles(self) -> bool {
         matches!(
@@ -289,6 +296,8 @@ pub struct Message {
     pub context: Context,
     /// The calls that the message may make; `None` if there are no other canisters.
     pub quota: Option<Arc<Quota>>,
+    /// What the canister may reserve when its memory grows; `None` if it reserves nothing.
+    pub reserve: Option<Reserve>,
     /// True if the subnet holds threshold keys.
     pub holds_keys: bool,
     /// The certificate of the certified data, in a query.
@@ -391,6 +400,10 @@ pub struct Effects {
     pub received: Cycles,
     /// Cycles attached to calls, and the fees of these calls.
     pub spent: Cycles,
+    /// Bytes by which the memories grew, if cycles are reserved for that.
+    pub grown: Bytes,
+    /// Cycles reserved for storage.
+    pub reserved: Cycles,
     /// Bytes of the calls made, with what is reserved for their responses.
     pub sent: Bytes,
     /// The call under construction.
@@ -417,6 +430,8 @@ impl Effects {
             burned: Cycles(0),
             received: Cycles(0),
             spent: Cycles(0),
+            grown: Bytes(0),
+            reserved: Cycles(0),
             sent: Bytes(0),
             request: None,
             requests: Vec::new(),

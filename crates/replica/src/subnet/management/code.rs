@@ -14,7 +14,7 @@ use super::{
     ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
     refusal, reply,
 };
-use crate::canister::{Installed, Upgrade, is_64_bit};
+use crate::canister::{Canister, Installed, Upgrade, is_64_bit};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
@@ -23,11 +23,13 @@ use crate::subnet::funds::Next;
 use crate::subnet::managed::CHUNK;
 use crate::subnet::member::Member;
 use crate::subnet::trace::Function;
-use crate::units::Cycles;
+use crate::units::{Bytes, Cycles};
 use crate::validate::Purpose;
 
 /// Most bytes of a module from chunks.
 const MAX_MODULE: usize = 100 << 20;
+/// More bytes than any installation adds to a canister: a heap, and a large stable memory.
+const MOST_ADDED: Bytes = Bytes(64 << 30);
 /// Most bytes of the chunks of all canisters, so that the memory of this process stays bounded.
 const MAX_STORED: usize = 1 << 30;
 
@@ -101,7 +103,7 @@ impl Subnet {
     fn install(&mut self, call: &ManagementCall, installation: &Installation<'_>) -> Outcome {
         let Installation { canister: id, mode, wasm, argument, sender_version } = installation;
         let (caller, time) = (call.caller(), self.time);
-        let replica = self.replica.clone();
+        let (replica, saturation) = (self.replica.clone(), self.saturation());
         let member = self.controlled(id, &caller)?;
         let rules = replica.rules();
         let limit = rules.instructions().install;
@@ -129,6 +131,10 @@ impl Subnet {
         }
         let module = compiled.map_err(|fault| fault.reject_in_full(id))?;
         member.canister.set_time(time);
+        let before = member.used();
+        // Cycles are reserved for what the code adds where memory is scarce.
+        let scarce = saturation.plus(MOST_ADDED).is_scarce();
+        let kept = scarce.then(|| member.canister.fork());
         let (installed, recorded) = match mode {
             CanisterInstallMode::Install | CanisterInstallMode::Reinstall => {
                 let installed = member.canister.install_module(&module, caller, argument)?;
@@ -151,7 +157,17 @@ impl Subnet {
         };
         let Installed { execution, fault } = installed;
         let failed = fault.map(|fault| fault.reject_in_full(id));
-        let failed = failed.or_else(|| execution.outcome.clone().err());
+        let mut failed = failed.or_else(|| execution.outcome.clone().err());
+        if failed.is_none()
+            && let Some(kept) = kept
+        {
+            let grown = member.used().saturating_sub(before);
+            failed = member.reserve_growth(grown, saturation).err();
+            if failed.is_some() {
+                let balance = member.canister.balance;
+                member.canister = Canister { balance, ..kept };
+            }
+        }
         if failed.is_none() {
             if !matches!(recorded, Mode::Upgrade) {
                 member.managed.log.clear();
@@ -196,6 +212,7 @@ impl Subnet {
             );
             return Err(store_error(message).into());
         }
+        let saturation = self.saturation();
         let member = self.own(&args.canister_id, &caller)?;
         let cost = cycles::execution(member.rules(), UPLOAD_INSTRUCTIONS, false);
         if let Err(missing) = member.withdraw(cost, Next::Other) {
@@ -219,7 +236,7 @@ impl Subnet {
                 );
                 return Err(store_error(message).into());
             }
-            member.can_store(CHUNK)?;
+            member.store(CHUNK, saturation)?;
             member.managed.chunks.insert(hash, Arc::new(args.chunk));
             member.count_stored();
         }

@@ -12,13 +12,14 @@
 //! routing of keys in `rs/embedders/src/wasmtime_embedder/system_api/routing.rs`, and the master keys
 //! in `rs/state_machine_tests/src/lib.rs` of the replica.
 
-use candid::Principal;
+use candid::{CandidType, Principal};
 use ic_management_canister_types::{
-    EcdsaCurve, EcdsaKeyId, EcdsaPublicKeyArgs, EcdsaPublicKeyResult, SchnorrAlgorithm, SchnorrAux,
-    SchnorrKeyId, SchnorrPublicKeyArgs, SchnorrPublicKeyResult, SignWithEcdsaArgs,
-    SignWithEcdsaResult, SignWithSchnorrArgs, SignWithSchnorrResult,
+    EcdsaPublicKeyResult, SchnorrAlgorithm, SchnorrAux, SchnorrKeyId, SchnorrPublicKeyResult,
+    SignWithEcdsaResult, SignWithSchnorrResult,
 };
+use serde::Deserialize;
 
+use super::bounded::Bounded;
 use super::{ManagementCall, Outcome, decode, invalid, reply};
 use crate::cycles::{self, KEYS};
 use crate::fault::{ErrorCode, Reject};
@@ -33,6 +34,51 @@ const HASH: usize = 32;
 const ECDSA: &str = "ecdsa:Secp256k1";
 const BIP340: &str = "schnorr:Bip340Secp256k1";
 const ED25519: &str = "schnorr:Ed25519";
+const VETKD: &str = "vetkd:Bls12_381_G2";
+
+/// The path of a key.
+type Path = Bounded<Vec<u8>, MAX_PATH, { usize::MAX }>;
+
+#[derive(CandidType, Deserialize)]
+enum EcdsaCurve {
+    #[serde(rename = "secp256k1")]
+    Secp256k1,
+}
+
+#[derive(CandidType, Deserialize)]
+struct EcdsaKeyId {
+    curve: EcdsaCurve,
+    name: String,
+}
+
+#[derive(CandidType, Deserialize)]
+struct EcdsaPublicKeyArgs {
+    canister_id: Option<Principal>,
+    derivation_path: Path,
+    key_id: EcdsaKeyId,
+}
+
+#[derive(CandidType, Deserialize)]
+struct SignWithEcdsaArgs {
+    message_hash: [u8; HASH],
+    derivation_path: Path,
+    key_id: EcdsaKeyId,
+}
+
+#[derive(CandidType, Deserialize)]
+struct SchnorrPublicKeyArgs {
+    canister_id: Option<Principal>,
+    derivation_path: Path,
+    key_id: SchnorrKeyId,
+}
+
+#[derive(CandidType, Deserialize)]
+struct SignWithSchnorrArgs {
+    message: Vec<u8>,
+    derivation_path: Path,
+    key_id: SchnorrKeyId,
+    aux: Option<SchnorrAux>,
+}
 
 /// Methods that concern a key.
 pub const METHODS: [&str; 4] =
@@ -42,7 +88,7 @@ pub const METHODS: [&str; 4] =
 fn secp256k1(
     name: &str,
     canister: Principal,
-    path: &[Vec<u8>],
+    Bounded(path): &Path,
 ) -> (ic_secp256k1::PrivateKey, Vec<u8>) {
     use ic_secp256k1::{DerivationIndex, DerivationPath, PrivateKey};
     let name = DerivationPath::new(vec![DerivationIndex(name.as_bytes().to_vec())]);
@@ -56,7 +102,7 @@ fn secp256k1(
 fn ed25519(
     name: &str,
     canister: Principal,
-    path: &[Vec<u8>],
+    Bounded(path): &Path,
 ) -> (ic_ed25519::DerivedPrivateKey, Vec<u8>) {
     use ic_ed25519::{DerivationIndex, DerivationPath, PrivateKey};
     let name = DerivationPath::new(vec![DerivationIndex(name.as_bytes().to_vec())]);
@@ -70,10 +116,16 @@ fn ed25519(
 /// routed.
 pub fn check(method: &str, argument: &[u8]) -> Result<(), String> {
     let key = match method {
-        "ecdsa_public_key" => ecdsa_key_arguments(argument).map(|args| (ECDSA, args.key_id.name)),
-        "sign_with_ecdsa" => ecdsa_arguments(argument).map(|args| (ECDSA, args.key_id.name)),
-        "schnorr_public_key" => schnorr_key_arguments(argument).map(|args| kind(args.key_id)),
-        _ => schnorr_arguments(argument).map(|args| kind(args.key_id)),
+        "ecdsa_public_key" => {
+            decode(argument).map(|args: EcdsaPublicKeyArgs| (ECDSA, args.key_id.name))
+        }
+        "sign_with_ecdsa" => {
+            decode(argument).map(|args: SignWithEcdsaArgs| (ECDSA, args.key_id.name))
+        }
+        "schnorr_public_key" => {
+            decode(argument).map(|args: SchnorrPublicKeyArgs| kind(args.key_id))
+        }
+        _ => decode(argument).map(|args: SignWithSchnorrArgs| kind(args.key_id)),
     };
     let (kind, name) = key.map_err(|Reject { code, message }| {
         format!("UserError(UserError {{ code: {code}, description: {message:?} }})")
@@ -82,7 +134,9 @@ pub fn check(method: &str, argument: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let names = |kind| KEYS.iter().map(move |(name, _)| format!("{kind}:{name}"));
-    let keys = [ECDSA, BIP340, ED25519].into_iter().flat_map(names).collect::<Vec<_>>().join(", ");
+    // The replica lists the keys of all kinds.
+    let keys =
+        [ECDSA, BIP340, ED25519, VETKD].into_iter().flat_map(names).collect::<Vec<_>>().join(", ");
     let (unknown, existing) = match method.starts_with("sign") {
         true => ("unknown or disabled", "existing enabled keys"),
         false => ("unknown", "existing keys"),
@@ -92,8 +146,8 @@ pub fn check(method: &str, argument: &[u8]) -> Result<(), String> {
 }
 
 pub fn ecdsa_public_key(call: &ManagementCall) -> Outcome {
-    let EcdsaPublicKeyArgs { canister_id, derivation_path, key_id } =
-        ecdsa_key_arguments(&call.argument)?;
+    let EcdsaPublicKeyArgs { canister_id, derivation_path, key_id } = decode(&call.argument)?;
+    check_length(&derivation_path)?;
     let canister = canister_id.unwrap_or(call.caller());
     let (key, chain_code) = secp256k1(&key_id.name, canister, &derivation_path);
     let public_key = key.public_key().serialize_sec1(true);
@@ -101,7 +155,7 @@ pub fn ecdsa_public_key(call: &ManagementCall) -> Outcome {
 }
 
 pub fn sign_with_ecdsa(call: &mut ManagementCall) -> Outcome {
-    let args = ecdsa_arguments(&call.argument)?;
+    let args: SignWithEcdsaArgs = decode(&call.argument)?;
     pay(call, &args.key_id.name)?;
     let (key, _) = secp256k1(&args.key_id.name, call.caller(), &args.derivation_path);
     let signature = key.sign_digest_with_ecdsa(&args.message_hash).to_vec();
@@ -109,8 +163,8 @@ pub fn sign_with_ecdsa(call: &mut ManagementCall) -> Outcome {
 }
 
 pub fn schnorr_public_key(call: &ManagementCall) -> Outcome {
-    let SchnorrPublicKeyArgs { canister_id, derivation_path, key_id } =
-        schnorr_key_arguments(&call.argument)?;
+    let SchnorrPublicKeyArgs { canister_id, derivation_path, key_id } = decode(&call.argument)?;
+    check_length(&derivation_path)?;
     let canister = canister_id.unwrap_or(call.caller());
     let (public_key, chain_code) = match key_id.algorithm {
         SchnorrAlgorithm::Bip340secp256k1 => {
@@ -126,8 +180,7 @@ pub fn schnorr_public_key(call: &ManagementCall) -> Outcome {
 }
 
 pub fn sign_with_schnorr(call: &mut ManagementCall) -> Outcome {
-    let SignWithSchnorrArgs { message, derivation_path, key_id, aux } =
-        schnorr_arguments(&call.argument)?;
+    let SignWithSchnorrArgs { message, derivation_path, key_id, aux } = decode(&call.argument)?;
     let root = aux.map(|SchnorrAux::Bip341(aux)| aux.merkle_root_hash);
     let refused = |text: &str| invalid(ErrorCode::CanisterRejectedMessage, text);
     let signature = match key_id.algorithm {
@@ -166,35 +219,6 @@ fn pay(call: &mut ManagementCall, name: &str) -> Result<(), Reject> {
     }
 }
 
-fn ecdsa_key_arguments(argument: &[u8]) -> Result<EcdsaPublicKeyArgs, Reject> {
-    let args: EcdsaPublicKeyArgs = decode(argument)?;
-    check_curve(&args.key_id)?;
-    check_path(&args.derivation_path)?;
-    Ok(args)
-}
-
-fn ecdsa_arguments(argument: &[u8]) -> Result<SignWithEcdsaArgs, Reject> {
-    let args: SignWithEcdsaArgs = decode(argument)?;
-    check_curve(&args.key_id)?;
-    check_path(&args.derivation_path)?;
-    match args.message_hash.len() {
-        HASH => Ok(args),
-        other => Err(unreadable(&format!("message_hash has {other} bytes, not {HASH}"))),
-    }
-}
-
-fn schnorr_key_arguments(argument: &[u8]) -> Result<SchnorrPublicKeyArgs, Reject> {
-    let args: SchnorrPublicKeyArgs = decode(argument)?;
-    check_path(&args.derivation_path)?;
-    Ok(args)
-}
-
-fn schnorr_arguments(argument: &[u8]) -> Result<SignWithSchnorrArgs, Reject> {
-    let args: SignWithSchnorrArgs = decode(argument)?;
-    check_path(&args.derivation_path)?;
-    Ok(args)
-}
-
 fn kind(id: SchnorrKeyId) -> (&'static str, String) {
     let kind = match id.algorithm {
         SchnorrAlgorithm::Bip340secp256k1 => BIP340,
@@ -203,23 +227,16 @@ fn kind(id: SchnorrKeyId) -> (&'static str, String) {
     (kind, id.name)
 }
 
-fn check_curve(id: &EcdsaKeyId) -> Result<(), Reject> {
-    match id.curve {
-        EcdsaCurve::Secp256k1 => Ok(()),
-        EcdsaCurve::Secp256r1 => Err(unreadable("no key is on the curve secp256r1")),
+/// A public key is derived with the canister's id as the first part.
+fn check_length(path: &Path) -> Result<(), Reject> {
+    match path.0.len() + 1 {
+        length if length > MAX_PATH => Err(invalid(
+            ErrorCode::CanisterRejectedMessage,
+            format!(
+                "InvalidArgument(\"Derivation path len {length} larger than allowed maximum of \
+                 {MAX_PATH}\")"
+            ),
+        )),
+        _ => Ok(()),
     }
-}
-
-fn check_path(path: &[Vec<u8>]) -> Result<(), Reject> {
-    match path.len() <= MAX_PATH {
-        true => Ok(()),
-        false => Err(unreadable(&format!(
-            "Deserialize error: The number of elements exceeds maximum allowed {MAX_PATH}"
-        ))),
-    }
-}
-
-/// The reject of an argument that the replica's types do not allow.
-fn unreadable(text: &str) -> Reject {
-    invalid(ErrorCode::InvalidManagementPayload, format!("Error decoding candid: {text}"))
 }

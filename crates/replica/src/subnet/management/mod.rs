@@ -19,12 +19,14 @@
 //!
 //! Source: `rs/execution_environment/src/{execution_environment,canister_manager}.rs` of the replica.
 
+mod bounded;
 mod code;
 mod http;
 mod keys;
 mod settings;
 mod snapshots;
 mod state;
+mod storage;
 pub mod types;
 
 use candid::utils::ArgumentEncoder;
@@ -263,11 +265,6 @@ impl Subnet {
         let delayed = method == "update_settings" && argument.len() <= MAX_DELAYED_FEE;
         if let Some(id) = canister {
             let member = self.members.get_mut(&id).ok_or_else(|| not_found(&id))?;
-            let rules = member.rules();
-            let fee = match delayed {
-                true => Cycles(0),
-                false => cycles::management_induction(rules, method, argument),
-            };
             if !member.canister.settings().controllers.contains(&caller) {
                 return Err(Reject {
                     code: ErrorCode::CanisterInvalidController,
@@ -276,7 +273,9 @@ impl Subnet {
                     ),
                 });
             }
-            if let Err(missing) = member.withdraw(fee, Next::Other) {
+            let fee = cycles::management_induction(member.rules(), method, argument);
+            // A frozen canister can be configured.
+            if !delayed && let Err(missing) = member.withdraw(fee, Next::Other) {
                 return Err(member.out_of_cycles(&caller, missing));
             }
         }

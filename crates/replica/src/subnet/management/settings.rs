@@ -17,7 +17,8 @@ use crate::canister::{Allocation, Canister, Settings};
 use crate::cycles::{self, Threshold};
 use crate::environment;
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
-use crate::limits::{COMPUTE_CAPACITY, CORES, MAX_CONTROLLERS, MAX_HEAP_LIMIT, SUBNET_MEMORY};
+use crate::limits::{COMPUTE_CAPACITY, MAX_CONTROLLERS, MAX_HEAP_LIMIT};
+use crate::saturation::Saturation;
 use crate::subnet::Subnet;
 use crate::subnet::funds::Next;
 use crate::subnet::managed::LOG;
@@ -185,6 +186,7 @@ impl Subnet {
             return Ok(Err(Reject { code: ErrorCode::SubnetOversubscribed, message }));
         }
         wanted.heap_limit.get_or_insert(self.replica.rules().set().memory.default_heap_limit);
+        let next = self.next_canister;
         let id = match id {
             Some(id) => self.check_id(id),
             None => self.next_id().ok_or_else(|| {
@@ -203,7 +205,10 @@ impl Subnet {
             Settings { id, controllers: controllers.clone(), balance, heap_limit: Bytes(0) };
         let hash = wanted.environment.as_ref().map(hash_of);
         let mut member = Member::new(Canister::new(settings)?, self.replica.rules(), self.time);
-        if let Err(reject) = self.configure(&mut member, wanted) {
+        // A new canister has no memory yet, not even a history.
+        if let Err(reject) = self.configure(&mut member, wanted, Bytes(0)) {
+            // Its id is that of the next one.
+            self.next_canister = next;
             return Ok(Err(reject));
         }
         member.canister.version = 0;
@@ -239,7 +244,8 @@ impl Subnet {
             let controllers = wanted.controllers.clone();
             // The other canisters decide how much is free.
             let mut member = self.members.remove(&id).ok_or_else(|| super::not_found(&id))?;
-            let configured = self.configure(&mut member, wanted);
+            let used = member.used();
+            let configured = self.configure(&mut member, wanted, used);
             let member = self.members.entry(id).or_insert(member);
             configured?;
             if let Some(controllers) = controllers {
@@ -261,22 +267,21 @@ impl Subnet {
         reply(())
     }
 
-    /// Changes settings, all or none, as one change of the canister.
-    fn configure(&self, member: &mut Member, wanted: Wanted) -> Result<(), Reject> {
+    /// Changes settings, all or none, as one change of the canister, which has `used` bytes.
+    fn configure(&self, member: &mut Member, wanted: Wanted, used: Bytes) -> Result<(), Reject> {
         let canister = &member.canister;
         if let Some(variables) = &wanted.environment {
             let most = environment::max_variables(Some(self.replica.rules()));
             environment::check(variables, most)
                 .map_err(|error| invalid(ErrorCode::InvalidManagementPayload, error.to_string()))?;
         }
-        let used = canister.memories() + canister.sizes().other() + canister.stored;
         let old = canister.allocation;
         let new = Allocation {
             compute: wanted.compute.unwrap_or(old.compute),
             memory: wanted.memory.unwrap_or(old.memory),
             freezing_seconds: wanted.freezing_seconds.unwrap_or(old.freezing_seconds),
         };
-        self.check_allocation(&wanted, old, new, used)?;
+        let occupied = self.check_allocation(&wanted, old, new, used)?;
         if wanted.controllers.as_ref().is_some_and(|some| some.len() > MAX_CONTROLLERS) {
             return Err(refusal(
                 ErrorCode::CanisterContractViolation,
@@ -288,11 +293,12 @@ impl Subnet {
                 "invalid-settings",
             ));
         }
-        let balance = canister.balance();
+        let (balance, reserved) = (canister.balance(), canister.reserved);
         let threshold = Threshold {
             seconds: new.freezing_seconds,
             compute: new.compute,
             allocated: new.memory,
+            other: used - canister.memories(),
             ..member.threshold(Next::Other)
         };
         let needed = threshold.cycles(canister.memories(), Bytes(0));
@@ -325,6 +331,14 @@ impl Subnet {
                 ));
             }
         }
+        let reservation = {
+            let before = old.memory.max(used);
+            let after = if wanted.memory.is_some() { new.memory.max(used) } else { used };
+            let more = after.saturating_sub(before);
+            Saturation::new(occupied).reservation(self.replica.rules(), more)
+        };
+        let limit = wanted.reserved_cycles_limit.unwrap_or(member.managed.reserved_cycles_limit);
+        check_reservation(reserved, reservation, limit, balance, new.memory)?;
         if let Some(limit) = wanted.log_memory_limit
             && limit != LOG
         {
@@ -353,17 +367,19 @@ impl Subnet {
         set(&mut managed.snapshot_visibility, wanted.snapshot_visibility);
         set(&mut managed.status_visibility, wanted.status_visibility);
         set(&mut member.low_memory_threshold, wanted.heap_threshold);
+        member.set_aside(reservation);
         Ok(())
     }
 
-    /// Checks that the subnet has what a canister wants to reserve.
+    /// Checks that the subnet has what a canister wants to allocate. Returns the bytes that all
+    /// canisters occupy.
     fn check_allocation(
         &self,
         wanted: &Wanted,
         old: Allocation,
         new: Allocation,
         used: Bytes,
-    ) -> Result<(), Reject> {
+    ) -> Result<Bytes, Reject> {
         if let Some(memory) = wanted.memory
             && memory != Bytes(0)
             && memory < used
@@ -382,8 +398,8 @@ impl Subnet {
         let others = |of: fn(&Member) -> u64| self.members.values().map(of).sum::<u64>();
         let before = old.memory.max(used).get();
         let taken = others(|member| member.occupied().get()) + before;
-        // Each core has a part of what is free.
-        let free = SUBNET_MEMORY.get().saturating_sub(taken) / CORES as u64 + before;
+        let occupied = Bytes(taken);
+        let free = Saturation::free(occupied).get() + before;
         let wants = new.memory.max(used);
         if wants > Bytes(free) {
             return Err(refusal(
@@ -413,8 +429,62 @@ impl Subnet {
                 "subnet-compute-capacity-oversubscribed",
             ));
         }
-        Ok(())
+        Ok(occupied)
     }
+}
+
+/// Checks that a canister can and wants to reserve cycles for its memory allocation.
+fn check_reservation(
+    reserved: Cycles,
+    reservation: Cycles,
+    limit: Cycles,
+    balance: Cycles,
+    memory: Bytes,
+) -> Result<(), Reject> {
+    if reserved > limit {
+        return Err(refusal(
+            ErrorCode::ReservedCyclesLimitIsTooLow,
+            format!(
+                "Cannot set the reserved cycles limit {} below the reserved cycles balance of the \
+                 canister {}.",
+                grouped(limit),
+                grouped(reserved)
+            ),
+            "Set the reserved cycles limit in the canister settings to a value that is at least \
+             the current reserved cycles balance. See documentation: \
+             reserved-cycles-limit-is-too-low",
+            "",
+        ));
+    }
+    if reserved + reservation > limit {
+        return Err(refusal(
+            ErrorCode::ReservedCyclesLimitExceededInMemoryAllocation,
+            format!(
+                "Cannot increase memory allocation to {} due to its reserved cycles limit. The \
+                 current limit ({}) would be exceeded by {}.",
+                Size(memory),
+                grouped(limit),
+                grouped(reserved + reservation - limit)
+            ),
+            "Try increasing this canister's reserved cycles limit or moving it to a subnet with \
+             lower memory usage.",
+            "reserved-cycles-limit-exceeded-in-memory-allocation",
+        ));
+    }
+    if balance < reservation {
+        return Err(refusal(
+            ErrorCode::InsufficientCyclesInMemoryAllocation,
+            format!(
+                "Cannot increase memory allocation to {} due to insufficient cycles. At least {} \
+                 additional cycles are required.",
+                Size(memory),
+                grouped(reservation - balance)
+            ),
+            "Top up the canister with more cycles.",
+            "insufficient-cycles-in-memory-allocation",
+        ));
+    }
+    Ok(())
 }
 
 fn set<T>(setting: &mut T, new: Option<T>) {

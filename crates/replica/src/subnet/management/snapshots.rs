@@ -22,7 +22,7 @@ use crate::units::{Bytes, Cycles, Instructions};
 impl Subnet {
     pub(super) fn take_snapshot(&mut self, call: &ManagementCall) -> Outcome {
         let args: TakeCanisterSnapshotArgs = call.decode()?;
-        let (id, time) = (args.canister_id, self.time);
+        let (id, time, saturation) = (args.canister_id, self.time, self.saturation());
         let member = self.controlled(&id, &call.caller())?;
         let replaced = match &args.replace_snapshot {
             Some(old) => find(member, old)?.bytes,
@@ -51,7 +51,7 @@ impl Subnet {
             + member.managed.chunk_bytes()
             + Bytes(canister.certified_data().len() as u64);
         if bytes > replaced {
-            member.can_store(bytes - replaced)?;
+            member.store(bytes - replaced, saturation)?;
         }
         pay(member, call, Bytes(bytes.get()))?;
         if let Some(old) = &args.replace_snapshot {

@@ -324,8 +324,7 @@ fn status(member: &Member) -> CanisterStatusResult {
             log_memory_store_size: none(),
         },
         cycles: Nat::from(canister.balance().get()),
-        // They are reserved on subnets with little free memory.
-        reserved_cycles: none(),
+        reserved_cycles: Nat::from(canister.reserved.get()),
         idle_cycles_burned_per_day: {
             let day = member.threshold(Next::Other).day(memories);
             Nat::from(day.get())
