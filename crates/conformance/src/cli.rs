@@ -135,6 +135,12 @@ pub enum What {
     Calls,
     /// Calls of the management canister, which are not random
     Management,
+    /// Settings of canisters and what they do, which is not random
+    Settings,
+    /// Motoko's actors, which are not random
+    Motoko,
+    /// HTTPS outcalls and threshold signatures, which are not random
+    Services,
 }
 
 /// Parses `update:METHOD:HEX`.

@@ -54,10 +54,16 @@ fn compare_files(
 pub fn make(command: &Generate) -> Result<(), Failed> {
     let Generate { what, seed, count, wasm, out } = command;
     let count = |default| count.unwrap_or(default);
-    let of_subnets = match (what, wasm) {
-        (What::Calls, None) => Some(generate::calls::cases(*seed, count(100))),
-        (What::Management, None) => Some(generate::management::cases()),
-        _ => None,
+    if *what != What::Canister && wasm.is_some() {
+        return Err("--wasm is only for canister: the others create their own modules".into());
+    }
+    let of_subnets = match what {
+        What::Calls => Some(generate::calls::cases(*seed, count(100))),
+        What::Management => Some(generate::management::cases()),
+        What::Settings => Some(generate::settings::cases()),
+        What::Motoko => Some(generate::motoko::cases(out)?),
+        What::Services => Some(generate::services::cases()),
+        What::Modules | What::Random | What::Canister => None,
     };
     if let Some(cases) = of_subnets {
         subnet::write(out, &cases)?;
@@ -66,18 +72,13 @@ pub fn make(command: &Generate) -> Result<(), Failed> {
         return Ok(());
     }
     let cases = match (what, wasm) {
-        (What::Modules, None) => generate::modules::cases(*seed, count(1)),
-        (What::Random, None) => generate::random::cases(*seed, count(100)),
+        (What::Modules, _) => generate::modules::cases(*seed, count(1)),
         (What::Canister, Some(wasm)) => {
             generate::canister::cases(*seed, count(10), &import::relative(wasm, out)?)?
         }
-        (What::Modules | What::Random | What::Calls | What::Management, Some(_)) => {
-            return Err("--wasm is only for canister: the others create their own modules".into());
-        }
         // clap requires it.
-        (What::Canister | What::Calls | What::Management, None) => {
-            return Err("canister needs --wasm FILE".into());
-        }
+        (What::Canister, None) => return Err("canister needs --wasm FILE".into()),
+        _ => generate::random::cases(*seed, count(100)),
     };
     write(out, &cases)?;
     let calls: usize = cases.iter().map(|case| case.calls.len()).sum();
@@ -161,11 +162,12 @@ mod with_server {
         let Record { inputs, out, server, .. } = command;
         let mut target = start(server)?;
         let mut begin = progress();
+        let folder = out.parent().unwrap_or(Path::new("."));
         let mut recorded = Vec::new();
         for input in inputs {
-            for case in subnet::read(input)? {
+            for case in import::subnet_cases(input, out)? {
                 begin(&case.name, case.steps.len());
-                recorded.push(subnet::record(&mut target, &case)?);
+                recorded.push(subnet::record(&mut target, &case, folder)?);
             }
         }
         subnet::write(out, &recorded)?;

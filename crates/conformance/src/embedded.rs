@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::case::Kind;
 use crate::error::Failure;
-use crate::subnet::{self, RunningSubnet};
+use crate::subnet::{self, RunningSubnet, SubnetCase};
 use crate::target::{Answer, Canister, Installed, Reject, Target};
 
 const CALLER: Principal = Principal::anonymous();
@@ -54,8 +54,12 @@ impl Target for Embedded {
         })
     }
 
-    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
-        Ok(Box::new(subnet::embedded(&self.replica, modules)?))
+    fn create(
+        &mut self,
+        case: &SubnetCase,
+        modules: &[Vec<u8>],
+    ) -> Result<Box<dyn RunningSubnet>, Failure> {
+        Ok(Box::new(subnet::embedded(&self.replica, case, modules)?))
     }
 }
 

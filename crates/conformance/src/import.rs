@@ -9,6 +9,7 @@ use wasmparser::{ExternalKind, Parser, Payload};
 
 use crate::case::{Call, Case, Kind, MAX_FILE, Source, directory, read};
 use crate::error::Error;
+use crate::subnet::{self, Part, Step, SubnetCase};
 
 /// Returns true for the name of a module: `.wat`, `.wasm` or `.wasm.gz`.
 pub fn is_module(path: &Path) -> bool {
@@ -83,6 +84,34 @@ fn methods(wasm: &[u8]) -> Result<Vec<Call>, wasmparser::BinaryReaderError> {
         }
     }
     Ok(calls)
+}
+
+/// Reads cases of several canisters. Paths in them begin at the folder of `out` then.
+///
+/// # Errors
+///
+/// If the file, or one that it names, cannot be read.
+pub fn subnet_cases(path: &Path, out: &Path) -> Result<Vec<SubnetCase>, Error> {
+    let mut cases = subnet::read(path)?;
+    let steps = cases.iter_mut().flat_map(|case| &mut case.steps);
+    for part in steps.flat_map(|step| match step {
+        Step::Call(call) => call.arg.as_mut_slice(),
+        Step::Tick(_) => &mut [],
+    }) {
+        if let Part::File(file) = part {
+            *file = relative_text(&directory(path).join(&*file), out)?;
+        }
+    }
+    Ok(cases)
+}
+
+/// Returns the path of `file` relative to the folder of `out`, as text.
+///
+/// # Errors
+///
+/// If one of them does not exist.
+pub fn relative_text(file: &Path, out: &Path) -> Result<String, Error> {
+    Ok(relative(file, out)?.to_string_lossy().into_owned())
 }
 
 /// Returns the path of `file` relative to the folder of `out`.

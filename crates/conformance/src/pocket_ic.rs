@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stablebench_pocket_ic::{Error, Instance, Mode, Principal, Server, Subnet, Version};
+use stablebench_pocket_ic::{
+    Error, HttpAnswer, Instance, Mode, Principal, Server, Subnet, Version,
+};
 
 use crate::case::Kind;
 use crate::embedded::ONLY_ON_SUBNETS;
 use crate::error::Failure;
-use crate::subnet::{Expected, RunningSubnet};
+use crate::subnet::{Expected, Outcall, RunningSubnet, SubnetCase};
 use crate::target::{Answer, Canister, Installed, Reject, Target};
 
 const CALLER: Principal = Principal::anonymous();
@@ -52,8 +54,13 @@ impl Target for PocketIc {
         })
     }
 
-    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
-        let instance = Instance::create(&self.server, self.subnet)?;
+    fn create(
+        &mut self,
+        case: &SubnetCase,
+        modules: &[Vec<u8>],
+    ) -> Result<Box<dyn RunningSubnet>, Failure> {
+        let subnet = if case.keys { Subnet::WithKeys } else { self.subnet };
+        let instance = Instance::create(&self.server, subnet)?;
         let mut ids = Vec::new();
         for _ in modules {
             let id = instance.create_canister(CALLER)?;
@@ -93,9 +100,13 @@ impl RunningSubnet for Canisters {
         kind: Kind,
         method: &str,
         argument: &[u8],
+        outcalls: &[Outcall],
     ) -> Result<Expected, Failure> {
         let outcome = match kind {
-            Kind::Update => self.instance.update(to, CALLER, method, argument)?,
+            Kind::Update => {
+                let answers: Vec<_> = outcalls.iter().map(answer).collect();
+                self.instance.update_with_outcalls(to, CALLER, method, argument, &answers)?
+            }
             Kind::Query => self.instance.query(to, CALLER, method, argument)?,
             Kind::Management => self.instance.manage(to, CALLER, method, argument)?,
             Kind::Upgrade | Kind::Reinstall => return Err("a case only has calls".into()),
@@ -111,6 +122,15 @@ impl RunningSubnet for Canisters {
             self.instance.advance(Duration::from_nanos(advance_ns))?;
         }
         Ok(self.instance.round()?)
+    }
+}
+
+fn answer(outcall: &Outcall) -> HttpAnswer {
+    match outcall.clone() {
+        Outcall::Response { status, headers, body } => {
+            HttpAnswer::Response { status, headers, body }
+        }
+        Outcall::Reject { code, message } => HttpAnswer::Reject { code, message },
     }
 }
 

@@ -3,12 +3,16 @@
 //! ```text
 //! name
 //! canisters[]          the modules as text, in order of creation
+//! keys                 true if a subnet beside this one holds threshold keys
 //! ids[]                the ids of the canisters
 //! balances[]           their balances before the first step
 //! steps[]              in order:
 //!   to, method, kind   a call of the canister number `to`; kind: update or query; management for a
 //!                      call of the management canister about it
-//!   arg[]              parts: hex, or <n> for the id of canister number n
+//!   arg[]              parts: hex, <n> for the id of canister number n, or @path for the bytes of a
+//!                      file, from the folder of the cases
+//!   outcalls[]         the answers to the HTTPS outcalls that the call makes: status, headers, body
+//!                      (hex), or reject: code, message
 //!   expect             the answer: reply (hex), or reject: code, message
 //!   tick, advance_ns   instead of a call: so many rounds, each after advancing the time
 //!   balances_fell[]    the decrease of each canister's balance during the step
@@ -23,12 +27,14 @@
 use std::fmt;
 use std::path::Path;
 
+use ic_management_canister_types::{HttpHeader, HttpRequestResult};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use stablebench_replica::subnet::{CallError, Executed, Subnet};
-use stablebench_replica::{Canister, Cycles, Principal, Replica, Settings};
+use stablebench_replica::files;
+use stablebench_replica::subnet::{Executed, HttpResponse, Subnet};
+use stablebench_replica::{Canister, Cycles, Principal, Reject, RejectCode, Replica, Settings};
 
-use crate::case::{self, Kind};
+use crate::case::{self, Kind, MAX_FILE};
 use crate::compare::{Difference, Outcome, comparable};
 use crate::error::{Error, Failure};
 use crate::hex;
@@ -42,6 +48,9 @@ pub struct SubnetCase {
     pub name: String,
     /// The modules, as WebAssembly text.
     pub canisters: Vec<String>,
+    /// True if a subnet beside this one holds threshold keys.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keys: bool,
     /// The ids of the canisters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<Principal>,
@@ -78,6 +87,9 @@ pub struct SubnetCall {
     pub kind: Kind,
     /// The method.
     pub method: String,
+    /// Answers to the HTTPS outcalls that the call makes, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcalls: Vec<Outcall>,
     /// The number of the canister.
     pub to: usize,
 }
@@ -103,12 +115,17 @@ pub enum Part {
     Bytes(Vec<u8>),
     /// The id of a canister, by its number.
     Id(usize),
+    /// The bytes of a file, by its path from the folder of the cases.
+    File(String),
 }
 
 impl TryFrom<String> for Part {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix('@') {
+            return Ok(Self::File(path.to_owned()));
+        }
         match text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             Some(number) => number
                 .parse()
@@ -124,8 +141,32 @@ impl From<Part> for String {
         match part {
             Part::Bytes(bytes) => hex::encode(&bytes),
             Part::Id(number) => format!("<{number}>"),
+            Part::File(path) => format!("@{path}"),
         }
     }
+}
+
+/// The answer to an HTTPS outcall.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Outcall {
+    /// A response.
+    Response {
+        /// The HTTP status code.
+        status: u16,
+        /// Names and values.
+        headers: Vec<(String, String)>,
+        /// The body.
+        #[serde(with = "hex")]
+        body: Vec<u8>,
+    },
+    /// No response.
+    Reject {
+        /// The reject code.
+        code: u64,
+        /// The reason.
+        message: String,
+    },
 }
 
 /// An expected answer.
@@ -172,7 +213,7 @@ pub trait RunningSubnet {
     /// Gives the canisters these balances, if the replica can.
     fn set_balances(&mut self, _balances: &[i128]) {}
 
-    /// Calls a canister.
+    /// Calls a canister. HTTPS outcalls get these answers.
     ///
     /// # Errors
     ///
@@ -183,6 +224,7 @@ pub trait RunningSubnet {
         kind: Kind,
         method: &str,
         argument: &[u8],
+        outcalls: &[Outcall],
     ) -> Result<Expected, Failure>;
 
     /// Advances the time and executes a round.
@@ -220,7 +262,7 @@ pub fn check_file(
 ) -> Result<(), Error> {
     for case in read(path)? {
         begin(&case);
-        let got = record(target, &case)?;
+        let got = record(target, &case, case::directory(path))?;
         compare(outcome, &case, &got);
     }
     Ok(())
@@ -244,12 +286,16 @@ pub fn write(path: &Path, cases: &[SubnetCase]) -> Result<(), Error> {
     case::write_list(path, cases)
 }
 
-/// Runs a case and returns it with the answers of the target.
+/// Runs a case and returns it with the answers of the target. Paths in it begin at `folder`.
 ///
 /// # Errors
 ///
-/// If a module is not valid text, or the target failed.
-pub fn record(target: &mut dyn Target, case: &SubnetCase) -> Result<SubnetCase, Error> {
+/// If a module is not valid text, a file cannot be read, or the target failed.
+pub fn record(
+    target: &mut dyn Target,
+    case: &SubnetCase,
+    folder: &Path,
+) -> Result<SubnetCase, Error> {
     let failed = |cause| Error::Target { case: case.name.clone(), cause };
     let modules = case
         .canisters
@@ -257,11 +303,11 @@ pub fn record(target: &mut dyn Target, case: &SubnetCase) -> Result<SubnetCase, 
         .map(wat::parse_str)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|cause| Error::Wat { case: case.name.clone(), cause })?;
-    let mut subnet = target.create(&modules).map_err(failed)?;
+    let mut subnet = target.create(case, &modules).map_err(failed)?;
     let ids = subnet.ids();
     subnet.set_balances(&case.balances);
     let balances = subnet.balances().map_err(failed)?.into_iter().map(amount).collect();
-    let steps = case.steps.iter().map(|step| taken(&mut *subnet, &ids, step));
+    let steps = case.steps.iter().map(|step| taken(&mut *subnet, &ids, step, folder));
     let steps = steps.collect::<Result<_, _>>().map_err(failed)?;
     Ok(SubnetCase { ids, balances, steps, ..case.clone() })
 }
@@ -270,7 +316,12 @@ fn amount(balance: u128) -> i128 {
     i128::try_from(balance).unwrap_or(i128::MAX)
 }
 
-fn taken(subnet: &mut dyn RunningSubnet, ids: &[Principal], step: &Step) -> Result<Step, Failure> {
+fn taken(
+    subnet: &mut dyn RunningSubnet,
+    ids: &[Principal],
+    step: &Step,
+    folder: &Path,
+) -> Result<Step, Failure> {
     let before = subnet.balances()?;
     let mut step = step.clone();
     let missing = |number: usize| format!("there is no canister number {number}");
@@ -283,10 +334,12 @@ fn taken(subnet: &mut dyn RunningSubnet, ids: &[Principal], step: &Step) -> Resu
                     let id = ids.get(*number).ok_or_else(|| missing(*number))?;
                     argument.extend_from_slice(id.as_slice());
                 }
+                Part::File(path) => argument.extend(files::read(&folder.join(path), MAX_FILE)?),
             }
         }
         let to = *ids.get(call.to).ok_or_else(|| missing(call.to))?;
-        call.expect = Some(subnet.call(to, call.kind, &call.method, &argument)?);
+        let answer = subnet.call(to, call.kind, &call.method, &argument, &call.outcalls)?;
+        call.expect = Some(answer);
     }
     if let Step::Tick(ticks) = &step {
         for _ in 0..ticks.tick {
@@ -342,6 +395,10 @@ impl fmt::Display for Seen<'_> {
                 write!(f, "{code}: {}", comparable(message))?;
             }
         }
+        // An installation also pays for compiling.
+        if call.kind == Kind::Management && call.method == "install_code" {
+            return Ok(());
+        }
         write!(f, ", balances fell by {:?}", call.balances_fell)
     }
 }
@@ -362,18 +419,23 @@ pub struct EmbeddedSubnet {
     ids: Vec<Principal>,
 }
 
-/// Creates the canisters of a case on an embedded subnet.
+/// Creates the canisters of a case on an embedded subnet, with the ids that were recorded.
 ///
 /// # Errors
 ///
 /// If a canister cannot be installed.
-pub fn embedded(replica: &Replica, modules: &[Vec<u8>]) -> Result<EmbeddedSubnet, Failure> {
+pub fn embedded(
+    replica: &Replica,
+    case: &SubnetCase,
+    modules: &[Vec<u8>],
+) -> Result<EmbeddedSubnet, Failure> {
     let mut subnet = Subnet::new(replica);
+    subnet.allow_http_requests(true);
     // The server's rounds so far: its first ones, and the creation of each canister.
     subnet.set_time(subnet.time() + 2 + modules.len() as u64);
     let mut ids = Vec::new();
-    for (number, wasm) in (0..).zip(modules) {
-        let id = canister_id(number);
+    for (number, wasm) in modules.iter().enumerate() {
+        let id = case.ids.get(number).copied().unwrap_or_else(|| canister_id(number as u8));
         let module = replica.compile_for_subnet(&id, wasm)?;
         let usual = replica.create_canister()?;
         let settings = Settings { id, balance: BALANCE, ..usual.settings().clone() };
@@ -393,6 +455,65 @@ fn canister_id(number: u8) -> Principal {
 }
 
 const CALLER: Principal = Principal::anonymous();
+
+/// The most rounds that a message waits.
+const MAX_ROUNDS: u32 = 100;
+
+impl EmbeddedSubnet {
+    /// Sends an update and executes rounds until it is answered.
+    fn update(
+        &mut self,
+        to: Principal,
+        method: &str,
+        argument: &[u8],
+        outcalls: &[Outcall],
+    ) -> Result<Result<Vec<u8>, Reject>, Failure> {
+        self.subnet.take_executions();
+        self.executions.clear();
+        let id = match self.subnet.submit(CALLER, to, method, argument)? {
+            Ok(id) => id,
+            Err(reject) => return Ok(Err(reject)),
+        };
+        let mut outcalls = outcalls.iter();
+        for _ in 0..MAX_ROUNDS {
+            self.subnet.tick()?;
+            if let Some(response) = self.subnet.take_answer(id) {
+                self.executions = self.subnet.take_executions();
+                return Ok(response);
+            }
+            let waiting: Vec<_> = self.subnet.http_requests().map(|it| it.id).collect();
+            for (request, outcall) in waiting.into_iter().zip(&mut outcalls) {
+                self.subnet.answer_http_request(request, outcall.response())?;
+            }
+        }
+        Err("the call was not answered".into())
+    }
+}
+
+impl Outcall {
+    /// The answer in the types of the embedded replica.
+    fn response(&self) -> HttpResponse {
+        match self.clone() {
+            Self::Response { status, headers, body } => {
+                let header = |(name, value)| HttpHeader { name, value };
+                let headers = headers.into_iter().map(header).collect();
+                Ok(HttpRequestResult { status: status.into(), headers, body })
+            }
+            Self::Reject { code, message } => Err((reject_code(code), message)),
+        }
+    }
+}
+
+fn reject_code(number: u64) -> RejectCode {
+    match number {
+        1 => RejectCode::SysFatal,
+        2 => RejectCode::SysTransient,
+        3 => RejectCode::DestinationInvalid,
+        4 => RejectCode::CanisterReject,
+        5 => RejectCode::CanisterError,
+        _ => RejectCode::SysUnknown,
+    }
+}
 
 impl RunningSubnet for EmbeddedSubnet {
     fn ids(&self) -> Vec<Principal> {
@@ -421,23 +542,21 @@ impl RunningSubnet for EmbeddedSubnet {
         kind: Kind,
         method: &str,
         argument: &[u8],
+        outcalls: &[Outcall],
     ) -> Result<Expected, Failure> {
-        let call = match kind {
-            Kind::Update | Kind::Management => match self.subnet.update(
-                CALLER,
-                if kind == Kind::Update { to } else { Principal::management_canister() },
-                method,
-                argument,
-            ) {
-                Ok(call) => call,
-                Err(CallError::Unanswered) => return Err("the call was not answered".into()),
-                Err(CallError::Host(error)) => return Err(error.into()),
-            },
-            Kind::Query => self.subnet.query(CALLER, to, method, argument)?,
+        let response = match kind {
+            Kind::Update => self.update(to, method, argument, outcalls)?,
+            Kind::Management => {
+                self.update(Principal::management_canister(), method, argument, outcalls)?
+            }
+            Kind::Query => {
+                let call = self.subnet.query(CALLER, to, method, argument)?;
+                self.executions = call.executions;
+                call.response
+            }
             Kind::Upgrade | Kind::Reinstall => return Err("a case only has calls".into()),
         };
-        self.executions = call.executions;
-        Ok(match call.response {
+        Ok(match response {
             Ok(reply) => Expected::Reply(reply),
             Err(reject) => {
                 Expected::Reject { code: reject.code.name().to_owned(), message: reject.message }

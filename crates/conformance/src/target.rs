@@ -9,7 +9,7 @@
 
 use crate::case::{Case, Kind};
 use crate::error::Failure;
-use crate::subnet::RunningSubnet;
+use crate::subnet::{RunningSubnet, SubnetCase};
 
 /// A replica that creates a canister for each case. The anonymous principal is the caller of all
 /// messages and the only controller.
@@ -21,12 +21,16 @@ pub trait Target {
     /// If the replica itself failed.
     fn install(&mut self, wasm: &[u8]) -> Result<Installed, Failure>;
 
-    /// Creates canisters on one subnet, installs these modules, and executes a round.
+    /// Creates the canisters of a case on one subnet, and installs these modules.
     ///
     /// # Errors
     ///
     /// If the replica itself failed, or refused a module.
-    fn create(&mut self, _modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
+    fn create(
+        &mut self,
+        _case: &SubnetCase,
+        _modules: &[Vec<u8>],
+    ) -> Result<Box<dyn RunningSubnet>, Failure> {
         Err("this replica runs one canister for each case".into())
     }
 }

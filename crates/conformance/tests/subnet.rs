@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stablebench_conformance::subnet::{
-    EmbeddedSubnet, Expected, RunningSubnet, check_file, embedded,
+    EmbeddedSubnet, Expected, Outcall, RunningSubnet, SubnetCase, check_file, embedded,
 };
 use stablebench_conformance::{Embedded, Failure, Installed, Kind, Outcome, Target};
 use stablebench_replica::subnet::{Executed, Function};
@@ -44,7 +44,22 @@ fn edges() {
 
 #[test]
 fn the_management_canister() {
-    check("2025-10/management.json.gz", 244);
+    check("2025-10/management.json.gz", 266);
+}
+
+#[test]
+fn settings() {
+    check("2025-10/settings.json.gz", 308);
+}
+
+#[test]
+fn services() {
+    check("2025-10/services.json.gz", 125);
+}
+
+#[test]
+fn motoko() {
+    check("2025-10/motoko.json.gz", 186);
 }
 
 #[test]
@@ -76,8 +91,13 @@ impl Target for Profiled {
         Err("a case of one canister".into())
     }
 
-    fn create(&mut self, modules: &[Vec<u8>]) -> Result<Box<dyn RunningSubnet>, Failure> {
-        let [mut normal, mut profiled] = [embedded(&self.0, modules)?, embedded(&self.0, modules)?];
+    fn create(
+        &mut self,
+        case: &SubnetCase,
+        modules: &[Vec<u8>],
+    ) -> Result<Box<dyn RunningSubnet>, Failure> {
+        let mut normal = embedded(&self.0, case, modules)?;
+        let mut profiled = embedded(&self.0, case, modules)?;
         // Installing is not compared.
         normal.subnet.take_executions();
         profiled.subnet.take_executions();
@@ -106,9 +126,10 @@ impl RunningSubnet for Both {
         kind: Kind,
         method: &str,
         argument: &[u8],
+        outcalls: &[Outcall],
     ) -> Result<Expected, Failure> {
-        let expected = self.normal.call(to, kind, method, argument)?;
-        let answer = self.profiled.call(to, kind, method, argument)?;
+        let expected = self.normal.call(to, kind, method, argument, outcalls)?;
+        let answer = self.profiled.call(to, kind, method, argument, outcalls)?;
         assert_eq!(answer, expected, "{method}");
         self.compare();
         Ok(answer)

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
+use std::slice::Iter;
 use std::sync::Once;
 use std::time::Duration;
 use std::{fmt, io};
@@ -69,6 +70,29 @@ pub enum Subnet {
     System,
     /// An application subnet with very high instruction limits.
     Benchmarking,
+    /// An application subnet beside one that holds threshold keys.
+    WithKeys,
+}
+
+/// The answer to an HTTPS outcall.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HttpAnswer {
+    /// A response.
+    Response {
+        /// The HTTP status code.
+        status: u16,
+        /// Names and values.
+        headers: Vec<(String, String)>,
+        /// The body.
+        body: Vec<u8>,
+    },
+    /// No response.
+    Reject {
+        /// The reject code.
+        code: u64,
+        /// The reason.
+        message: String,
+    },
 }
 
 /// The reject of a message by a canister, or by the replica on its behalf.
@@ -91,6 +115,8 @@ pub(crate) struct Call<'a> {
     pub caller: Principal,
     pub method: &'a str,
     pub argument: &'a [u8],
+    /// Answers to the HTTPS outcalls that the message makes, in order.
+    pub outcalls: &'a [HttpAnswer],
 }
 
 /// The effective principal, by which the server finds a message's subnet.
@@ -132,7 +158,10 @@ pub(crate) fn connect(
 macro_rules! generation {
     ($module:ident, $pocket_ic:ident) => {
         mod $module {
-            use $pocket_ic::common::rest::RawEffectivePrincipal;
+            use $pocket_ic::common::rest::{
+                CanisterHttpHeader, CanisterHttpReject, CanisterHttpReply, CanisterHttpResponse,
+                MockCanisterHttpResponse, RawEffectivePrincipal,
+            };
             use $pocket_ic::nonblocking::PocketIc;
             use $pocket_ic::{PocketIcBuilder, RejectResponse};
 
@@ -153,9 +182,28 @@ macro_rules! generation {
                         Subnet::Application => builder.with_application_subnet(),
                         Subnet::System => builder.with_system_subnet(),
                         Subnet::Benchmarking => builder.with_benchmarking_application_subnet(),
+                        Subnet::WithKeys => builder.with_application_subnet().with_ii_subnet(),
                     };
                     let client = runtime.block_on(builder.build_async());
                     Ok(Self { runtime, client })
+                }
+
+                /// Answers the HTTPS outcalls that wait, as long as there are answers.
+                async fn answer_outcalls(&self, answers: &mut Iter<'_, HttpAnswer>) {
+                    if answers.len() == 0 {
+                        return;
+                    }
+                    for (request, answer) in
+                        self.client.get_canister_http().await.into_iter().zip(answers)
+                    {
+                        let response = MockCanisterHttpResponse {
+                            subnet_id: request.subnet_id,
+                            request_id: request.request_id,
+                            response: http_response(answer),
+                            additional_responses: Vec::new(),
+                        };
+                        self.client.mock_canister_http_response(response).await;
+                    }
                 }
             }
 
@@ -173,8 +221,10 @@ macro_rules! generation {
                             Ok(sent) => sent,
                             Err(rejected) => return Some(Err(reject(rejected))),
                         };
+                        let mut outcalls = call.outcalls.iter();
                         for _ in 0..rounds {
                             self.client.tick().await;
+                            self.answer_outcalls(&mut outcalls).await;
                             if let Some(outcome) = self.client.ingress_status(sent.clone()).await {
                                 return Some(outcome.map_err(reject));
                             }
@@ -220,6 +270,23 @@ macro_rules! generation {
                     Effective::None => RawEffectivePrincipal::None,
                     Effective::Canister(id) => {
                         RawEffectivePrincipal::CanisterId(id.as_slice().to_vec())
+                    }
+                }
+            }
+
+            fn http_response(answer: &HttpAnswer) -> CanisterHttpResponse {
+                match answer.clone() {
+                    HttpAnswer::Response { status, headers, body } => {
+                        let header = |(name, value)| CanisterHttpHeader { name, value };
+                        CanisterHttpResponse::CanisterHttpReply(CanisterHttpReply {
+                            status,
+                            headers: headers.into_iter().map(header).collect(),
+                            body,
+                        })
+                    }
+                    HttpAnswer::Reject { code, message } => {
+                        let reject = CanisterHttpReject { reject_code: code, message };
+                        CanisterHttpResponse::CanisterHttpReject(reject)
                     }
                 }
             }

@@ -18,7 +18,7 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::client::{Call, Client, Effective, Outcome, Reject, Subnet};
+use crate::client::{Call, Client, Effective, HttpAnswer, Outcome, Reject, Subnet};
 use crate::error::Error;
 use crate::server::Server;
 
@@ -80,8 +80,25 @@ impl Instance {
         method: &str,
         argument: &[u8],
     ) -> Result<Outcome, Error> {
+        self.update_with_outcalls(canister, caller, method, argument, &[])
+    }
+
+    /// Sends an update and executes rounds until it is answered. HTTPS outcalls get these answers,
+    /// in order.
+    ///
+    /// # Errors
+    ///
+    /// The outer error if the server failed; the inner one is the canister's reject.
+    pub fn update_with_outcalls(
+        &self,
+        canister: Principal,
+        caller: Principal,
+        method: &str,
+        argument: &[u8],
+        outcalls: &[HttpAnswer],
+    ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
-        self.send(&Call { canister, effective, caller, method, argument })
+        self.send(&Call { canister, effective, caller, method, argument, outcalls })
     }
 
     /// Sends a message to the management canister about `canister`, and executes rounds until it is
@@ -99,7 +116,7 @@ impl Instance {
     ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
         let canister = Principal::management_canister();
-        self.send(&Call { canister, effective, caller, method, argument })
+        self.send(&Call { canister, effective, caller, method, argument, outcalls: &[] })
     }
 
     /// Sends a query.
@@ -115,7 +132,7 @@ impl Instance {
         argument: &[u8],
     ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
-        let call = Call { canister, effective, caller, method, argument };
+        let call = Call { canister, effective, caller, method, argument, outcalls: &[] };
         self.request(method, |client| client.query(&call))
     }
 
@@ -287,6 +304,7 @@ impl Instance {
             caller,
             method,
             argument: &argument,
+            outcalls: &[],
         };
         match self.send(&call)? {
             Ok(reply) => Ok(Ok(decode_args(&reply).map_err(|error| failed(&error))?)),

@@ -36,7 +36,7 @@ mod instance;
 mod server;
 
 pub use candid::Principal;
-pub use client::{Reject, Subnet, Version};
+pub use client::{HttpAnswer, Reject, Subnet, Version};
 pub use error::Error;
 pub use instance::{Instance, Mode, Snapshot};
 pub use server::{BINARY, Server};

@@ -1,10 +1,8 @@
 //! Calls of the management canister, by a canister and by a user.
 //!
-//! Each case has a subject, which canister 0 creates: the case's first call. Calls go through canister
-//! 0, which returns the reply or the reject, and the cycles that came back.
+//! Each case has a subject, which canister 0 creates: the case's first call.
 
-use candid::utils::ArgumentEncoder;
-use candid::{Nat, Principal, encode_args};
+use candid::{Nat, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInfoArgs, CanisterInstallMode, CanisterMetadataArgs,
     CanisterSettings, ChunkHash, CreateCanisterArgs, DeleteCanisterSnapshotArgs,
@@ -13,13 +11,13 @@ use ic_management_canister_types::{
     TakeCanisterSnapshotArgs, UninstallCodeArgs, UpdateSettingsArgs, UpgradeFlags, UploadChunkArgs,
     WasmMemoryPersistence,
 };
-
 use sha2::{Digest, Sha256};
 
-use super::calls::SCRIPTED;
-use super::calls::script::{Op, Script, Send};
-use crate::case::Kind;
-use crate::subnet::{Part, Step, SubnetCall, SubnetCase, Ticks};
+use super::calls::script::Script;
+use super::steps::{
+    CREATION, Case, USER, candid, id, record, send, subject, wasm, without_heartbeat,
+};
+use crate::subnet::SubnetCase;
 
 /// A module with a counter, and functions of every kind of installation.
 const COUNTER: &str = r#"(module
@@ -66,11 +64,6 @@ const PERSISTENT: &str = r#"(module
         (call $append (i32.const 8) (i32.const 8)) (call $reply))
     (@custom "icp:private enhanced-orthogonal-persistence" ""))"#;
 
-/// Cycles of a created canister, with the fee.
-const CREATION: u64 = 20_000_000_000_000;
-/// The user who calls canisters.
-const USER: Principal = Principal::anonymous();
-
 /// All cases.
 pub fn cases() -> Vec<SubnetCase> {
     vec![
@@ -80,6 +73,7 @@ pub fn cases() -> Vec<SubnetCase> {
         installation(),
         upgrades(),
         persistence(),
+        kept_heaps(),
         chunks(),
         snapshots(),
         status(),
@@ -91,132 +85,11 @@ pub fn cases() -> Vec<SubnetCase> {
     ]
 }
 
-/// The id of the canister with this number.
-fn id(number: u8) -> Principal {
-    Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1])
-}
-
-/// The canister that canister 0 creates.
-fn subject() -> Principal {
-    id(2)
-}
-
-fn record() -> CanisterIdRecord {
-    CanisterIdRecord { canister_id: subject() }
-}
-
-fn wasm(text: &str) -> Vec<u8> {
-    wat::parse_str(text).unwrap_or_default()
-}
-
-fn candid(arguments: impl ArgumentEncoder) -> Vec<u8> {
-    encode_args(arguments).unwrap_or_default()
-}
-
-#[derive(Default)]
-struct Case(Vec<Step>);
-
-impl Case {
-    /// A case whose subject exists.
-    fn with_subject() -> Self {
-        let mut case = Self::default();
-        case.manage_with(CREATION, "create_canister", (CreateCanisterArgs::default(),));
-        case
-    }
-
-    /// A case whose subject has a module.
-    fn installed() -> Self {
-        let mut case = Self::with_subject();
-        case.manage("install_code", (install(CanisterInstallMode::Install, COUNTER, &[]),));
-        case
-    }
-
-    /// Canister 0 calls the management canister.
-    fn manage(&mut self, method: &'static str, arguments: impl ArgumentEncoder) {
-        self.manage_with(0, method, arguments);
-    }
-
-    /// Canister 0 calls it with cycles.
-    fn manage_with(&mut self, cycles: u64, method: &'static str, arguments: impl ArgumentEncoder) {
-        self.call(0, Principal::management_canister(), method, &candid(arguments), cycles);
-    }
-
-    /// Canister 1, which controls nothing, calls it.
-    fn stranger(&mut self, method: &'static str, arguments: impl ArgumentEncoder) {
-        self.call(1, Principal::management_canister(), method, &candid(arguments), 0);
-    }
-
-    /// Canister 0 calls the subject.
-    fn subject(&mut self, method: &'static str) {
-        self.call(0, subject(), method, &[], 0);
-    }
-
-    fn call(
-        &mut self,
-        from: usize,
-        callee: Principal,
-        method: &'static str,
-        argument: &[u8],
-        cycles: u64,
-    ) {
-        let mut script = Script::default();
-        script.send(&send(callee, method, Script::bytes(argument), Some(cycles)));
-        self.0.push(step(Kind::Update, from, "run", script.into_parts()));
-    }
-
-    /// Canister 0 makes several calls, of which one is answered.
-    fn calls(&mut self, answered: usize, calls: &[Send]) {
-        let mut script = Script::default();
-        for (number, call) in calls.iter().enumerate() {
-            let mut call = call.clone();
-            if number != answered {
-                call.on_reply = Script::default();
-                call.on_reject = Script::default();
-            }
-            script.send(&call);
-        }
-        self.0.push(step(Kind::Update, 0, "run", script.into_parts()));
-        self.rounds(3);
-    }
-
-    /// A user calls the management canister about canister 0 or 1.
-    fn user(&mut self, about: usize, method: &str, arguments: impl ArgumentEncoder) {
-        let argument = vec![Part::Bytes(candid(arguments))];
-        self.0.push(step(Kind::Management, about, method, argument));
-    }
-
-    fn rounds(&mut self, tick: u32) {
-        self.0.push(Step::Tick(Ticks { advance_ns: 0, balances_fell: Vec::new(), tick }));
-    }
-
-    fn named(self, name: &str) -> SubnetCase {
-        SubnetCase {
-            name: name.to_owned(),
-            canisters: vec![SCRIPTED.replace("canister_heartbeat", "no heartbeat"); 2],
-            ids: Vec::new(),
-            balances: Vec::new(),
-            steps: self.0,
-        }
-    }
-}
-
-/// A call whose answer is the answer of the caller.
-fn send(callee: Principal, method: &'static str, argument: Script, cycles: Option<u64>) -> Send {
-    let mut on_reply = Script::default();
-    for op in [Op::Argument, Op::Refunded, Op::Reply] {
-        on_reply.op(op);
-    }
-    let mut on_reject = Script::default();
-    for op in [Op::RejectCode, Op::RejectMessage, Op::Refunded, Op::Reply] {
-        on_reject.op(op);
-    }
-    let callee = Script::bytes(callee.as_slice());
-    Send { callee, method, argument, on_reply, on_reject, cycles, ..Send::default() }
-}
-
-fn step(kind: Kind, to: usize, method: &str, arg: Vec<Part>) -> Step {
-    let method = method.to_owned();
-    Step::Call(SubnetCall { arg, balances_fell: Vec::new(), expect: None, kind, method, to })
+/// A case whose subject has a module.
+fn installed() -> Case {
+    let mut case = Case::with_subject();
+    case.manage("install_code", (install(CanisterInstallMode::Install, COUNTER, &[]),));
+    case
 }
 
 fn install(mode: CanisterInstallMode, module: &str, arg: &[u8]) -> InstallCodeArgs {
@@ -394,7 +267,7 @@ fn installation() -> SubnetCase {
 }
 
 fn upgrades() -> SubnetCase {
-    let mut case = Case::installed();
+    let mut case = installed();
     case.rounds(40);
     case.subject("add");
     case.manage("install_code", (install(CanisterInstallMode::Upgrade(None), COUNTER, &[]),));
@@ -440,6 +313,28 @@ fn persistence() -> SubnetCase {
         case.subject("add");
     }
     case.named("persistence")
+}
+
+/// Upgrades that keep the heap, to modules that want another size.
+fn kept_heaps() -> SubnetCase {
+    let mut case = Case::with_subject();
+    let memories = ["1", "3", "2", "2 9", "1 3", "i64 3", "i64 1 8"];
+    let mut mode = CanisterInstallMode::Install;
+    for memory in memories {
+        let module = PERSISTENT.replace("(memory 1)", &format!("(memory {memory})"));
+        let module = match memory.starts_with("i64") {
+            true => module.replace("i32", "i64"),
+            false => module,
+        };
+        case.manage("install_code", (install(mode, &module, &[]),));
+        case.rounds(40);
+        case.subject("add");
+        mode = CanisterInstallMode::Upgrade(Some(UpgradeFlags {
+            skip_pre_upgrade: None,
+            wasm_memory_persistence: Some(WasmMemoryPersistence::Keep),
+        }));
+    }
+    case.named("kept_heaps")
 }
 
 fn chunks() -> SubnetCase {
@@ -524,7 +419,7 @@ fn snapshots() -> SubnetCase {
 }
 
 fn status() -> SubnetCase {
-    let mut case = Case::installed();
+    let mut case = installed();
     case.rounds(40);
     case.subject("add");
     let metadata =
@@ -549,7 +444,7 @@ fn status() -> SubnetCase {
 }
 
 fn stopping() -> SubnetCase {
-    let mut case = Case::installed();
+    let mut case = installed();
     case.rounds(40);
     case.stranger("stop_canister", (record(),));
     case.manage("delete_canister", (record(),));
@@ -574,7 +469,7 @@ fn stopping() -> SubnetCase {
 /// Stops and uninstalls the subject while it waits for an answer.
 fn open_calls() -> SubnetCase {
     let mut case = Case::with_subject();
-    let module = SCRIPTED.replace("canister_heartbeat", "no heartbeat");
+    let module = without_heartbeat();
     let installs = |case: &mut Case, mode| {
         case.manage("install_code", (install(mode, &module, &[]),));
         case.rounds(40);
@@ -631,7 +526,7 @@ fn by_users() -> SubnetCase {
     let mut case = Case::default();
     let about = |number: u8| CanisterIdRecord { canister_id: id(number) };
     case.user(0, "stop_canister", (about(0),));
-    case.0.push(step(Kind::Update, 0, "run", Vec::new()));
+    case.run(0, Script::default());
     case.user(
         0,
         "canister_info",

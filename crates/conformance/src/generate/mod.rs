@@ -9,12 +9,19 @@
 //! | `canister` | random calls to the bench canister: real code |
 //! | `calls` | random calls between canisters |
 //! | `management` | calls of the management canister |
+//! | `settings` | what settings do: heap limits, low memory, environment, storage, reserved cycles |
+//! | `motoko` | Motoko's actors |
+//! | `services` | HTTPS outcalls and threshold signatures |
 
 pub mod calls;
 pub mod canister;
 pub mod management;
 pub mod modules;
+pub mod motoko;
 pub mod random;
+pub mod services;
+pub mod settings;
+mod steps;
 
 use stablebench_workload::Rng;
 

@@ -57,6 +57,7 @@ fn case(number: u16, rng: &mut Rng) -> SubnetCase {
     SubnetCase {
         name: format!("calls_{number:03}"),
         canisters: vec![module; canisters],
+        keys: false,
         ids: Vec::new(),
         balances: Vec::new(),
         steps,
@@ -100,6 +101,7 @@ impl Generator<'_> {
             expect: None,
             kind,
             method: method.to_owned(),
+            outcalls: Vec::new(),
             to: self.canister(),
         })
     }
