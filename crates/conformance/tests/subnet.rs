@@ -49,7 +49,7 @@ fn the_management_canister() {
 
 #[test]
 fn settings() {
-    check("2025-10/settings.json.gz", 308);
+    check("2025-10/settings.json.gz", 319);
 }
 
 #[test]

@@ -45,6 +45,7 @@
 //! | `files` | access to files that users name |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
+//! | `saturation` | cycles that are reserved for storage when memory is scarce |
 //! | `fault` | errors, with the messages of the replica |
 
 #![deny(unsafe_code)]

@@ -73,6 +73,7 @@ pub fn cases() -> Vec<SubnetCase> {
         heap_limits_of_installations(),
         low_memory(),
         low_memory_of_allocations(),
+        low_memory_without_module(),
         environment(),
         storage(),
         without_cycles(),
@@ -375,6 +376,27 @@ fn low_memory_of_allocations() -> SubnetCase {
     case.rounds(1);
     case.run(1, count());
     with_hook(case, "low_memory_of_allocations")
+}
+
+/// A canister without a module has little memory too.
+fn low_memory_without_module() -> SubnetCase {
+    let mut case = Case::default();
+    let settings = CanisterSettings { wasm_memory_threshold: nat(2 * MIB), ..limit(MIB) };
+    let create =
+        CreateCanisterArgs { settings: Some(settings.clone()), sender_canister_version: None };
+    case.manage_with(CREATION, "create_canister", (create,));
+    case.rounds(2);
+    case.manage("canister_status", (record(),));
+    case.rounds(2);
+    case.manage("canister_status", (record(),));
+    for settings in [limit(8 * MIB), settings] {
+        let (canister_id, sender_canister_version) = (subject(), None);
+        let args = UpdateSettingsArgs { canister_id, settings, sender_canister_version };
+        case.manage("update_settings", (args,));
+        case.rounds(2);
+        case.manage("canister_status", (record(),));
+    }
+    case.named("low_memory_without_module")
 }
 
 fn environment() -> SubnetCase {

@@ -13,6 +13,8 @@
 //! | `snapshots` | snapshots |
 //! | `http` | HTTPS outcalls, which whoever drives the subnet answers |
 //! | `keys` | threshold signatures |
+//! | `storage` | what more storage costs and reserves |
+//! | `bounded` | lists in arguments, which are bounded |
 //! | `types` | the Candid types of answers |
 //!
 //! Methods that are not in [`Subnet::execute_method`] are refused by name.

@@ -216,6 +216,7 @@ impl Subnet {
         let environment_variables_hash = hash;
         let details = ChangeDetails::Creation { controllers, environment_variables_hash };
         member.managed.add_change(self.time, 0, origin, details);
+        member.check_memory();
         self.members.insert(id, member);
         Ok(Ok(id))
     }
