@@ -41,7 +41,7 @@ impl Replica for PocketIc {
             kind: "pocket-ic".to_owned(),
             version: self.server.version().to_string(),
             subnet: match self.subnet {
-                Subnet::Application => "application",
+                Subnet::Application | Subnet::WithKeys => "application",
                 Subnet::System => "system",
                 Subnet::Benchmarking => "benchmarking",
             }
