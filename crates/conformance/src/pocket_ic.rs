@@ -130,7 +130,7 @@ fn answer(outcall: &Outcall) -> HttpAnswer {
         Outcall::Response { status, headers, body } => {
             HttpAnswer::Response { status, headers, body }
         }
-        Outcall::Reject { code, message } => HttpAnswer::Reject { code, message },
+        Outcall::Reject { code, message } => HttpAnswer::Reject { code: code.into(), message },
     }
 }
 

@@ -163,7 +163,7 @@ pub enum Outcall {
     /// No response.
     Reject {
         /// The reject code.
-        code: u64,
+        code: u16,
         /// The reason.
         message: String,
     },
@@ -499,19 +499,8 @@ impl Outcall {
                 let headers = headers.into_iter().map(header).collect();
                 Ok(HttpRequestResult { status: status.into(), headers, body })
             }
-            Self::Reject { code, message } => Err((reject_code(code), message)),
+            Self::Reject { code, message } => Err((RejectCode::of(code), message)),
         }
-    }
-}
-
-fn reject_code(number: u64) -> RejectCode {
-    match number {
-        1 => RejectCode::SysFatal,
-        2 => RejectCode::SysTransient,
-        3 => RejectCode::DestinationInvalid,
-        4 => RejectCode::CanisterReject,
-        5 => RejectCode::CanisterError,
-        _ => RejectCode::SysUnknown,
     }
 }
 

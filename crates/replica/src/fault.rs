@@ -118,14 +118,7 @@ impl ErrorCode {
 
     /// The reject code, which is the first digit of the number.
     pub const fn reject_code(self) -> RejectCode {
-        match self.number() / 100 {
-            1 => RejectCode::SysFatal,
-            2 => RejectCode::SysTransient,
-            3 => RejectCode::DestinationInvalid,
-            4 => RejectCode::CanisterReject,
-            5 => RejectCode::CanisterError,
-            _ => RejectCode::SysUnknown,
-        }
+        RejectCode::of(self.number() / 100)
     }
 }
 
@@ -144,6 +137,20 @@ pub enum RejectCode {
     CanisterError = 5,
     /// The response of a best-effort call is unknown.
     SysUnknown = 6,
+}
+
+impl RejectCode {
+    /// The reject code with a number, or [`RejectCode::SysUnknown`].
+    pub const fn of(number: u16) -> Self {
+        match number {
+            1 => Self::SysFatal,
+            2 => Self::SysTransient,
+            3 => Self::DestinationInvalid,
+            4 => Self::CanisterReject,
+            5 => Self::CanisterError,
+            _ => Self::SysUnknown,
+        }
+    }
 }
 
 impl fmt::Display for ErrorCode {

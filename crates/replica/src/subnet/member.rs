@@ -43,7 +43,7 @@ pub struct Member {
     pub(super) paid_until: u64,
     /// Bytes of heap that the canister wants to have left; 0 for none.
     pub low_memory_threshold: Bytes,
-    /// What the canister knows of it.
+    /// Whether the hook for low memory is to run.
     hook: Hook,
     /// What the management canister keeps of it.
     pub managed: Managed,

@@ -270,13 +270,7 @@ impl<'a> Graph<'a> {
         };
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.
-            let mut run = member.run(
-                &start,
-                self.subnet.time,
-                MAX_CALLBACKS,
-                Saturation::default(),
-                &self.trace,
-            )?;
+            let mut run = self.run(member, &start)?;
             member.canister.undo(&mut run)?;
             self.left -= run.charge.get().cast_signed();
             let in_full = match &run.result {
@@ -291,13 +285,7 @@ impl<'a> Graph<'a> {
         }
         let mut member = member.fork_for_query();
         let context = member.contexts.open(context);
-        let mut run = member.run(
-            &start,
-            self.subnet.time,
-            MAX_CALLBACKS,
-            Saturation::default(),
-            &self.trace,
-        )?;
+        let mut run = self.run(&member, &start)?;
         let charge = run.charge;
         self.left -= charge.get().cast_signed();
         let result = match run.result.clone() {
@@ -346,8 +334,7 @@ impl<'a> Graph<'a> {
             _ => Function::RejectCallback,
         };
         let time = self.subnet.time;
-        let mut run =
-            member.run(&start, time, MAX_CALLBACKS, Saturation::default(), &self.trace)?;
+        let mut run = self.run(member, &start)?;
         let mut charge = run.charge;
         let mut result = match run.result.clone() {
             Ok(()) => {
@@ -363,8 +350,7 @@ impl<'a> Graph<'a> {
             let limit = Instructions(start.limit.get().saturating_sub(charge.get()));
             let (mode, entry) = (Mode::CompositeCleanup, Entry::Callback(cleanup));
             let cleanup = Start { mode, entry, limit, argument: Vec::new(), ..start };
-            let mut run =
-                member.run(&cleanup, time, MAX_CALLBACKS, Saturation::default(), &self.trace)?;
+            let mut run = self.run(member, &cleanup)?;
             charge += run.charge;
             let cleaned = run.result.clone();
             if cleaned.is_ok() {
@@ -395,6 +381,11 @@ impl<'a> Graph<'a> {
                 Step::Answer(response, Some(number))
             }
         })
+    }
+
+    /// Runs a function of a canister. Queries reserve nothing for memory that grows.
+    fn run(&self, member: &Member, start: &Start<'_>) -> Result<Run, HostError> {
+        member.run(start, self.subnet.time, MAX_CALLBACKS, Saturation::default(), &self.trace)
     }
 
     /// The instructions of the next execution.
