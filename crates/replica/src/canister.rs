@@ -5,22 +5,21 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ic_management_canister_types::WasmMemoryPersistence;
 use ic_principal::Principal;
 
-use crate::cycles::{self, Threshold};
+use crate::cycles;
 use crate::difference::Difference;
 use crate::environment::{self, EnvironmentError};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
-use crate::install::{self, InstallRun};
+use crate::install::{self, InstallRun, Upgrade};
 use crate::instance::{Entry, IdleSlot};
-use crate::limits::MAX_HISTORY;
 use crate::memory::Image;
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::rules::Rules;
 use crate::run::{Run, Target, run, run_profiled};
+use crate::sizes::{Allocation, CHANGE_SIZE, creation_size};
 use crate::state::State;
 use crate::system_api::message::{Context, Effects, Message, Mode, Status};
 use crate::system_api::names::AddressWidth;
@@ -83,56 +82,6 @@ pub struct Canister {
     pub(crate) on_subnet: bool,
 }
 
-/// Resources that a canister has reserved, and the time for which it must be able to pay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Allocation {
-    /// Compute, in percent of a core.
-    pub compute: u64,
-    /// Memory; 0 for none.
-    pub memory: Bytes,
-    /// Freezing threshold in seconds.
-    pub freezing_seconds: u64,
-}
-
-impl Default for Allocation {
-    fn default() -> Self {
-        let freezing_seconds = cycles::FREEZING_SECONDS;
-        Self { compute: 0, memory: Bytes(0), freezing_seconds }
-    }
-}
-
-/// Bytes of a canister.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sizes {
-    pub heap: Bytes,
-    pub stable: Bytes,
-    pub globals: Bytes,
-    pub module: Bytes,
-    pub sections: Bytes,
-    pub history: Bytes,
-}
-
-impl Sizes {
-    /// Bytes of everything but the two memories.
-    pub fn other(&self) -> Bytes {
-        self.globals + self.module + self.sections + self.history
-    }
-
-    /// Bytes of what a snapshot copies.
-    pub fn snapshot(&self) -> Bytes {
-        self.heap + self.stable + self.globals + self.module
-    }
-}
-
-/// The options of an upgrade.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Upgrade {
-    /// `canister_pre_upgrade` does not run.
-    pub skip_pre_upgrade: bool,
-    /// The treatment of the heap, which is emptied without this option.
-    pub persistence: Option<WasmMemoryPersistence>,
-}
-
 /// An installation, and the error that ended it.
 #[derive(Debug)]
 pub(crate) struct Installed {
@@ -145,17 +94,6 @@ impl Installed {
         Self { execution: Execution::refused(reject), fault: None }
     }
 }
-
-/// Globals that the replica adds to a module.
-const REPLICA_GLOBALS: u64 = 1;
-/// Bytes that the replica counts for a global.
-const GLOBAL_SIZE: u64 = 32;
-/// Bytes that the replica counts for a custom section in addition to its name and content.
-const SECTION_OVERHEAD: u64 = 1;
-/// Bytes that the replica counts for a change in the history.
-const CHANGE_SIZE: Bytes = Bytes(160);
-/// Bytes that it counts for each controller in such a change.
-const CONTROLLER_SIZE: u64 = 30;
 
 /// Time of the first message, in nanoseconds since 1970. It is fixed so that runs are reproducible.
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
@@ -802,19 +740,6 @@ impl Canister {
         }))
     }
 
-    /// The balance below which the canister freezes.
-    pub(crate) fn threshold(&self, rules: Rules, messages: Bytes) -> Threshold {
-        let Allocation { compute, memory: allocated, freezing_seconds: seconds } = self.allocation;
-        let other = self.sizes().other() + self.stored;
-        let reserved = self.reserved;
-        Threshold { rules, seconds, other, messages, compute, allocated, reserved }
-    }
-
-    /// Bytes of its two memories.
-    pub(crate) fn memories(&self) -> Bytes {
-        Bytes((self.state.heap.size() + self.state.stable.size()) as u64)
-    }
-
     fn target<'a>(&'a self, module: &'a Module) -> Target<'a> {
         Target { module, state: &self.state, idle: &self.idle }
     }
@@ -854,27 +779,6 @@ impl Canister {
         }
     }
 
-    /// Bytes of its parts.
-    pub(crate) fn sizes(&self) -> Sizes {
-        let mut sizes = Sizes {
-            heap: Bytes(self.state.heap.size() as u64),
-            stable: Bytes(self.state.stable.size() as u64),
-            history: self.history.iter().copied().sum(),
-            ..Sizes::default()
-        };
-        if let Some(module) = &self.module {
-            let sections = &module.info().custom_sections;
-            let sections = sections.iter().map(|(name, section)| {
-                (name.len() + section.content.len()) as u64 + SECTION_OVERHEAD
-            });
-            let globals = module.rewritten().globals.len() as u64 + REPLICA_GLOBALS;
-            sizes.globals = Bytes(globals * GLOBAL_SIZE);
-            sizes.module = Bytes(module.uploaded().len() as u64);
-            sizes.sections = Bytes(sections.sum());
-        }
-        sizes
-    }
-
     /// Removes the module and the memories.
     pub(crate) fn uninstall(&mut self) -> Result<(), HostError> {
         self.module = None;
@@ -882,24 +786,6 @@ impl Canister {
         self.idle = IdleSlot::default();
         self.version += 1;
         Ok(())
-    }
-
-    /// Adds a change to the history, of which the replica keeps the last ones.
-    pub(crate) fn count_in_history(&mut self, controllers: Option<usize>) {
-        self.record_change(change_size(controllers.unwrap_or_default()));
-    }
-
-    /// The history of a canister that was created and installed, for one that is loaded.
-    pub(crate) fn history_of(settings: &Settings) -> VecDeque<Bytes> {
-        VecDeque::from([creation_size(settings), CHANGE_SIZE])
-    }
-
-    /// Adds a change to the history, of which the replica keeps the last ones.
-    fn record_change(&mut self, bytes: Bytes) {
-        if self.history.len() == MAX_HISTORY {
-            self.history.pop_front();
-        }
-        self.history.push_back(bytes);
     }
 
     /// Deducts the cost of a message and advances the time.
@@ -955,16 +841,6 @@ impl Canister {
         let execution = run.execution(Err(fault.reject(&self.id())), Cycles(0));
         Installed { execution: self.charge(execution), fault: Some(fault) }
     }
-}
-
-/// Bytes of the first change in a canister's history.
-fn creation_size(settings: &Settings) -> Bytes {
-    change_size(settings.controllers.len())
-}
-
-/// Bytes of a change in a canister's history that lists so many controllers.
-fn change_size(controllers: usize) -> Bytes {
-    CHANGE_SIZE + Bytes(CONTROLLER_SIZE * controllers as u64)
 }
 
 /// Wall time is reported next to the counts and never affects them.

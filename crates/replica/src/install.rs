@@ -31,6 +31,15 @@ use crate::state::State;
 use crate::system_api::message::Message;
 use crate::units::{Cycles, Instructions, WASM_PAGE};
 
+/// The options of an upgrade.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Upgrade {
+    /// `canister_pre_upgrade` does not run.
+    pub skip_pre_upgrade: bool,
+    /// The treatment of the heap, which is emptied without this option.
+    pub persistence: Option<WasmMemoryPersistence>,
+}
+
 /// The functions that an install or upgrade runs. They share one limit, but each has its own
 /// counter.
 #[derive(Debug, Default)]

@@ -37,6 +37,7 @@
 //! | `memory` | heaps and stable memories, copy-on-write |
 //! | `run`, `instance` | one message; the instance on which it runs |
 //! | `canister`, `install`, `saved` | canisters; installs and upgrades; canisters in files |
+//! | `sizes` | the bytes of a canister, its history, and its allocations |
 //! | `subnet` | canisters that call each other |
 //! | `environment`, `state` | environment variables; the state between messages |
 //! | `profile` | instructions of a message by function |
@@ -72,6 +73,7 @@ pub mod rules;
 mod run;
 mod saturation;
 mod saved;
+mod sizes;
 mod state;
 pub mod subnet;
 mod system_api;

@@ -30,7 +30,7 @@ impl Saturation {
         Self(Bytes(CAPACITY - Self::free(occupied).get()))
     }
 
-    /// What is free on a subnet whose canisters occupy so many bytes.
+    /// Returns the free memory of a subnet whose canisters occupy `occupied` bytes.
     pub fn free(occupied: Bytes) -> Bytes {
         Bytes(SUBNET_MEMORY.get().saturating_sub(occupied.get()) / CORES as u64)
     }
@@ -62,7 +62,7 @@ impl Saturation {
     }
 }
 
-/// What a canister may reserve.
+/// The cycles that a canister has reserved for storage, and the most that it wants to reserve.
 #[derive(Clone, Copy, Debug)]
 pub struct Reserve {
     /// Cycles that it has reserved.

@@ -1,4 +1,4 @@
-//! What the settings of a canister do: heap limits, the hook for low memory, environment variables,
+//! Cases about settings of canisters: heap limits, the hook for low memory, environment variables,
 //! allocations, storage over time, reserved cycles.
 
 use candid::{Nat, Principal};

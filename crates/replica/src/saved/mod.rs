@@ -30,7 +30,7 @@ use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::canister::{Allocation, Canister, Settings};
+use crate::canister::{Canister, Settings};
 use crate::environment::{self, max_variables};
 use crate::fault::Reject;
 use crate::files;
@@ -39,6 +39,7 @@ use crate::instance::IdleSlot;
 use crate::memory::{Image, PAGE, present};
 use crate::module::Module;
 use crate::rules::Rules;
+use crate::sizes::Allocation;
 use crate::state::{GlobalValue, State};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, WASM_PAGE};

@@ -6,12 +6,13 @@ use ic_principal::Principal;
 
 use super::SECOND;
 use super::member::Member;
-use crate::canister::{Allocation, Canister};
+use crate::canister::Canister;
 use crate::cycles::{self, Threshold};
 use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
 use crate::run::Run;
 use crate::saturation::{Reserve, Saturation};
+use crate::sizes::Allocation;
 use crate::system_api::message::Effects;
 use crate::system_api::request::reserved_memory;
 use crate::units::{Bytes, Cycles, Instructions};
@@ -83,7 +84,8 @@ impl Member {
         paid == cost
     }
 
-    /// What the canister may reserve when its memory grows; `None` within a memory allocation.
+    /// Returns how the canister reserves cycles when its memory grows. `None` if it has a memory
+    /// allocation, for which cycles are reserved already.
     pub fn reserve(&self, saturation: Saturation) -> Option<Reserve> {
         let Canister { reserved, allocation, .. } = &self.canister;
         let limit = self.managed.reserved_cycles_limit;

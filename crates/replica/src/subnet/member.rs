@@ -43,7 +43,7 @@ pub struct Member {
     pub(super) paid_until: u64,
     /// Bytes of heap that the canister wants to have left; 0 for none.
     pub low_memory_threshold: Bytes,
-    /// Whether the hook for low memory is to run.
+    /// The state of the hook for low memory.
     hook: Hook,
     /// What the management canister keeps of it.
     pub managed: Managed,
@@ -62,7 +62,7 @@ pub enum Task {
     OnLowWasmMemory,
 }
 
-/// Whether `canister_on_low_wasm_memory` is to run. It runs once, until there is enough memory again.
+/// The state of `canister_on_low_wasm_memory`, which runs once each time memory becomes low.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Hook {
     #[default]

@@ -296,7 +296,7 @@ pub struct Message {
     pub context: Context,
     /// The calls that the message may make; `None` if there are no other canisters.
     pub quota: Option<Arc<Quota>>,
-    /// What the canister may reserve when its memory grows; `None` if it reserves nothing.
+    /// How cycles are reserved when memory grows; `None` if none are.
     pub reserve: Option<Reserve>,
     /// True if the subnet holds threshold keys.
     pub holds_keys: bool,

@@ -14,9 +14,10 @@ use super::{
     ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
     refusal, reply,
 };
-use crate::canister::{Canister, Installed, Upgrade, is_64_bit};
+use crate::canister::{Canister, Installed, is_64_bit};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
+use crate::install::Upgrade;
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
 use crate::subnet::Subnet;
 use crate::subnet::funds::Next;

@@ -13,7 +13,7 @@
 //! | `snapshots` | snapshots |
 //! | `http` | HTTPS outcalls, which whoever drives the subnet answers |
 //! | `keys` | threshold signatures |
-//! | `storage` | what more storage costs and reserves |
+//! | `storage` | balances and reserved cycles for chunks, snapshots and code |
 //! | `bounded` | lists in arguments, which are bounded |
 //! | `types` | the Candid types of answers |
 //!

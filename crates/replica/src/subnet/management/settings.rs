@@ -13,12 +13,13 @@ use sha2::{Digest, Sha256};
 
 use super::types::{ChangeDetails, ChangeOrigin};
 use super::{ManagementCall, Outcome, decode, delayed_fee, invalid, refusal, reply};
-use crate::canister::{Allocation, Canister, Settings};
+use crate::canister::{Canister, Settings};
 use crate::cycles::{self, Threshold};
 use crate::environment;
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
 use crate::limits::{COMPUTE_CAPACITY, MAX_CONTROLLERS, MAX_HEAP_LIMIT};
 use crate::saturation::Saturation;
+use crate::sizes::Allocation;
 use crate::subnet::Subnet;
 use crate::subnet::funds::Next;
 use crate::subnet::managed::LOG;

@@ -1,4 +1,4 @@
-//! What a canister pays and reserves for more storage that the management canister gives it.
+//! Checks balances and reserves cycles for chunks, snapshots and installed code.
 
 use super::refusal;
 use crate::cycles::Threshold;
