@@ -17,6 +17,16 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 #[error("interrupted")]
 pub struct Interrupted;
 
+/// Records Ctrl-C and the end of the session from now on, and prints nothing.
+pub fn listen_quietly() -> anyhow::Result<()> {
+    ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            stop();
+        }
+    })?;
+    Ok(())
+}
+
 /// Records Ctrl-C from now on instead of ending the process.
 pub fn listen() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {

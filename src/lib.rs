@@ -35,7 +35,7 @@ use std::process::ExitCode;
 /// Runs the tool with a command line, whose first word is the name of the program. Errors are
 /// printed.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let words = commands::as_pocket_ic(words.into_iter().collect());
     cli::follow_color(words.iter().cloned());
     let cli = match cli::Cli::understand(words) {
         Ok(cli) => cli,

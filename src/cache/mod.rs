@@ -74,6 +74,11 @@ impl Cache {
         cache
     }
 
+    /// The folder.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
     /// Drops old entries beyond the limit, but none that this run has used.
     pub fn shrink(&self) {
         // Entries that cannot be dropped now will be dropped later.

@@ -117,6 +117,16 @@ Examples:
   A canister of your own, with an environment variable:
     stablebench serve my_canister.wasm --env LANGUAGE=en";
 
+/// Of `pocket-ic`.
+pub const POCKET_IC: &str = "\
+Examples:
+  The tests of a project with the crate pocket-ic:
+    POCKET_IC_BIN=$(command -v stablebench) cargo test
+  Clients of version 13, and the rules of autumn 2025:
+    STABLEBENCH_POCKET_IC_VERSION=13 STABLEBENCH_RULES=2025-10 cargo test
+  A server for clients that take a URL:
+    stablebench pocket-ic --port 8000";
+
 /// Of `build`.
 pub const BUILD: &str = "\
 Examples:

@@ -14,8 +14,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    self, BuildArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, ProfileArgs, ReportArgs,
-    RunArgs, ServeArgs, with_run_options,
+    self, BuildArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, PocketIcArgs, ProfileArgs,
+    ReportArgs, RunArgs, ServeArgs, with_run_options,
 };
 use crate::progress::Progress;
 use crate::suites::{SUITES, Suite, users};
@@ -88,6 +88,7 @@ impl Cli {
             Some(Command::Canbench(args)) => commands::canbench(&args, &output),
             Some(Command::Call(args)) => done(commands::call(&args, &output)),
             Some(Command::Serve(args)) => done(commands::serve(&args, &output)),
+            Some(Command::PocketIc(args)) => done(commands::pocket_ic(&args, &output)),
             Some(Command::Build(args)) => done(commands::build(&args, &output)),
             Some(Command::Cache(args)) => done(commands::cache(&args)),
             Some(Command::Completions { shell }) => done(commands::completions(shell, command())),
@@ -188,6 +189,13 @@ pub enum Command {
     /// canisters' ids, and first commands.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
+    /// Serve the tests of canisters as a PocketIC server does.
+    ///
+    /// The REST interface of PocketIC over the embedded replica: tests that use the crate pocket-ic, or
+    /// @dfinity/pic, run without downloading a server. Set POCKET_IC_BIN to this program, or to a link
+    /// to it whose name begins with pocket-ic; clients start and stop it.
+    #[command(after_help = examples::POCKET_IC)]
+    PocketIc(PocketIcArgs),
     /// Build a canister, ready to be deployed.
     ///
     /// Prints hash and path of two files, as `sha256sum` does: the module in gzip, which is deployed,

@@ -12,9 +12,10 @@ use pocket_ic_16::PocketIcBuilder;
 use stablebench_pocket_ic::BINARY;
 
 use crate::example;
+use crate::faulty::{FAULT, environment};
 use crate::pair::WASM;
 use crate::scenarios::suites::{assert_no_difference, stablebench, stderr, stdout};
-use crate::stand_in::{FAULT, environment, rules_of};
+use crate::served::{self, rules_of};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -104,7 +105,7 @@ fn not_a_server() -> Result<(), Failed> {
 fn unsupported_version() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let mut run = run(directory.path());
-    run.envs(environment("13.0.0"));
+    run.envs(served::environment("13"));
     assert_fails(directory.path(), &mut run, &["13.0.0", "10.x", "16.x"]);
     Ok(())
 }
@@ -145,7 +146,8 @@ fn dies_during_a_run(version: &str) -> Result<(), Failed> {
     run.envs(environment(version)).env(FAULT, "die:take_canister_snapshot:2");
     let output = run.output()?;
     let message = message(&output);
-    let words = ["the run failed", "exited during", "exit status: 101", "stand-in: exits during"];
+    let words =
+        ["the run failed", "exited during", "exit status: 101", "faulty server: exits during"];
     assert_contains(&message, &words);
     let saved = fs::read_to_string(directory.path().join("results.json"))?;
     let results: serde_json::Value = serde_json::from_str(&saved)?;
@@ -177,18 +179,18 @@ fn rate_limits_are_waited_for(version: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The example that developers copy, on the stand-in for the newest server.
+/// The example that developers copy, on the tool as the newest server.
 fn the_example() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let port_file = directory.path().join("port");
-    let mut server = Command::new(std::env::current_exe()?)
-        .args(["--ttl", "60", "--port-file"])
+    let mut server = Command::new(served::PROGRAM)
+        .args(["pocket-ic", "--ttl", "60", "--port-file"])
         .arg(&port_file)
         .spawn()?;
     let port = loop {
         match fs::read_to_string(&port_file) {
-            Ok(port) => break port,
-            Err(_) => assert!(server.try_wait()?.is_none(), "the stand-in exited"),
+            Ok(port) if port.ends_with('\n') => break port,
+            _ => assert!(server.try_wait()?.is_none(), "the server exited"),
         }
         std::thread::sleep(Duration::from_millis(20));
     };

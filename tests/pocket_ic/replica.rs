@@ -61,6 +61,15 @@ pub trait Canister {
     fn update(&mut self, caller: Principal, method: &str, argument: &[u8]) -> Updated;
     fn query(&mut self, caller: Principal, method: &str, argument: &[u8]) -> Outcome;
 
+    /// Its id.
+    fn id(&self) -> Principal;
+
+    /// The time of the last round, in nanoseconds since 1970. `None` if the replica has no rounds.
+    fn time(&self) -> Option<u64>;
+
+    /// Sets the time of the next message, unless the replica has rounds.
+    fn set_time(&mut self, time: u64);
+
     /// Takes a snapshot, which replaces the previous one.
     fn take_snapshot(&mut self);
 
@@ -110,6 +119,18 @@ impl Canister for EmbeddedCanister {
 
     fn query(&mut self, caller: Principal, method: &str, argument: &[u8]) -> Outcome {
         outcome(self.canister.query(caller, method, argument).unwrap())
+    }
+
+    fn id(&self) -> Principal {
+        self.canister.id()
+    }
+
+    fn time(&self) -> Option<u64> {
+        None
+    }
+
+    fn set_time(&mut self, time: u64) {
+        self.canister.set_time(time);
     }
 
     fn take_snapshot(&mut self) {

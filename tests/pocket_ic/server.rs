@@ -10,7 +10,7 @@ pub use stablebench_pocket_ic::BINARY;
 use crate::replica::{
     CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Rules, Updated,
 };
-use crate::stand_in;
+use crate::served;
 
 /// A server, started at its first use.
 pub struct PocketIc {
@@ -27,17 +27,17 @@ impl PocketIc {
         Arc::new(Self { server: OnceLock::new(), rules: OnceLock::new(), environment: Vec::new() })
     }
 
-    /// Starts this program as a server of the given version. Must be called before any thread is
-    /// started.
-    pub fn stand_in(version: &str) -> Arc<dyn Replica> {
-        let environment = stand_in::environment(version);
+    /// Starts the tool as a server of the given version. Must be called before any thread is started.
+    pub fn served(version: &str) -> Arc<dyn Replica> {
+        let environment = served::environment(version);
         let previous: Vec<_> =
             environment.iter().map(|(name, _)| (*name, std::env::var_os(name))).collect();
         for (name, value) in &environment {
             // SAFETY: no other thread runs yet: `main` builds the list of tests first.
             unsafe { std::env::set_var(name, value) };
         }
-        let server = Server::start().unwrap_or_else(|error| panic!("the stand-in: {error}"));
+        let server =
+            Server::start().unwrap_or_else(|error| panic!("the tool as a server: {error}"));
         for (name, value) in previous {
             match value {
                 // SAFETY: as above.
@@ -104,6 +104,16 @@ impl Canister for OnInstance {
         let outcome = self.instance.update(self.id, caller, method, argument).unwrap();
         Updated { outcome: outcome.map_err(reject), cycles: before - self.balance() }
     }
+
+    fn id(&self) -> Principal {
+        self.id
+    }
+
+    fn time(&self) -> Option<u64> {
+        Some(self.instance.time().unwrap())
+    }
+
+    fn set_time(&mut self, _: u64) {}
 
     fn query(&mut self, caller: Principal, method: &str, argument: &[u8]) -> Outcome {
         self.instance.query(self.id, caller, method, argument).unwrap().map_err(reject)

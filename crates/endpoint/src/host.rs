@@ -1,33 +1,33 @@
-//! The subnet, and the thread that executes its rounds.
+//! The subnet behind an endpoint, and what can be read of it while it executes.
 //!
 //! ```text
-//!   call, query ──→ queue ──→ driver ──→ submit ──→ round ──→ answers ──→ Ingress
-//!                               └──────→ query, on a thread
+//!   call, query ──→ send ──→ queue ──→ driver ──→ Subnet ──→ settle ──→ Info, Ingress
+//!   exclusively ─────────────────────────────────→ Subnet ──→ settle
 //! ```
 //!
-//! Messages of a canister are executed in the order of their arrival. A canister that works for long
-//! is away: the others go on, and what arrives for it waits. Modules are compiled before they are
-//! installed, on threads of their own.
+//! [`Pace`] determines whether the driver executes rounds or leaves that to others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_transport_types::RequestId;
-use stablebench_replica::subnet::{Borrowed, MessageId, Status, Subnet};
-use stablebench_replica::{Canister, CustomSection, EntryPoint, HostError, Replica};
+use stablebench_replica::subnet::{Borrowed, MessageId, Part, Status, Subnet};
+use stablebench_replica::{Canister, CustomSection, EntryPoint, Reject, Replica};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock;
+use crate::directory::{Directory, Listed};
+use crate::driver::{self, Open};
 use crate::ingress::Ingress;
 use crate::keys::Keys;
 use crate::messages::Message;
-use crate::outcome::{Outcome, Rejected, failed, panicked};
+use crate::outcome::{Outcome, Rejected};
 use crate::state_tree;
-use crate::system::{self, System, Update, Withdrawal};
+use crate::system::{self, System};
 
 /// The most canisters at a time.
 const MAX_CANISTERS: usize = 1_000;
@@ -35,12 +35,8 @@ const MAX_CANISTERS: usize = 1_000;
 pub const MAX_WAITING: usize = 1_000;
 /// The most bytes of large messages that are received, waiting or running.
 const MAX_BYTES: usize = 256 << 20;
-/// The time for which a round waits for its canisters.
-const PATIENCE: Duration = Duration::from_millis(20);
 /// The time between two rounds without messages, in which heartbeats run.
 const ROUND: Duration = Duration::from_secs(1);
-/// Nanoseconds from the time of a timer on the clock to the round that runs it.
-const SLACK: u64 = 1_000_000;
 
 /// The memory that a large message occupies until it has run.
 pub type MemoryPermit = Option<OwnedSemaphorePermit>;
@@ -57,6 +53,27 @@ pub enum AddError {
     /// The id is not available.
     #[error("the canister id {0} is taken or not one of this subnet")]
     Taken(Principal),
+}
+
+/// How time passes, and who starts rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Time is that of the machine's clock. Rounds are executed when there is something to do.
+    Clock {
+        /// Nanoseconds that the subnet is ahead of the clock.
+        ahead: u64,
+        /// The time between two rounds without messages, in which heartbeats run.
+        idle: Duration,
+        /// The least time between two rounds.
+        least: Duration,
+    },
+    /// Time stands still, and rounds are executed on request only.
+    Still,
+}
+
+impl Pace {
+    /// The pace of an endpoint: that of the clock.
+    pub const CLOCK: Self = Self::Clock { ahead: 0, idle: ROUND, least: Duration::ZERO };
 }
 
 /// The part of a canister's state that is readable while the canister executes a message.
@@ -96,21 +113,27 @@ impl Info {
 }
 
 /// A message that waits for the driver.
-struct Work {
+pub struct Work {
     /// The canister that it waits for.
-    canister: Principal,
-    message: Message,
-    memory: MemoryPermit,
-    task: Task,
-    compilation: Compilation,
+    pub canister: Principal,
+    /// The message.
+    pub message: Message,
+    /// The memory that it occupies.
+    pub memory: MemoryPermit,
+    /// What becomes of its outcome.
+    pub task: Task,
+    /// The state of the module that it installs.
+    pub compilation: Compilation,
 }
 
 /// The state of a module that a call installs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Compilation {
+pub enum Compilation {
     /// It was not looked at.
     Open,
+    /// A thread compiles it.
     Running,
+    /// It is compiled.
     Done,
 }
 
@@ -122,76 +145,154 @@ pub enum Task {
     Query(oneshot::Sender<Outcome>),
 }
 
+/// What the driver looks at when it wakes.
 #[derive(Default)]
-struct Queue {
-    work: VecDeque<Work>,
+pub struct Queue {
+    /// Messages in the order of their arrival.
+    pub work: VecDeque<Work>,
     /// Number of messages by canister, waiting and running.
     waiting: BTreeMap<Principal, usize>,
     /// Canisters that were away and are back.
-    returned: Vec<Borrowed>,
+    pub returned: Vec<Borrowed>,
     /// Calls whose modules are compiled.
-    compiled: BTreeSet<RequestId>,
+    pub compiled: BTreeSet<RequestId>,
     /// The time by which everything has to end.
-    deadline: Option<Instant>,
+    pub deadline: Option<Instant>,
     /// `true` if the driver has to look.
-    changed: bool,
+    pub changed: bool,
+    /// Number of those who wait for the subnet as a whole. The driver starts nothing meanwhile.
+    pub exclusive: usize,
 }
 
 /// The subnet behind an endpoint.
 pub struct Host {
     /// The keys of the subnet and its node.
     pub keys: Arc<Keys>,
-    /// The canisters of the network that clients call first.
-    pub system: Arc<System>,
     /// The calls and their statuses.
     pub ingress: Ingress,
     /// One permit for each byte of large messages that is still free.
     pub memory: Arc<Semaphore>,
-    replica: Replica,
+    /// The messages that wait for the driver.
+    pub queue: Mutex<Queue>,
+    /// Calls of the endpoint that are executed.
+    pub open: Mutex<BTreeMap<MessageId, Open>>,
+    system: Option<Arc<System>>,
+    directory: RwLock<Directory>,
     subnet: Mutex<Subnet>,
+    pace: Mutex<Pace>,
+    /// The time of the subnet when it was last settled.
+    time: AtomicU64,
     infos: RwLock<BTreeMap<Principal, Arc<Info>>>,
     /// Copies that were requested while a canister was away.
     copies: Mutex<BTreeMap<Principal, Option<Canister>>>,
-    queue: Mutex<Queue>,
-    wake: Condvar,
+    /// Answers to messages that are not calls of the endpoint.
+    answers: Mutex<BTreeMap<MessageId, Result<Vec<u8>, Reject>>>,
+    /// Wakes the driver.
+    pub wake: Condvar,
+    /// Wakes those who wait for the subnet as a whole.
+    back: Condvar,
     driver: Mutex<Option<JoinHandle<usize>>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex. No code panics between two related changes.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Host {
-    /// Creates a subnet without canisters, and its thread.
-    pub fn new(replica: Replica) -> Arc<Self> {
-        let keys = Arc::new(Keys::default());
-        let mut subnet = Subnet::new(&replica);
-        subnet.set_time(clock::now());
-        let signer = Arc::clone(&keys);
-        subnet.set_certifier(move |canister, data, time| {
-            state_tree::data_certificate(&signer, &canister, data, time)
-        });
+    /// Creates a subnet without canisters that follows the clock, with the canisters of the network that
+    /// clients ask first.
+    pub fn new(replica: &Replica) -> Arc<Self> {
+        let keys = Keys::default();
+        let part = Part::new(replica);
+        let ranges = system::IDS.map(|id| (id, id)).into_iter().chain(part.ranges()).collect();
+        let listed = Listed { id: keys.subnet(), key: keys.root().to_vec(), ranges };
+        let mut subnet = Subnet::with_parts(part, Vec::new());
         let system = Arc::new(System::new(keys.subnet(), subnet.creation_fee()));
         let callee = Arc::clone(&system);
         subnet.set_outside(move |call| callee.call(call));
         subnet.set_max_canisters(MAX_CANISTERS);
+        Self::start(subnet, keys, Directory(vec![listed]), Some(system), Pace::CLOCK)
+    }
+
+    /// Starts the driver of a subnet whose first entry in the directory has the root key.
+    pub fn start(
+        mut subnet: Subnet,
+        keys: Keys,
+        directory: Directory,
+        system: Option<Arc<System>>,
+        pace: Pace,
+    ) -> Arc<Self> {
+        let keys = Arc::new(keys);
+        let signer = Arc::clone(&keys);
+        subnet.set_certifier(move |canister, data, time| {
+            state_tree::data_certificate(&signer, &canister, data, time)
+        });
         let host = Arc::new(Self {
             keys,
-            system,
             ingress: Ingress::default(),
             memory: Arc::new(Semaphore::new(MAX_BYTES)),
-            replica,
+            queue: Mutex::default(),
+            open: Mutex::default(),
+            system,
+            directory: RwLock::new(directory),
+            time: AtomicU64::new(subnet.time()),
             subnet: Mutex::new(subnet),
+            pace: Mutex::new(pace),
             infos: RwLock::default(),
             copies: Mutex::default(),
-            queue: Mutex::default(),
+            answers: Mutex::default(),
             wake: Condvar::new(),
+            back: Condvar::new(),
             driver: Mutex::default(),
         });
+        host.follow_clock(&mut lock(&host.subnet));
         let driven = Arc::downgrade(&host);
-        let driver = thread::Builder::new().name("rounds".into()).spawn(move || drive(&driven));
+        let driver =
+            thread::Builder::new().name("rounds".into()).spawn(move || driver::drive(&driven));
         *lock(&host.driver) = driver.ok();
         host
+    }
+
+    /// The canisters of the network that clients ask first, if `id` is one of them.
+    pub fn system(&self, id: &Principal) -> Option<&System> {
+        self.system.as_deref().filter(|_| system::IDS.contains(id))
+    }
+
+    /// The subnets that clients see.
+    pub fn directory(&self) -> Directory {
+        self.directory.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the subnets that clients see.
+    pub fn set_directory(&self, directory: Directory) {
+        *self.directory.write().unwrap_or_else(PoisonError::into_inner) = directory;
+    }
+
+    /// The time of the subnet, in nanoseconds since 1970.
+    pub fn now(&self) -> u64 {
+        match *lock(&self.pace) {
+            Pace::Clock { ahead, .. } => clock::now().saturating_add(ahead),
+            Pace::Still => self.time.load(Ordering::Acquire),
+        }
+    }
+
+    /// The pace.
+    pub fn pace(&self) -> Pace {
+        *lock(&self.pace)
+    }
+
+    /// Changes the pace.
+    pub fn set_pace(&self, pace: Pace) {
+        *lock(&self.pace) = pace;
+        self.notify();
+    }
+
+    /// Sets the time of the next round if the pace is that of the clock.
+    pub fn follow_clock(&self, subnet: &mut Subnet) {
+        if self.pace() != Pace::Still {
+            subnet.set_time(self.now());
+        }
     }
 
     /// Adds a canister that was created elsewhere.
@@ -205,12 +306,12 @@ impl Host {
         if self.infos().len() >= MAX_CANISTERS {
             return Err(AddError::Full);
         }
-        if !Subnet::hosts(&id) {
+        if !subnet.hosts(&id) {
             return Err(AddError::Taken(id));
         }
-        subnet.set_time(clock::now());
+        self.follow_clock(&mut subnet);
         subnet.add(canister).map_err(|_| AddError::Taken(id))?;
-        self.publish(&subnet);
+        self.settle(&mut subnet);
         drop(subnet);
         self.notify();
         Ok(id)
@@ -248,6 +349,15 @@ impl Host {
         subnet.canister(id).map(Canister::fork)
     }
 
+    /// Makes the copy of a canister that was requested while it was away.
+    pub fn make_copy(&self, canister: Option<&Canister>) {
+        if let Some(canister) = canister
+            && let Some(wanted) = lock(&self.copies).get_mut(&canister.id())
+        {
+            *wanted = Some(canister.fork());
+        }
+    }
+
     /// Sends a message, which waits for `canister`. Returns `false` if too many do.
     pub fn send(
         &self,
@@ -269,9 +379,78 @@ impl Host {
         true
     }
 
-    fn notify(&self) {
+    /// Ends a message that waited for a canister.
+    pub fn done(&self, canister: &Principal) {
+        let mut queue = lock(&self.queue);
+        if let Some(waiting) = queue.waiting.get_mut(canister) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                queue.waiting.remove(canister);
+            }
+        }
+    }
+
+    /// Wakes the driver.
+    pub fn notify(&self) {
         lock(&self.queue).changed = true;
         self.wake.notify_one();
+    }
+
+    /// The subnet, of which canisters may be away.
+    pub fn subnet(&self) -> MutexGuard<'_, Subnet> {
+        lock(&self.subnet)
+    }
+
+    /// Works on the subnet while no canister is away and no message is executed.
+    pub fn exclusively<T>(&self, work: impl FnOnce(&mut Subnet) -> T) -> T {
+        lock(&self.queue).exclusive += 1;
+        let mut subnet = self.await_all();
+        self.follow_clock(&mut subnet);
+        let result = work(&mut subnet);
+        self.settle(&mut subnet);
+        drop(subnet);
+        let mut queue = lock(&self.queue);
+        queue.exclusive -= 1;
+        queue.changed = true;
+        drop(queue);
+        self.wake.notify_one();
+        result
+    }
+
+    /// Waits until no canister is away.
+    pub fn await_all(&self) -> MutexGuard<'_, Subnet> {
+        loop {
+            let mut subnet = lock(&self.subnet);
+            let returned = std::mem::take(&mut lock(&self.queue).returned);
+            self.take_back(&mut subnet, returned);
+            if subnet.away() == 0 {
+                return subnet;
+            }
+            drop(subnet);
+            let queue = lock(&self.queue);
+            if queue.returned.is_empty() {
+                // Another thread may have taken back the last one.
+                let waited = self.back.wait_timeout(queue, Duration::from_millis(10));
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Returns canisters that were away to the subnet.
+    pub fn take_back(&self, subnet: &mut Subnet, returned: Vec<Borrowed>) {
+        for borrowed in returned {
+            self.make_copy(borrowed.canister());
+            subnet.give_back(borrowed);
+        }
+    }
+
+    /// Receives a canister that was away.
+    pub fn give_back(&self, borrowed: Borrowed) {
+        let mut queue = lock(&self.queue);
+        queue.returned.push(borrowed);
+        queue.changed = true;
+        self.wake.notify_one();
+        self.back.notify_all();
     }
 
     /// Executes what waits until the deadline, then finishes running messages. Returns the canisters,
@@ -286,7 +465,30 @@ impl Host {
         (ids.iter().filter_map(|id| subnet.remove(id)).collect(), undone)
     }
 
-    /// Makes the state of the canisters that changed readable.
+    /// Makes the state of the subnet readable, and passes on the answers. A client that has its answer
+    /// sees what the call changed.
+    pub fn settle(&self, subnet: &mut Subnet) {
+        self.time.store(subnet.time(), Ordering::Release);
+        self.publish(subnet);
+        for (id, response) in subnet.take_answers() {
+            let Some(Open { id, canister, withdrawal, .. }) = lock(&self.open).remove(&id) else {
+                lock(&self.answers).insert(id, response);
+                continue;
+            };
+            let response = match (withdrawal, &self.system) {
+                (Some(withdrawal), Some(system)) => system.settle(withdrawal, response),
+                _ => response,
+            };
+            self.ingress.finish(&id, response.map_err(Rejected::admitted));
+            self.done(&canister);
+        }
+    }
+
+    /// Takes the answer to a message that is not a call of the endpoint.
+    pub fn take_answer(&self, id: MessageId) -> Option<Result<Vec<u8>, Reject>> {
+        lock(&self.answers).remove(&id)
+    }
+
     fn publish(&self, subnet: &Subnet) {
         let mut infos = self.infos.write().unwrap_or_else(PoisonError::into_inner);
         infos.retain(|id, _| subnet.exists(id));
@@ -298,372 +500,5 @@ impl Host {
                 infos.insert(id, Arc::new(Info::new(canister, status)));
             }
         }
-    }
-
-    /// Takes back a canister that was away.
-    fn give_back(&self, borrowed: Borrowed) {
-        let mut queue = lock(&self.queue);
-        queue.returned.push(borrowed);
-        queue.changed = true;
-        self.wake.notify_one();
-    }
-
-    fn done(&self, canister: &Principal) {
-        let mut queue = lock(&self.queue);
-        if let Some(waiting) = queue.waiting.get_mut(canister) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                queue.waiting.remove(canister);
-            }
-        }
-    }
-}
-
-/// A call that is executed.
-struct Open {
-    id: RequestId,
-    canister: Principal,
-    /// The cycles that the cycles ledger withdrew for it.
-    withdrawal: Option<Withdrawal>,
-    _memory: MemoryPermit,
-}
-
-/// Executes rounds until the host is gone or has finished. Returns the number of messages that were
-/// not done by its deadline.
-fn drive(host: &Weak<Host>) -> usize {
-    let mut open = BTreeMap::new();
-    let (mut idle, mut rounds) = (true, Instant::now());
-    while let Some(host) = host.upgrade() {
-        let Driven { finished, idle: now } = step(&host, &mut open, &mut rounds, idle);
-        idle = now;
-        if let Some(undone) = finished {
-            return undone;
-        }
-    }
-    0
-}
-
-/// What the driver found out.
-struct Driven {
-    /// The number of messages that are not done, if the host has finished.
-    finished: Option<usize>,
-    /// `true` if there is nothing to execute.
-    idle: bool,
-}
-
-/// Waits for work if there is none, and executes a round.
-fn step(
-    host: &Arc<Host>,
-    open: &mut BTreeMap<MessageId, Open>,
-    rounds: &mut Instant,
-    idle: bool,
-) -> Driven {
-    let due = lock(&host.subnet).next_task();
-    let mut queue = lock(&host.queue);
-    if idle && !queue.changed {
-        let now = clock::now();
-        let round = ROUND.saturating_sub(rounds.elapsed());
-        let wait = match due {
-            // A round runs a timer whose time has come.
-            Some(at) if at > 0 => {
-                Duration::from_nanos(at.saturating_sub(now).saturating_add(SLACK)).min(round)
-            }
-            _ => round,
-        };
-        let wait = match queue.deadline {
-            Some(deadline) => wait.min(deadline.saturating_duration_since(Instant::now())),
-            None => wait,
-        };
-        let waited = host.wake.wait_timeout(queue, wait);
-        queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-    }
-    queue.changed = false;
-    let returned = std::mem::take(&mut queue.returned);
-    let closing = queue.deadline;
-    let over = closing.is_some_and(|deadline| deadline <= Instant::now());
-    drop(queue);
-
-    let mut subnet = lock(&host.subnet);
-    for borrowed in returned {
-        copy(host, borrowed.canister());
-        subnet.give_back(borrowed);
-    }
-    subnet.set_time(clock::now());
-    if over {
-        let undone = open.len() + lock(&host.queue).work.len();
-        drop(subnet);
-        await_away(host);
-        return Driven { finished: Some(undone), idle: true };
-    }
-    // Tasks come first, because a query takes its canister away.
-    let is_due = subnet.next_task().is_some_and(|at| at > 0 && at <= clock::now());
-    if is_due || rounds.elapsed() >= ROUND {
-        *rounds = Instant::now();
-        tick(host, &mut subnet);
-    }
-    if start_work(host, &mut subnet, open) || subnet.has_work() {
-        tick(host, &mut subnet);
-    }
-    // A client that has its answer sees what the call changed.
-    host.publish(&subnet);
-    for (id, response) in subnet.take_answers() {
-        if let Some(Open { id, canister, withdrawal, .. }) = open.remove(&id) {
-            let response = match withdrawal {
-                Some(withdrawal) => host.system.settle(withdrawal, response),
-                None => response,
-            };
-            host.ingress.finish(&id, response.map_err(Rejected::admitted));
-            host.done(&canister);
-        }
-    }
-    let queue = lock(&host.queue);
-    let finished = closing.is_some() && open.is_empty() && queue.work.is_empty();
-    let idle = !subnet.has_work();
-    Driven { finished: finished.then_some(0), idle }
-}
-
-/// Executes a round.
-fn tick(host: &Arc<Host>, subnet: &mut Subnet) {
-    if let Err(error) = subnet.tick_in_parallel(|borrowed| execute(host, borrowed)) {
-        // What is left of the round is executed in the next one.
-        eprintln!("{error}");
-    }
-}
-
-/// Waits until no canister is away.
-fn await_away(host: &Arc<Host>) {
-    let mut subnet = lock(&host.subnet);
-    while subnet.away() > 0 {
-        drop(subnet);
-        let mut queue = lock(&host.queue);
-        while queue.returned.is_empty() {
-            let waited = host.wake.wait(queue);
-            queue = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        let returned = std::mem::take(&mut queue.returned);
-        drop(queue);
-        subnet = lock(&host.subnet);
-        returned.into_iter().for_each(|borrowed| subnet.give_back(borrowed));
-    }
-    host.publish(&subnet);
-}
-
-/// Submits calls and starts queries, those of a canister in order. Returns `true` if a call was
-/// submitted.
-fn start_work(host: &Arc<Host>, subnet: &mut Subnet, open: &mut BTreeMap<MessageId, Open>) -> bool {
-    let mut queue = lock(&host.queue);
-    let all = std::mem::take(&mut queue.work);
-    let mut compiled = std::mem::take(&mut queue.compiled);
-    drop(queue);
-    let (mut kept, mut blocked, mut called) = (VecDeque::new(), BTreeSet::new(), BTreeSet::new());
-    for mut work in all {
-        let id = work.canister;
-        if let Task::Call(id) = &work.task
-            && compiled.remove(id)
-        {
-            work.compilation = Compilation::Done;
-        }
-        let management = work.message.canister == Principal::management_canister();
-        // These see what the calls before them have done.
-        let is_later = management || matches!(work.task, Task::Query(_));
-        let waits = blocked.contains(&id)
-            || subnet.is_away(&id)
-            || work.compilation == Compilation::Running
-            || (is_later && called.contains(&id))
-            || compiles(host, subnet, &mut work);
-        if waits {
-            blocked.insert(id);
-            kept.push_back(work);
-        } else if let Some(task) = start(host, subnet, work, open) {
-            match task {
-                Started::Call => called.insert(id),
-                Started::Query => blocked.insert(id),
-            };
-            if management {
-                blocked.insert(id);
-            }
-        }
-    }
-    let mut queue = lock(&host.queue);
-    kept.append(&mut queue.work);
-    queue.work = kept;
-    !called.is_empty()
-}
-
-enum Started {
-    Call,
-    Query,
-}
-
-/// Compiles the module of an install on another thread. Returns `true` if that takes time.
-fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
-    let Task::Call(id) = work.task else { return false };
-    let management = work.message.canister == Principal::management_canister();
-    if !management || work.compilation == Compilation::Done {
-        return false;
-    }
-    let Message { method, argument, .. } = &work.message;
-    let Some(wasm) = subnet.module_to_install(method, argument) else { return false };
-    let (owner, canister) = (Arc::downgrade(host), work.canister);
-    let replica = host.replica.clone();
-    let spawned = thread::Builder::new().name("compiling".into()).spawn(move || {
-        // The reject of an invalid module comes when it is installed.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            let _ = replica.compile_for_subnet(&canister, &wasm);
-        }));
-        if let Some(host) = owner.upgrade() {
-            lock(&host.queue).compiled.insert(id);
-            host.notify();
-        }
-    });
-    if spawned.is_ok() {
-        work.compilation = Compilation::Running;
-    }
-    spawned.is_ok()
-}
-
-fn start(
-    host: &Arc<Host>,
-    subnet: &mut Subnet,
-    work: Work,
-    open: &mut BTreeMap<MessageId, Open>,
-) -> Option<Started> {
-    let Work { canister, message, memory, task, .. } = work;
-    match task {
-        Task::Call(id) => {
-            let (message, withdrawal) = match system::IDS.contains(&canister) {
-                false => (message, None),
-                true => match host.system.update(&message) {
-                    Ok(Update::Manage(message, withdrawal)) => (message, Some(withdrawal)),
-                    Ok(Update::Reply(reply)) => return finish(host, &id, &canister, Ok(reply)),
-                    Err(reject) => {
-                        return finish(host, &id, &canister, Err(Rejected::admitted(reject)));
-                    }
-                },
-            };
-            let Message { sender, canister: callee, method, argument } = message;
-            let reject = match subnet.submit(sender, callee, &method, &argument) {
-                Ok(Ok(message)) => {
-                    host.ingress.begin(&id);
-                    open.insert(message, Open { id, canister, withdrawal, _memory: memory });
-                    return Some(Started::Call);
-                }
-                Ok(Err(reject)) => Rejected::not_admitted(reject),
-                Err(error) => Rejected::admitted(failed(&error)),
-            };
-            let outcome = match withdrawal {
-                Some(withdrawal) => {
-                    host.system.settle(withdrawal, Err(reject.reject)).map_err(Rejected::admitted)
-                }
-                None => Err(reject),
-            };
-            finish(host, &id, &canister, outcome)
-        }
-        Task::Query(sender_of_outcome) => {
-            let Message { sender, canister: callee, method, argument } = message;
-            let management = callee == Principal::management_canister();
-            let borrowed = match management || subnet.is_composite(&callee, &method) {
-                true => None,
-                false => subnet.borrow(&callee),
-            };
-            let Some(borrowed) = borrowed else {
-                let called = subnet.query(sender, callee, &method, &argument);
-                // The client may have stopped waiting.
-                let _ = sender_of_outcome.send(outcome(called));
-                host.done(&canister);
-                return None;
-            };
-            let host = Arc::clone(host);
-            on_thread(borrowed, move |borrowed| {
-                let queried = || outcome(borrowed.query(sender, &method, &argument));
-                let outcome = catch_unwind(AssertUnwindSafe(queried));
-                host.give_back(borrowed);
-                drop(memory);
-                host.done(&canister);
-                let failed = |_| Err(Rejected::admitted(panicked()));
-                let _ = sender_of_outcome.send(outcome.unwrap_or_else(failed));
-            });
-            Some(Started::Query)
-        }
-    }
-}
-
-/// Ends a call that was not submitted.
-fn finish(host: &Host, id: &RequestId, canister: &Principal, outcome: Outcome) -> Option<Started> {
-    host.ingress.finish(id, outcome);
-    host.done(canister);
-    None
-}
-
-/// Canisters that execute in a round.
-#[derive(Default)]
-struct Batch {
-    done: Mutex<Vec<Borrowed>>,
-    /// `true` if the round goes on without those that are not done.
-    over: Mutex<bool>,
-    changed: Condvar,
-}
-
-/// Executes canisters, and returns those that are done in time. The others come back later.
-fn execute(host: &Arc<Host>, borrowed: Vec<Borrowed>) -> Vec<Borrowed> {
-    let all = borrowed.len();
-    let batch = Arc::new(Batch::default());
-    for borrowed in borrowed {
-        let (batch, host) = (Arc::clone(&batch), Arc::clone(host));
-        on_thread(borrowed, move |mut borrowed| {
-            match catch_unwind(AssertUnwindSafe(|| borrowed.execute())) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => borrowed.fail(&failed(&error)),
-                // A bug in this program must fail one message only.
-                Err(_) => borrowed.fail(&panicked()),
-            }
-            let over = lock(&batch.over);
-            if *over {
-                host.give_back(borrowed);
-            } else {
-                lock(&batch.done).push(borrowed);
-                batch.changed.notify_one();
-            }
-        });
-    }
-    let end = Instant::now() + PATIENCE;
-    let mut over = lock(&batch.over);
-    while lock(&batch.done).len() < all && Instant::now() < end {
-        let left = end.saturating_duration_since(Instant::now());
-        let waited = batch.changed.wait_timeout(over, left);
-        over = waited.unwrap_or_else(PoisonError::into_inner).0;
-    }
-    *over = true;
-    std::mem::take(&mut *lock(&batch.done))
-}
-
-/// Works on a canister on another thread, or here if the machine cannot start one.
-fn on_thread(borrowed: Borrowed, work: impl FnOnce(Borrowed) + Send + 'static) {
-    let slot = Arc::new(Mutex::new(Some((borrowed, work))));
-    let taken = Arc::clone(&slot);
-    let run = move || {
-        let taken = lock(&taken).take();
-        if let Some((borrowed, work)) = taken {
-            work(borrowed);
-        }
-    };
-    if thread::Builder::new().name("canister".into()).spawn(run.clone()).is_err() {
-        run();
-    }
-}
-
-/// Makes the copy of a canister that was requested while it was away.
-fn copy(host: &Host, canister: Option<&Canister>) {
-    if let Some(canister) = canister
-        && let Some(wanted) = lock(&host.copies).get_mut(&canister.id())
-    {
-        *wanted = Some(canister.fork());
-    }
-}
-
-fn outcome(called: Result<stablebench_replica::subnet::Call, HostError>) -> Outcome {
-    match called {
-        Ok(call) => call.response.map_err(Rejected::admitted),
-        Err(error) => Err(Rejected::admitted(failed(&error))),
     }
 }

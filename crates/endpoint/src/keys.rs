@@ -27,8 +27,23 @@ pub struct Keys {
 
 impl Default for Keys {
     fn default() -> Self {
-        let node = ic_ed25519::PrivateKey::generate_from_seed(SEED.as_bytes());
-        let root = root_key();
+        Self::from_seed(SEED)
+    }
+}
+
+/// Returns the first hash of the seed that is a key, a number below the order of the group.
+fn root_key(seed: &str) -> PrivateKey {
+    (0_u64..)
+        .map(|number| Sha256::digest([seed.as_bytes(), &number.to_be_bytes()].concat()))
+        .find_map(|hash| PrivateKey::deserialize(&hash).ok())
+        .unwrap_or_else(|| unreachable!("almost every second hash is a key"))
+}
+
+impl Keys {
+    /// Derives keys from a text.
+    pub fn from_seed(seed: &str) -> Self {
+        let node = ic_ed25519::PrivateKey::generate_from_seed(seed.as_bytes());
+        let root = root_key(seed);
         Self {
             root_der: [DER, &root.public_key().serialize()].concat(),
             root,
@@ -36,17 +51,7 @@ impl Default for Keys {
             node,
         }
     }
-}
 
-/// Returns the first hash of the seed that is a key, a number below the order of the group.
-fn root_key() -> PrivateKey {
-    (0_u64..)
-        .map(|number| Sha256::digest([SEED.as_bytes(), &number.to_be_bytes()].concat()))
-        .find_map(|hash| PrivateKey::deserialize(&hash).ok())
-        .unwrap_or_else(|| unreachable!("almost every second hash is a key"))
-}
-
-impl Keys {
     /// Returns the public root key in DER.
     pub fn root(&self) -> &[u8] {
         &self.root_der

@@ -7,9 +7,11 @@
 //! | `http`, `wire` | the addresses, and the format of requests and answers |
 //! | `envelope` | decoding and authentication of requests |
 //! | `messages` | updates and queries |
-//! | `host` | the subnet, and the thread that executes its rounds |
+//! | `host`, `driver` | the subnet, and the thread that executes its rounds |
+//! | `directory` | the subnets that clients see |
 //! | `system` | canisters of the network that clients ask first |
 //! | `ingress` | the statuses of calls |
+//! | `pocket_ic` | PocketIC's REST interface |
 //! | `state_tree`, `tree`, `keys` | the state tree and its certificates |
 //!
 //! Canisters call each other and the management canister, timers and heartbeats run by the clock, and
@@ -17,6 +19,8 @@
 
 mod access;
 mod clock;
+mod directory;
+mod driver;
 mod envelope;
 mod host;
 mod http;
@@ -24,6 +28,7 @@ mod ingress;
 mod keys;
 mod messages;
 mod outcome;
+pub mod pocket_ic;
 mod server;
 mod state_tree;
 mod system;
@@ -49,7 +54,7 @@ pub struct Endpoint(Arc<host::Host>);
 impl Endpoint {
     /// Creates an endpoint without canisters.
     pub fn new(replica: Replica) -> Self {
-        Self(host::Host::new(replica))
+        Self(host::Host::new(&replica))
     }
 
     /// Adds a canister under its own id.

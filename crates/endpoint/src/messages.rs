@@ -12,11 +12,9 @@ use stablebench_replica::subnet::{self, Status};
 use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::oneshot;
 
-use crate::clock;
 use crate::host::{Host, MAX_WAITING, MemoryPermit, Task};
 use crate::ingress::{Finished, MAX_CALLS, Registered};
 use crate::outcome::{Outcome, Rejected};
-use crate::system;
 
 /// A message to a canister.
 #[derive(Clone, Debug)]
@@ -102,7 +100,7 @@ pub fn call(
         Ok(canister) => canister,
         Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
     };
-    match host.ingress.register(id, sender, receiver, expiry, clock::now()) {
+    match host.ingress.register(id, sender, receiver, expiry, host.now()) {
         Registered::New => {}
         Registered::Known => return Sent::Waiting(host.ingress.wait(&id)),
         Registered::Full => {
@@ -130,9 +128,9 @@ pub fn query(
     memory: MemoryPermit,
 ) -> Result<oneshot::Receiver<Outcome>, String> {
     let (sender, receiver) = oneshot::channel();
-    if system::IDS.contains(&message.canister) {
+    if let Some(system) = host.system(&message.canister) {
         // The receiver still exists.
-        let _ = sender.send(host.system.query(&message).map_err(Rejected::admitted));
+        let _ = sender.send(system.query(&message).map_err(Rejected::admitted));
         return Ok(receiver);
     }
     let canister = match message.effective() {
@@ -152,7 +150,7 @@ fn full() -> String {
 
 /// Returns the canister for which a call waits.
 fn check(host: &Host, message: &Message) -> Result<Principal, Reject> {
-    if system::IDS.contains(&message.canister) {
+    if host.system(&message.canister).is_some() {
         return Ok(message.canister);
     }
     let Some(id) = message.effective()? else { return Ok(message.canister) };

@@ -15,12 +15,11 @@ use candid::Principal;
 use ic_transport_types::RequestId;
 use serde_bytes::ByteBuf;
 use stablebench_replica::Visibility;
-use stablebench_replica::subnet::Subnet;
 
+use crate::directory::Listed;
 use crate::envelope::Request;
 use crate::host::{Host, Info};
 use crate::keys::Keys;
-use crate::system;
 use crate::tree::{Path, Tree};
 use crate::wire::{self, Refusal};
 
@@ -84,20 +83,23 @@ fn canister_id(path: &Path) -> Option<Principal> {
 
 fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
     let keys = &host.keys;
-    let (first, last) = Subnet::range();
-    let ranges = system::IDS.map(|id| (id, id)).into_iter().chain([(first, last)]);
-    let ranges: Vec<_> = ranges.map(|(first, last)| [bytes(&first), bytes(&last)]).collect();
-    let range = wire::encode(&ranges);
-    let id = keys.subnet();
-    let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
-    let about = Tree::node([
-        ("public_key", Tree::leaf(keys.root())),
-        ("canister_ranges", Tree::leaf(range.clone())),
-        ("type", Tree::leaf("application")),
-        ("node", Tree::node([(keys.node_id().as_slice(), node)])),
-    ]);
-    // All of them, under the smallest first id.
-    let ranges = Tree::node([(system::IDS[0].as_slice(), Tree::leaf(range))]);
+    let directory = host.directory();
+    let subnets = directory.0.iter().map(|listed| {
+        let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
+        let about = Tree::node([
+            ("public_key", Tree::leaf(listed.key.clone())),
+            ("canister_ranges", Tree::leaf(encoded_ranges(listed))),
+            ("type", Tree::leaf("application")),
+            ("node", Tree::node([(keys.node_id().as_slice(), node)])),
+        ]);
+        (listed.id.as_slice(), about)
+    });
+    let ranges = directory.0.iter().filter_map(|listed| {
+        // All of them, under the smallest first id.
+        let (first, _) = listed.ranges.iter().min()?;
+        let ranges = Tree::node([(first.as_slice(), Tree::leaf(encoded_ranges(listed)))]);
+        Some((listed.id.as_slice(), ranges))
+    });
     let calls: BTreeSet<RequestId> = paths.iter().filter_map(request_id).collect();
     let canisters: BTreeSet<Principal> = paths.iter().filter_map(canister_id).collect();
     let canisters = canisters.iter().filter_map(|id| {
@@ -107,10 +109,16 @@ fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
     Tree::node([
         ("time", Tree::leaf(leb128(now))),
         ("canister", Tree::node(canisters)),
-        ("subnet", Tree::node([(id.as_slice(), about)])),
-        ("canister_ranges", Tree::node([(id.as_slice(), ranges)])),
+        ("subnet", Tree::node(subnets)),
+        ("canister_ranges", Tree::node(ranges)),
         ("request_status", host.ingress.statuses(calls)),
     ])
+}
+
+fn encoded_ranges(listed: &Listed) -> Vec<u8> {
+    let ranges: Vec<_> =
+        listed.ranges.iter().map(|(first, last)| [bytes(first), bytes(last)]).collect();
+    wire::encode(&ranges)
 }
 
 fn canister(info: &Info) -> Tree {

@@ -135,6 +135,8 @@ pub(crate) trait Client: Send {
     fn round(&self);
     /// Advances the time of the next round.
     fn advance(&self, by: Duration);
+    /// Nanoseconds since 1970.
+    fn time(&self) -> u64;
     fn balance(&self, canister: Principal) -> u128;
     fn add_cycles(&self, canister: Principal, amount: u128);
     /// Deletes the instance.
@@ -250,6 +252,11 @@ macro_rules! generation {
 
                 fn advance(&self, by: Duration) {
                     self.runtime.block_on(self.client.advance_time(by));
+                }
+
+                fn time(&self) -> u64 {
+                    let time = self.runtime.block_on(self.client.get_time());
+                    time.as_nanos_since_unix_epoch()
                 }
 
                 fn balance(&self, canister: Principal) -> u128 {

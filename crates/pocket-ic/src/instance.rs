@@ -136,6 +136,15 @@ impl Instance {
         self.request(method, |client| client.query(&call))
     }
 
+    /// Returns the time of the last round, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// If the server failed.
+    pub fn time(&self) -> Result<u64, Error> {
+        self.request("reading the time", |client| client.time())
+    }
+
     /// Returns the canister's cycles.
     ///
     /// # Errors

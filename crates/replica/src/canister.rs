@@ -14,7 +14,7 @@ use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::install::{self, InstallRun, Upgrade};
 use crate::instance::{Entry, IdleSlot};
-use crate::memory::Image;
+use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::rules::Rules;
@@ -499,6 +499,18 @@ impl Canister {
         // An idle instance shows the old memory.
         self.idle = IdleSlot::default();
         Ok(())
+    }
+
+    /// Returns a copy of the stable memory.
+    ///
+    /// # Errors
+    ///
+    /// If the host cannot read it.
+    pub fn stable_memory(&self) -> Result<Vec<u8>, HostError> {
+        let (stable, mut bytes) = (&self.state.stable, Vec::new());
+        stable.read(0..stable.size().div_ceil(PAGE), &mut bytes).map_err(HostError::from)?;
+        bytes.truncate(stable.size());
+        Ok(bytes)
     }
 
     /// Returns the difference between this canister and `base`, of which it is a fork. Returns

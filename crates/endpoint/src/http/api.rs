@@ -19,7 +19,6 @@ use ic_transport_types::{
     TransportCallResponse,
 };
 use serde::Serialize;
-use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::Semaphore;
 
@@ -31,7 +30,7 @@ use crate::messages::{Message, Sent};
 use crate::outcome::Rejected;
 use crate::state_tree::{self, Effective, MAX_LABELS, MAX_PATHS};
 use crate::wire::{self, Refusal};
-use crate::{clock, messages, system, tree};
+use crate::{messages, tree};
 
 /// The size limit of a call, in bytes.
 const MAX_INGRESS: usize = 2 << 20;
@@ -104,7 +103,7 @@ async fn send_and_wait(
         Some(Finished::Certified) => {
             work(move || {
                 let paths = [state_tree::status_path(&id)];
-                let certificate = state_tree::certificate(&host, &paths, clock::now());
+                let certificate = state_tree::certificate(&host, &paths, host.now());
                 Ok(answer(StatusCode::OK, &TransportCallResponse::Replied { certificate }))
             })
             .await
@@ -137,7 +136,7 @@ async fn send(
     let host = Arc::clone(host);
     work(move || {
         let Received { bytes, memory } = received;
-        let (id, message, expiry) = decode_call(&bytes, effective)?;
+        let (id, message, expiry) = decode_call(&host, &bytes, effective)?;
         drop(bytes);
         let info = host.info(&message.canister);
         let inspected = info.is_some_and(|info| info.module.as_ref().is_some_and(|it| it.inspects));
@@ -148,8 +147,12 @@ async fn send(
 }
 
 /// Decodes the call in a body, and its expiry.
-fn decode_call(body: &[u8], effective: Effective) -> Result<(RequestId, Message, u64), Refusal> {
-    let request = Request::check(body, Kind::Call, clock::now())?;
+fn decode_call(
+    host: &Host,
+    body: &[u8],
+    effective: Effective,
+) -> Result<(RequestId, Message, u64), Refusal> {
+    let request = Request::check(body, Kind::Call, host.now())?;
     let id = request.id;
     if body.len() > MAX_INGRESS {
         return Err(Refusal::new(
@@ -162,13 +165,14 @@ fn decode_call(body: &[u8], effective: Effective) -> Result<(RequestId, Message,
     else {
         return Err(Refusal::bad_request("The request is not a call."));
     };
-    check_effective(effective, &canister_id, &method_name, &arg)?;
+    check_effective(host, effective, &canister_id, &method_name, &arg)?;
     let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
     Ok((id, message, ingress_expiry))
 }
 
 /// Refuses messages that are sent to the address of another canister.
 fn check_effective(
+    host: &Host,
     effective: Effective,
     canister: &Principal,
     method: &str,
@@ -184,7 +188,7 @@ fn check_effective(
             "Calls to a subnet create canisters; send all others to a canister's address.",
         ));
     };
-    check_range(&effective)?;
+    check_range(host, &effective)?;
     // A message that cannot be decoded is rejected later.
     let canister = if management {
         messages::effective_canister(method, argument).ok().flatten()
@@ -206,11 +210,11 @@ pub async fn query(
     received: Received,
 ) -> Result<Response, Refusal> {
     let effective = principal(&effective)?;
-    check_range(&effective)?;
+    check_range(&host, &effective)?;
     let queried = Arc::clone(&host);
     let (id, canister, outcome) = work(move || {
         let Received { bytes, memory } = received;
-        let request = Request::check(&bytes, Kind::Query, clock::now())?;
+        let request = Request::check(&bytes, Kind::Query, queried.now())?;
         drop(bytes);
         let id = request.id;
         let EnvelopeContent::Query { sender, canister_id, method_name, arg, .. } = request.content
@@ -218,7 +222,7 @@ pub async fn query(
             return Err(Refusal::bad_request("The request is not a query."));
         };
         let effective = Effective::Canister(effective);
-        check_effective(effective, &canister_id, &method_name, &arg)?;
+        check_effective(&queried, effective, &canister_id, &method_name, &arg)?;
         let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
         let outcome = messages::query(&queried, message, memory).map_err(Refusal::too_many)?;
         Ok((id, canister_id, outcome))
@@ -230,7 +234,7 @@ pub async fn query(
         Ok(arg) => QueryResponse::Replied { reply: ReplyResponse { arg }, signatures },
         Err(reject) => QueryResponse::Rejected { reject: reject.response(), signatures },
     };
-    let signature = host.keys.sign_query(&response, id, clock::now());
+    let signature = host.keys.sign_query(&response, id, host.now());
     let (QueryResponse::Replied { signatures, .. } | QueryResponse::Rejected { signatures, .. }) =
         &mut response;
     signatures.push(signature);
@@ -266,15 +270,15 @@ pub async fn read_subnet_state(
 
 /// Refuses addresses of other subnets.
 fn check_subnet(host: &Host, id: &Principal) -> Result<(), Refusal> {
-    let here = host.keys.subnet();
-    if *id == here {
+    if host.directory().contains(id) {
         return Ok(());
     }
+    let here = host.keys.subnet();
     Err(Refusal::bad_request(format!("subnet_not_found: {id}; the subnet here is {here}.")))
 }
 
 fn read_state(host: &Host, effective: Effective, received: Received) -> Result<Response, Refusal> {
-    let now = clock::now();
+    let now = host.now();
     let request = Request::check(&received.bytes, Kind::ReadState, now)?;
     drop(received);
     let EnvelopeContent::ReadState { paths, .. } = &request.content else {
@@ -291,7 +295,7 @@ fn read_state(host: &Host, effective: Effective, received: Received) -> Result<R
     if let Effective::Canister(id) = effective
         && !state_tree::are_about_calls(&paths)
     {
-        check_range(&id)?;
+        check_range(host, &id)?;
     }
     state_tree::check(host, &request, &paths, effective)?;
     let certificate = state_tree::certificate(host, &paths, now);
@@ -350,11 +354,13 @@ pub fn principal(text: &str) -> Result<Principal, Refusal> {
 }
 
 /// Refuses addresses of canisters outside of this subnet.
-fn check_range(id: &Principal) -> Result<(), Refusal> {
-    if *id == Principal::management_canister() || Subnet::hosts(id) || system::IDS.contains(id) {
+fn check_range(host: &Host, id: &Principal) -> Result<(), Refusal> {
+    let directory = host.directory();
+    if *id == Principal::management_canister() || directory.hosts(id) {
         return Ok(());
     }
-    let (first, last) = Subnet::range();
+    let ranges = directory.0.iter().flat_map(|subnet| &subnet.ranges);
+    let (first, last) = ranges.last().copied().unwrap_or((*id, *id));
     Err(Refusal::bad_request(format!(
         "canister_not_found: {id} is not on this subnet, whose canisters are {first} to {last}."
     )))

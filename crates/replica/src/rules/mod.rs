@@ -79,9 +79,9 @@ impl Rules {
     /// Instruction limits of messages.
     pub const fn instructions(&self) -> &'static InstructionLimits {
         match self.subnet {
-            SubnetKind::Application => &self.set.application,
+            SubnetKind::Application | SubnetKind::Free => &self.set.application,
             SubnetKind::System => &self.set.system,
-            SubnetKind::Benchmarking => &self.set.benchmarking,
+            SubnetKind::Benchmarking | SubnetKind::FreeBenchmarking => &self.set.benchmarking,
         }
     }
 
@@ -89,7 +89,7 @@ impl Rules {
     pub const fn fees(&self) -> &'static Fees {
         match self.subnet {
             SubnetKind::Application | SubnetKind::Benchmarking => &self.set.fees,
-            SubnetKind::System => &Fees::NONE,
+            SubnetKind::System | SubnetKind::Free | SubnetKind::FreeBenchmarking => &Fees::NONE,
         }
     }
 
@@ -161,6 +161,10 @@ pub enum SubnetKind {
     System,
     /// An application subnet whose instruction limits are out of reach.
     Benchmarking,
+    /// An application subnet on which nothing is charged.
+    Free,
+    /// The limits of a benchmarking subnet; nothing is charged.
+    FreeBenchmarking,
 }
 
 impl SubnetKind {
@@ -170,6 +174,8 @@ impl SubnetKind {
             Self::Application => "application",
             Self::System => "system",
             Self::Benchmarking => "benchmarking",
+            Self::Free => "free",
+            Self::FreeBenchmarking => "free benchmarking",
         }
     }
 }

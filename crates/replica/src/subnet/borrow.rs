@@ -82,13 +82,15 @@ impl Subnet {
     /// Takes a canister out of the subnet. `None` if there is no such canister, or if it is out
     /// already. Messages for it wait until [`Subnet::give_back`].
     pub fn borrow(&mut self, id: &Principal) -> Option<Borrowed> {
-        let limit = self.replica.rules().instructions().round.get().cast_signed() + 1;
+        let limit = self.round_limit();
         let callbacks = MAX_CALLBACKS.saturating_sub(self.callbacks());
         let saturation = self.saturation();
         let member = self.members.remove(id)?;
         self.away.insert(*id, Vec::new());
         let mut alone = Box::new(Self::new(&self.replica));
         alone.time = self.time;
+        alone.parts.clone_from(&self.parts);
+        alone.ranges.clone_from(&self.ranges);
         alone.certifier.clone_from(&self.certifier);
         alone.members.insert(*id, member);
         Some(Borrowed { id: *id, alone, limit, used: 0, callbacks, saturation })
@@ -135,7 +137,7 @@ impl Subnet {
         mut execute: impl FnMut(Vec<Borrowed>) -> Vec<Borrowed>,
     ) -> Result<(), HostError> {
         self.begin_round();
-        let mut left = self.replica.rules().instructions().round.get().cast_signed() + 1;
+        let mut left = self.round_limit();
         while left > 0 {
             let working = self.members.iter().filter(|(_, member)| member.has_work());
             let working: Vec<Principal> = working.map(|(id, _)| *id).collect();

@@ -17,6 +17,7 @@
 //! | `queues` | messages between canisters, and their order |
 //! | `query` | queries that call queries |
 //! | `management` | the management canister |
+//! | `parts` | ranges of canister ids, with their rules |
 //! | `outside` | calls to canisters that are not on the subnet |
 //! | `managed` | what it keeps of a canister: history, log, chunks, snapshots |
 //! | `trace` | the executions, and what caused each |
@@ -31,6 +32,7 @@ mod managed;
 mod management;
 mod member;
 mod outside;
+mod parts;
 mod query;
 mod queues;
 mod round;
@@ -57,6 +59,8 @@ pub use management::{HttpRequest, HttpResponse, effective_canister};
 use member::Member;
 use outside::Outside;
 pub use outside::OutsideCall;
+use parts::Ranges;
+pub use parts::{Part, canister_id};
 use query::Certifier;
 use queues::{Delivery, Ingress};
 use trace::{Cause, Trace};
@@ -66,10 +70,8 @@ pub use trace::{Executed, Function};
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
-/// The number of the first canister id.
-const FIRST_ID: u64 = 0xffff_ffff_ffe0_0000;
-/// Number of canister ids.
-const IDS: u64 = 0x10_0000;
+/// Most canisters, unless [`Subnet::set_max_canisters`] sets another limit.
+const MAX_CANISTERS: usize = 1 << 20;
 /// Rounds in which [`Subnet::update`] waits for an answer.
 const MAX_ROUNDS: usize = 100;
 
@@ -141,14 +143,15 @@ pub struct Subnet {
     time: u64,
     last_round: u64,
     next_message: u64,
-    /// The number of the next canister id.
-    next_canister: u64,
+    parts: Vec<Part>,
+    ranges: Ranges,
     max_canisters: usize,
 }
 
 impl Subnet {
     /// Creates a subnet without canisters.
     pub fn new(replica: &Replica) -> Self {
+        let parts = vec![Part::new(replica)];
         Self {
             replica: replica.clone(),
             members: BTreeMap::new(),
@@ -169,8 +172,9 @@ impl Subnet {
             time: INITIAL_TIME,
             last_round: INITIAL_TIME - 1,
             next_message: 0,
-            next_canister: FIRST_ID,
-            max_canisters: IDS as usize,
+            ranges: parts::all(&parts),
+            parts,
+            max_canisters: MAX_CANISTERS,
         }
     }
 
@@ -192,6 +196,8 @@ impl Subnet {
             certifier: self.certifier.clone(),
             outside: self.outside.clone(),
             trace: self.trace.clone(),
+            parts: self.parts.clone(),
+            ranges: self.ranges.clone(),
             ..*self
         }
     }
@@ -221,7 +227,7 @@ impl Subnet {
         if self.exists(&id) {
             return Err(Taken(id));
         }
-        self.members.insert(id, Member::new(canister, self.replica.rules(), self.time));
+        self.members.insert(id, self.member_of(canister));
         Ok(())
     }
 
@@ -235,28 +241,9 @@ impl Subnet {
         self.members.values().map(|member| &member.canister)
     }
 
-    /// Returns true if an id is one of those that the subnet gives to canisters.
-    pub fn hosts(id: &Principal) -> bool {
-        let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes);
-        let number = number.filter(|number| canister_id(*number) == *id);
-        number.is_some_and(|number| (FIRST_ID..FIRST_ID + IDS).contains(&number))
-    }
-
-    /// Returns the first and the last id that the subnet gives to canisters.
-    pub fn range() -> (Principal, Principal) {
-        (canister_id(FIRST_ID), canister_id(FIRST_ID + IDS - 1))
-    }
-
-    /// Takes the id of the next canister. `None` if there is none left.
-    pub fn next_id(&mut self) -> Option<Principal> {
-        while self.next_canister < FIRST_ID + IDS {
-            let id = canister_id(self.next_canister);
-            self.next_canister += 1;
-            if !self.exists(&id) {
-                return Some(id);
-            }
-        }
-        None
+    fn member_of(&self, canister: Canister) -> Member {
+        let rules = self.replica_of(&canister.id()).rules();
+        Member::new(canister, rules, self.ranges.clone(), self.time)
     }
 
     /// Returns a canister.
@@ -343,8 +330,25 @@ impl Subnet {
         method: &str,
         argument: &[u8],
     ) -> Result<Result<MessageId, Reject>, HostError> {
+        self.submit_to(0, caller, callee, method, argument)
+    }
+
+    /// Sends a message as [`Subnet::submit`] does. If it creates a canister, the canister belongs to
+    /// the given part.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn submit_to(
+        &mut self,
+        part: usize,
+        caller: Principal,
+        callee: Principal,
+        method: &str,
+        argument: &[u8],
+    ) -> Result<Result<MessageId, Reject>, HostError> {
         if callee == Principal::management_canister() {
-            return Ok(self.submit_management(caller, method, argument));
+            return Ok(self.submit_management(part, caller, method, argument));
         }
         let Some(member) = self.members.get_mut(&callee) else {
             return Ok(Err(not_found(&callee)));
@@ -456,13 +460,6 @@ impl Subnet {
         }
         Err(CallError::Unanswered)
     }
-}
-
-/// The canister id with a number.
-fn canister_id(number: u64) -> Principal {
-    let mut bytes = number.to_be_bytes().to_vec();
-    bytes.extend([1, 1]);
-    Principal::from_slice(&bytes)
 }
 
 fn not_found(id: &Principal) -> Reject {

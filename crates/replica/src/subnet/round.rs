@@ -36,9 +36,8 @@ impl Subnet {
     /// If the host has no memory left.
     pub fn tick(&mut self) -> Result<(), HostError> {
         self.begin_round();
-        let limits = self.replica.rules().instructions();
         let signed = |instructions: Instructions| instructions.get().cast_signed();
-        let mut left = signed(limits.round) + 1;
+        let mut left = self.round_limit();
         loop {
             let used = self.execute_iteration(left)?;
             left -= used + signed(ITERATION_OVERHEAD) * self.members.len() as i64;
@@ -113,6 +112,12 @@ impl Subnet {
         Ok(used.into_iter().max().unwrap_or_default())
     }
 
+    /// Instructions of a round: the most that a part allows.
+    pub(super) fn round_limit(&self) -> i64 {
+        let limits = self.parts.iter().map(|part| part.rules().instructions().round);
+        limits.max().unwrap_or(Instructions(0)).get().cast_signed() + 1
+    }
+
     /// Memory of the subnet that is in use.
     pub(super) fn saturation(&self) -> Saturation {
         Saturation::new(self.members.values().map(Member::occupied).sum())
@@ -174,7 +179,8 @@ impl Subnet {
         let Delivery { sender: caller, callback, deadline, cycles, cause, content, .. } = delivery;
         if let Content::Request { method, argument } = content {
             let origin = Origin::Canister { caller, callback, deadline };
-            self.called.push(ManagementCall { origin, method, argument, cycles, cause });
+            let part = self.part_of(&caller).unwrap_or_default();
+            self.called.push(ManagementCall { origin, part, method, argument, cycles, cause });
         }
     }
 
@@ -187,7 +193,7 @@ impl Subnet {
             }
             if matches!(delivery.content, Content::Request { .. }) {
                 let callee = delivery.receiver;
-                let message = match Self::hosts(&callee) {
+                let message = match self.hosts(&callee) {
                     true => format!("Canister {callee} not found"),
                     false => format!("No route to canister {callee}"),
                 };

@@ -104,7 +104,7 @@ impl Subnet {
     fn install(&mut self, call: &ManagementCall, installation: &Installation<'_>) -> Outcome {
         let Installation { canister: id, mode, wasm, argument, sender_version } = installation;
         let (caller, time) = (call.caller(), self.time);
-        let (replica, saturation) = (self.replica.clone(), self.saturation());
+        let (replica, saturation) = (self.replica_of(id).clone(), self.saturation());
         let member = self.controlled(id, &caller)?;
         let rules = replica.rules();
         let limit = rules.instructions().install;

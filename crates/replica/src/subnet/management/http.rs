@@ -155,7 +155,8 @@ impl Subnet {
             )));
         }
         let most = request.max_response_bytes.unwrap_or(MAX_RESPONSE);
-        let fee = cycles::http_request(self.replica.rules(), variable_bytes(&request), most);
+        let rules = self.replica_of(&call.caller()).rules();
+        let fee = cycles::http_request(rules, variable_bytes(&request), most);
         call.pay(fee)?;
         let id = self.next_http;
         self.next_http += 1;

@@ -42,6 +42,7 @@ use serde::de::DeserializeOwned;
 use super::contexts::Origin;
 use super::funds::Next;
 use super::member::Member;
+use super::parts::Ranges;
 use super::queues::{Content, Delivery};
 use super::trace::{Cause, Function};
 use super::{Answered, MessageId, Subnet, not_found};
@@ -67,6 +68,8 @@ const MAX_DELAYED_FEE: usize = 324;
 pub struct ManagementCall {
     /// The source of the call.
     pub origin: Origin,
+    /// The part of the subnet in which it creates canisters.
+    pub part: usize,
     /// The method.
     pub method: String,
     /// The argument.
@@ -259,6 +262,7 @@ impl Subnet {
     /// Admits a user's message to the management canister.
     pub(super) fn submit_management(
         &mut self,
+        part: usize,
         caller: Principal,
         method: &str,
         argument: &[u8],
@@ -284,6 +288,7 @@ impl Subnet {
         let id = self.new_message();
         self.management.push_back(ManagementCall {
             origin: Origin::Ingress { id, caller },
+            part,
             method: method.to_owned(),
             argument: argument.to_vec(),
             cycles: Cycles(0),
@@ -469,7 +474,12 @@ fn rejected(response: Result<Vec<u8>, Reject>) -> Result<Vec<u8>, Rejection> {
 
 /// Checks a canister's call when it is made: the method, the version of the canister that the argument
 /// may contain, and the canister that it concerns.
-pub fn check_call(method: &str, argument: &[u8], version: u64) -> Result<(), Rejection> {
+pub fn check_call(
+    method: &str,
+    argument: &[u8],
+    version: u64,
+    hosted: &Ranges,
+) -> Result<(), Rejection> {
     let user_error = |Reject { code, message }: Reject| {
         Rejection::new(code.reject_code(), format!("IC{:04}: {message}", code.number()))
     };
@@ -503,7 +513,7 @@ pub fn check_call(method: &str, argument: &[u8], version: u64) -> Result<(), Rej
     let concerns = concerns.map_err(|Reject { code, message }| {
         unroutable(format!("UserError(UserError {{ code: {code}, description: {message:?} }})"))
     })?;
-    match Subnet::hosts(&concerns) {
+    match hosted.contain(&concerns) {
         true => Ok(()),
         false => {
             let method = match method {

@@ -140,8 +140,7 @@ impl Subnet {
     pub(super) fn create_canister(&mut self, call: &mut ManagementCall) -> Outcome {
         let args = creation_args(&call.argument)?;
         let wanted = Wanted::new(args.settings.unwrap_or_default())?;
-        let rules = self.replica.rules();
-        let fee = cycles::creation(rules);
+        let fee = cycles::creation(self.parts()[call.part].rules());
         if call.cycles < fee {
             return Err(refusal(
                 ErrorCode::InsufficientCyclesForCreateCanister,
@@ -159,7 +158,7 @@ impl Subnet {
         }
         let origin = call.change_origin(args.sender_canister_version);
         let balance = call.cycles - fee;
-        let id = self.create(call.caller(), origin, balance, wanted, None)??;
+        let id = self.create(call, origin, balance, wanted, None)??;
         call.cycles = Cycles(0);
         reply((CanisterIdRecord { canister_id: id },))
     }
@@ -169,28 +168,26 @@ impl Subnet {
         let wanted = Wanted::new(args.settings.unwrap_or_default())?;
         let balance = amount(args.amount)?;
         let origin = call.change_origin(args.sender_canister_version);
-        let id = self.create(call.caller(), origin, balance, wanted, args.specified_id)??;
+        let id = self.create(call, origin, balance, wanted, args.specified_id)??;
         reply((CanisterIdRecord { canister_id: id },))
     }
 
     fn create(
         &mut self,
-        caller: Principal,
+        call: &ManagementCall,
         origin: ChangeOrigin,
         balance: Cycles,
         mut wanted: Wanted,
-        id: Option<Principal>,
+        specified: Option<Principal>,
     ) -> Result<Result<Principal, Reject>, HostError> {
         let most = self.max_canisters;
         if self.members.len() + self.away.len() >= most {
             let message = format!("there are {most} canisters already; delete one");
             return Ok(Err(Reject { code: ErrorCode::SubnetOversubscribed, message }));
         }
-        wanted.heap_limit.get_or_insert(self.replica.rules().set().memory.default_heap_limit);
-        let next = self.next_canister;
-        let id = match id {
+        let id = match specified {
             Some(id) => self.check_id(id),
-            None => self.next_id().ok_or_else(|| {
+            None => self.next_id_in(call.part).ok_or_else(|| {
                 let text =
                     "Could not create canister. Subnet has surpassed its canister ID allocation.";
                 let help = "Try creating the canister on another subnet.";
@@ -201,15 +198,18 @@ impl Subnet {
             Ok(id) => id,
             Err(reject) => return Ok(Err(reject)),
         };
-        let controllers = wanted.controllers.clone().unwrap_or_else(|| vec![caller]);
+        let rules = self.replica_of(&id).rules();
+        wanted.heap_limit.get_or_insert(rules.set().memory.default_heap_limit);
+        let controllers = wanted.controllers.clone().unwrap_or_else(|| vec![call.caller()]);
         let settings =
             Settings { id, controllers: controllers.clone(), balance, heap_limit: Bytes(0) };
         let hash = wanted.environment.as_ref().map(hash_of);
-        let mut member = Member::new(Canister::new(settings)?, self.replica.rules(), self.time);
+        let mut member = self.member_of(Canister::new(settings)?);
         // A new canister has no memory yet, not even a history.
         if let Err(reject) = self.configure(&mut member, wanted, Bytes(0)) {
-            // Its id is that of the next one.
-            self.next_canister = next;
+            if specified.is_none() {
+                self.return_id(call.part, &id);
+            }
             return Ok(Err(reject));
         }
         member.canister.version = 0;
@@ -228,7 +228,7 @@ impl Subnet {
             let message = format!("Canister {id} is already installed.");
             return Err(invalid(ErrorCode::CanisterAlreadyInstalled, message));
         }
-        if !Self::hosts(&id) {
+        if !self.hosts(&id) {
             let message = format!(
                 "Unsuccessful validation of specified ID: Specified CanisterId {id} is not hosted \
                  by this subnet."
@@ -273,7 +273,7 @@ impl Subnet {
     fn configure(&self, member: &mut Member, wanted: Wanted, used: Bytes) -> Result<(), Reject> {
         let canister = &member.canister;
         if let Some(variables) = &wanted.environment {
-            let most = environment::max_variables(Some(self.replica.rules()));
+            let most = environment::max_variables(Some(self.replica_of(&canister.id()).rules()));
             environment::check(variables, most)
                 .map_err(|error| invalid(ErrorCode::InvalidManagementPayload, error.to_string()))?;
         }
@@ -337,7 +337,7 @@ impl Subnet {
             let before = old.memory.max(used);
             let after = if wanted.memory.is_some() { new.memory.max(used) } else { used };
             let more = after.saturating_sub(before);
-            Saturation::new(occupied).reservation(self.replica.rules(), more)
+            Saturation::new(occupied).reservation(self.replica_of(&canister.id()).rules(), more)
         };
         let limit = wanted.reserved_cycles_limit.unwrap_or(member.managed.reserved_cycles_limit);
         check_reservation(reserved, reservation, limit, balance, new.memory)?;

@@ -1,0 +1,82 @@
+//! Blobs by their hash, which clients upload before they refer to them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Read;
+use std::sync::{Arc, Mutex};
+
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha256};
+
+use super::Failed;
+use crate::host::lock;
+
+/// The most bytes of a blob, before and after it is unpacked.
+pub const MAX_BLOB: usize = 4 << 30;
+/// The most bytes of all blobs. At the limit, the oldest are dropped.
+const MAX_BYTES: usize = 8 << 30;
+
+/// A blob as it was uploaded.
+#[derive(Clone)]
+pub struct Blob {
+    /// The bytes.
+    pub bytes: Arc<Vec<u8>>,
+    /// `true` if they are gzipped.
+    pub gzipped: bool,
+}
+
+impl Blob {
+    /// Returns the content.
+    pub fn unpack(&self) -> Result<Vec<u8>, Failed> {
+        if !self.gzipped {
+            return Ok(self.bytes.as_ref().clone());
+        }
+        let mut content = Vec::new();
+        let mut decoder = GzDecoder::new(&self.bytes[..]).take(MAX_BLOB as u64 + 1);
+        let read = decoder.read_to_end(&mut content);
+        read.map_err(|error| Failed::Refused(format!("Decompression failed: {error}")))?;
+        match content.len() > MAX_BLOB {
+            true => Err(Failed::TooLarge(format!("A blob has at most {MAX_BLOB} bytes."))),
+            false => Ok(content),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    blobs: BTreeMap<[u8; 32], Blob>,
+    /// The hashes, the oldest first.
+    order: VecDeque<[u8; 32]>,
+    bytes: usize,
+}
+
+/// The blobs of a server.
+#[derive(Default)]
+pub struct Blobs(Mutex<Kept>);
+
+impl Blobs {
+    /// Keeps a blob and returns its hash.
+    pub fn add(&self, bytes: Vec<u8>, gzipped: bool) -> [u8; 32] {
+        let hash: [u8; 32] = Sha256::digest(&bytes).into();
+        let mut kept = lock(&self.0);
+        let size = bytes.len();
+        let blob = Blob { bytes: Arc::new(bytes), gzipped };
+        if kept.blobs.insert(hash, blob).is_none() {
+            kept.order.push_back(hash);
+            kept.bytes += size;
+        }
+        while kept.bytes > MAX_BYTES
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            if let Some(dropped) = kept.blobs.remove(&oldest) {
+                kept.bytes -= dropped.bytes.len();
+            }
+        }
+        hash
+    }
+
+    /// Returns the blob with a hash.
+    pub fn get(&self, hash: &[u8]) -> Option<Blob> {
+        let hash: [u8; 32] = hash.try_into().ok()?;
+        lock(&self.0).blobs.get(&hash).cloned()
+    }
+}

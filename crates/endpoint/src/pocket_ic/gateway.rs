@@ -1,0 +1,333 @@
+//! HTTP gateways: canisters of an instance answer browsers.
+//!
+//! ```text
+//!   /api/…                     the Internet Computer's HTTP interface of the instance
+//!   /_/{topology, dashboard}   as below the instance
+//!   anything else              http_request of the canister that the host name, the query or the
+//!                              referring page names; http_request_update if it asks for that
+//! ```
+//!
+//! The gateway is part of the server, so it does not verify certificates of responses.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use candid::types::Label;
+use candid::types::value::{IDLArgs, IDLValue};
+use candid::{CandidType, Decode, Deserialize, Encode, Principal, Reserved};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::instance::Instance;
+use super::types::{
+    CanisterCall, CanisterResult, EffectivePrincipal, GatewayBackend, GatewayConfig,
+    GatewayDetails, GatewayInfo,
+};
+use super::{Failed, Shared, routes};
+use crate::host::lock;
+use crate::server;
+
+/// The most bytes of a request.
+const MAX_REQUEST: usize = 2 << 20;
+/// The most bytes of a response in parts.
+const MAX_RESPONSE: usize = 256 << 20;
+
+struct Running {
+    details: GatewayDetails,
+    /// Stops the gateway when it is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+/// The gateways by number.
+#[derive(Default)]
+pub struct Gateways(Mutex<Vec<Option<Running>>>);
+
+impl Gateways {
+    /// Returns the gateways that run.
+    pub fn list(&self) -> Vec<GatewayDetails> {
+        lock(&self.0).iter().flatten().map(|running| running.details.clone()).collect()
+    }
+
+    /// Stops a gateway.
+    pub fn stop(&self, number: &str) {
+        if let Ok(number) = number.parse::<usize>()
+            && let Some(slot) = lock(&self.0).get_mut(number)
+        {
+            *slot = None;
+        }
+    }
+
+    /// Stops the gateways of an instance.
+    pub fn stop_for(&self, instance: usize) {
+        for slot in &mut *lock(&self.0) {
+            let serves = |running: &Running| matches!(running.details.forward_to, GatewayBackend::PocketIcInstance(it) if it == instance);
+            slot.take_if(|running| serves(running));
+        }
+    }
+
+    /// Stops all gateways.
+    pub fn stop_all(&self) {
+        lock(&self.0).iter_mut().for_each(|slot| *slot = None);
+    }
+}
+
+/// Starts a gateway.
+///
+/// # Errors
+///
+/// If it cannot listen at that address, or is asked for what this server does not have.
+pub async fn start(shared: &Arc<Shared>, config: GatewayConfig) -> Result<GatewayInfo, String> {
+    let other = config.other;
+    let is_set = |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|it| !it.is_null());
+    if is_set(&other.https_config) {
+        return Err("This server has no HTTPS gateway: it contains no TLS server. Leave out \
+                    https_config."
+            .to_owned());
+    }
+    if is_set(&other.domain_custom_provider_local_file) {
+        return Err("This server has no custom domains: name the canister in the host name or in \
+                    the query canisterId."
+            .to_owned());
+    }
+    let number = match &config.forward_to {
+        GatewayBackend::PocketIcInstance(number) => *number,
+        GatewayBackend::Replica(url) => {
+            return Err(format!(
+                "This server has no gateway to {url}: it serves its own instances only."
+            ));
+        }
+    };
+    shared.instance(&number.to_string()).map_err(|failed| failed.into_parts().1)?;
+    let ip: IpAddr = other
+        .ip_addr
+        .as_deref()
+        .unwrap_or("127.0.0.1")
+        .parse()
+        .map_err(|error| format!("ip_addr is not an IP address: {error}."))?;
+    let address = SocketAddr::new(ip, other.port.unwrap_or_default());
+    let bound = TcpListener::bind(address).await;
+    let listener =
+        bound.map_err(|error| format!("Failed to bind to address {address}: {error}"))?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = Served { shared: Arc::clone(shared), number };
+    let router = Router::new().fallback(handle).with_state(served);
+    tokio::spawn(server::serve(listener, router, server::Limits::default(), async {
+        let _ = stopped.await;
+    }));
+    let mut gateways = lock(&shared.gateways.0);
+    let instance_id = gateways.len();
+    let details = GatewayDetails {
+        instance_id,
+        port,
+        forward_to: config.forward_to,
+        domains: other.domains,
+        https_config: None,
+    };
+    gateways.push(Some(Running { details, _stop: stop }));
+    Ok(GatewayInfo { instance_id, port })
+}
+
+/// What a gateway serves.
+#[derive(Clone)]
+struct Served {
+    shared: Arc<Shared>,
+    number: usize,
+}
+
+async fn handle(State(served): State<Served>, request: Request) -> Response {
+    let instance = match served.shared.instance(&served.number.to_string()) {
+        Ok(instance) => instance,
+        Err(failed) => return failed.into_response(),
+    };
+    match request.uri().path() {
+        "/_/topology" => Json(instance.topology()).into_response(),
+        "/_/dashboard" => routes::forward(&instance, "/", request).await,
+        path if path.starts_with("/api/") => {
+            let path = path.to_owned();
+            routes::forward(&instance, &path, request).await
+        }
+        _ => match answer(instance, request).await {
+            Ok(response) => response,
+            Err((status, text)) => (status, text + "\n").into_response(),
+        },
+    }
+}
+
+#[derive(CandidType, Deserialize)]
+struct HttpRequest {
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    #[serde(with = "serde_bytes")]
+    body: Vec<u8>,
+    certificate_version: Option<u16>,
+}
+
+#[derive(CandidType, Deserialize)]
+struct HttpResponse {
+    status_code: u16,
+    headers: Vec<(String, String)>,
+    #[serde(with = "serde_bytes")]
+    body: Vec<u8>,
+    upgrade: Option<bool>,
+    streaming_strategy: Option<Reserved>,
+}
+
+type Refusal = (StatusCode, String);
+
+/// Lets the canister answer that a request names.
+async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let canister = canister(&parts.uri, &parts.headers).ok_or_else(|| {
+        let text = "The request names no canister: use http://ID.localhost, or ?canisterId=ID.";
+        (StatusCode::BAD_REQUEST, text.to_owned())
+    })?;
+    let body = to_bytes(body, MAX_REQUEST).await;
+    let body = body.map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
+    let headers = parts.headers.iter();
+    let request = HttpRequest {
+        method: parts.method.to_string(),
+        url: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+        headers: headers
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
+        body: body.to_vec(),
+        certificate_version: Some(2),
+    };
+    let asked = tokio::task::spawn_blocking(move || ask(&instance, canister, &request)).await;
+    let response = asked.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))??;
+    let status = StatusCode::from_u16(response.status_code);
+    let status = status.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in response.headers {
+        let name = HeaderName::try_from(name);
+        // The body is sent as a whole, with its own length.
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value))
+            && name != header::CONTENT_LENGTH
+            && name != header::TRANSFER_ENCODING
+        {
+            headers.append(name, value);
+        }
+    }
+    Ok((status, headers, response.body).into_response())
+}
+
+/// Returns the canister that a request names.
+fn canister(uri: &Uri, headers: &HeaderMap) -> Option<Principal> {
+    let from_host = |host: &str| Principal::from_text(host.split('.').next()?).ok();
+    let from_query = |query: &str| {
+        let named = query.split('&').find_map(|pair| pair.strip_prefix("canisterId="));
+        Principal::from_text(named?).ok()
+    };
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST).or(uri.host()).and_then(from_host);
+    let referer = || text(header::REFERER)?.parse::<Uri>().ok();
+    host.or_else(|| from_query(uri.query()?))
+        .or_else(|| from_host(referer()?.host()?))
+        .or_else(|| from_query(referer()?.query()?))
+}
+
+fn ask(
+    instance: &Instance,
+    canister: Principal,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Refusal> {
+    let bad = |what: &dyn std::fmt::Display| (StatusCode::BAD_GATEWAY, what.to_string());
+    let argument = Encode!(request).map_err(|error| bad(&error))?;
+    let reply = send(instance, canister, "http_request", argument.clone(), false)?;
+    let decode = |reply: &[u8]| Decode!(reply, HttpResponse).map_err(|error| bad(&error));
+    let mut response = decode(&reply)?;
+    let mut whole = reply;
+    if response.upgrade == Some(true) {
+        whole = send(instance, canister, "http_request_update", argument, true)?;
+        response = decode(&whole)?;
+    }
+    if response.streaming_strategy.is_some() {
+        let mut next = strategy(&whole);
+        while let Some((canister, method, token)) = next {
+            let argument = IDLArgs::new(&[token]).to_bytes().map_err(|error| bad(&error))?;
+            let part = send(instance, canister, &method, argument, false)?;
+            let (body, token) = streamed(&part).ok_or_else(|| bad(&"A part cannot be decoded."))?;
+            response.body.extend(body);
+            if response.body.len() > MAX_RESPONSE {
+                return Err(bad(&format!("The response has more than {MAX_RESPONSE} bytes.")));
+            }
+            next = token.map(|token| (canister, method, token));
+        }
+    }
+    Ok(response)
+}
+
+fn send(
+    instance: &Instance,
+    canister: Principal,
+    method: &str,
+    payload: Vec<u8>,
+    update: bool,
+) -> Result<Vec<u8>, Refusal> {
+    let call = CanisterCall {
+        sender: Principal::anonymous(),
+        canister_id: canister,
+        effective_principal: EffectivePrincipal::CanisterId(canister),
+        method: method.to_owned(),
+        payload,
+        sender_info: None,
+    };
+    let result = match update {
+        true => instance.execute(call),
+        false => instance.query(&call),
+    };
+    match result {
+        Ok(CanisterResult::Ok(reply)) => Ok(reply),
+        Ok(CanisterResult::Err(reject)) => Err((StatusCode::BAD_GATEWAY, reject.text())),
+        Err(failed) => {
+            let (status, text) = Failed::into_parts(failed);
+            Err((status, text))
+        }
+    }
+}
+
+/// Returns the field of a record.
+fn field(value: IDLValue, name: &str) -> Option<IDLValue> {
+    let IDLValue::Record(fields) = value else { return None };
+    let wanted = Label::Named(name.to_owned());
+    fields.into_iter().find(|field| field.id == wanted).map(|field| field.val)
+}
+
+fn some(value: IDLValue) -> Option<IDLValue> {
+    match value {
+        IDLValue::Opt(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// Returns the query that streams the rest of a response, and its argument.
+fn strategy(reply: &[u8]) -> Option<(Principal, String, IDLValue)> {
+    let response = IDLArgs::from_bytes(reply).ok()?.args.into_iter().next()?;
+    let IDLValue::Variant(strategy) = some(field(response, "streaming_strategy")?)? else {
+        return None;
+    };
+    let callback = strategy.0.val;
+    let IDLValue::Func(canister, method) = field(callback.clone(), "callback")? else {
+        return None;
+    };
+    Some((canister, method, field(callback, "token")?))
+}
+
+/// Returns a part of a response and the argument for the next one.
+fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
+    #[derive(CandidType, Deserialize)]
+    struct Part {
+        #[serde(with = "serde_bytes")]
+        body: Vec<u8>,
+    }
+    let part = Decode!(reply, Part).ok()?;
+    let value = IDLArgs::from_bytes(reply).ok()?.args.into_iter().next()?;
+    Some((part.body, field(value, "token").and_then(some)))
+}

@@ -1,0 +1,282 @@
+//! The addresses of the server. A `/` at the end makes no difference.
+//!
+//! ```text
+//!   GET    /status                         200
+//!   POST   /blobstore                      keeps a blob, returns its hash
+//!   GET    /blobstore/HASH
+//!   GET    /instances                      the states of all instances
+//!   POST   /instances                      creates an instance
+//!   DELETE /instances/N
+//!          /instances/N/{read,update}/…    operations
+//!          /instances/N/api/…              the Internet Computer's HTTP interface
+//!          /instances/N/{auto_progress, stop_progress, _/topology, _/dashboard}
+//!   GET    /http_gateway                   the gateways
+//!   POST   /http_gateway                   starts one
+//!   POST   /http_gateway/N/stop
+//!          /{read_graph, prune_graph}/…    results of operations that took long
+//! ```
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use tower::ServiceExt;
+use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+
+use super::blobs::MAX_BLOB;
+use super::instance::Instance;
+use super::operations::{self, decode};
+use super::types::{Creation, GatewayConfig, InstanceConfig};
+use super::{Failed, Shared, created, gateway};
+use crate::access::Access;
+use crate::host::lock;
+use crate::http;
+use crate::wire::Refusal;
+
+/// The most bytes of JSON.
+const MAX_JSON: usize = 16 << 20;
+/// The most bytes of a refused body that are read.
+const MAX_DROPPED: usize = 1 << 30;
+/// The time limit for the next part of a body.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Returns the router of a server that listens at `address`.
+pub fn router(shared: Arc<Shared>, access: Access, address: IpAddr) -> Router {
+    let access = Arc::new(access);
+    let allowed = Arc::clone(&access);
+    let cors = CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(move |origin, _| allowed.allows(origin)))
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(Any)
+        .expose_headers(Any);
+    Router::new()
+        .fallback(handle)
+        .layer(cors)
+        .layer(middleware::from_fn_with_state((access, address), guard))
+        .with_state(shared)
+}
+
+async fn guard(
+    State((access, address)): State<(Arc<Access>, IpAddr)>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    access.check(address, request.uri(), request.headers())?;
+    Ok(next.run(request).await)
+}
+
+/// A request in progress.
+struct Running(Arc<Shared>);
+
+impl Running {
+    fn new(shared: &Arc<Shared>) -> Self {
+        lock(&shared.activity).running += 1;
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut activity = lock(&self.0.activity);
+        activity.running -= 1;
+        activity.last = Instant::now();
+    }
+}
+
+async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let _running = Running::new(&shared);
+    answer(&shared, request).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Failed> {
+    let path = request.uri().path().to_owned();
+    let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let method = request.method().as_str().to_owned();
+    match (method.as_str(), path.as_slice()) {
+        ("GET", ["status"]) => Ok(StatusCode::OK.into_response()),
+        ("POST", ["blobstore"]) => add_blob(shared, request).await,
+        ("GET", ["blobstore", hash]) => read_blob(shared, hash),
+        ("GET", ["read_graph", _, number]) => Ok(shared.pending.read(number)),
+        ("DELETE", ["prune_graph", _, number]) => Ok(shared.pending.prune(number)),
+        ("GET", ["instances"]) => Ok(Json(shared.list()).into_response()),
+        ("POST", ["instances"]) => create(shared, request).await,
+        ("DELETE", ["instances", number]) => {
+            shared.delete(number)?;
+            Ok(StatusCode::OK.into_response())
+        }
+        (_, ["instances", number, "api", ..]) => {
+            let instance = shared.instance(number)?;
+            Ok(forward(&instance, &format!("/{}", path[2..].join("/")), request).await)
+        }
+        ("GET", ["instances", number, "_", "dashboard"]) => {
+            let instance = shared.instance(number)?;
+            Ok(forward(&instance, "/", request).await)
+        }
+        (_, ["instances", number, rest @ ..]) if !rest.is_empty() => {
+            let instance = shared.instance(number)?;
+            let headers = request.headers().clone();
+            let body = read(request.into_body(), MAX_JSON).await?;
+            let found = operations::find(&method, rest, &body, &shared.blobs, shared.version)?;
+            drop(body);
+            Ok(run(shared, &headers, instance, found).await)
+        }
+        ("GET", ["http_gateway"]) => Ok(Json(shared.gateways.list()).into_response()),
+        ("POST", ["http_gateway"]) => {
+            let body = read(request.into_body(), MAX_JSON).await?;
+            let config: GatewayConfig = decode(&body)?;
+            Ok(match gateway::start(shared, config).await {
+                Ok(info) => (StatusCode::CREATED, Json(Creation::Created(info))).into_response(),
+                Err(message) => {
+                    let error = Creation::<()>::Error { message };
+                    (StatusCode::BAD_GATEWAY, Json(error)).into_response()
+                }
+            })
+        }
+        ("POST", ["http_gateway", number, "stop"]) => {
+            shared.gateways.stop(number);
+            Ok(Json(()).into_response())
+        }
+        ("POST", ["verify_signature"]) => Err(Failed::Refused(
+            "This server does not verify canister signatures: use the crate \
+             ic-signature-verification in the test."
+                .to_owned(),
+        )),
+        _ => Err(Failed::Missing(format!(
+            "There is no {method} /{}: this server has the interface of PocketIC {}.",
+            path.join("/"),
+            shared.version.number()
+        ))),
+    }
+}
+
+/// Executes an operation on a thread of its own, also if the client goes away.
+async fn run(
+    shared: &Shared,
+    headers: &HeaderMap,
+    instance: Arc<Instance>,
+    operation: operations::Operation,
+) -> Response {
+    let task = spawn_blocking(move || {
+        let work = AssertUnwindSafe(|| operation(&instance));
+        catch_unwind(work)
+            .unwrap_or_else(|_| Err(Failed::Machine("The server failed; see its log.".to_owned())))
+    });
+    shared.pending.answer(headers, task).await
+}
+
+async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Failed> {
+    let body = read(request.into_body(), MAX_JSON).await?;
+    let refused = |message: String| {
+        (StatusCode::BAD_REQUEST, Json(Creation::<()>::Error { message })).into_response()
+    };
+    let config: InstanceConfig = match decode(&body) {
+        Ok(config) => config,
+        Err(failed) => return Ok(refused(failed.into_parts().1)),
+    };
+    let served = config.http_gateway_config.clone();
+    let creator = Arc::clone(shared);
+    let result = spawn_blocking(move || creator.create(config)).await;
+    let result = result.map_err(|error| Failed::Machine(format!("The server failed: {error}.")))?;
+    let (number, instance) = match result {
+        Ok(created) => created,
+        Err(message) => return Ok(refused(message)),
+    };
+    let gateway = match served {
+        None => None,
+        Some(other) => {
+            let forward_to = super::types::GatewayBackend::PocketIcInstance(number);
+            match gateway::start(shared, GatewayConfig { forward_to, other }).await {
+                Ok(info) => Some(info),
+                Err(message) => {
+                    shared.delete(&number.to_string())?;
+                    return Ok(refused(message));
+                }
+            }
+        }
+    };
+    let created = Creation::Created(created(number, &instance, gateway));
+    Ok((StatusCode::CREATED, Json(created)).into_response())
+}
+
+/// Passes a request on to the Internet Computer's HTTP interface of an instance.
+pub async fn forward(instance: &Instance, path: &str, mut request: Request) -> Response {
+    let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+    if let Ok(uri) = format!("{path}{query}").parse::<Uri>() {
+        *request.uri_mut() = uri;
+    }
+    // The server has checked the origin.
+    let access = Access { open: true, ..Access::default() };
+    let router = http::router(Arc::clone(&instance.host), access, IpAddr::from([127, 0, 0, 1]));
+    router.oneshot(request).await.into_response()
+}
+
+async fn add_blob(shared: &Shared, request: Request) -> Result<Response, Failed> {
+    let gzipped = match request.headers().get(header::CONTENT_ENCODING) {
+        None => false,
+        Some(encoding) if encoding == "gzip" => true,
+        Some(_) => {
+            return Err(Failed::Refused(
+                "Bad encoding: Only 'gzip' content encoding is supported".to_owned(),
+            ));
+        }
+    };
+    let bytes = read(request.into_body(), MAX_BLOB).await?;
+    Ok(hex::encode(shared.blobs.add(bytes, gzipped)).into_response())
+}
+
+fn read_blob(shared: &Shared, hash: &str) -> Result<Response, Failed> {
+    let hash = hex::decode(hash)
+        .map_err(|error| Failed::Refused(format!("{hash} is not a hash: {error}.")))?;
+    let blob = shared.blobs.get(&hash);
+    let blob = blob.ok_or_else(|| Failed::Missing("There is no such blob.".to_owned()))?;
+    let bytes = blob.bytes.as_ref().clone();
+    Ok(match blob.gzipped {
+        true => ([(header::CONTENT_ENCODING, "gzip")], bytes).into_response(),
+        false => bytes.into_response(),
+    })
+}
+
+/// Reads a body. One that is too large is read to its end and dropped, so that the client sees the
+/// refusal.
+async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Failed> {
+    let (mut bytes, mut all) = (Vec::new(), 0_usize);
+    let too_large = |all| {
+        Failed::TooLarge(format!("The body has {all} bytes or more, at most {most} are accepted."))
+    };
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+        let frame = match timeout(PAUSE, frame).await {
+            Err(_) => {
+                let seconds = PAUSE.as_secs();
+                let text = format!("The body paused for {seconds} seconds; send it again.");
+                return Err(Failed::Refused(text));
+            }
+            Ok(None) if all > most => return Err(too_large(all)),
+            Ok(None) => return Ok(bytes),
+            Ok(Some(Err(error))) => {
+                return Err(Failed::Refused(format!("Cannot read the body: {error}.")));
+            }
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        all = all.saturating_add(data.len());
+        if all <= most {
+            bytes.extend_from_slice(&data);
+        } else if all > most.saturating_add(MAX_DROPPED) {
+            return Err(too_large(all));
+        } else {
+            bytes = Vec::new();
+        }
+    }
+}

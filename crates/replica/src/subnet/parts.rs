@@ -1,0 +1,172 @@
+//! Parts of a subnet: ranges of canister ids, with the rules of their kind of subnet.
+//!
+//! A subnet has one part. A server that offers several subnets has a part for each of them. Canisters
+//! of all parts run in the same rounds and call each other as canisters of one subnet do.
+//!
+//! A new canister gets the next id of the last range of its part. Ids of the other ranges are for
+//! those who ask for an id.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use ic_principal::Principal;
+
+use super::Subnet;
+use crate::replica::Replica;
+use crate::rules::Rules;
+
+/// The number of the first canister id.
+const FIRST: u64 = 0xffff_ffff_ffe0_0000;
+/// Number of canister ids.
+const COUNT: u64 = 0x10_0000;
+
+/// The numbers of the canister ids of all parts.
+#[derive(Clone, Debug)]
+pub struct Ranges(Arc<[RangeInclusive<u64>]>);
+
+impl Ranges {
+    /// Returns true if an id is in one of the ranges.
+    pub fn contain(&self, id: &Principal) -> bool {
+        number(id).is_some_and(|number| self.0.iter().any(|range| range.contains(&number)))
+    }
+}
+
+/// A range of canister ids, and the rules by which their canisters are charged.
+#[derive(Clone, Debug)]
+pub struct Part {
+    replica: Replica,
+    ranges: Vec<RangeInclusive<u64>>,
+    /// The number of the next canister id.
+    next: u64,
+}
+
+impl Part {
+    /// Creates a part with the usual ids.
+    pub fn new(replica: &Replica) -> Self {
+        Self::with_ranges(replica, vec![FIRST..=FIRST + COUNT - 1])
+    }
+
+    /// Creates a part whose ids have numbers in the given ranges. New canisters get the ids of the
+    /// last one.
+    pub fn with_ranges(replica: &Replica, ranges: Vec<RangeInclusive<u64>>) -> Self {
+        let next = ranges.last().map_or(FIRST, |last| *last.start());
+        Self { replica: replica.clone(), ranges, next }
+    }
+
+    /// The rules of the part.
+    pub fn rules(&self) -> Rules {
+        self.replica.rules()
+    }
+
+    /// The first and the last id of each range.
+    pub fn ranges(&self) -> impl Iterator<Item = (Principal, Principal)> {
+        self.ranges.iter().map(|range| (canister_id(*range.start()), canister_id(*range.end())))
+    }
+
+    /// Returns true if an id is in one of its ranges.
+    pub fn hosts(&self, id: &Principal) -> bool {
+        number(id).is_some_and(|number| self.ranges.iter().any(|range| range.contains(&number)))
+    }
+}
+
+impl Subnet {
+    /// Creates a subnet of these parts, without canisters. The first part is that of callers that name
+    /// none.
+    pub fn with_parts(first: Part, others: Vec<Part>) -> Self {
+        let replica = first.replica.clone();
+        let mut subnet = Self::new(&replica);
+        subnet.parts = [vec![first], others].concat();
+        subnet.ranges = all(&subnet.parts);
+        subnet
+    }
+
+    /// Adds a part, whose ids must not be in a range of another one. Returns its number.
+    pub fn add_part(&mut self, part: Part) -> usize {
+        self.parts.push(part);
+        self.share_ranges();
+        self.parts.len() - 1
+    }
+
+    /// Removes the ids of a part and its canisters, whose messages and calls are lost. The numbers of
+    /// the other parts stay.
+    pub fn empty_part(&mut self, number: usize) {
+        let Some(part) = self.parts.get_mut(number) else { return };
+        let removed = Part { ranges: std::mem::take(&mut part.ranges), ..part.clone() };
+        self.members.retain(|id, _| !removed.hosts(id));
+        self.share_ranges();
+    }
+
+    /// The parts by number.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Returns the number of the part with an id.
+    pub fn part_of(&self, id: &Principal) -> Option<usize> {
+        self.parts.iter().position(|part| part.hosts(id))
+    }
+
+    /// Returns true if an id is one of those that the subnet gives to canisters.
+    pub fn hosts(&self, id: &Principal) -> bool {
+        self.ranges.contain(id)
+    }
+
+    /// Takes the id of the next canister of the first part. `None` if there is none left.
+    pub fn next_id(&mut self) -> Option<Principal> {
+        self.next_id_in(0)
+    }
+
+    /// Takes the id of the next canister of a part. `None` if there is none left.
+    pub(super) fn next_id_in(&mut self, part: usize) -> Option<Principal> {
+        let last = *self.parts.get(part)?.ranges.last()?.end();
+        while self.parts[part].next <= last {
+            let id = canister_id(self.parts[part].next);
+            self.parts[part].next += 1;
+            if !self.exists(&id) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Makes an id that was taken last the next one again.
+    pub(super) fn return_id(&mut self, part: usize, id: &Principal) {
+        if let Some(number) = number(id)
+            && let Some(part) = self.parts.get_mut(part)
+            && part.next == number + 1
+        {
+            part.next = number;
+        }
+    }
+
+    /// The replica on which a canister's modules are compiled.
+    pub fn replica_of(&self, id: &Principal) -> &Replica {
+        let part = self.parts.iter().find(|part| part.hosts(id));
+        part.map_or(&self.replica, |part| &part.replica)
+    }
+
+    fn share_ranges(&mut self) {
+        self.ranges = all(&self.parts);
+        for member in self.members.values_mut() {
+            member.ranges = self.ranges.clone();
+        }
+    }
+}
+
+/// The ranges of all parts.
+pub fn all(parts: &[Part]) -> Ranges {
+    Ranges(parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect())
+}
+
+/// The canister id with a number.
+pub fn canister_id(number: u64) -> Principal {
+    let mut bytes = number.to_be_bytes().to_vec();
+    bytes.extend([1, 1]);
+    Principal::from_slice(&bytes)
+}
+
+/// The number of a canister id.
+fn number(id: &Principal) -> Option<u64> {
+    let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes)?;
+    (canister_id(number) == *id).then_some(number)
+}
