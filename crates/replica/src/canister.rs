@@ -440,6 +440,14 @@ impl Canister {
         self.version += 1;
     }
 
+    /// Replaces module and memories by those of a snapshot.
+    pub(crate) fn replace(&mut self, module: Module, state: State) {
+        self.module = Some(module);
+        self.state = state;
+        self.idle = IdleSlot::default();
+        self.version += 1;
+    }
+
     /// The environment variables: values by name.
     pub fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment

@@ -56,6 +56,11 @@ pub fn instructions(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles 
     Cycles(each * u128::from(charge.get()))
 }
 
+/// Cycles for a method of the management canister that is charged `charge` instructions.
+pub fn management(rules: Rules, charge: Instructions) -> Cycles {
+    Cycles(rules.fees().management) + instructions(rules, charge, false)
+}
+
 /// Cycles for the creation of a canister.
 pub fn creation(rules: Rules) -> Cycles {
     Cycles(rules.fees().creation)

@@ -50,6 +50,8 @@ error_codes! {
     CanisterRejectedMessage = 406,
     /// The argument is larger than a message may be, or invalid.
     InvalidManagementPayload = 408,
+    /// The snapshot was taken, not uploaded.
+    CanisterSnapshotImmutable = 409,
     /// The canister's code trapped.
     CanisterTrapped = 502,
     /// The canister called `ic0.trap`.

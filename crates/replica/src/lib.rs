@@ -40,6 +40,7 @@
 //! | `sizes` | the bytes of a canister, its history, and its allocations |
 //! | `subnet` | canisters that call each other |
 //! | `environment`, `state` | environment variables; the state between messages |
+//! | `globals` | the globals of a module that the replica exports |
 //! | `profile` | instructions of a message by function |
 //! | `difference` | differences between a fork and its base |
 //! | `cache` | compiled modules in memory and in files |
@@ -60,6 +61,7 @@ mod environment;
 mod execution;
 mod fault;
 pub mod files;
+mod globals;
 mod hex;
 mod install;
 mod instance;

@@ -52,6 +52,10 @@ pub const MAX_SNAPSHOTS: usize = 10;
 pub const UPLOAD_INSTRUCTIONS: Instructions = Instructions(200_000_000);
 /// Instructions for taking or loading a snapshot, besides one for each byte.
 pub const SNAPSHOT_INSTRUCTIONS: Instructions = Instructions(2_000_000_000);
+/// Instructions for reading a part of a snapshot, besides one for each byte.
+pub const READ_SNAPSHOT_INSTRUCTIONS: Instructions = Instructions(5_000_000);
+/// Most bytes of a part of a snapshot that is read at once.
+pub const MAX_SNAPSHOT_SLICE: Bytes = Bytes(2_000_000);
 /// Seconds after which a call gives up waiting for a canister to stop.
 pub const STOP_TIMEOUT: u64 = 300;
 

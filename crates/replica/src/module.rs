@@ -8,6 +8,7 @@ use ic_principal::Principal;
 use wasmtime::{Engine, InstancePre, Linker};
 
 use crate::fault::{ErrorCode, Fault};
+use crate::globals::{self, ExportedGlobal};
 use crate::instrument::{Instrumented, Metering, instrument};
 use crate::profile::Names;
 use crate::rules::Rules;
@@ -24,6 +25,7 @@ struct Inner {
     rules: Rules,
     info: ModuleInfo,
     rewritten: Instrumented,
+    globals: OnceLock<Vec<ExportedGlobal>>,
     ready: InstancePre<Host>,
     linker: Linker<Host>,
     exact: OnceLock<InstancePre<Host>>,
@@ -93,6 +95,7 @@ impl Module {
             rules,
             info,
             rewritten,
+            globals: OnceLock::new(),
             ready,
             linker,
             exact: OnceLock::new(),
@@ -128,6 +131,11 @@ impl Module {
 
     pub(crate) fn rewritten(&self) -> &Instrumented {
         &self.0.rewritten
+    }
+
+    /// The globals that the replica exports, except its own, in its order.
+    pub(crate) fn globals(&self) -> &[ExportedGlobal] {
+        self.0.globals.get_or_init(|| globals::exported(&self.wasm()))
     }
 
     pub(crate) fn ready(&self) -> &InstancePre<Host> {

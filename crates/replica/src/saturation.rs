@@ -41,6 +41,11 @@ impl Saturation {
         Self(Bytes(self.0.get().saturating_add(bytes.get()).min(CAPACITY)))
     }
 
+    /// Bytes that are not in use, in the part of one core.
+    pub fn left(self) -> Bytes {
+        Bytes(CAPACITY).saturating_sub(self.0)
+    }
+
     /// True if cycles are reserved for every byte more.
     pub fn is_scarce(self) -> bool {
         self.0.get() > THRESHOLD

@@ -52,7 +52,7 @@ impl Sizes {
 /// Globals that the replica adds to a module.
 const REPLICA_GLOBALS: u64 = 1;
 /// Bytes that the replica counts for a global.
-const GLOBAL_SIZE: u64 = 32;
+pub(crate) const GLOBAL_SIZE: Bytes = Bytes(32);
 /// Bytes that the replica counts for a custom section in addition to its name and content.
 const SECTION_OVERHEAD: u64 = 1;
 /// Bytes that the replica counts for a change in the history.
@@ -87,8 +87,8 @@ impl Canister {
             let sections = sections.iter().map(|(name, section)| {
                 (name.len() + section.content.len()) as u64 + SECTION_OVERHEAD
             });
-            let globals = module.rewritten().globals.len() as u64 + REPLICA_GLOBALS;
-            sizes.globals = Bytes(globals * GLOBAL_SIZE);
+            let globals = module.globals().len() as u64 + REPLICA_GLOBALS;
+            sizes.globals = Bytes(globals * GLOBAL_SIZE.get());
             sizes.module = Bytes(module.uploaded().len() as u64);
             sizes.sections = Bytes(sections.sum());
         }

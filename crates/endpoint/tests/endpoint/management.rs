@@ -95,12 +95,15 @@ async fn only_controllers_manage() {
         error(management.install_code(&id, &wasm(CLOSED)).call_and_wait().await),
         error(management.canister_status(&id).call().await),
         error(management.canister_status(&id).as_update().call().await),
-        error(management.list_canister_snapshots(&id).call_and_wait().await),
         error(management.upload_chunk(&id, &upload(id, b"x")).call_and_wait().await),
         error(management.update_settings(&id).with_controller(ed25519_id(2)).call_and_wait().await),
     ] {
         assert!(refused.contains("IC0512"), "{refused}");
     }
+    // Settings decide who may list snapshots.
+    let refused = error(management.list_canister_snapshots(&id).call_and_wait().await);
+    let words = format!("Caller {} is not allowed to call list_canister_snapshots", ed25519_id(2));
+    assert!(refused.contains("IC0406") && refused.contains(&words), "{refused}");
     // The controller adds the stranger.
     let owner = server.anonymous();
     let management = ManagementCanister::create(&owner);

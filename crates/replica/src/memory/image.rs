@@ -102,6 +102,51 @@ impl Image {
         Ok(image)
     }
 
+    /// Creates an image of `size` zeros, a multiple of the WebAssembly page size, which take no
+    /// space.
+    ///
+    /// # Errors
+    ///
+    /// If no file can be created.
+    pub fn zeros(size: usize) -> io::Result<Self> {
+        let layer = Layer::new()?;
+        layer.file.set_len(size as u64)?;
+        Ok(Self { layers: vec![Arc::new(layer)], size })
+    }
+
+    /// Returns the bytes of a range that is inside of the image.
+    ///
+    /// # Errors
+    ///
+    /// Errors of reading a file.
+    pub fn bytes(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
+        let pages = range.start / PAGE..range.end.div_ceil(PAGE);
+        let mut buffer = Vec::new();
+        self.read(pages.clone(), &mut buffer)?;
+        buffer.drain(..range.start - pages.start * PAGE);
+        buffer.truncate(range.len());
+        Ok(buffer)
+    }
+
+    /// Replaces bytes inside of the image.
+    ///
+    /// # Errors
+    ///
+    /// If the pages cannot be stored, because no memory is left. Some of the bytes may have been
+    /// replaced then.
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut mapping = self.map(self.size, 0)?;
+        let end = offset + bytes.len();
+        mapping.bytes_mut()[offset..end].copy_from_slice(bytes);
+        let pages = offset / PAGE..end.div_ceil(PAGE);
+        let pages = std::slice::from_ref(&pages);
+        let _ = self.commit(mapping.bytes_mut(), pages, pages, Rights::ReadWrite)?;
+        Ok(())
+    }
+
     /// Size in bytes, a multiple of the WebAssembly page size.
     pub fn size(&self) -> usize {
         self.size

@@ -211,6 +211,9 @@ pub struct RuleSet {
     pub environment_variables: usize,
     /// True if `canister_status` reports the memory of the log, and who may see status and snapshots.
     pub status_of_logs: bool,
+    /// True if the settings decide who may list and read snapshots, rejects about snapshots have
+    /// the words of 2026, and a memory allocation does not limit what a snapshot adds.
+    pub snapshot_viewers: bool,
     /// True if the cleanup callback may ask for the code of the reject.
     pub reject_code_in_cleanup: bool,
     /// Prices of touched pages.
@@ -318,6 +321,8 @@ pub struct PagePrices {
 pub struct Fees {
     /// Execution of a message, regardless of its instructions.
     pub execution: u128,
+    /// A method of the management canister that pays for instructions, regardless of them.
+    pub management: u128,
     /// An instruction of a 32-bit canister.
     pub instruction: u128,
     /// An instruction of a 64-bit canister.
@@ -352,6 +357,7 @@ impl Fees {
     /// The fees of a system subnet.
     const NONE: Self = Self {
         execution: 0,
+        management: 0,
         instruction: 0,
         instruction64: 0,
         ingress: 0,

@@ -79,6 +79,7 @@ pub const RULES: RuleSet = RuleSet {
     },
     environment_variables: 20,
     status_of_logs: false,
+    snapshot_viewers: false,
     reject_code_in_cleanup: false,
     pages: PagePrices {
         stable_os_page_written: Instructions(1_000),
@@ -90,6 +91,7 @@ pub const RULES: RuleSet = RuleSet {
     },
     fees: Fees {
         execution: 5_000_000,
+        management: 5_000_000,
         instruction: 1,
         instruction64: 2,
         ingress: 1_200_000,

@@ -22,9 +22,15 @@ pub const RULES: RuleSet = RuleSet {
     },
     environment_variables: 32,
     status_of_logs: true,
+    snapshot_viewers: true,
     reject_code_in_cleanup: true,
     pages: PAGES,
-    fees: Fees { storage_gib_second: 317_500, canister_second: 10_000, ..BEFORE.fees },
+    fees: Fees {
+        management: 0,
+        storage_gib_second: 317_500,
+        canister_second: 10_000,
+        ..BEFORE.fees
+    },
     ..BEFORE
 };
 

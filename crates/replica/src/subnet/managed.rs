@@ -9,12 +9,14 @@ use ic_management_canister_types::{
 };
 
 use super::contexts::Origin;
+use super::management::metadata::{Global, GlobalTimer, HookStatus};
 use super::management::types::{Change, ChangeDetails, ChangeOrigin};
 use super::trace::Cause;
-use crate::canister::Canister;
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{LOG_RECORD_OVERHEAD, MAX_HISTORY};
+use crate::module::Module;
+use crate::state::State;
 use crate::units::{Bytes, Cycles};
 
 /// Bytes that a chunk occupies, whatever its size.
@@ -52,16 +54,43 @@ pub struct Managed {
 }
 
 /// A snapshot of a canister.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// A fork of the canister.
-    pub canister: Canister,
-    /// Its chunks.
+    /// The module.
+    pub code: Code,
+    /// Memories, globals, and certified data.
+    pub state: State,
+    /// The version of the canister.
+    pub version: u64,
+    /// The global timer, unless an upload did not say.
+    pub timer: Option<GlobalTimer>,
+    /// The state of the hook for low memory, unless an upload did not say.
+    pub hook: Option<HookStatus>,
+    /// The chunks.
     pub chunks: BTreeMap<[u8; 32], Arc<Vec<u8>>>,
     /// The time of the snapshot, in nanoseconds since 1970.
     pub taken_at: u64,
     /// Its size.
     pub bytes: Bytes,
+}
+
+/// The module of a snapshot, which tells where the snapshot comes from.
+#[derive(Clone, Debug)]
+pub enum Code {
+    /// The module of the canister of which the snapshot was taken.
+    Taken(Module),
+    /// Uploaded bytes, and the uploaded values of the globals that the module exports.
+    Uploaded(Vec<u8>, Vec<Global>),
+}
+
+impl Code {
+    /// The module as it was uploaded.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Taken(module) => module.uploaded(),
+            Self::Uploaded(bytes, _) => bytes,
+        }
+    }
 }
 
 /// A call that waits until a canister has stopped.

@@ -10,6 +10,7 @@ use super::contexts::{CallContext, Callback, ContextId, Contexts};
 use super::funds::Next;
 use super::managed::Managed;
 use super::management::check_call;
+use super::management::metadata::HookStatus;
 use super::parts::Ranges;
 use super::queues::{Content, Delivery, Queues};
 use super::trace::{Cause, Trace};
@@ -45,7 +46,7 @@ pub struct Member {
     /// Bytes of heap that the canister wants to have left; 0 for none.
     pub low_memory_threshold: Bytes,
     /// The state of the hook for low memory.
-    hook: Hook,
+    hook: HookStatus,
     /// What the management canister keeps of it.
     pub managed: Managed,
     /// The rules of the subnet, for a canister without a module.
@@ -63,15 +64,6 @@ pub enum Task {
     GlobalTimer,
     /// `canister_on_low_wasm_memory`
     OnLowWasmMemory,
-}
-
-/// The state of `canister_on_low_wasm_memory`, which runs once each time memory becomes low.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Hook {
-    #[default]
-    EnoughMemory,
-    Ready,
-    Executed,
 }
 
 /// What comes first in a round: each in turn.
@@ -165,7 +157,7 @@ impl Member {
             next: Turn::default(),
             paid_until: time,
             low_memory_threshold: Bytes(0),
-            hook: Hook::default(),
+            hook: HookStatus::default(),
         }
     }
 
@@ -201,7 +193,7 @@ impl Member {
 
     /// Returns true if the canister has work in this round.
     pub fn has_work(&self) -> bool {
-        self.hook == Hook::Ready || !self.tasks.is_empty() || self.queues.has_input()
+        self.hook == HookStatus::Ready || !self.tasks.is_empty() || self.queues.has_input()
     }
 
     /// Returns true if no message waits and no call is open.
@@ -211,6 +203,15 @@ impl Member {
 
     /// Schedules the hook for low memory as the next task, if memory has become low.
     pub fn check_memory(&mut self) {
+        self.hook = match (self.is_memory_low(), self.hook) {
+            (false, _) => HookStatus::ConditionNotSatisfied,
+            (true, HookStatus::ConditionNotSatisfied) => HookStatus::Ready,
+            (true, hook) => hook,
+        };
+    }
+
+    /// Returns true if the canister has less memory left than it wants to have.
+    pub fn is_memory_low(&self) -> bool {
         let canister = &self.canister;
         let heap = Bytes(canister.state.heap.size() as u64);
         // A limit of 0, which means none, makes memory low all the same.
@@ -218,19 +219,24 @@ impl Member {
         if canister.allocation.memory != Bytes(0) {
             most = most.min(canister.allocation.memory.saturating_sub(self.used() - heap));
         }
-        let is_low = most.get() < heap.get().saturating_add(self.low_memory_threshold.get());
-        self.hook = match (is_low, self.hook) {
-            (false, _) => Hook::EnoughMemory,
-            (true, Hook::EnoughMemory) => Hook::Ready,
-            (true, hook) => hook,
-        };
+        most.get() < heap.get().saturating_add(self.low_memory_threshold.get())
+    }
+
+    /// The state of the hook for low memory.
+    pub fn hook(&self) -> HookStatus {
+        self.hook
+    }
+
+    /// Sets the state of the hook for low memory.
+    pub fn set_hook(&mut self, hook: HookStatus) {
+        self.hook = hook;
     }
 
     /// Returns the next task and removes it.
     pub fn pop_task(&mut self) -> Option<Task> {
         match self.hook {
-            Hook::Ready => {
-                self.hook = Hook::Executed;
+            HookStatus::Ready => {
+                self.hook = HookStatus::Executed;
                 Some(Task::OnLowWasmMemory)
             }
             _ => self.tasks.pop_front(),
@@ -239,7 +245,7 @@ impl Member {
 
     /// Keeps the hook for low memory for later, because the canister is frozen.
     pub fn postpone_hook(&mut self) {
-        self.hook = Hook::Ready;
+        self.hook = HookStatus::Ready;
     }
 
     /// Stops the canister if it is about to stop and no call is open. Returns true if it did.

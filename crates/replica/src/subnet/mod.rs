@@ -55,6 +55,8 @@ use crate::validate::MethodKind;
 pub use borrow::Borrowed;
 use funds::Next;
 use management::ManagementCall;
+pub use management::metadata::{Global, GlobalTimer, HookStatus, SnapshotMetadata};
+pub use management::types::SnapshotSource;
 pub use management::{HttpRequest, HttpResponse, effective_canister};
 use member::Member;
 use outside::Outside;

@@ -49,6 +49,26 @@ fn forks_do_not_see_each_other() {
 }
 
 #[test]
+fn bytes_are_written_into_zeros() {
+    let size = 65_536 * 2;
+    let mut image = Image::zeros(size).unwrap();
+    assert_eq!(whole(&image), vec![0; size]);
+    image.write(PAGE - 2, b"across").unwrap();
+    image.write(size - 3, b"end").unwrap();
+    image.write(size, b"").unwrap();
+    let fork = image.clone();
+    image.write(PAGE, b"fork").unwrap();
+    assert_eq!(fork.bytes(PAGE - 3..PAGE + 5).unwrap(), b"\0across\0");
+    assert_eq!(image.bytes(PAGE - 3..PAGE + 5).unwrap(), b"\0acfork\0");
+    assert_eq!(image.bytes(size - 3..size).unwrap(), b"end");
+    assert_eq!(image.bytes(size..size).unwrap(), b"");
+    let mut expected = vec![0; size];
+    expected[PAGE - 2..][..6].copy_from_slice(b"acfork");
+    expected[size - 3..].copy_from_slice(b"end");
+    assert_eq!(whole(&image), expected);
+}
+
+#[test]
 fn scattered_pages_are_bridged() {
     let size = 65_536 * 256;
     let mut image = Image::new().unwrap();

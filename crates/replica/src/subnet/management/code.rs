@@ -1,5 +1,6 @@
 //! Installing code, in one message or from chunks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candid::Principal;
@@ -9,6 +10,7 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
+use super::storage::Storing;
 use super::types::{ChangeDetails, Mode};
 use super::{
     ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
@@ -21,7 +23,7 @@ use crate::install::Upgrade;
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
 use crate::subnet::Subnet;
 use crate::subnet::funds::Next;
-use crate::subnet::managed::CHUNK;
+use crate::subnet::managed::{CHUNK, Code};
 use crate::subnet::member::Member;
 use crate::subnet::trace::Function;
 use crate::units::{Bytes, Cycles};
@@ -204,44 +206,39 @@ impl Subnet {
     pub(super) fn upload_chunk(&mut self, call: &ManagementCall) -> Outcome {
         let args: UploadChunkArgs = call.decode()?;
         let caller = call.caller();
-        let stored = self.members.values().flat_map(|member| member.managed.chunks.values());
-        let stored: usize = stored.map(|chunk| chunk.len()).sum();
-        if stored + args.chunk.len() > MAX_STORED {
-            let message = format!(
-                "the chunks of all canisters have at most {MAX_STORED} bytes here; \
-                 clear_chunk_store makes room"
-            );
-            return Err(store_error(message).into());
-        }
+        self.check_stored(args.chunk.len())?;
         let saturation = self.saturation();
         let member = self.own(&args.canister_id, &caller)?;
-        let cost = cycles::execution(member.rules(), UPLOAD_INSTRUCTIONS, false);
+        let cost = cycles::management(member.rules(), UPLOAD_INSTRUCTIONS);
         if let Err(missing) = member.withdraw(cost, Next::Other) {
             let Reject { message, .. } = member.out_of_cycles(&caller, missing);
             return Err(store_error(format!("Error charging for 'upload_chunk': {message}")).into());
         }
         let hash: [u8; 32] = Sha256::digest(&args.chunk).into();
-        let chunks = &mut member.managed.chunks;
-        if !chunks.contains_key(&hash) {
-            let (bytes, most) = (args.chunk.len(), CHUNK.get());
-            if bytes as u64 > most {
-                let message =
-                    format!("Wasm chunk size {bytes} exceeds the maximum chunk size of {most}");
-                return Err(store_error(message).into());
-            }
-            if chunks.len() >= MAX_CHUNKS {
-                let all = MAX_CHUNKS as u64 * most;
-                let message = format!(
-                    "Wasm chunk store has already reached maximum capacity of {all} bytes or the \
-                     maximum number of entries, {MAX_CHUNKS}"
-                );
-                return Err(store_error(message).into());
-            }
-            member.store(CHUNK, saturation)?;
+        if checked_chunk(&member.managed.chunks, &args.chunk)?.is_some() {
+            let storing = Storing { more: CHUNK, ..Storing::default() };
+            member.store(&caller, storing, saturation)?;
             member.managed.chunks.insert(hash, Arc::new(args.chunk));
             member.count_stored();
         }
         reply((ChunkHash { hash: hash.to_vec() },))
+    }
+
+    /// Checks that this process has room for a chunk of so many bytes.
+    pub(super) fn check_stored(&self, bytes: usize) -> Result<(), Reject> {
+        let of_canisters = self.members.values().flat_map(|member| member.managed.chunks.values());
+        let snapshots = self.members.values().flat_map(|member| member.managed.snapshots.values());
+        let uploaded = snapshots.filter(|snapshot| matches!(snapshot.code, Code::Uploaded(..)));
+        let of_snapshots = uploaded.flat_map(|snapshot| snapshot.chunks.values());
+        let stored: usize = of_canisters.chain(of_snapshots).map(|chunk| chunk.len()).sum();
+        if stored + bytes > MAX_STORED {
+            let message = format!(
+                "the chunks of all canisters have at most {MAX_STORED} bytes here; \
+                 clear_chunk_store makes room"
+            );
+            return Err(store_error(message));
+        }
+        Ok(())
     }
 
     pub(super) fn stored_chunks(&mut self, call: &ManagementCall) -> Outcome {
@@ -258,6 +255,31 @@ impl Subnet {
         member.count_stored();
         reply(())
     }
+}
+
+/// Returns the SHA-256 of a chunk that is new in a store, or `None` if it is there already.
+pub(super) fn checked_chunk(
+    store: &BTreeMap<[u8; 32], Arc<Vec<u8>>>,
+    chunk: &[u8],
+) -> Result<Option<[u8; 32]>, Reject> {
+    let hash: [u8; 32] = Sha256::digest(chunk).into();
+    if store.contains_key(&hash) {
+        return Ok(None);
+    }
+    let (bytes, most) = (chunk.len(), CHUNK.get());
+    if bytes as u64 > most {
+        let message = format!("Wasm chunk size {bytes} exceeds the maximum chunk size of {most}");
+        return Err(store_error(message));
+    }
+    if store.len() >= MAX_CHUNKS {
+        let all = MAX_CHUNKS as u64 * most;
+        let message = format!(
+            "Wasm chunk store has already reached maximum capacity of {all} bytes or the \
+             maximum number of entries, {MAX_CHUNKS}"
+        );
+        return Err(store_error(message));
+    }
+    Ok(Some(hash))
 }
 
 /// A module from the chunks of a canister.
@@ -290,7 +312,7 @@ fn assembled(store: &Member, args: &InstallChunkedCodeArgs) -> Result<Vec<u8>, R
     Ok(wasm)
 }
 
-fn store_error(message: impl AsRef<str>) -> Reject {
+pub(super) fn store_error(message: impl AsRef<str>) -> Reject {
     refusal(
         ErrorCode::CanisterContractViolation,
         format!("Error from Wasm chunk store: {}.", message.as_ref()),

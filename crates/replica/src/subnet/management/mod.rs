@@ -10,7 +10,9 @@
 //! | `code` | installing code, and its chunks |
 //! | `settings` | creating canisters, and changing their settings |
 //! | `state` | status, start, stop and delete, cycles, logs |
-//! | `snapshots` | snapshots |
+//! | `snapshots` | taking, loading, listing and deleting snapshots |
+//! | `transfer` | reading and uploading snapshots |
+//! | `metadata` | the description of a snapshot |
 //! | `http` | HTTPS outcalls, which whoever drives the subnet answers |
 //! | `keys` | threshold signatures |
 //! | `storage` | balances and reserved cycles for chunks, snapshots and code |
@@ -25,16 +27,20 @@ mod bounded;
 mod code;
 mod http;
 mod keys;
+pub mod metadata;
 mod settings;
 mod snapshots;
 mod state;
 mod storage;
+mod transfer;
 pub mod types;
 
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Decode, DecoderConfig, Principal};
 use ic_management_canister_types::{
-    CanisterIdRecord, InstallChunkedCodeArgs, InstallCodeArgs, UpdateSettingsArgs, UploadChunkArgs,
+    CanisterIdRecord, InstallChunkedCodeArgs, InstallCodeArgs, ReadCanisterSnapshotDataArgs,
+    ReadCanisterSnapshotMetadataArgs, UpdateSettingsArgs, UploadCanisterSnapshotDataArgs,
+    UploadChunkArgs,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +59,8 @@ use crate::system_api::message::Rejection;
 use crate::units::{Bytes, Cycles};
 
 pub use http::{HttpRequest, HttpResponse};
+use metadata::UploadMetadataArgs;
+use snapshots::check_viewer;
 use types::ChangeOrigin;
 
 /// The quota for decoding an argument, several times that of the largest valid one.
@@ -118,12 +126,7 @@ impl ManagementCall {
     pub fn concerns(&self) -> Option<Principal> {
         match self.method.as_str() {
             method if CONCERN_NONE.contains(&method) => None,
-            "install_chunked_code" => {
-                self.decode::<InstallChunkedCodeArgs>().ok().map(|args| args.target_canister)
-            }
-            "install_code" => self.decode::<InstallCodeArgs>().ok().map(|args| args.canister_id),
-            "upload_chunk" => self.decode::<UploadChunkArgs>().ok().map(|args| args.canister_id),
-            _ => self.decode::<CanisterIdRecord>().ok().map(|args| args.canister_id),
+            method => target(method, &self.argument).ok(),
         }
     }
 }
@@ -167,17 +170,8 @@ pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Princi
         "provisional_create_canister_with_cycles" | "provisional_top_up_canister" => {
             return Ok(None);
         }
-        "install_chunked_code" => {
-            decode::<InstallChunkedCodeArgs>(argument).map(|args| args.target_canister)
-        }
-        // Large fields are decoded, because the quota for skipping is small.
-        "install_code" => decode::<InstallCodeArgs>(argument).map(|args| args.canister_id),
-        "upload_chunk" => decode::<UploadChunkArgs>(argument).map(|args| args.canister_id),
         "update_settings" => decode::<UpdateSettingsArgs>(argument).map(|args| args.canister_id),
-        _ if BY_CONTROLLERS.contains(&method) => {
-            decode::<CanisterIdRecord>(argument).map(|record| record.canister_id)
-        }
-        _ if REFUSED.contains(&(method, NO_TRANSFER)) => return Err(unknown(method)),
+        _ if BY_CONTROLLERS.contains(&method) => target(method, argument),
         _ if BY_CANISTERS.contains(&method)
             || method == LOGS
             || REFUSED.iter().any(|(name, _)| *name == method) =>
@@ -197,9 +191,12 @@ pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Princi
             });
         }
     };
-    canister.map(Some).map_err(|reject| Reject {
-        code: reject.code,
-        message: format!("Failed to parse payload for ic00 method {method}: {reject}"),
+    canister.map(Some).map_err(|Reject { code, message }| Reject {
+        code,
+        message: format!(
+            "Failed to parse payload for ic00 method {method}: IC{:04}: {message}",
+            code.number()
+        ),
     })
 }
 
@@ -207,7 +204,7 @@ pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Princi
 const LOGS: &str = "fetch_canister_logs";
 
 /// Methods that users can call if they control the canister.
-const BY_CONTROLLERS: [&str; 15] = [
+const BY_CONTROLLERS: [&str; 19] = [
     "canister_status",
     "start_canister",
     "uninstall_code",
@@ -223,7 +220,15 @@ const BY_CONTROLLERS: [&str; 15] = [
     "load_canister_snapshot",
     "list_canister_snapshots",
     "delete_canister_snapshot",
+    "read_canister_snapshot_metadata",
+    "read_canister_snapshot_data",
+    "upload_canister_snapshot_metadata",
+    "upload_canister_snapshot_data",
 ];
+
+/// Those that settings allow to others too, since 2026.
+const BY_VIEWERS: [&str; 3] =
+    ["list_canister_snapshots", "read_canister_snapshot_metadata", "read_canister_snapshot_data"];
 
 /// Methods that only canisters can call.
 const BY_CANISTERS: [&str; 10] = [
@@ -240,7 +245,7 @@ const BY_CANISTERS: [&str; 10] = [
 ];
 
 /// Methods of the Interface Specification that are refused.
-const REFUSED: [(&str, &str); 11] = [
+const REFUSED: [(&str, &str); 7] = [
     ("vetkd_public_key", NO_KEYS),
     ("vetkd_derive_key", NO_KEYS),
     ("bitcoin_get_balance", NO_BITCOIN),
@@ -248,15 +253,10 @@ const REFUSED: [(&str, &str); 11] = [
     ("bitcoin_send_transaction", NO_BITCOIN),
     ("node_metrics_history", NO_NODES),
     ("subnet_info", NO_NODES),
-    ("read_canister_snapshot_metadata", NO_TRANSFER),
-    ("read_canister_snapshot_data", NO_TRANSFER),
-    ("upload_canister_snapshot_metadata", NO_TRANSFER),
-    ("upload_canister_snapshot_data", NO_TRANSFER),
 ];
 const NO_KEYS: &str = "it has no vetKD keys";
 const NO_BITCOIN: &str = "it has no Bitcoin network";
 const NO_NODES: &str = "it has no nodes";
-const NO_TRANSFER: &str = "snapshots cannot be read or uploaded";
 
 impl Subnet {
     /// Admits a user's message to the management canister.
@@ -271,7 +271,9 @@ impl Subnet {
         let delayed = method == "update_settings" && argument.len() <= MAX_DELAYED_FEE;
         if let Some(id) = canister {
             let member = self.members.get_mut(&id).ok_or_else(|| not_found(&id))?;
-            if !member.canister.settings().controllers.contains(&caller) {
+            if member.rules().set().snapshot_viewers && BY_VIEWERS.contains(&method) {
+                check_viewer(member, &caller, method)?;
+            } else if !member.canister.settings().controllers.contains(&caller) {
                 return Err(Reject {
                     code: ErrorCode::CanisterInvalidController,
                     message: format!(
@@ -383,6 +385,10 @@ impl Subnet {
             "load_canister_snapshot" => self.load_snapshot(call),
             "list_canister_snapshots" => self.list_snapshots(call),
             "delete_canister_snapshot" => self.delete_snapshot(call),
+            "read_canister_snapshot_metadata" => self.read_snapshot_metadata(call),
+            "read_canister_snapshot_data" => self.read_snapshot_data(call),
+            "upload_canister_snapshot_metadata" => self.upload_metadata(call),
+            "upload_canister_snapshot_data" => self.upload_data(call),
             "http_request" => match self.http_request(call) {
                 Ok(()) => return Step::Waits,
                 Err(reject) => Err(reject.into()),
@@ -501,16 +507,10 @@ pub fn check_call(
     if keys::METHODS.contains(&method) {
         return keys::check(method, argument).map_err(unroutable);
     }
-    let concerns = match method {
-        _ if CONCERN_NONE.contains(&method) => return Ok(()),
-        "install_chunked_code" => {
-            decode::<InstallChunkedCodeArgs>(argument).map(|args| args.target_canister)
-        }
-        "install_code" => decode::<InstallCodeArgs>(argument).map(|args| args.canister_id),
-        "upload_chunk" => decode::<UploadChunkArgs>(argument).map(|args| args.canister_id),
-        _ => decode::<CanisterIdRecord>(argument).map(|record| record.canister_id),
-    };
-    let concerns = concerns.map_err(|Reject { code, message }| {
+    if CONCERN_NONE.contains(&method) {
+        return Ok(());
+    }
+    let concerns = target(method, argument).map_err(|Reject { code, message }| {
         unroutable(format!("UserError(UserError {{ code: {code}, description: {message:?} }})"))
     })?;
     match hosted.contain(&concerns) {
@@ -525,6 +525,31 @@ pub fn check_call(
             let words = method.split('_').map(capitalized).collect::<String>();
             Err(unroutable(format!("SubnetNotFound(CanisterId({concerns}), {words})")))
         }
+    }
+}
+
+/// Returns the canister that an argument names.
+fn target(method: &str, argument: &[u8]) -> Result<Principal, Reject> {
+    match method {
+        "install_chunked_code" => {
+            decode::<InstallChunkedCodeArgs>(argument).map(|args| args.target_canister)
+        }
+        // Large fields are decoded, because the quota for skipping is small.
+        "install_code" => decode::<InstallCodeArgs>(argument).map(|args| args.canister_id),
+        "upload_chunk" => decode::<UploadChunkArgs>(argument).map(|args| args.canister_id),
+        "read_canister_snapshot_metadata" => {
+            decode::<ReadCanisterSnapshotMetadataArgs>(argument).map(|args| args.canister_id)
+        }
+        "read_canister_snapshot_data" => {
+            decode::<ReadCanisterSnapshotDataArgs>(argument).map(|args| args.canister_id)
+        }
+        "upload_canister_snapshot_metadata" => {
+            decode::<UploadMetadataArgs>(argument).map(|args| args.canister_id)
+        }
+        "upload_canister_snapshot_data" => {
+            decode::<UploadCanisterSnapshotDataArgs>(argument).map(|args| args.canister_id)
+        }
+        _ => decode::<CanisterIdRecord>(argument).map(|record| record.canister_id),
     }
 }
 

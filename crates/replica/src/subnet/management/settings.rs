@@ -11,6 +11,7 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
+use super::storage::{allocation_too_small, subnet_full};
 use super::types::{ChangeDetails, ChangeOrigin};
 use super::{ManagementCall, Outcome, decode, delayed_fee, invalid, refusal, reply};
 use crate::canister::{Canister, Settings};
@@ -386,16 +387,7 @@ impl Subnet {
             && memory != Bytes(0)
             && memory < used
         {
-            return Err(refusal(
-                ErrorCode::InsufficientMemoryAllocation,
-                format!(
-                    "Canister was given {} memory allocation but at least {} of memory is needed.",
-                    Size(memory),
-                    used
-                ),
-                "Try increasing the canister's memory allocation.",
-                "not-enough-memory-allocation-given",
-            ));
+            return Err(allocation_too_small(memory, used));
         }
         let others = |of: fn(&Member) -> u64| self.members.values().map(of).sum::<u64>();
         let before = old.memory.max(used).get();
@@ -404,16 +396,7 @@ impl Subnet {
         let free = Saturation::free(occupied).get() + before;
         let wants = new.memory.max(used);
         if wants > Bytes(free) {
-            return Err(refusal(
-                ErrorCode::SubnetOversubscribed,
-                format!(
-                    "Canister requested {} of memory but only {} are available in the subnet.",
-                    Size(wants),
-                    Size(Bytes(free))
-                ),
-                "Try moving to another subnet.",
-                "subnet-memory-capacity-oversubscribed",
-            ));
+            return Err(subnet_full(wants, Bytes(free)));
         }
         let taken = others(|member| member.canister.allocation.compute) + old.compute;
         // A percent stays free.

@@ -7,7 +7,7 @@ use candid::{CandidType, Nat, Principal, Reserved};
 use ic_management_canister_types::{
     CanisterStatusResult, CanisterStatusType, EnvironmentVariable, LogVisibility, QueryStats,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The controller in the answer for a canister with several.
 const SEVERAL_CONTROLLERS: &str = "ifxlm-aqaaa-multi-pleco-ntrol-lersa-h3ae";
@@ -187,10 +187,12 @@ pub enum Mode {
 }
 
 /// The source of a snapshot.
-#[derive(CandidType, Clone, Debug, Deserialize)]
+#[derive(CandidType, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SnapshotSource {
+    /// It was taken.
     #[serde(rename = "taken_from_canister")]
     TakenFromCanister(Reserved),
+    /// It was uploaded.
     #[serde(rename = "metadata_upload")]
     MetadataUpload(Reserved),
 }
