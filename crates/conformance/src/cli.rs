@@ -141,6 +141,8 @@ pub enum What {
     Motoko,
     /// HTTPS outcalls and threshold signatures, which are not random
     Services,
+    /// Snapshots that are read and uploaded, which is not random
+    Snapshots,
 }
 
 /// Parses `update:METHOD:HEX`.

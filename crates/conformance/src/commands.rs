@@ -63,6 +63,7 @@ pub fn make(command: &Generate) -> Result<(), Failed> {
         What::Settings => Some(generate::settings::cases()),
         What::Motoko => Some(generate::motoko::cases(out)?),
         What::Services => Some(generate::services::cases()),
+        What::Snapshots => Some(generate::snapshots::cases()),
         What::Modules | What::Random | What::Canister => None,
     };
     if let Some(cases) = of_subnets {

@@ -395,8 +395,9 @@ impl fmt::Display for Seen<'_> {
                 write!(f, "{code}: {}", comparable(message))?;
             }
         }
-        // An installation also pays for compiling.
-        if call.kind == Kind::Management && call.method == "install_code" {
+        // These also pay for compiling.
+        let compiles = ["install_code", "load_canister_snapshot"];
+        if call.kind == Kind::Management && compiles.contains(&call.method.as_str()) {
             return Ok(());
         }
         write!(f, ", balances fell by {:?}", call.balances_fell)

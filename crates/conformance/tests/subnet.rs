@@ -58,6 +58,11 @@ fn services() {
 }
 
 #[test]
+fn snapshots() {
+    check("2025-10/snapshots.json.gz", 295);
+}
+
+#[test]
 fn motoko() {
     check("2025-10/motoko.json.gz", 186);
 }

@@ -12,6 +12,7 @@
 //! | `settings` | what settings do: heap limits, low memory, environment, storage, reserved cycles |
 //! | `motoko` | Motoko's actors |
 //! | `services` | HTTPS outcalls and threshold signatures |
+//! | `snapshots` | snapshots that are read and uploaded |
 
 pub mod calls;
 pub mod canister;
@@ -21,6 +22,7 @@ pub mod motoko;
 pub mod random;
 pub mod services;
 pub mod settings;
+pub mod snapshots;
 mod steps;
 
 use stablebench_workload::Rng;
