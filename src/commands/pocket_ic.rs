@@ -136,9 +136,9 @@ fn variable<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>
 
 /// Returns the version of the clients that are served.
 fn version(args: &PocketIcArgs) -> Result<Version> {
-    Ok(match args.pocket_ic_version {
-        Some(version) => version,
-        None => variable(VERSION)?.unwrap_or(Version::NEWEST),
+    Ok(match &args.pocket_ic_version {
+        Some(version) => version.clone(),
+        None => variable(VERSION)?.unwrap_or_default(),
     })
 }
 

@@ -36,11 +36,18 @@ const SLACK: u64 = 1_000_000;
 pub struct Open {
     /// Its id.
     pub id: RequestId,
-    /// The canister that it waited for.
-    pub canister: Principal,
+    /// The canister that it waited for in the queue, if it did.
+    pub canister: Option<Principal>,
     /// The cycles that the cycles ledger withdrew for it.
     pub withdrawal: Option<Withdrawal>,
     _memory: MemoryPermit,
+}
+
+impl Open {
+    /// A call that has not waited in the queue.
+    pub fn direct(id: RequestId) -> Self {
+        Self { id, canister: None, withdrawal: None, _memory: None }
+    }
 }
 
 /// Executes rounds until the host is gone or has finished. Returns the number of messages that were
@@ -243,7 +250,7 @@ fn start(host: &Arc<Host>, subnet: &mut Subnet, work: Work) -> Option<Started> {
             let reject = match subnet.submit(sender, callee, &method, &argument) {
                 Ok(Ok(message)) => {
                     host.ingress.begin(&id);
-                    let call = Open { id, canister, withdrawal, _memory: memory };
+                    let call = Open { id, canister: Some(canister), withdrawal, _memory: memory };
                     lock(&host.open).insert(message, call);
                     return Some(Started::Call);
                 }

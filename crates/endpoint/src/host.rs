@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use candid::Principal;
 use ic_transport_types::RequestId;
 use stablebench_replica::subnet::{Borrowed, MessageId, Part, Status, Subnet};
-use stablebench_replica::{Canister, CustomSection, EntryPoint, Reject, Replica};
+use stablebench_replica::{Canister, CustomSection, EntryPoint, Replica};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock;
@@ -174,19 +174,19 @@ pub struct Host {
     pub memory: Arc<Semaphore>,
     /// The messages that wait for the driver.
     pub queue: Mutex<Queue>,
-    /// Calls of the endpoint that are executed.
+    /// Calls that are executed.
     pub open: Mutex<BTreeMap<MessageId, Open>>,
     system: Option<Arc<System>>,
     directory: RwLock<Directory>,
     subnet: Mutex<Subnet>,
     pace: Mutex<Pace>,
+    /// `false` if senders need no signatures.
+    pub verifies: bool,
     /// The time of the subnet when it was last settled.
     time: AtomicU64,
     infos: RwLock<BTreeMap<Principal, Arc<Info>>>,
     /// Copies that were requested while a canister was away.
     copies: Mutex<BTreeMap<Principal, Option<Canister>>>,
-    /// Answers to messages that are not calls of the endpoint.
-    answers: Mutex<BTreeMap<MessageId, Result<Vec<u8>, Reject>>>,
     /// Wakes the driver.
     pub wake: Condvar,
     /// Wakes those who wait for the subnet as a whole.
@@ -212,7 +212,7 @@ impl Host {
         let callee = Arc::clone(&system);
         subnet.set_outside(move |call| callee.call(call));
         subnet.set_max_canisters(MAX_CANISTERS);
-        Self::start(subnet, keys, Directory(vec![listed]), Some(system), Pace::CLOCK)
+        Self::start(subnet, keys, Directory(vec![listed]), Some(system), Pace::CLOCK, true)
     }
 
     /// Starts the driver of a subnet whose first entry in the directory has the root key.
@@ -222,6 +222,7 @@ impl Host {
         directory: Directory,
         system: Option<Arc<System>>,
         pace: Pace,
+        verifies: bool,
     ) -> Arc<Self> {
         let keys = Arc::new(keys);
         let signer = Arc::clone(&keys);
@@ -239,9 +240,9 @@ impl Host {
             time: AtomicU64::new(subnet.time()),
             subnet: Mutex::new(subnet),
             pace: Mutex::new(pace),
+            verifies,
             infos: RwLock::default(),
             copies: Mutex::default(),
-            answers: Mutex::default(),
             wake: Condvar::new(),
             back: Condvar::new(),
             driver: Mutex::default(),
@@ -471,22 +472,17 @@ impl Host {
         self.time.store(subnet.time(), Ordering::Release);
         self.publish(subnet);
         for (id, response) in subnet.take_answers() {
-            let Some(Open { id, canister, withdrawal, .. }) = lock(&self.open).remove(&id) else {
-                lock(&self.answers).insert(id, response);
-                continue;
-            };
+            let call = lock(&self.open).remove(&id);
+            let Some(Open { id, canister, withdrawal, .. }) = call else { continue };
             let response = match (withdrawal, &self.system) {
                 (Some(withdrawal), Some(system)) => system.settle(withdrawal, response),
                 _ => response,
             };
             self.ingress.finish(&id, response.map_err(Rejected::admitted));
-            self.done(&canister);
+            if let Some(canister) = canister {
+                self.done(&canister);
+            }
         }
-    }
-
-    /// Takes the answer to a message that is not a call of the endpoint.
-    pub fn take_answer(&self, id: MessageId) -> Option<Result<Vec<u8>, Reject>> {
-        lock(&self.answers).remove(&id)
     }
 
     fn publish(&self, subnet: &Subnet) {

@@ -167,6 +167,14 @@ impl Ingress {
         Some(Known { sender: call.sender, receiver: call.receiver })
     }
 
+    /// Returns the outcome of a call that has ended.
+    pub fn outcome(&self, id: &RequestId) -> Option<Outcome> {
+        match &self.lock().calls.get(id)?.status {
+            Status::Finished(outcome) => Some(outcome.clone()),
+            Status::Received | Status::Processing | Status::Done => None,
+        }
+    }
+
     /// Returns the statuses of the given calls, without those that are not registered.
     pub fn statuses(&self, ids: BTreeSet<RequestId>) -> Tree {
         let history = self.lock();

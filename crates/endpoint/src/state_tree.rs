@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use candid::Principal;
-use ic_transport_types::RequestId;
+use ic_transport_types::{RequestId, SubnetMetrics};
 use serde_bytes::ByteBuf;
 use stablebench_replica::Visibility;
 
@@ -86,12 +86,14 @@ fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
     let directory = host.directory();
     let subnets = directory.0.iter().map(|listed| {
         let node = Tree::node([("public_key", Tree::leaf(keys.node()))]);
-        let about = Tree::node([
+        let about = [
             ("public_key", Tree::leaf(listed.key.clone())),
             ("canister_ranges", Tree::leaf(encoded_ranges(listed))),
             ("type", Tree::leaf("application")),
             ("node", Tree::node([(keys.node_id().as_slice(), node)])),
-        ]);
+        ];
+        let metrics = metrics(host, paths, listed).map(|metrics| ("metrics", Tree::leaf(metrics)));
+        let about = Tree::node(about.into_iter().chain(metrics));
         (listed.id.as_slice(), about)
     });
     let ranges = directory.0.iter().filter_map(|listed| {
@@ -113,6 +115,22 @@ fn tree(host: &Host, paths: &[Path], now: u64) -> Tree {
         ("canister_ranges", Tree::node(ranges)),
         ("request_status", host.ingress.statuses(calls)),
     ])
+}
+
+/// Returns the metrics of a subnet if a path names them. Consumed cycles are not counted, and the
+/// transactions are the executions on all subnets.
+fn metrics(host: &Host, paths: &[Path], listed: &Listed) -> Option<Vec<u8>> {
+    let wanted = [b"subnet".as_slice(), listed.id.as_slice(), b"metrics"];
+    paths.iter().find(|path| path.iter().map(Vec::as_slice).eq(wanted))?;
+    let subnet = host.subnet();
+    let part = listed.ranges.first().and_then(|(first, _)| subnet.part_of(first));
+    let (count, bytes) = part.map(|part| subnet.occupied(part)).unwrap_or_default();
+    Some(wire::encode(&SubnetMetrics {
+        num_canisters: count as u64,
+        canister_state_bytes: bytes.get(),
+        consumed_cycles_total: 0,
+        update_transactions_total: subnet.executed(),
+    }))
 }
 
 fn encoded_ranges(listed: &Listed) -> Vec<u8> {

@@ -152,7 +152,7 @@ fn decode_call(
     body: &[u8],
     effective: Effective,
 ) -> Result<(RequestId, Message, u64), Refusal> {
-    let request = Request::check(body, Kind::Call, host.now())?;
+    let request = Request::check(body, Kind::Call, host.now(), host.verifies)?;
     let id = request.id;
     if body.len() > MAX_INGRESS {
         return Err(Refusal::new(
@@ -214,7 +214,7 @@ pub async fn query(
     let queried = Arc::clone(&host);
     let (id, canister, outcome) = work(move || {
         let Received { bytes, memory } = received;
-        let request = Request::check(&bytes, Kind::Query, queried.now())?;
+        let request = Request::check(&bytes, Kind::Query, queried.now(), queried.verifies)?;
         drop(bytes);
         let id = request.id;
         let EnvelopeContent::Query { sender, canister_id, method_name, arg, .. } = request.content
@@ -279,7 +279,7 @@ fn check_subnet(host: &Host, id: &Principal) -> Result<(), Refusal> {
 
 fn read_state(host: &Host, effective: Effective, received: Received) -> Result<Response, Refusal> {
     let now = host.now();
-    let request = Request::check(&received.bytes, Kind::ReadState, now)?;
+    let request = Request::check(&received.bytes, Kind::ReadState, now, host.verifies)?;
     drop(received);
     let EnvelopeContent::ReadState { paths, .. } = &request.content else {
         return Err(Refusal::bad_request("The request is not a read_state."));

@@ -9,7 +9,7 @@
 //!
 //! The gateway is part of the server, so it does not verify certificates of responses.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::body::to_bytes;
@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use super::instance::Instance;
 use super::types::{
     CanisterCall, CanisterResult, EffectivePrincipal, GatewayBackend, GatewayConfig,
-    GatewayDetails, GatewayInfo,
+    GatewayDetails, GatewayInfo, InstanceGatewayConfig,
 };
 use super::{Failed, Shared, routes};
 use crate::host::lock;
@@ -80,20 +80,8 @@ impl Gateways {
 ///
 /// # Errors
 ///
-/// If it cannot listen at that address, or is asked for what this server does not have.
+/// Those of [`bind`] and [`serve`].
 pub async fn start(shared: &Arc<Shared>, config: GatewayConfig) -> Result<GatewayInfo, String> {
-    let other = config.other;
-    let is_set = |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|it| !it.is_null());
-    if is_set(&other.https_config) {
-        return Err("This server has no HTTPS gateway: it contains no TLS server. Leave out \
-                    https_config."
-            .to_owned());
-    }
-    if is_set(&other.domain_custom_provider_local_file) {
-        return Err("This server has no custom domains: name the canister in the host name or in \
-                    the query canisterId."
-            .to_owned());
-    }
     let number = match &config.forward_to {
         GatewayBackend::PocketIcInstance(number) => *number,
         GatewayBackend::Replica(url) => {
@@ -103,16 +91,48 @@ pub async fn start(shared: &Arc<Shared>, config: GatewayConfig) -> Result<Gatewa
         }
     };
     shared.instance(&number.to_string()).map_err(|failed| failed.into_parts().1)?;
-    let ip: IpAddr = other
-        .ip_addr
-        .as_deref()
-        .unwrap_or("127.0.0.1")
-        .parse()
-        .map_err(|error| format!("ip_addr is not an IP address: {error}."))?;
-    let address = SocketAddr::new(ip, other.port.unwrap_or_default());
-    let bound = TcpListener::bind(address).await;
-    let listener =
-        bound.map_err(|error| format!("Failed to bind to address {address}: {error}"))?;
+    let listener = bind(&config.other).await?;
+    serve(shared, number, config, listener)
+}
+
+/// Binds the socket of a gateway.
+///
+/// # Errors
+///
+/// If it cannot listen at that address, or is asked for what this server does not have.
+pub async fn bind(config: &InstanceGatewayConfig) -> Result<TcpListener, String> {
+    let is_set = |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|it| !it.is_null());
+    if is_set(&config.https_config) {
+        return Err(
+            "TLS config could not be created: this server has no HTTPS gateway, because it \
+                    contains no TLS server. Leave out https_config."
+                .to_owned(),
+        );
+    }
+    if is_set(&config.domain_custom_provider_local_file) {
+        return Err("This server has no custom domains: name the canister in the host name or in \
+                    the query canisterId."
+            .to_owned());
+    }
+    let ip = config.ip_addr.as_deref().unwrap_or("127.0.0.1");
+    let port = config.port.unwrap_or_default();
+    let failed =
+        |error: &dyn std::fmt::Display| format!("Failed to bind to address {ip}:{port}: {error}");
+    let address = SocketAddr::new(ip.parse().map_err(|error| failed(&error))?, port);
+    TcpListener::bind(address).await.map_err(|error| failed(&error))
+}
+
+/// Serves an instance.
+///
+/// # Errors
+///
+/// If the socket has no address.
+pub fn serve(
+    shared: &Arc<Shared>,
+    number: usize,
+    config: GatewayConfig,
+    listener: TcpListener,
+) -> Result<GatewayInfo, String> {
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let (stop, stopped) = oneshot::channel::<()>();
     let served = Served { shared: Arc::clone(shared), number };
@@ -126,7 +146,7 @@ pub async fn start(shared: &Arc<Shared>, config: GatewayConfig) -> Result<Gatewa
         instance_id,
         port,
         forward_to: config.forward_to,
-        domains: other.domains,
+        domains: config.other.domains,
         https_config: None,
     };
     gateways.push(Some(Running { details, _stop: stop }));
@@ -188,6 +208,9 @@ async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, R
         let text = "The request names no canister: use http://ID.localhost, or ?canisterId=ID.";
         (StatusCode::BAD_REQUEST, text.to_owned())
     })?;
+    if !instance.host.directory().hosts(&canister) {
+        return Err((StatusCode::NOT_FOUND, "404 - canister not found".to_owned()));
+    }
     let body = to_bytes(body, MAX_REQUEST).await;
     let body = body.map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
     let headers = parts.headers.iter();

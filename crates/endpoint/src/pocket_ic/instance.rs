@@ -3,30 +3,36 @@
 //! Operations of an instance are executed one after the other, in the order in which they arrive. Time
 //! stands still and rounds are executed by operations, unless the instance makes progress by itself.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use candid::{Decode, Principal};
 use ic_management_canister_types::{CanisterIdRecord, ProvisionalCreateCanisterWithCyclesArgs};
-use stablebench_replica::subnet::{MessageId, Subnet};
-use stablebench_replica::{Canister, Cycles, HostError, Reject};
+use ic_transport_types::RequestId;
+use sha2::{Digest, Sha256};
+use stablebench_replica::subnet::{Executed, Subnet};
+use stablebench_replica::{Canister, Cycles, ErrorCode, HostError, Reject, text};
 
 use super::topology::Subnets;
 use super::types::{
-    CanisterCall, CanisterResult, EffectivePrincipal, InstanceConfig, RawMessageId, Submitted,
-    Topology,
+    CanisterCall, CanisterResult, EffectivePrincipal, InitialTime, InstanceConfig, RawMessageId,
+    RejectResponse, Submitted, Topology,
 };
 use super::{Failed, Replicas, Version};
 use crate::clock;
+use crate::driver::Open;
 use crate::host::{Host, Pace, lock};
+use crate::ingress::Registered;
 
 /// The most rounds in which the answer to a message is awaited.
 const MAX_ROUNDS: usize = 100;
-/// The most answered messages whose answers are kept.
-const MAX_ANSWERS: usize = 10_000;
-/// The most bytes of answers that are kept.
-const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// Nanoseconds for which a message may be executed. A minute later its answer may be dropped.
+const LIFE: u64 = 5 * clock::MINUTE;
+/// The most bytes of a message.
+const MAX_INGRESS: usize = 2 << 20;
+/// The method of users that creates a canister.
+const CREATE: &str = "provisional_create_canister_with_cycles";
 /// The most canisters of an instance.
 const MAX_CANISTERS: usize = 10_000;
 /// The time between two rounds of an instance that makes progress by itself.
@@ -34,52 +40,13 @@ const PROGRESS: Duration = Duration::from_millis(100);
 /// The time with which an instance begins, and the earliest that it may begin with.
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
 
-/// A message that was sent.
-struct Message {
-    id: MessageId,
-    caller: Principal,
-    answer: Option<Result<Vec<u8>, Reject>>,
-}
-
-/// The messages by number. The oldest answers are dropped at a limit.
-#[derive(Default)]
-struct Messages {
-    sent: BTreeMap<u64, Message>,
-    answered: VecDeque<(u64, usize)>,
-    bytes: usize,
-    next: u64,
-}
-
-impl Messages {
-    fn add(&mut self, id: MessageId, caller: Principal) -> u64 {
-        let number = self.next;
-        self.next += 1;
-        self.sent.insert(number, Message { id, caller, answer: None });
-        number
-    }
-
-    fn set_answer(&mut self, number: u64, answer: Result<Vec<u8>, Reject>) {
-        let Some(message) = self.sent.get_mut(&number) else { return };
-        let bytes = answer.as_ref().map_or_else(|reject| reject.message.len(), Vec::len);
-        message.answer = Some(answer);
-        self.answered.push_back((number, bytes));
-        self.bytes += bytes;
-        while (self.answered.len() > MAX_ANSWERS || self.bytes > MAX_ANSWER_BYTES)
-            && self.answered.len() > 1
-            && let Some((oldest, bytes)) = self.answered.pop_front()
-        {
-            self.sent.remove(&oldest);
-            self.bytes -= bytes;
-        }
-    }
-}
-
 /// An instance.
 pub struct Instance {
     /// The subnets and their driver.
     pub host: Arc<Host>,
     subnets: Mutex<Subnets>,
-    messages: Mutex<Messages>,
+    /// Number of messages that were sent.
+    sent: AtomicU64,
     replicas: Replicas,
 }
 
@@ -91,11 +58,11 @@ impl Instance {
     /// A sentence about what is missing or not supported.
     pub fn new(
         config: InstanceConfig,
-        version: Version,
+        version: &Version,
         replicas: &Replicas,
     ) -> Result<Self, String> {
         let time = match &config.initial_time {
-            Some(super::types::InitialTime::Timestamp(time)) => time.nanos_since_epoch,
+            Some(InitialTime::Timestamp(time)) => time.nanos_since_epoch,
             _ => INITIAL_TIME,
         };
         if time < INITIAL_TIME {
@@ -113,16 +80,18 @@ impl Instance {
         let mut subnet = Subnet::with_parts(first, parts);
         subnet.set_max_canisters(MAX_CANISTERS);
         subnet.allow_http_requests(true);
+        subnet.set_keys(&subnets.keys());
         subnet.set_time(time);
         // As many rounds as a server executes when it creates the subnets.
         for _ in 0..=subnets.count() {
             subnet.tick().map_err(|error| error.to_string())?;
         }
-        let host = Host::start(subnet, keys, subnets.directory(), None, Pace::Still);
+        let verifies = config.disable_ingress_validation != Some(true);
+        let host = Host::start(subnet, keys, subnets.directory(), None, Pace::Still, verifies);
         Ok(Self {
             host,
             subnets: Mutex::new(subnets),
-            messages: Mutex::default(),
+            sent: AtomicU64::new(0),
             replicas: replicas.clone(),
         })
     }
@@ -135,36 +104,84 @@ impl Instance {
     /// Sends a message.
     pub fn submit(&self, call: CanisterCall) -> Result<Submitted, Failed> {
         let part = self.route_call(&call)?;
+        if let Some(refused) = self.refuse(&call)? {
+            return Ok(Submitted::Err(RejectResponse::new(refused, false)));
+        }
         let CanisterCall { sender, canister_id, method, payload, .. } = call;
-        let sent = self
-            .host
-            .exclusively(|subnet| subnet.submit_to(part, sender, canister_id, &method, &payload));
-        Ok(match sent.map_err(host_failed)? {
-            Ok(id) => {
-                let number = lock(&self.messages).add(id, sender);
-                Submitted::Ok(RawMessageId {
-                    effective_principal: EffectivePrincipal::SubnetId(self.subnet_id(part)),
-                    message_id: message_id(number),
-                })
+        let number = self.sent.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let hash: [u8; 32] = Sha256::digest([b"message".as_slice(), &number].concat()).into();
+        let id = RequestId::new(&hash);
+        let sent = self.host.exclusively(|subnet| {
+            let now = subnet.time();
+            let expiry = now.saturating_add(LIFE);
+            if self.host.ingress.register(id, sender, canister_id, expiry, now) == Registered::Full
+            {
+                return Err(Failed::TooMany("Too many messages have not expired.".to_owned()));
             }
-            Err(reject) => Submitted::Err(super::types::RejectResponse::new(reject, false)),
+            let sent = subnet.submit_to(part, sender, canister_id, &method, &payload);
+            Ok(match sent.map_err(host_failed)? {
+                Ok(message) => {
+                    self.host.ingress.begin(&id);
+                    lock(&self.host.open).insert(message, Open::direct(id));
+                    None
+                }
+                Err(reject) => {
+                    self.host.ingress.withdraw(&id);
+                    Some(reject)
+                }
+            })
+        });
+        Ok(match sent? {
+            None => Submitted::Ok(RawMessageId {
+                effective_principal: EffectivePrincipal::SubnetId(self.subnet_id(part)),
+                message_id: id.to_vec(),
+            }),
+            Some(reject) => Submitted::Err(RejectResponse::new(reject, false)),
         })
+    }
+
+    /// Refuses messages that are too large for the network, and canister ids that the management
+    /// canister chooses itself.
+    fn refuse(&self, call: &CanisterCall) -> Result<Option<Reject>, Failed> {
+        let bytes = call.method.len() + call.payload.len();
+        if bytes > MAX_INGRESS {
+            return Err(Failed::ingress(format!(
+                "Request is too large. Message byte size {bytes} is larger than the max allowed \
+                 {MAX_INGRESS}."
+            )));
+        }
+        if call.canister_id != Principal::management_canister() || call.method != CREATE {
+            return Ok(None);
+        }
+        // An argument that cannot be decoded is rejected later.
+        let args = Decode!(&call.payload, ProvisionalCreateCanisterWithCyclesArgs).ok();
+        let specified = args.and_then(|args| args.specified_id);
+        let refused = specified.filter(|id| lock(&self.subnets).allocates(id));
+        Ok(refused.map(|id| Reject {
+            code: ErrorCode::InvalidManagementPayload,
+            message: format!(
+                "The `specified_id` {id} is invalid because it belongs to the canister allocation \
+                 ranges of the test environment.\nUse a `specified_id` that matches a canister ID \
+                 on the ICP mainnet and a test environment that supports canister creation with \
+                 `specified_id` (e.g., PocketIC)."
+            ),
+        }))
     }
 
     /// Executes rounds until a message is answered.
     pub fn await_message(&self, id: &RawMessageId) -> Result<CanisterResult, Failed> {
-        let number = message_number(&id.message_id)?;
+        let id = request_id(&id.message_id)?;
         for _ in 0..MAX_ROUNDS {
-            if let Some((_, answer)) = self.answer(number) {
-                return Ok(CanisterResult::new(answer, true));
+            if let Some(answer) = self.host.ingress.outcome(&id) {
+                return Ok(CanisterResult::new(answer.map_err(|it| it.reject), true));
             }
             self.tick()?;
         }
-        match self.answer(number) {
-            Some((_, answer)) => Ok(CanisterResult::new(answer, true)),
+        match self.host.ingress.outcome(&id) {
+            Some(answer) => Ok(CanisterResult::new(answer.map_err(|it| it.reject), true)),
             None => Err(Failed::ingress(format!(
                 "Failed to answer to ingress 0x{} after {MAX_ROUNDS} rounds.",
-                hex::encode(&id.message_id)
+                hex::encode(id.as_slice())
             ))),
         }
     }
@@ -183,27 +200,14 @@ impl Instance {
         id: &RawMessageId,
         caller: Option<Principal>,
     ) -> Result<Option<CanisterResult>, Failed> {
-        let number = message_number(&id.message_id)?;
-        let sender = lock(&self.messages).sent.get(&number).map(|message| message.caller);
-        if let (Some(caller), Some(sender)) = (caller, sender)
-            && caller != sender
-        {
+        let id = request_id(&id.message_id)?;
+        let Some(answer) = self.host.ingress.outcome(&id) else { return Ok(None) };
+        let sender = self.host.ingress.get(&id).map(|call| call.sender);
+        if caller.is_some() && caller != sender {
             let text = "The user tries to access Request ID not signed by the caller.";
             return Err(Failed::Forbidden(text.to_owned()));
         }
-        Ok(self.answer(number).map(|(_, answer)| CanisterResult::new(answer, true)))
-    }
-
-    fn answer(&self, number: u64) -> Option<(Principal, Result<Vec<u8>, Reject>)> {
-        let mut messages = lock(&self.messages);
-        let message = messages.sent.get(&number)?;
-        let (id, caller) = (message.id, message.caller);
-        if let Some(answer) = &message.answer {
-            return Some((caller, answer.clone()));
-        }
-        let answer = self.host.take_answer(id)?;
-        messages.set_answer(number, answer.clone());
-        Some((caller, answer))
+        Ok(Some(CanisterResult::new(answer.map_err(|it| it.reject), true)))
     }
 
     /// Executes a query.
@@ -214,12 +218,18 @@ impl Instance {
             .host
             .exclusively(|subnet| subnet.query(*sender, *canister_id, method, payload))
             .map_err(host_failed)?;
+        show(&called.executions);
         Ok(CanisterResult::new(called.response, false))
     }
 
     /// Executes a round.
     pub fn tick(&self) -> Result<(), Failed> {
-        self.host.exclusively(Subnet::tick).map_err(host_failed)
+        let (ticked, executions) = self.host.exclusively(|subnet| {
+            let ticked = subnet.tick();
+            (ticked, subnet.take_executions())
+        });
+        show(&executions);
+        ticked.map_err(host_failed)
     }
 
     /// The time of the next round.
@@ -304,9 +314,10 @@ impl Instance {
     pub fn delete_subnet(&self, id: &Principal) -> Result<(), Failed> {
         let mut subnets = lock(&self.subnets);
         let (number, member) = subnets.find(id).ok_or_else(|| Failed::no_subnet(id))?;
-        if member.kind.is_named() || subnets.count() == 1 {
+        if member.kind.is_named() || subnets.is_default(number) {
             return Err(Failed::Refused(format!(
-                "The subnet {id} cannot be deleted: it is a named subnet or the only one."
+                "The subnet {id} cannot be deleted: it is a named subnet, or the one in which \
+                 canisters are created by default."
             )));
         }
         if number == 0 {
@@ -329,6 +340,8 @@ impl Instance {
         let now = clock::now();
         let time = self.time().max(now);
         self.set_certified_time(time)?;
+        // Nobody answers outcalls, so they are refused at once.
+        self.host.exclusively(|subnet| subnet.allow_http_requests(false));
         let least = Duration::from_millis(delay.unwrap_or_default());
         self.host.set_pace(Pace::Clock {
             ahead: time.saturating_sub(now),
@@ -346,6 +359,7 @@ impl Instance {
     /// Stops the instance's own progress. Its time stays.
     pub fn stop_progress(&self) {
         self.host.set_pace(Pace::Still);
+        self.host.exclusively(|subnet| subnet.allow_http_requests(true));
     }
 
     /// Ends the instance. Running messages are finished, waiting ones are dropped.
@@ -375,7 +389,7 @@ impl Instance {
             ));
         }
         let management = call.canister_id == Principal::management_canister();
-        let creates = management && call.method == "provisional_create_canister_with_cycles";
+        let creates = management && call.method == CREATE;
         let decoding =
             |error: candid::Error| Failed::ingress(format!("Error decoding candid: {error:?}"));
         let effective = match call.effective_principal {
@@ -425,17 +439,17 @@ impl Instance {
     }
 }
 
-/// The bytes of a message's id.
-fn message_id(number: u64) -> Vec<u8> {
-    let mut id = vec![0; 24];
-    id.extend(number.to_be_bytes());
-    id
+fn request_id(id: &[u8]) -> Result<RequestId, Failed> {
+    let id = id.try_into().map_err(|_| Failed::Refused("Bad message id".to_owned()))?;
+    Ok(RequestId::new(&id))
 }
 
-fn message_number(id: &[u8]) -> Result<u64, Failed> {
-    match id.split_last_chunk::<8>() {
-        Some((zeros, number)) if zeros == [0; 24] => Ok(u64::from_be_bytes(*number)),
-        _ => Err(Failed::Refused("Bad message id".to_owned())),
+/// Prints what canisters print, to stderr as servers do.
+fn show(executions: &[Executed]) {
+    for executed in executions {
+        for text in &executed.execution.printed {
+            eprintln!("[Canister {}] {}", executed.canister, text::safe(text));
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod operations;
 mod outcalls;
 mod pending;
 mod routes;
+mod snapshots;
 mod topology;
 mod types;
 
@@ -47,41 +48,54 @@ use types::{ApiError, CreatedInstance, InstanceConfig};
 const MAX_INSTANCES: usize = 256;
 
 /// The version of a PocketIC server whose clients are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version(&'static str);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    number: String,
+    major: u32,
+}
 
 /// The newest version of each generation of servers, which is that of their clients.
 const VERSIONS: [&str; 8] =
     ["9.0.3", "10.0.0", "11.0.0", "12.0.0", "13.0.0", "14.0.0", "15.0.0", "16.1.0"];
+/// The generations.
+const GENERATIONS: std::ops::RangeInclusive<u32> = 9..=16;
 
 /// The error of a text that is not a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no PocketIC {0} here; there are {known}", known = VERSIONS.join(", "))]
+#[error("there is no PocketIC {0} here; there are 9 to 16, such as {newest}", newest = VERSIONS[7])]
 pub struct UnknownVersion(String);
 
 impl Version {
-    /// The newest version.
-    pub const NEWEST: Self = Self(VERSIONS[VERSIONS.len() - 1]);
-
     /// The number, such as `16.1.0`.
-    pub const fn number(self) -> &'static str {
-        self.0
+    pub fn number(&self) -> &str {
+        &self.number
     }
+}
 
-    /// The generation.
-    fn major(self) -> u32 {
-        self.0.split('.').next().and_then(|major| major.parse().ok()).unwrap_or_default()
+impl Default for Version {
+    /// The newest version.
+    fn default() -> Self {
+        Self { number: VERSIONS[VERSIONS.len() - 1].to_owned(), major: *GENERATIONS.end() }
     }
 }
 
 impl FromStr for Version {
     type Err = UnknownVersion;
 
-    /// Parses a version or its first number.
+    /// Parses a version of three numbers, or the first of them.
     fn from_str(text: &str) -> Result<Self, UnknownVersion> {
-        let named = |known: &&str| **known == *text || known.split('.').next() == Some(text);
-        let found = VERSIONS.into_iter().find(|known| named(known));
-        found.map(Self).ok_or_else(|| UnknownVersion(text.to_owned()))
+        let unknown = || UnknownVersion(text.to_owned());
+        let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
+        let numbers = numbers.map_err(|_| unknown())?;
+        let major = numbers.first().copied().filter(|major| GENERATIONS.contains(major));
+        let major = major.ok_or_else(unknown)?;
+        let newest = VERSIONS.iter().find(|known| known.starts_with(&format!("{major}.")));
+        let number = match numbers.len() {
+            1 => newest.map(|known| (*known).to_owned()),
+            3 => Some(text.to_owned()),
+            _ => None,
+        };
+        Ok(Self { number: number.ok_or_else(unknown)?, major })
     }
 }
 
@@ -248,7 +262,7 @@ impl Shared {
             Some(types::InitialTime::AutoProgress(progress)) => Some(progress.artificial_delay_ms),
             _ => None,
         };
-        let instance = Instance::new(config, self.version, &self.replicas)?;
+        let instance = Instance::new(config, &self.version, &self.replicas)?;
         if let Some(delay) = progress {
             instance.start_progress(delay).map_err(|failed| failed.into_parts().1)?;
         }
@@ -312,6 +326,15 @@ fn refuse_missing(config: &InstanceConfig) -> Result<(), String> {
         return Err("This server cannot connect to bitcoind or dogecoind: it has no adapters for \
                     these networks."
             .to_owned());
+    }
+    const LEVELS: [&str; 12] = [
+        "critical", "crit", "error", "erro", "warning", "warn", "info", "debug", "debg", "trace",
+        "trce", "off",
+    ];
+    if let Some(level) = &config.log_level
+        && !LEVELS.contains(&level.to_ascii_lowercase().as_str())
+    {
+        return Err(format!("Failed to parse log level: {level:?}"));
     }
     if config.state_dir.is_some() {
         return Err(

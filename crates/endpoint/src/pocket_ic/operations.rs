@@ -8,8 +8,8 @@ use super::instance::Instance;
 use super::pending::Outcome;
 use super::types::{
     AddCycles, AutoProgressConfig, CanisterCall, IngressStatusArgs, MockHttpResponse,
-    RawCanisterId, RawCycles, RawMessageId, RawPrincipal, RawSubnetId, RawTime, SetStableMemory,
-    StableMemory, TickConfig,
+    RawCanisterId, RawCycles, RawMessageId, RawPrincipal, RawSnapshotId, RawSubnetId, RawTime,
+    SetStableMemory, SnapshotDownload, SnapshotUpload, StableMemory, TickConfig,
 };
 use super::{Failed, Version};
 
@@ -48,7 +48,7 @@ pub fn find(
     path: &[&str],
     body: &[u8],
     blobs: &Blobs,
-    version: Version,
+    version: &Version,
 ) -> Result<Operation, Failed> {
     Ok(match (method, path) {
         ("GET", ["read", "topology"] | ["_", "topology"]) => {
@@ -150,6 +150,21 @@ pub fn find(
         ("POST", ["update", "mock_canister_http"]) => {
             let mock: MockHttpResponse = decode(body)?;
             operation(move |instance| instance.answer_outcall(mock))
+        }
+        ("POST", ["update", "canister_snapshot_download"]) => {
+            let SnapshotDownload { canister_id, snapshot_id, snapshot_dir } = decode(body)?;
+            operation(move |instance| {
+                instance.download_snapshot(&canister_id.canister_id, &snapshot_id, &snapshot_dir)
+            })
+        }
+        ("POST", ["update", "canister_snapshot_upload"]) => {
+            let SnapshotUpload { canister_id, replace_snapshot, snapshot_dir } = decode(body)?;
+            operation(move |instance| {
+                let replaced = replace_snapshot.as_ref().map(|replaced| &*replaced.snapshot_id);
+                let id = &canister_id.canister_id;
+                let snapshot_id = instance.upload_snapshot(id, replaced, &snapshot_dir)?;
+                Ok(RawSnapshotId { snapshot_id })
+            })
         }
         ("POST", ["update", "delete_subnet"]) => {
             let RawSubnetId { subnet_id: id } = decode(body)?;

@@ -29,6 +29,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use candid::Principal;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -46,6 +47,8 @@ use crate::wire::Refusal;
 
 /// The most bytes of JSON.
 const MAX_JSON: usize = 16 << 20;
+/// The most bytes of a request to the Internet Computer's HTTP interface.
+const MAX_REQUEST: usize = 4 << 20;
 /// The most bytes of a refused body that are read.
 const MAX_DROPPED: usize = 1 << 30;
 /// The time limit for the next part of a body.
@@ -127,7 +130,7 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
             let instance = shared.instance(number)?;
             let headers = request.headers().clone();
             let body = read(request.into_body(), MAX_JSON).await?;
-            let found = operations::find(&method, rest, &body, &shared.blobs, shared.version)?;
+            let found = operations::find(&method, rest, &body, &shared.blobs, &shared.version)?;
             drop(body);
             Ok(run(shared, &headers, instance, found).await)
         }
@@ -184,7 +187,13 @@ async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
         Ok(config) => config,
         Err(failed) => return Ok(refused(failed.into_parts().1)),
     };
-    let served = config.http_gateway_config.clone();
+    let served = match config.http_gateway_config.clone() {
+        None => None,
+        Some(other) => match gateway::bind(&other).await {
+            Ok(listener) => Some((other, listener)),
+            Err(message) => return Ok(refused(message)),
+        },
+    };
     let creator = Arc::clone(shared);
     let result = spawn_blocking(move || creator.create(config)).await;
     let result = result.map_err(|error| Failed::Machine(format!("The server failed: {error}.")))?;
@@ -194,9 +203,10 @@ async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
     };
     let gateway = match served {
         None => None,
-        Some(other) => {
+        Some((other, listener)) => {
             let forward_to = super::types::GatewayBackend::PocketIcInstance(number);
-            match gateway::start(shared, GatewayConfig { forward_to, other }).await {
+            let config = GatewayConfig { forward_to, other };
+            match gateway::serve(shared, number, config, listener) {
                 Ok(info) => Some(info),
                 Err(message) => {
                     shared.delete(&number.to_string())?;
@@ -210,7 +220,23 @@ async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
 }
 
 /// Passes a request on to the Internet Computer's HTTP interface of an instance.
-pub async fn forward(instance: &Instance, path: &str, mut request: Request) -> Response {
+pub async fn forward(instance: &Instance, path: &str, request: Request) -> Response {
+    if let Some(refused) = unknown(instance, path) {
+        return (StatusCode::BAD_REQUEST, refused).into_response();
+    }
+    let (parts, body) = request.into_parts();
+    let body = match read(body, MAX_REQUEST).await {
+        Ok(body) => body,
+        Err(Failed::TooLarge(_)) => {
+            let text = format!(
+                "error: payload_too_large\ndetails: Payload is too large: maximum body size is \
+                 {MAX_REQUEST} bytes."
+            );
+            return (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
+        }
+        Err(failed) => return failed.into_response(),
+    };
+    let mut request = Request::from_parts(parts, Body::from(body));
     let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
     if let Ok(uri) = format!("{path}{query}").parse::<Uri>() {
         *request.uri_mut() = uri;
@@ -219,6 +245,27 @@ pub async fn forward(instance: &Instance, path: &str, mut request: Request) -> R
     let access = Access { open: true, ..Access::default() };
     let router = http::router(Arc::clone(&instance.host), access, IpAddr::from([127, 0, 0, 1]));
     router.oneshot(request).await.into_response()
+}
+
+/// Returns the refusal of an address that names no canister or subnet of the instance, in the words of
+/// the network's boundary.
+fn unknown(instance: &Instance, path: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let ["api", _, kind, id, _] = parts.as_slice() else { return None };
+    let id = Principal::from_text(id).ok()?;
+    let directory = instance.host.directory();
+    let known = match *kind {
+        "canister" => id == Principal::management_canister() || directory.hosts(&id),
+        "subnet" => directory.contains(&id),
+        _ => true,
+    };
+    match *kind {
+        _ if known => None,
+        "canister" => {
+            Some("error: canister_not_found\ndetails: The specified canister does not exist.")
+        }
+        _ => Some("error: subnet_not_found\ndetails: The specified subnet cannot be found."),
+    }
 }
 
 async fn add_blob(shared: &Shared, request: Request) -> Result<Response, Failed> {

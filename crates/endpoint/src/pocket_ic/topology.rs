@@ -25,8 +25,6 @@ use crate::keys::Keys;
 const IDS: u64 = 1 << 20;
 /// Nodes of an application subnet, for which fees are those of the rules.
 pub const NODES: usize = 13;
-/// The id of the network's root subnet.
-const MAINNET_NNS: &str = "tdb26-jop6k-aogll-7ltgs-eruif-6kk7m-qpktf-gdiqx-mxtrf-vb5e6-eqe";
 
 /// A kind of subnets.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +35,8 @@ pub struct Kind {
     system: bool,
     /// Number of nodes.
     nodes: usize,
-    /// The ranges on the network, for named subnets. An instance has at most one of each.
+    /// The id and the ranges on the network, for named subnets. An instance has at most one of each.
+    id: &'static str,
     ranges: &'static [(u64, u64)],
 }
 
@@ -49,22 +48,49 @@ impl Kind {
 }
 
 const fn unnamed(name: &'static str, system: bool) -> Kind {
-    Kind { name, system, nodes: NODES, ranges: &[] }
+    Kind { name, system, nodes: NODES, id: "", ranges: &[] }
 }
 
-static NNS: Kind = Kind { name: "NNS", system: true, nodes: 40, ranges: &[(0, 6), (8, 0xf_ffff)] };
-static SNS: Kind =
-    Kind { name: "SNS", system: false, nodes: 34, ranges: &[(0x200_0000, 0x20f_ffff)] };
-static II: Kind =
-    Kind { name: "II", system: true, nodes: 34, ranges: &[(7, 7), (0x210_0000, 0x21f_ffff)] };
-static FIDUCIARY: Kind =
-    Kind { name: "Fiduciary", system: false, nodes: 34, ranges: &[(0x230_0000, 0x23f_ffff)] };
-static BITCOIN: Kind =
-    Kind { name: "Bitcoin", system: true, nodes: NODES, ranges: &[(0x1a0_0000, 0x1af_ffff)] };
+static NNS: Kind = Kind {
+    name: "NNS",
+    system: true,
+    nodes: 40,
+    id: "tdb26-jop6k-aogll-7ltgs-eruif-6kk7m-qpktf-gdiqx-mxtrf-vb5e6-eqe",
+    ranges: &[(0, 6), (8, 0xf_ffff)],
+};
+static SNS: Kind = Kind {
+    name: "SNS",
+    system: false,
+    nodes: 34,
+    id: "x33ed-h457x-bsgyx-oqxqf-6pzwv-wkhzr-rm2j3-npodi-purzm-n66cg-gae",
+    ranges: &[(0x200_0000, 0x20f_ffff)],
+};
+static II: Kind = Kind {
+    name: "II",
+    system: true,
+    nodes: 34,
+    id: "uzr34-akd3s-xrdag-3ql62-ocgoh-ld2ao-tamcv-54e7j-krwgb-2gm4z-oqe",
+    ranges: &[(7, 7), (0x210_0000, 0x21f_ffff)],
+};
+static FIDUCIARY: Kind = Kind {
+    name: "Fiduciary",
+    system: false,
+    nodes: 34,
+    id: "pzp6e-ekpqk-3c5x7-2h6so-njoeq-mt45d-h3h6c-q3mxf-vpeq5-fk5o7-yae",
+    ranges: &[(0x230_0000, 0x23f_ffff)],
+};
+static BITCOIN: Kind = Kind {
+    name: "Bitcoin",
+    system: true,
+    nodes: NODES,
+    id: "w4rem-dv5e3-widiz-wbpea-kbttk-mnzfm-tzrc7-svcj3-kbxyb-zamch-hqe",
+    ranges: &[(0x1a0_0000, 0x1af_ffff)],
+};
 static TEST_THRESHOLD_KEYS: Kind = Kind {
     name: "TestThresholdKeys",
     system: false,
     nodes: NODES,
+    id: "fuqsr-in2lc-zbcjj-ydmcw-pzq7h-4xm2z-pto4i-dcyee-5z4rz-x63ji-nae",
     ranges: &[(0x1d0_0000, 0x1df_ffff)],
 };
 static SYSTEM: Kind = unnamed("System", true);
@@ -92,6 +118,7 @@ pub struct Subnets {
     /// The canister id that names the subnet in which canisters are created by default.
     default: Principal,
     ranges: RangeGenerator,
+    version: Version,
 }
 
 /// Ranges of canister ids that are free.
@@ -101,9 +128,9 @@ struct RangeGenerator {
 }
 
 impl RangeGenerator {
-    fn new(version: Version) -> Self {
+    fn new(version: &Version) -> Self {
         // Servers since version 15 begin in the middle of the ids.
-        let all = if version.major() >= 15 { u64::MAX / 2 } else { u64::MAX };
+        let all = if version.major >= 15 { u64::MAX / 2 } else { u64::MAX };
         Self { next: all / IDS - 1 }
     }
 
@@ -122,7 +149,7 @@ impl Subnets {
     /// A sentence about what is missing or not supported.
     pub fn new(
         configs: SubnetConfigs,
-        version: Version,
+        version: &Version,
         replicas: &Replicas,
     ) -> Result<(Self, Vec<Part>, Keys), String> {
         let named = [
@@ -156,6 +183,7 @@ impl Subnets {
             members: Vec::new(),
             default: Principal::management_canister(),
             ranges: RangeGenerator::new(version),
+            version: version.clone(),
         };
         let mut parts = Vec::new();
         for (kind, spec) in wanted {
@@ -187,8 +215,11 @@ impl Subnets {
         ranges.push(self.ranges.next());
         let part = Part::with_ranges(&replica(kind, &spec, replicas)?, ranges);
         let keys = Keys::from_seed(&text);
+        // Since version 13, named subnets have the ids of the network, with the exception of NNS.
+        let fixed = self.version.major >= 13 && *kind != NNS;
+        let named = Principal::from_text(kind.id).ok().filter(|_| fixed);
         let listed = Listed {
-            id: keys.subnet(),
+            id: named.unwrap_or_else(|| keys.subnet()),
             key: keys.root().to_vec(),
             ranges: part.ranges().collect(),
         };
@@ -210,6 +241,14 @@ impl Subnets {
     ///
     /// If the id is not one of the network's, or belongs to the root subnet.
     pub fn add_for(&mut self, id: &Principal, replicas: &Replicas) -> Result<Part, String> {
+        let old = self.version.major <= 10;
+        if id.as_slice().len() != 10 && old {
+            return Err(format!(
+                "The binary representation {} of effective canister ID {id} should consist of 10 \
+                 bytes.",
+                hex::encode(id.as_slice())
+            ));
+        }
         let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes);
         let number = number.filter(|number| canister_id(*number) == *id && *number < IDS << 10);
         let Some(number) = number else {
@@ -222,9 +261,11 @@ impl Subnets {
             kind.ranges.iter().any(|(first, last)| (*first..=*last).contains(&number))
         };
         let kind = NAMED.into_iter().find(|kind| hosts(kind)).unwrap_or(&APPLICATION);
-        if *kind == NNS {
+        // Servers of version 10 treat the II subnet like the NNS subnet.
+        let fixed = if old { "NNS or II" } else { "NNS" };
+        if *kind == NNS || (*kind == II && old) {
             return Err(format!(
-                "The effective canister ID {id} belongs to the NNS subnet on the IC mainnet for \
+                "The effective canister ID {id} belongs to the {fixed} subnet on the IC mainnet for \
                  which PocketIC provides a `SubnetKind`: please set up your PocketIC instance with a \
                  subnet of that `SubnetKind`."
             ));
@@ -243,10 +284,35 @@ impl Subnets {
         self.add(kind, spec, ranges, replicas)
     }
 
+    /// The names of the threshold keys that the subnets hold.
+    pub fn keys(&self) -> Vec<&'static str> {
+        let has = |kinds: &[&Kind]| self.members.iter().any(|member| kinds.contains(&member.kind));
+        let mut names = Vec::new();
+        if has(&[&II, &FIDUCIARY]) {
+            names.push("key_1");
+        }
+        // Until version 13, these subnets held the test keys too.
+        let tests: &[&Kind] = match self.version.major {
+            14.. => &[&TEST_THRESHOLD_KEYS],
+            _ => &[&II, &FIDUCIARY],
+        };
+        if has(tests) {
+            names.extend(["test_key_1", "dfx_test_key"]);
+        }
+        names
+    }
+
+    /// Returns `true` if an id is one of those that the management canister chooses from.
+    pub fn allocates(&self, id: &Principal) -> bool {
+        self.existing().any(|(_, member)| {
+            member.listed.ranges.last().is_some_and(|(first, last)| first <= id && id <= last)
+        })
+    }
+
     /// Gives the first subnet the id of the network's root subnet.
     pub fn use_mainnet_root(&mut self) {
         if let Some(first) = self.members.first_mut().filter(|first| *first.kind == NNS)
-            && let Ok(id) = Principal::from_text(MAINNET_NNS)
+            && let Ok(id) = Principal::from_text(NNS.id)
         {
             first.listed.id = id;
         }
@@ -265,6 +331,11 @@ impl Subnets {
     /// Returns the subnet that hosts a canister id.
     pub fn hosting(&self, id: &Principal) -> Option<(usize, &Member)> {
         self.existing().find(|(_, member)| member.listed.hosts(id))
+    }
+
+    /// Returns `true` if canisters are created in a subnet by default.
+    pub fn is_default(&self, number: usize) -> bool {
+        self.hosting(&self.default).is_some_and(|(default, _)| default == number)
     }
 
     /// Returns the number of the part in which canisters are created by default.
@@ -346,6 +417,16 @@ fn check(kind: &Kind, spec: &SubnetSpec) -> Result<(), String> {
     if *kind == CLOUD_ENGINE && spec.cost_schedule != CostSchedule::Free {
         return invalid(
             "Every subnet of kind `CloudEngine` must have cost schedule of kind `Free`",
+        );
+    }
+    if spec.subnet_admins.is_some() && !open {
+        return invalid(
+            "Subnet admins can only be specified for subnet of kind `Application` or `CloudEngine`",
+        );
+    }
+    if spec.subnet_admins.is_some() && spec.cost_schedule != CostSchedule::Free {
+        return invalid(
+            "Subnet admins can only be specified for subnet with cost schedule of kind `Free`",
         );
     }
     if spec.subnet_admins.is_some() {

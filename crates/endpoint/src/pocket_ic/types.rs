@@ -69,6 +69,10 @@ pub struct InstanceConfig {
     pub initial_time: Option<InitialTime>,
     #[serde(default)]
     pub mainnet_nns_subnet_id: Option<bool>,
+    #[serde(default)]
+    pub log_level: Option<String>,
+    #[serde(default)]
+    pub disable_ingress_validation: Option<bool>,
 }
 
 /// The subnets of an instance.
@@ -429,6 +433,28 @@ pub struct HttpReply {
 pub struct HttpReject {
     pub reject_code: u64,
     pub message: String,
+}
+
+#[derive(Deserialize)]
+pub struct SnapshotDownload {
+    pub canister_id: RawCanisterId,
+    #[serde(with = "base64")]
+    pub snapshot_id: Vec<u8>,
+    pub snapshot_dir: PathBuf,
+}
+
+#[derive(Deserialize)]
+pub struct SnapshotUpload {
+    pub canister_id: RawCanisterId,
+    #[serde(default)]
+    pub replace_snapshot: Option<RawSnapshotId>,
+    pub snapshot_dir: PathBuf,
+}
+
+#[derive(Deserialize, Serialize)]
+pub struct RawSnapshotId {
+    #[serde(with = "base64")]
+    pub snapshot_id: Vec<u8>,
 }
 
 /// The rest of a long operation can be read later.

@@ -262,6 +262,9 @@ pub struct MemoryLimits {
     pub stable_install: OsPages,
 }
 
+/// Times that a request within a subnet may be as large as one to another subnet.
+const LOCAL_REQUEST: u64 = 5;
+
 /// Sizes of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLimits {
@@ -273,6 +276,13 @@ pub struct MessageLimits {
     pub query_reply: Bytes,
     /// Log bytes that one message may write.
     pub log: Bytes,
+}
+
+impl MessageLimits {
+    /// Largest request to a canister of the same subnet: name of the method and argument.
+    pub const fn largest_request(&self) -> Bytes {
+        Bytes(self.argument.0 * LOCAL_REQUEST)
+    }
 }
 
 /// Sizes of modules.

@@ -90,7 +90,7 @@ impl Subnet {
         let mut alone = Box::new(Self::new(&self.replica));
         alone.time = self.time;
         alone.parts.clone_from(&self.parts);
-        alone.ranges.clone_from(&self.ranges);
+        alone.routes.clone_from(&self.routes);
         alone.certifier.clone_from(&self.certifier);
         alone.members.insert(*id, member);
         Some(Borrowed { id: *id, alone, limit, used: 0, callbacks, saturation })

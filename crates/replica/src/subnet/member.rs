@@ -11,7 +11,7 @@ use super::funds::Next;
 use super::managed::Managed;
 use super::management::check_call;
 use super::management::metadata::HookStatus;
-use super::parts::Ranges;
+use super::parts::Routes;
 use super::queues::{Content, Delivery, Queues};
 use super::trace::{Cause, Trace};
 use crate::canister::{Canister, is_64_bit};
@@ -51,8 +51,8 @@ pub struct Member {
     pub managed: Managed,
     /// The rules of the subnet, for a canister without a module.
     subnet_rules: Rules,
-    /// The ids that the subnet gives to canisters.
-    pub(super) ranges: Ranges,
+    /// What its calls to the management canister are routed by.
+    pub(super) routes: Routes,
 }
 
 /// A function that the replica runs by itself.
@@ -143,12 +143,12 @@ impl Start<'_> {
 
 impl Member {
     /// Adds a canister to a subnet at some time.
-    pub fn new(mut canister: Canister, subnet_rules: Rules, ranges: Ranges, time: u64) -> Self {
+    pub fn new(mut canister: Canister, subnet_rules: Rules, routes: Routes, time: u64) -> Self {
         canister.on_subnet = true;
         Self {
             managed: Managed::new(canister.history.len()),
             subnet_rules,
-            ranges,
+            routes,
             canister,
             queues: Queues::default(),
             contexts: Contexts::default(),
@@ -187,7 +187,7 @@ impl Member {
             hook: self.hook,
             managed: Managed::new(0),
             subnet_rules: self.subnet_rules,
-            ranges: self.ranges.clone(),
+            routes: self.routes.clone(),
         }
     }
 
@@ -368,7 +368,7 @@ impl Member {
         // The canister's version when the message began.
         let version = self.canister.version().saturating_sub(1);
         let refused = match management {
-            true => check_call(&method, &argument, version, &self.ranges).err(),
+            true => check_call(&method, &argument, version, &self.routes).err(),
             false => None,
         };
         let call = Delivery {

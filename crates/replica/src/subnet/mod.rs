@@ -61,7 +61,7 @@ pub use management::{HttpRequest, HttpResponse, effective_canister};
 use member::Member;
 use outside::Outside;
 pub use outside::OutsideCall;
-use parts::Ranges;
+use parts::Routes;
 pub use parts::{Part, canister_id};
 use query::Certifier;
 use queues::{Delivery, Ingress};
@@ -146,7 +146,7 @@ pub struct Subnet {
     last_round: u64,
     next_message: u64,
     parts: Vec<Part>,
-    ranges: Ranges,
+    routes: Routes,
     max_canisters: usize,
 }
 
@@ -174,7 +174,7 @@ impl Subnet {
             time: INITIAL_TIME,
             last_round: INITIAL_TIME - 1,
             next_message: 0,
-            ranges: parts::all(&parts),
+            routes: parts::routes(&parts),
             parts,
             max_canisters: MAX_CANISTERS,
         }
@@ -199,7 +199,7 @@ impl Subnet {
             outside: self.outside.clone(),
             trace: self.trace.clone(),
             parts: self.parts.clone(),
-            ranges: self.ranges.clone(),
+            routes: self.routes.clone(),
             ..*self
         }
     }
@@ -245,7 +245,7 @@ impl Subnet {
 
     fn member_of(&self, canister: Canister) -> Member {
         let rules = self.replica_of(&canister.id()).rules();
-        Member::new(canister, rules, self.ranges.clone(), self.time)
+        Member::new(canister, rules, self.routes.clone(), self.time)
     }
 
     /// Returns a canister.

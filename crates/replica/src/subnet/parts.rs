@@ -12,22 +12,34 @@ use std::sync::Arc;
 use ic_principal::Principal;
 
 use super::Subnet;
+use crate::cycles::KEYS;
 use crate::replica::Replica;
 use crate::rules::Rules;
+use crate::units::Bytes;
 
 /// The number of the first canister id.
 const FIRST: u64 = 0xffff_ffff_ffe0_0000;
 /// Number of canister ids.
 const COUNT: u64 = 0x10_0000;
 
-/// The numbers of the canister ids of all parts.
+/// What calls to the management canister are routed by.
 #[derive(Clone, Debug)]
-pub struct Ranges(Arc<[RangeInclusive<u64>]>);
+pub struct Routes {
+    /// The numbers of the canister ids of all parts.
+    ranges: Arc<[RangeInclusive<u64>]>,
+    /// The names of the threshold keys.
+    keys: Arc<[&'static str]>,
+}
 
-impl Ranges {
+impl Routes {
     /// Returns true if an id is in one of the ranges.
-    pub fn contain(&self, id: &Principal) -> bool {
-        number(id).is_some_and(|number| self.0.iter().any(|range| range.contains(&number)))
+    pub fn host(&self, id: &Principal) -> bool {
+        number(id).is_some_and(|number| self.ranges.iter().any(|range| range.contains(&number)))
+    }
+
+    /// The names of the threshold keys.
+    pub fn keys(&self) -> &[&'static str] {
+        &self.keys
     }
 }
 
@@ -76,14 +88,14 @@ impl Subnet {
         let replica = first.replica.clone();
         let mut subnet = Self::new(&replica);
         subnet.parts = [vec![first], others].concat();
-        subnet.ranges = all(&subnet.parts);
+        subnet.share_routes();
         subnet
     }
 
     /// Adds a part, whose ids must not be in a range of another one. Returns its number.
     pub fn add_part(&mut self, part: Part) -> usize {
         self.parts.push(part);
-        self.share_ranges();
+        self.share_routes();
         self.parts.len() - 1
     }
 
@@ -93,7 +105,15 @@ impl Subnet {
         let Some(part) = self.parts.get_mut(number) else { return };
         let removed = Part { ranges: std::mem::take(&mut part.ranges), ..part.clone() };
         self.members.retain(|id, _| !removed.hosts(id));
-        self.share_ranges();
+        self.share_routes();
+    }
+
+    /// Limits the threshold keys to those with the given names. There are `key_1`, `test_key_1` and
+    /// `dfx_test_key` otherwise.
+    pub fn set_keys(&mut self, names: &[&str]) {
+        let known = KEYS.iter().map(|(name, _)| *name);
+        self.routes.keys = known.filter(|name| names.contains(name)).collect();
+        self.share_routes();
     }
 
     /// The parts by number.
@@ -106,9 +126,17 @@ impl Subnet {
         self.parts.iter().position(|part| part.hosts(id))
     }
 
+    /// Number of the canisters of a part, and the bytes that they occupy.
+    pub fn occupied(&self, part: usize) -> (usize, Bytes) {
+        let Some(part) = self.parts.get(part) else { return (0, Bytes(0)) };
+        let members = self.members.iter().filter(|(id, _)| part.hosts(id));
+        let sizes = members.map(|(_, member)| member.occupied());
+        sizes.fold((0, Bytes(0)), |(count, sum), size| (count + 1, sum + size))
+    }
+
     /// Returns true if an id is one of those that the subnet gives to canisters.
     pub fn hosts(&self, id: &Principal) -> bool {
-        self.ranges.contain(id)
+        self.routes.host(id)
     }
 
     /// Takes the id of the next canister of the first part. `None` if there is none left.
@@ -145,17 +173,21 @@ impl Subnet {
         part.map_or(&self.replica, |part| &part.replica)
     }
 
-    fn share_ranges(&mut self) {
-        self.ranges = all(&self.parts);
+    fn share_routes(&mut self) {
+        self.routes.ranges = all(&self.parts);
         for member in self.members.values_mut() {
-            member.ranges = self.ranges.clone();
+            member.routes = self.routes.clone();
         }
     }
 }
 
-/// The ranges of all parts.
-pub fn all(parts: &[Part]) -> Ranges {
-    Ranges(parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect())
+/// The routes to parts, with all keys.
+pub fn routes(parts: &[Part]) -> Routes {
+    Routes { ranges: all(parts), keys: KEYS.iter().map(|(name, _)| *name).collect() }
+}
+
+fn all(parts: &[Part]) -> Arc<[RangeInclusive<u64>]> {
+    parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect()
 }
 
 /// The canister id with a number.

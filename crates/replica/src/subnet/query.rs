@@ -24,6 +24,7 @@ use crate::canister::{Canister, exported, reject_large_argument};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
 use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
+use crate::rules::SubnetKind;
 use crate::run::Run;
 use crate::saturation::Saturation;
 use crate::system_api::message::{Answer, Certificate, Mode, Rejection, Status};
@@ -78,7 +79,7 @@ impl Subnet {
             let response = self.query_management(caller, method, argument);
             return Ok(Call { response, admitted: true, executions: Vec::new() });
         }
-        let mut graph = Graph::new(self, false);
+        let mut graph = Graph::new(self, &callee, false);
         let response = graph.query(caller, callee, method, argument)?;
         Ok(Call { response, admitted: true, executions: graph.trace.take() })
     }
@@ -91,7 +92,7 @@ impl Subnet {
         method: &str,
         argument: &[u8],
     ) -> Result<Response, HostError> {
-        Graph::new(self, true).query(caller, callee, method, argument)
+        Graph::new(self, &callee, true).query(caller, callee, method, argument)
     }
 }
 
@@ -126,8 +127,13 @@ impl fmt::Debug for Certifier {
 }
 
 impl<'a> Graph<'a> {
-    fn new(subnet: &'a Subnet, in_full: bool) -> Self {
-        let left = MAX_QUERY_INSTRUCTIONS.get().cast_signed();
+    fn new(subnet: &'a Subnet, callee: &Principal, in_full: bool) -> Self {
+        let rules = subnet.replica_of(callee).rules();
+        let left = match rules.subnet() {
+            SubnetKind::Benchmarking | SubnetKind::FreeBenchmarking => rules.instructions().query,
+            _ => MAX_QUERY_INSTRUCTIONS,
+        };
+        let left = left.get().cast_signed();
         Self { subnet, trace: subnet.trace.of_query(), left, in_full }
     }
 

@@ -153,6 +153,10 @@ impl Subnet {
             return;
         }
         let is_call = matches!(delivery.content, Content::Request { .. });
+        if let Some(message) = self.too_large(&delivery) {
+            self.reject(&delivery, RejectCode::CanisterError, message);
+            return;
+        }
         let Some(receiver) = self.members.get_mut(&callee) else {
             match self.away.get_mut(&callee) {
                 Some(arrivals) => arrivals.push(delivery),
@@ -172,6 +176,20 @@ impl Subnet {
             }
             _ => receiver.queues.push_input(delivery),
         }
+    }
+
+    /// Returns the reject of a call to another part that is too large for another subnet.
+    fn too_large(&self, delivery: &Delivery) -> Option<String> {
+        let Content::Request { method, argument } = &delivery.content else { return None };
+        let (sender, bytes) = (delivery.sender, (method.len() + argument.len()) as u64);
+        let most = self.replica_of(&sender).rules().set().messages.argument;
+        let outside = self.part_of(&sender) != self.part_of(&delivery.receiver);
+        (outside && bytes > most.get()).then(|| {
+            format!(
+                "Canister {sender} violated contract: attempted to send a message of size {bytes} \
+                 exceeding the limit {most}"
+            )
+        })
     }
 
     /// Passes a call to the management canister.

@@ -169,7 +169,7 @@ impl Call<'_> {
 
     fn append_argument(&mut self, start: u64, size: u64) -> Result<u64, Fault> {
         let Some(request) = &mut self.effects.request else { return Ok(0) };
-        let most = self.message.rules.set().messages.argument;
+        let most = self.message.rules.set().messages.largest_request();
         let bytes = request.bytes();
         if size > most.get().saturating_sub(bytes) {
             let (callee, method) = (&request.callee, &request.method);

@@ -21,7 +21,7 @@ use serde::Deserialize;
 
 use super::bounded::Bounded;
 use super::{ManagementCall, Outcome, decode, invalid, reply};
-use crate::cycles::{self, KEYS};
+use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 
 /// The seed of all master keys.
@@ -114,7 +114,9 @@ fn ed25519(
 
 /// Checks the argument of a call when it is made. The error is the reason for which it cannot be
 /// routed.
-pub fn check(method: &str, argument: &[u8]) -> Result<(), String> {
+///
+/// `existing` are the names of the keys.
+pub fn check(method: &str, argument: &[u8], existing: &[&str]) -> Result<(), String> {
     let key = match method {
         "ecdsa_public_key" => {
             decode(argument).map(|args: EcdsaPublicKeyArgs| (ECDSA, args.key_id.name))
@@ -130,10 +132,10 @@ pub fn check(method: &str, argument: &[u8]) -> Result<(), String> {
     let (kind, name) = key.map_err(|Reject { code, message }| {
         format!("UserError(UserError {{ code: {code}, description: {message:?} }})")
     })?;
-    if cycles::signature(&name).is_some() {
+    if existing.contains(&&*name) {
         return Ok(());
     }
-    let names = |kind| KEYS.iter().map(move |(name, _)| format!("{kind}:{name}"));
+    let names = |kind| existing.iter().map(move |name| format!("{kind}:{name}"));
     // The replica lists the keys of all kinds.
     let keys =
         [ECDSA, BIP340, ED25519, VETKD].into_iter().flat_map(names).collect::<Vec<_>>().join(", ");

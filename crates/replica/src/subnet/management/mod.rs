@@ -48,7 +48,7 @@ use serde::de::DeserializeOwned;
 use super::contexts::Origin;
 use super::funds::Next;
 use super::member::Member;
-use super::parts::Ranges;
+use super::parts::Routes;
 use super::queues::{Content, Delivery};
 use super::trace::{Cause, Function};
 use super::{Answered, MessageId, Subnet, not_found};
@@ -484,7 +484,7 @@ pub fn check_call(
     method: &str,
     argument: &[u8],
     version: u64,
-    hosted: &Ranges,
+    routes: &Routes,
 ) -> Result<(), Rejection> {
     let user_error = |Reject { code, message }: Reject| {
         Rejection::new(code.reject_code(), format!("IC{:04}: {message}", code.number()))
@@ -505,7 +505,7 @@ pub fn check_call(
         Rejection::new(RejectCode::DestinationInvalid, message)
     };
     if keys::METHODS.contains(&method) {
-        return keys::check(method, argument).map_err(unroutable);
+        return keys::check(method, argument, routes.keys()).map_err(unroutable);
     }
     if CONCERN_NONE.contains(&method) {
         return Ok(());
@@ -513,7 +513,7 @@ pub fn check_call(
     let concerns = target(method, argument).map_err(|Reject { code, message }| {
         unroutable(format!("UserError(UserError {{ code: {code}, description: {message:?} }})"))
     })?;
-    match hosted.contain(&concerns) {
+    match routes.host(&concerns) {
         true => Ok(()),
         false => {
             let method = match method {
