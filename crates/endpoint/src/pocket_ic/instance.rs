@@ -47,6 +47,8 @@ pub struct Instance {
     subnets: Mutex<Subnets>,
     /// Number of messages that were sent.
     sent: AtomicU64,
+    /// The time of the next round, if it was set.
+    next_time: Mutex<Option<u64>>,
     replicas: Replicas,
 }
 
@@ -92,6 +94,7 @@ impl Instance {
             host,
             subnets: Mutex::new(subnets),
             sent: AtomicU64::new(0),
+            next_time: Mutex::default(),
             replicas: replicas.clone(),
         })
     }
@@ -225,6 +228,9 @@ impl Instance {
     /// Executes a round.
     pub fn tick(&self) -> Result<(), Failed> {
         let (ticked, executions) = self.host.exclusively(|subnet| {
+            if let Some(time) = lock(&self.next_time).take() {
+                subnet.set_time(time);
+            }
             let ticked = subnet.tick();
             (ticked, subnet.take_executions())
         });
@@ -232,25 +238,33 @@ impl Instance {
         ticked.map_err(host_failed)
     }
 
-    /// The time of the next round.
+    /// The time of the last round, or a later one that was set for the next round.
     pub fn time(&self) -> u64 {
-        self.host.exclusively(|subnet| subnet.time())
+        let last = self.host.exclusively(|subnet| subnet.time());
+        lock(&self.next_time).unwrap_or_default().max(last)
     }
 
-    /// Sets the time of the next round.
+    /// Sets the time of the next round. Queries see that of the last one.
     pub fn set_time(&self, time: u64) -> Result<(), Failed> {
-        self.host.exclusively(|subnet| {
-            let current = subnet.time();
-            if time < current {
-                return Err(Failed::Refused(format!("SettingTimeIntoPast(({current}, {time}))")));
+        let current = self.time();
+        if time < current {
+            return Err(Failed::Refused(format!("SettingTimeIntoPast(({current}, {time}))")));
+        }
+        match self.host.pace() {
+            Pace::Clock { idle, least, .. } => {
+                let ahead = time.saturating_sub(clock::now());
+                self.host.set_pace(Pace::Clock { ahead, idle, least });
             }
-            subnet.set_time(time);
-            Ok(())
-        })
+            Pace::Still => *lock(&self.next_time) = Some(time),
+        }
+        Ok(())
     }
 
-    /// Sets the time, and executes a round with it.
+    /// Sets the time, and executes a round with it if it is later than that of the last one.
     pub fn set_certified_time(&self, time: u64) -> Result<(), Failed> {
+        if time == self.time() {
+            return Ok(());
+        }
         self.set_time(time)?;
         self.tick()
     }

@@ -357,7 +357,14 @@ impl Subnets {
 
     /// The subnets as the Internet Computer's HTTP interface shows them.
     pub fn directory(&self) -> Directory {
-        Directory(self.existing().map(|(_, member)| member.listed.clone()).collect())
+        let mut listed: Vec<Listed> =
+            self.existing().map(|(_, member)| member.listed.clone()).collect();
+        // The root key signs for all subnets, without delegations, so the first has all ranges.
+        let others: Vec<_> = listed.iter().skip(1).flat_map(|it| it.ranges.clone()).collect();
+        if let Some(first) = listed.first_mut() {
+            first.ranges.extend(others);
+        }
+        Directory(listed)
     }
 
     /// The subnets as PocketIC shows them.

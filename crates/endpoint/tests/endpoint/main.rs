@@ -11,6 +11,7 @@ mod fuzzing;
 mod hostile;
 mod management;
 mod motoko;
+mod pocket_ic;
 mod refusals;
 mod server;
 mod subnet;
