@@ -17,7 +17,7 @@ test *arguments:
 
 # Run the tests of the PocketIC clients, on a server if POCKET_IC_BIN names one.
 test-pocket-ic *arguments:
-    cargo test --release --features pocket-ic --test pocket_ic -- {{arguments}}
+    cargo test --release --test pocket_ic -- {{arguments}}
 
 # Run the tests of public clients on `stablebench serve` (needs npm).
 test-clients:

@@ -135,8 +135,8 @@ fn variable<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>
 }
 
 /// Returns the version of the clients that are served.
-fn version(args: &PocketIcArgs) -> Result<Version> {
-    Ok(match &args.pocket_ic_version {
+pub fn version(named: Option<&Version>) -> Result<Version> {
+    Ok(match named {
         Some(version) => version.clone(),
         None => variable(VERSION)?.unwrap_or_default(),
     })
@@ -144,7 +144,7 @@ fn version(args: &PocketIcArgs) -> Result<Version> {
 
 /// Serves until the time to live is over, or Ctrl-C.
 pub fn pocket_ic(args: &PocketIcArgs, output: &Output) -> Result<()> {
-    let version = version(args)?;
+    let version = version(args.pocket_ic_version.as_ref())?;
     if args.version {
         return print(&format!("pocket-ic-server {}\n", version.number()));
     }

@@ -12,16 +12,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use stablebench_endpoint::pocket_ic::PocketIc;
 use stablebench_endpoint::{Access, Endpoint, NoOrigin, Origin};
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
 
 use super::environment::{Environment, EnvironmentArgs};
-use super::replica::embedded;
+use super::pocket_ic;
+use super::replica::{embedded, replicas};
 use super::state::{Keeper, State};
 use crate::cache::Cache;
 use crate::canisters::{self, Built};
 use crate::interrupt;
+use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
 use crate::terminal::{Output, print};
@@ -53,6 +56,10 @@ pub struct ServeArgs {
     /// The port; 0 for any that is free.
     #[arg(long, default_value_t = PORT)]
     pub port: u16,
+    /// Also serve PocketIC clients that take a URL, at this port; 0 for any that is free. Their
+    /// instances are separate from the canisters here.
+    #[arg(long, value_name = "PORT")]
+    pub pocket_ic: Option<u16>,
     /// The address to listen at. Programs that can reach it can call, create and change canisters.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub listen: IpAddr,
@@ -111,6 +118,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     }
     let environment = Environment::read(&args.environment)?;
     let listener = bind(args)?;
+    let pocket_ic = pocket_ic_server(args, &output.progress)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
     let endpoint = Endpoint::new(replica.inner().clone());
@@ -126,13 +134,15 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     }
     // From here on Ctrl-C stops the server in order.
     interrupt::listen()?;
-    print(&announced(&url, endpoint.root_key(), &served))?;
+    let pocket_ic_url = pocket_ic.as_ref().map(|(_, listener)| listener.local_addr());
+    let pocket_ic_url = pocket_ic_url.transpose()?.map(self::url);
+    print(&announced(&url, pocket_ic_url.as_deref(), endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C stops the server");
     let keeper = match (state, served.first()) {
         (Some(state), Some((_, id))) => Some((Keeper::start(state, endpoint.clone(), *id)?, *id)),
         _ => None,
     };
-    let answered = answer(&endpoint, listener, access(args), cache.as_ref());
+    let answered = answer(&endpoint, listener, pocket_ic, access(args), cache.as_ref());
     let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
     let (canisters, undone) = endpoint.finish(ended + GRACE);
     if undone > 0 {
@@ -143,6 +153,18 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
         keeper.stop()?.finish(&canisters, &id)?;
     }
     answered.map(drop)
+}
+
+/// Returns a server for PocketIC clients and its socket, if one is wanted.
+fn pocket_ic_server(
+    args: &ServeArgs,
+    progress: &Progress,
+) -> Result<Option<(PocketIc, TcpListener)>> {
+    let Some(port) = args.pocket_ic else { return Ok(None) };
+    let listener = pocket_ic::bind(SocketAddr::new(args.listen, port))?;
+    let rules = args.replica.rules.unwrap_or_default();
+    let served = replicas(rules, &args.replica.cache, args.replica.no_cache, progress)?;
+    Ok(Some((PocketIc::new(pocket_ic::version(None)?, served.replicas), listener)))
 }
 
 fn bind(args: &ServeArgs) -> Result<TcpListener> {
@@ -223,9 +245,17 @@ fn canister(
     Ok(canister)
 }
 
-fn announced(url: &str, root_key: &[u8], served: &[(String, Principal)]) -> String {
+fn announced(
+    url: &str,
+    pocket_ic: Option<&str>,
+    root_key: &[u8],
+    served: &[(String, Principal)],
+) -> String {
     let key: String = root_key.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut text = format!("URL       {url}\nroot key  {key}\n");
+    if let Some(url) = pocket_ic {
+        let _ = writeln!(text, "PocketIC  {url}");
+    }
     for (name, id) in served {
         let _ = writeln!(text, "{name:<9} {id}");
     }
@@ -259,6 +289,7 @@ fn access(args: &ServeArgs) -> Access {
 fn answer(
     endpoint: &Endpoint,
     listener: TcpListener,
+    pocket_ic: Option<(PocketIc, TcpListener)>,
     access: Access,
     cache: Option<&Cache>,
 ) -> Result<Instant> {
@@ -269,6 +300,14 @@ fn answer(
     let mut ended = Instant::now();
     let served: Result<()> = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
+        if let Some((server, listener)) = pocket_ic {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let access = access.clone();
+            // It ends with the runtime.
+            tokio::spawn(async move {
+                let _ = server.serve(listener, access, std::future::pending()).await;
+            });
+        }
         let (stop, stopped) = oneshot::channel();
         let watch = async {
             let mut swept = Instant::now();

@@ -75,6 +75,7 @@ mod environment;
 mod keys;
 mod network;
 mod outside;
+mod pocket_ic;
 mod profile;
 mod serve;
 mod server;
