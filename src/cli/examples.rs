@@ -124,6 +124,8 @@ Examples:
     POCKET_IC_BIN=$(command -v stablebench) cargo test
   Clients of version 13, and the rules of autumn 2025:
     STABLEBENCH_POCKET_IC_VERSION=13 STABLEBENCH_RULES=2025-10 cargo test
+  The version that clients see:
+    stablebench pocket-ic --version
   A server for clients that take a URL:
     stablebench pocket-ic --port 8000";
 
