@@ -64,7 +64,7 @@ pub fn drive(host: &Weak<Host>) -> usize {
     0
 }
 
-/// What the driver found out.
+/// The result of a step of the driver.
 struct Driven {
     /// The number of messages that are not done, if the host has finished.
     finished: Option<usize>,

@@ -1,4 +1,4 @@
-//! The subnet behind an endpoint, and what can be read of it while it executes.
+//! The subnet behind an endpoint, and the part of its state that is readable while it executes.
 //!
 //! ```text
 //!   call, query ──→ send ──→ queue ──→ driver ──→ Subnet ──→ settle ──→ Info, Ingress
@@ -55,7 +55,7 @@ pub enum AddError {
     Taken(Principal),
 }
 
-/// How time passes, and who starts rounds.
+/// The source of time, and of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// Time is that of the machine's clock. Rounds are executed when there is something to do.
@@ -120,7 +120,7 @@ pub struct Work {
     pub message: Message,
     /// The memory that it occupies.
     pub memory: MemoryPermit,
-    /// What becomes of its outcome.
+    /// The receiver of its outcome.
     pub task: Task,
     /// The state of the module that it installs.
     pub compilation: Compilation,
@@ -137,7 +137,7 @@ pub enum Compilation {
     Done,
 }
 
-/// What becomes of a message's outcome.
+/// The receiver of a message's outcome.
 pub enum Task {
     /// It is the status of a call, which is registered.
     Call(RequestId),
@@ -145,7 +145,7 @@ pub enum Task {
     Query(oneshot::Sender<Outcome>),
 }
 
-/// What the driver looks at when it wakes.
+/// The driver's inputs.
 #[derive(Default)]
 pub struct Queue {
     /// Messages in the order of their arrival.

@@ -38,6 +38,7 @@
 //! | `run`, `instance` | one message; the instance on which it runs |
 //! | `canister`, `install`, `saved` | canisters; installs and upgrades; canisters in files |
 //! | `sizes` | the bytes of a canister, its history, and its allocations |
+//! | `stable_memory` | access to the whole stable memory of a canister |
 //! | `subnet` | canisters that call each other |
 //! | `environment`, `state` | environment variables; the state between messages |
 //! | `globals` | the globals of a module that the replica exports |
@@ -76,6 +77,7 @@ mod run;
 mod saturation;
 mod saved;
 mod sizes;
+mod stable_memory;
 mod state;
 pub mod subnet;
 mod system_api;
@@ -86,7 +88,7 @@ mod validate;
 /// Version of this crate. The [rules](rules::Rules) determine which server it matches.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub use canister::{Canister, Settings, StableMemoryError};
+pub use canister::{Canister, Settings};
 pub use difference::Difference;
 pub use environment::EnvironmentError;
 pub use execution::{
@@ -99,5 +101,6 @@ pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
 pub use saved::{LoadError, LockError, StateLock, saved_note};
+pub use stable_memory::StableMemoryError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

@@ -38,13 +38,6 @@ const MAX_REQUESTS: usize = 2_000;
 
 /// Returns the router for a subnet whose endpoint listens at `address`.
 pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
-    let access = Arc::new(access);
-    let allowed = Arc::clone(&access);
-    let cors = CorsLayer::new()
-        .allow_origin(AllowOrigin::predicate(move |origin, _| allowed.allows(origin)))
-        .allow_methods([Method::GET, Method::POST])
-        .allow_headers(Any)
-        .expose_headers(Any);
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overloaded))
         .layer(LoadShedLayer::new())
@@ -68,7 +61,7 @@ pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
                 post(api::read_subnet_state),
             );
     }
-    router
+    let router = router
         .layer(limits)
         // The status is not subject to the limits.
         .route("/api/v2/status", get(api::status))
@@ -76,9 +69,20 @@ pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
         .fallback(|| async {
             Refusal::new(StatusCode::NOT_FOUND, "There is no such address here.")
         })
-        .layer(cors)
-        .layer(middleware::from_fn_with_state((access, address), guard))
-        .with_state(host)
+        .with_state(host);
+    guarded(router, access, address, vec![Method::GET, Method::POST])
+}
+
+/// Refuses requests of pages that `access` does not allow to call an endpoint at `address`.
+pub fn guarded(router: Router, access: Access, address: IpAddr, methods: Vec<Method>) -> Router {
+    let access = Arc::new(access);
+    let allowed = Arc::clone(&access);
+    let cors = CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(move |origin, _| allowed.allows(origin)))
+        .allow_methods(methods)
+        .allow_headers(Any)
+        .expose_headers(Any);
+    router.layer(cors).layer(middleware::from_fn_with_state((access, address), guard))
 }
 
 async fn guard(

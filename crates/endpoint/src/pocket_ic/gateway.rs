@@ -153,7 +153,7 @@ pub fn serve(
     Ok(GatewayInfo { instance_id, port })
 }
 
-/// What a gateway serves.
+/// The instance behind a gateway.
 #[derive(Clone)]
 struct Served {
     shared: Arc<Shared>,

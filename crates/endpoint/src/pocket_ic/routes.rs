@@ -26,14 +26,12 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
-use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use candid::Principal;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tower::ServiceExt;
-use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
 use super::blobs::MAX_BLOB;
 use super::instance::Instance;
@@ -43,7 +41,6 @@ use super::{Failed, Shared, created, gateway};
 use crate::access::Access;
 use crate::host::lock;
 use crate::http;
-use crate::wire::Refusal;
 
 /// The most bytes of JSON.
 const MAX_JSON: usize = 16 << 20;
@@ -56,27 +53,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 
 /// Returns the router of a server that listens at `address`.
 pub fn router(shared: Arc<Shared>, access: Access, address: IpAddr) -> Router {
-    let access = Arc::new(access);
-    let allowed = Arc::clone(&access);
-    let cors = CorsLayer::new()
-        .allow_origin(AllowOrigin::predicate(move |origin, _| allowed.allows(origin)))
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers(Any)
-        .expose_headers(Any);
-    Router::new()
-        .fallback(handle)
-        .layer(cors)
-        .layer(middleware::from_fn_with_state((access, address), guard))
-        .with_state(shared)
-}
-
-async fn guard(
-    State((access, address)): State<(Arc<Access>, IpAddr)>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Refusal> {
-    access.check(address, request.uri(), request.headers())?;
-    Ok(next.run(request).await)
+    let router = Router::new().fallback(handle).with_state(shared);
+    http::guarded(router, access, address, vec![Method::GET, Method::POST, Method::DELETE])
 }
 
 /// A request in progress.

@@ -121,7 +121,7 @@ pub enum InstructionConfig {
     Benchmarking,
 }
 
-/// Whether canisters of a subnet are charged.
+/// The cost schedule of a subnet: whether its canisters are charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum CostSchedule {
     #[default]
@@ -165,7 +165,7 @@ pub struct GatewayConfig {
     pub other: InstanceGatewayConfig,
 }
 
-/// What an HTTP gateway serves.
+/// The backend of an HTTP gateway.
 #[derive(Clone, Deserialize, Serialize)]
 pub enum GatewayBackend {
     Replica(String),
