@@ -60,7 +60,7 @@ install:
     rm -f target/canisters/bench_doltlite.wasm.gz
     for canister in bench bench_vfs bench_leveldb bench_calls; do cargo run --release --quiet -- build $canister; done
     if command -v clang-19 >/dev/null; then cargo run --release --quiet -- build bench_doltlite; fi
-    cargo install --locked --path . --features embed-canisters
+    cargo install --locked --path . --features embed-canisters,network
 
 # Render the parts of README.md and docs/findings.md that come from results/.
 render:

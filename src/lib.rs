@@ -9,6 +9,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "network"), allow(dead_code, reason = "only networks need some of it"))]
 
 mod cache;
 mod canbench;

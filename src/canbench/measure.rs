@@ -17,9 +17,9 @@ use wasmparser::{Export, ExternalKind, Parser, Payload};
 
 use super::results::{Bench, Measurement};
 use crate::profile::{Flame, Heading, check, svg};
+use crate::replica::codes::ic_code;
 use crate::replica::decoding::decode_one;
 use crate::replica::embedded::Embedded;
-use crate::replica::network::ic_code;
 use crate::terminal::safe_line;
 
 /// The prefix of the query methods that are benchmarks.

@@ -190,9 +190,10 @@ fn compile(
         .arg("--target-dir")
         .arg(&target)
         .current_dir(root)
-        // Neither the user's flags for native builds nor the location of the sources may
-        // change the module.
+        // Neither the user's flags for native builds and unstable features nor the location of
+        // the sources may change the module.
         .env_remove("RUSTFLAGS")
+        .env_remove("RUSTC_BOOTSTRAP")
         .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths(root)?)
         .envs(c_compiler)
         .stdin(Stdio::null())

@@ -10,13 +10,13 @@ use stablebench_replica::Rules;
 use crate::cache::{Cache, Folder, Versions};
 use crate::canisters::Built;
 use crate::progress::Progress;
-use crate::replica::Replica;
+use crate::replica::address::Address;
 use crate::replica::embedded::Embedded;
 use crate::replica::lockstep::Lockstep;
-use crate::replica::network::{Access, Address, Balance, Network, exposed};
 use crate::replica::options::{
     CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit,
 };
+use crate::replica::{Balance, Replica};
 
 /// The replica that a suite runs on, and what belongs to it.
 pub struct Target {
@@ -35,7 +35,7 @@ pub struct Spending {
     pub yes: bool,
 }
 
-/// Checks that the options fit the replica.
+/// Checks that the options fit the replica, and that this program can reach it.
 pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
     let replica = &target.replica;
     if *replica == ReplicaArg::Embedded && target.verify_embedded {
@@ -43,6 +43,9 @@ pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
     }
     if args.rules.is_some() && *replica == ReplicaArg::PocketIc {
         bail!("a PocketIC server has its own rules, which are detected; leave out --rules");
+    }
+    if cfg!(not(feature = "pocket-ic")) && *replica == ReplicaArg::PocketIc {
+        return Err(without("pocket-ic", "pocket-ic"));
     }
     let ReplicaArg::At(address) = replica else {
         for (option, typed) in [
@@ -59,6 +62,9 @@ pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
         }
         return Ok(());
     };
+    if cfg!(not(feature = "network")) {
+        return Err(without("network", &format!("{address} --canister ID")));
+    }
     if args.subnet != SubnetKind::Application {
         bail!("the kind of subnet is the network's; leave out --subnet");
     }
@@ -87,14 +93,8 @@ pub fn target(
         }
         ReplicaArg::PocketIc => (pocket_ic(args.subnet, progress)?, None),
         ReplicaArg::At(address) => {
-            if let Some(warning) = target.identity.as_deref().and_then(exposed) {
-                progress.note(&warning);
-            }
-            let network = Network::connect(access(target, address), built)?;
-            let address = address.clone();
-            let balances = network.balances()?;
-            let spending = Spending { address, balances, yes: target.yes };
-            (Box::new(network), Some(spending))
+            let (replica, spending) = network(target, address, built, progress)?;
+            (replica, Some(spending))
         }
     };
     if !target.verify_embedded {
@@ -111,13 +111,38 @@ pub fn target(
     Ok(Target { replica, cache: None, spending })
 }
 
-fn access<'a>(target: &'a TargetArgs, address: &'a Address) -> Access<'a> {
-    Access {
+#[cfg(feature = "network")]
+fn network(
+    target: &TargetArgs,
+    address: &Address,
+    built: &[Built],
+    progress: &Progress,
+) -> Result<(Box<dyn Replica + Send>, Spending)> {
+    use crate::replica::network::{Access, Network, exposed};
+    if let Some(warning) = target.identity.as_deref().and_then(exposed) {
+        progress.note(&warning);
+    }
+    let access = Access {
         address,
         canisters: &target.canister,
         identity: target.identity.as_deref(),
         root_key: target.root_key.as_ref().map(|key| &*key.0),
-    }
+    };
+    let network = Network::connect(access, built)?;
+    let balances = network.balances()?;
+    let spending = Spending { address: address.clone(), balances, yes: target.yes };
+    Ok((Box::new(network), spending))
+}
+
+#[cfg(not(feature = "network"))]
+fn network(
+    _: &TargetArgs,
+    address: &Address,
+    _: &[Built],
+    _: &Progress,
+) -> Result<(Box<dyn Replica + Send>, Spending)> {
+    // `check` says this before canisters are built.
+    Err(without("network", &format!("{address} --canister ID")))
 }
 
 #[cfg(feature = "pocket-ic")]
@@ -135,9 +160,14 @@ fn pocket_ic(subnet: SubnetKind, progress: &Progress) -> Result<Box<dyn Replica 
 
 #[cfg(not(feature = "pocket-ic"))]
 fn pocket_ic(_: SubnetKind, _: &Progress) -> Result<Box<dyn Replica + Send>> {
-    bail!(
-        "this stablebench was built without PocketIC clients; build it with them: \
-         cargo run --release --features pocket-ic -- run users --replica pocket-ic"
+    Err(without("pocket-ic", "pocket-ic"))
+}
+
+/// The error of a program that was built without the client that a replica needs.
+fn without(feature: &str, replica: &str) -> anyhow::Error {
+    anyhow!(
+        "this stablebench was built without the client for that; build it with the client: cargo \
+         run --release --features {feature} -- run users --replica {replica}"
     )
 }
 

@@ -127,7 +127,7 @@ mod tests {
     use candid::Principal;
 
     use super::*;
-    use crate::replica::network::Balance;
+    use crate::replica::Balance;
 
     const PRICES: Prices = Prices { nodes: 26, usd_per_trillion_cycles: 1.5 };
 

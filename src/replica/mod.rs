@@ -4,9 +4,12 @@
 //!   Replica ── install ──→ Canister ── fork ──→ Messages
 //! ```
 
+pub mod address;
+pub mod codes;
 pub mod decoding;
 pub mod embedded;
 pub mod lockstep;
+#[cfg(feature = "network")]
 pub mod network;
 pub mod options;
 #[cfg(feature = "pocket-ic")]
@@ -20,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
-use candid::{CandidType, encode_args};
+use candid::{CandidType, Principal, encode_args};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use stablebench_replica::Difference;
@@ -58,6 +61,15 @@ pub struct Identity {
 /// The only rule set at the time of results that do not name one.
 fn first_rules() -> String {
     "2025-10".to_owned()
+}
+
+/// The cycles of a canister that may be measured in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// The name of its module.
+    pub name: String,
+    pub canister: Principal,
+    pub cycles: u128,
 }
 
 /// A receiver of messages: a canister or a fork. Errors are the replica's; a canister's refusal

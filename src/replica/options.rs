@@ -8,7 +8,7 @@ use candid::Principal;
 use clap::{Args, ValueEnum};
 use stablebench_replica::Rules;
 
-use super::network::{Address, AddressError};
+use super::address::{Address, AddressError};
 
 /// The environment variable with the default of `--cache-limit`.
 pub const LIMIT: &str = "STABLEBENCH_CACHE_LIMIT";

@@ -23,13 +23,13 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
-use super::access::Address;
 use super::error::{NetworkError, reject};
 use super::sending::{
     self, Call, EXPIRY, Outcome, Retry, Signed, Submitted, Wire, is_passing, now, rising, submitted,
 };
 use crate::interrupt;
 use crate::replica::Reject;
+use crate::replica::address::Address;
 use crate::replica::decoding::decode_args;
 
 /// The maximum number of repetitions of a query without an answer.

@@ -1,7 +1,7 @@
 //! Any replica by its URL: one of dfx or icp-cli, `stablebench serve`, the mainnet.
 //!
 //! ```text
-//!   access.rs       its address, whether that is this machine, and the caller's key
+//!   access.rs       what is needed for access, and the caller's key
 //!   link.rs         the agent with blocking calls
 //!     sending.rs      a call that is executed once, even if answers are lost
 //!   slot.rs         a canister that contains the module that is needed
@@ -18,30 +18,19 @@ mod slot;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use candid::Principal;
 
 use self::installed::Installed;
 use self::link::Link;
 use self::slot::Slot;
-use super::{Canister, Identity, Replica};
+use super::{Balance, Canister, Identity, Replica};
 use crate::canisters::Built;
 
-pub use access::{Access, Address, AddressError, exposed};
-pub use error::ic_code;
+pub use access::{Access, exposed};
 
 /// A replica by its URL, and the canisters there that may be measured in.
 pub struct Network {
     slots: Vec<Arc<Slot>>,
     identity: Identity,
-}
-
-/// The cycles of a canister that may be measured in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Balance {
-    /// The name of its module.
-    pub name: String,
-    pub canister: Principal,
-    pub cycles: u128,
 }
 
 impl Network {
