@@ -307,7 +307,10 @@ fn check_status(host: &Host, request: &Request, id: &[u8; 32]) -> Result<(), Ref
         return Ok(());
     };
     if known.sender != request.sender() {
-        return Err(Refusal::forbidden("The request was sent by another principal."));
+        // Tests of clients compare this text with the replica's.
+        return Err(Refusal::forbidden(
+            "The user tries to access Request ID not signed by the caller.",
+        ));
     }
     if !request.permits(&known.receiver) {
         return Err(Refusal::forbidden(

@@ -67,6 +67,6 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         // Parts of the text come from the request.
-        (self.status, text::safe_line(&self.text).into_owned() + "\n").into_response()
+        (self.status, text::safe_line(&self.text).into_owned()).into_response()
     }
 }
