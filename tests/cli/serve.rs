@@ -86,6 +86,38 @@ fn a_saved_canister_is_served_again() {
 }
 
 #[test]
+fn clients_of_pocket_ic_are_served_at_a_port_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    module(directory.path(), "counter.wasm", COUNTER);
+    let server = Server::start(&["counter.wasm", "--pocket-ic=0"], directory.path());
+    // It is announced before the canisters.
+    let [pocket_ic, _] = server.canisters.as_slice() else {
+        panic!("{:?}", server.canisters);
+    };
+    let pocket_ic = pocket_ic.strip_prefix("http://").unwrap();
+    let create = |address: &str| {
+        let config = r#"{"subnet_config_set": {"application": [{}]}}"#;
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request = format!(
+            "POST /instances HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{config}",
+            config.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for number in 0..2 {
+        let created = create(pocket_ic);
+        assert!(created.starts_with("HTTP/1.1 201 "), "{created}");
+        assert!(created.contains(&format!("\"instance_id\":{number}")), "{created}");
+    }
+    let elsewhere = create(&server.address.to_string());
+    assert!(elsewhere.starts_with("HTTP/1.1 404 "), "{elsewhere}");
+}
+
+#[test]
 fn mistakes_are_reported_before_anything_is_served() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();

@@ -3,7 +3,10 @@ use super::*;
 use candid::Encode;
 use ic_agent::Agent;
 use ic_agent::identity::AnonymousIdentity;
-use ic_management_canister_types::{LoadCanisterSnapshotArgs, Snapshot, TakeCanisterSnapshotArgs};
+use ic_management_canister_types::{
+    HttpHeader, HttpMethod, HttpRequestArgs, HttpRequestResult, LoadCanisterSnapshotArgs, Snapshot,
+    TakeCanisterSnapshotArgs,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn subnets_have_ids_and_ranges_of_their_own() {
@@ -255,6 +258,96 @@ async fn agents_call_instances_that_make_progress() {
     let time = instance.time().await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(instance.time().await, time);
+}
+
+/// Passes calls on to the canister that the argument names.
+const RELAY: &str = include_str!("../../../../replica/tests/relay.wat");
+
+/// A call of [`RELAY`] that makes an HTTPS outcall.
+fn outcall(relay: Principal) -> Value {
+    let request = HttpRequestArgs {
+        url: "https://example.com/".to_owned(),
+        max_response_bytes: Some(1_000),
+        method: HttpMethod::GET,
+        headers: vec![HttpHeader { name: "a".to_owned(), value: "b".to_owned() }],
+        ..HttpRequestArgs::default()
+    };
+    let cycles = 1_000_000_000_000_u64.to_le_bytes();
+    // The id of the management canister has no bytes.
+    let argument =
+        [&cycles, [0].as_slice(), b"http_request ", &Encode!(&request).unwrap()].concat();
+    let effective = json!({ "CanisterId": base64(relay.as_slice()) });
+    call(relay, effective, "relay", &argument)
+}
+
+fn response(body: &str) -> Value {
+    json!({ "CanisterHttpReply": { "status": 201, "headers": [], "body": base64(body) } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tests_answer_outcalls_of_canisters() {
+    let server = Server::start().await;
+    let instance = server.create(&one_subnet()).await;
+    let relay = instance.with(RELAY).await;
+    let waiting = async || {
+        let path = format!("{}/read/get_canister_http", instance.path);
+        server.get(&path).await.1.as_array().unwrap().clone()
+    };
+    // The responses of the other nodes; none means that all have the first.
+    let cases = [
+        (Vec::new(), Ok(b"first".as_slice())),
+        ([vec!["first"; 8], vec!["other"; 4]].concat(), Ok(b"first")),
+        ([vec!["first"; 3], vec!["other"; 9]].concat(), Ok(b"other")),
+        ([vec!["first"; 7], vec!["other"; 5]].concat(), Err("No consensus")),
+    ];
+    for (others, expected) in cases {
+        let sent = instance.done("update/submit_ingress_message", outcall(relay)).await;
+        // One round for the message, one for its call.
+        instance.done("update/tick", json!({})).await;
+        instance.done("update/tick", json!({})).await;
+        let outcalls = waiting().await;
+        assert_eq!(outcalls.len(), 1);
+        let found = &outcalls[0];
+        assert_eq!(
+            (&found["url"], &found["http_method"]),
+            (&json!("https://example.com/"), &json!("GET"))
+        );
+        assert_eq!(found["headers"], json!([{ "name": "a", "value": "b" }]));
+        let mock = |others: &[&str]| {
+            let others: Vec<Value> = others.iter().map(|body| response(body)).collect();
+            json!({
+                "subnet_id": found["subnet_id"], "request_id": found["request_id"],
+                "response": response("first"), "additional_responses": others,
+            })
+        };
+        let (status, error) = instance.post("update/mock_canister_http", mock(&["one"])).await;
+        assert_eq!(status, 400);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("InvalidMockCanisterHttpResponses((2, 13))"), "{message}");
+        instance.done("update/mock_canister_http", mock(&others)).await;
+        let result = instance.done("update/await_ingress_message", sent["Ok"].clone()).await;
+        match expected {
+            Ok(body) => {
+                let reply = bytes(&result["Ok"]);
+                let reply: HttpRequestResult = candid::decode_one(&reply).unwrap();
+                assert_eq!((reply.status, &*reply.body), (201_u64.into(), body));
+            }
+            Err(words) => {
+                let message = result["Err"]["reject_message"].as_str().unwrap();
+                assert!(message.contains(words), "{message}");
+            }
+        }
+        assert_eq!(waiting().await, [] as [Value; 0]);
+    }
+    // An instance that makes progress by itself asks nobody.
+    instance.done("auto_progress", json!({ "artificial_delay_ms": null })).await;
+    let result = instance.done("update/execute_ingress_message", outcall(relay)).await;
+    assert!(result["Err"]["reject_message"].is_string(), "{result}");
+    instance.done("stop_progress", json!("")).await;
+    instance.done("update/submit_ingress_message", outcall(relay)).await;
+    instance.done("update/tick", json!({})).await;
+    instance.done("update/tick", json!({})).await;
+    assert_eq!(waiting().await.len(), 1);
 }
 
 /// A canister whose answer to HTTP requests is in its memory.
