@@ -45,7 +45,7 @@ pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
         bail!("a PocketIC server has its own rules, which are detected; leave out --rules");
     }
     if cfg!(not(feature = "pocket-ic")) && *replica == ReplicaArg::PocketIc {
-        return Err(without("pocket-ic", "pocket-ic"));
+        return Err(without("PocketIC servers", "pocket-ic", "pocket-ic"));
     }
     let ReplicaArg::At(address) = replica else {
         for (option, typed) in [
@@ -63,7 +63,7 @@ pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
         return Ok(());
     };
     if cfg!(not(feature = "network")) {
-        return Err(without("network", &format!("{address} --canister ID")));
+        return Err(without("networks", "network", &format!("{address} --canister ID")));
     }
     if args.subnet != SubnetKind::Application {
         bail!("the kind of subnet is the network's; leave out --subnet");
@@ -142,7 +142,7 @@ fn network(
     _: &Progress,
 ) -> Result<(Box<dyn Replica + Send>, Spending)> {
     // `check` says this before canisters are built.
-    Err(without("network", &format!("{address} --canister ID")))
+    Err(without("networks", "network", &format!("{address} --canister ID")))
 }
 
 #[cfg(feature = "pocket-ic")]
@@ -160,14 +160,14 @@ fn pocket_ic(subnet: SubnetKind, progress: &Progress) -> Result<Box<dyn Replica 
 
 #[cfg(not(feature = "pocket-ic"))]
 fn pocket_ic(_: SubnetKind, _: &Progress) -> Result<Box<dyn Replica + Send>> {
-    Err(without("pocket-ic", "pocket-ic"))
+    Err(without("PocketIC servers", "pocket-ic", "pocket-ic"))
 }
 
 /// The error of a program that was built without the client that a replica needs.
-fn without(feature: &str, replica: &str) -> anyhow::Error {
+fn without(whom: &str, feature: &str, replica: &str) -> anyhow::Error {
     anyhow!(
-        "this stablebench was built without the client for that; build it with the client: cargo \
-         run --release --features {feature} -- run users --replica {replica}"
+        "this stablebench was built without the client of {whom}; build it with that: cargo run \
+         --release --features {feature} -- run users --replica {replica}"
     )
 }
 
