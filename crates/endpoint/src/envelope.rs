@@ -326,7 +326,7 @@ mod tests {
             (vec![delegation(0, 1, |_| ())], 2, "signature is wrong"),
         ] {
             let refused = check(Kind::Call, by, chain, NOW).unwrap_err();
-            assert_eq!(refused.status, 403);
+            assert_eq!(refused.status, 400);
             assert!(refused.text.contains(why), "{}", refused.text);
         }
         let expired = vec![delegation(0, 1, |delegation| delegation.expiration = NOW - 1)];
