@@ -65,6 +65,16 @@ Examples:
   The published figures:
     stablebench compare published:users published.json";
 
+/// Of `merge`.
+pub const MERGE: &str = "\
+Examples:
+  Two machines, each with a half of the run, and a third that joins them:
+    stablebench run users --sections all --shard 1/2 --out part1.json
+    stablebench run users --sections all --shard 2/2 --out part2.json
+    stablebench merge part1.json part2.json --out results.json
+  The cases of the first half:
+    stablebench run users --sections all --shard 1/2 --list";
+
 /// Of `report`.
 pub const REPORT: &str = "\
 Examples:

@@ -14,8 +14,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    self, BuildArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, PocketIcArgs, ProfileArgs,
-    ReportArgs, RunArgs, ServeArgs, with_run_options,
+    self, BuildArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs, PocketIcArgs,
+    ProfileArgs, ReportArgs, RunArgs, ServeArgs, with_run_options,
 };
 use crate::progress::Progress;
 use crate::suites::{SUITES, Suite, users};
@@ -83,6 +83,7 @@ impl Cli {
             }
             Some(Command::List) => done(commands::list()),
             Some(Command::Compare(args)) => commands::compare(&args, &output),
+            Some(Command::Merge(args)) => done(commands::merge(&args, &output)),
             Some(Command::Report(args)) => done(commands::report(&args, &output)),
             Some(Command::Profile(args)) => done(commands::profile(&args, &output)),
             Some(Command::Canbench(args)) => commands::canbench(&args, &output),
@@ -164,6 +165,12 @@ pub enum Command {
     /// base is missing from the new results, failed there, or is no longer applicable there.
     #[command(after_help = examples::COMPARE)]
     Compare(CompareArgs),
+    /// Join the shards of a run.
+    ///
+    /// Saves and prints what one run without --shard would have saved and printed, except for wall
+    /// times. Shards of different runs, and incomplete ones, are refused.
+    #[command(after_help = examples::MERGE)]
+    Merge(MergeArgs),
     /// Print saved results as tables, CSV, JSON or an HTML page.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, Args, FromArgMatches};
 use sha2::{Digest, Sha256};
 
@@ -21,6 +21,7 @@ use crate::report::{self, Format, comparison};
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
 use crate::runner::Runner;
 use crate::suites::plan::{Ceilings, Plan};
+use crate::suites::shard::Shard;
 use crate::suites::{SUITES, Suite, words};
 use crate::terminal::{Output, print};
 
@@ -39,6 +40,9 @@ pub struct RunArgs {
     /// Resume the run that was saved there and did not end.
     #[arg(long)]
     pub resume: bool,
+    /// Measure only part I of N, for machines that share a run; `merge` joins their files.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
     /// Leave wall times out of the results.
     #[arg(long)]
     pub no_wall_time: bool,
@@ -60,11 +64,16 @@ pub struct RunArgs {
 impl RunArgs {
     /// The file of a suite's results.
     pub fn out(&self, suite: &str) -> PathBuf {
-        match &self.out {
-            Some(out) => out.clone(),
-            None if suite == "users" => Path::new("results.json").to_owned(),
-            None => Path::new(suite).with_extension("json"),
-        }
+        out_of(self.out.as_deref(), suite)
+    }
+}
+
+/// The file that was chosen for a suite's results, or the default one.
+pub fn out_of(chosen: Option<&Path>, suite: &str) -> PathBuf {
+    match chosen {
+        Some(out) => out.to_owned(),
+        None if suite == "users" => Path::new("results.json").to_owned(),
+        None => Path::new(suite).with_extension("json"),
     }
 }
 
@@ -96,8 +105,8 @@ pub fn with_run_options(command: clap::Command) -> clap::Command {
 }
 
 /// Options that affect what is measured, and not only the output.
-const REPEATED: [&str; 6] =
-    ["seed", "nodes", "usd_per_trillion_cycles", "subnet", "replica", "canister"];
+const REPEATED: [&str; 7] =
+    ["seed", "shard", "nodes", "usd_per_trillion_cycles", "subnet", "replica", "canister"];
 
 /// A suite with the options that were given.
 pub struct Planned {
@@ -121,7 +130,17 @@ impl Planned {
         args: RunArgs,
         run_matches: &ArgMatches,
     ) -> Result<Self> {
-        let plan = suite.plan(matches, args.seed)?;
+        let mut plan = suite.plan(matches, args.seed)?;
+        if let Some(shard) = args.shard {
+            if plan.ceilings.is_some() {
+                bail!(
+                    "a shard has only some of the configurations that ceilings compare; join the \
+                     shards with `stablebench merge`, and check the whole with `stablebench compare \
+                     FILE --configurations A B`, which has --max-ratio and --max-average"
+                );
+            }
+            plan = shard.of(plan);
+        }
         let mut command = vec![format!("stablebench run {}", suite.name())];
         let measured = |id: &str| !suite.gates().contains(&id);
         command.extend(words(&suite.arguments(clap::Command::new("")), matches, measured));
@@ -132,6 +151,24 @@ impl Planned {
             command.push(format!("--rules {}", args.replica.rules()));
         }
         Ok(Self { suite, args, command: command.join(" "), plan })
+    }
+
+    /// Plans a suite for the words that follow its name.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not exist, or ask for the impossible.
+    pub fn of(suite: &'static dyn Suite, words: &[impl AsRef<str>]) -> Result<Self> {
+        let command = with_run_options(suite.arguments(clap::Command::new(suite.name())));
+        let words = words.iter().map(AsRef::as_ref);
+        let words = [suite.name()].into_iter().chain(words);
+        let matches = command.try_get_matches_from(words).map_err(|error| {
+            let message = error.render().to_string();
+            let message = message.split("\n\n").next().unwrap_or_default();
+            anyhow!("{}", message.trim_start_matches("error: ").trim_end())
+                .context(format!("the suite {} does not have that option", suite.name()))
+        })?;
+        Self::new(suite, &matches, RunArgs::from_arg_matches(&matches)?, &matches)
     }
 }
 
@@ -320,7 +357,7 @@ fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Resu
 }
 
 /// Fails if any case failed.
-fn failures(results: &Results) -> Result<()> {
+pub fn failures(results: &Results) -> Result<()> {
     let failed: Vec<String> = results
         .cases
         .iter()
@@ -332,7 +369,7 @@ fn failures(results: &Results) -> Result<()> {
     if failed.is_empty() {
         return Ok(());
     }
-    bail!("{} cases failed; add --resume to try them again:\n{}", failed.len(), failed.join("\n"))
+    bail!("{} cases failed; run them again with --resume:\n{}", failed.len(), failed.join("\n"))
 }
 
 /// Returns the fixtures and their cases as text.

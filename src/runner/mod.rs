@@ -19,7 +19,7 @@ mod step;
 mod upgrade;
 mod wire;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use crate::replica::{Reject, Replica, Unmeasured};
 use crate::results::{
     Case, ConfigurationInfo, FixtureInfo, Held, Measured, Outcome, Results, RunFile, State,
 };
-use crate::suites::plan::{FixtureKey, Plan};
+use crate::suites::plan::{FixtureKey, Order, Plan};
 
 /// Stack of a thread that runs canisters.
 const STACK: usize = 32 << 20;
@@ -53,8 +53,7 @@ pub struct Runner<'a> {
     progress: &'a Progress,
     cache: Option<&'a Cache>,
     found: Mutex<Found>,
-    /// Places of cases in the tables: section, name, configuration.
-    order: BTreeMap<[String; 3], usize>,
+    order: Order,
     /// The maximum number of rows in a message.
     max_rows: u64,
 }
@@ -97,7 +96,7 @@ impl<'a> Runner<'a> {
             progress,
             cache: None,
             found: Mutex::new(Found { results, out, saved: None }),
-            order: order(plan),
+            order: plan.order(),
             max_rows,
         })
     }
@@ -193,10 +192,7 @@ impl<'a> Runner<'a> {
     }
 
     fn keep_case(&self, case: Case) -> Result<()> {
-        let place = |case: &Case| {
-            let identity = [&case.section, &case.name, &case.configuration].map(Clone::clone);
-            self.order.get(&identity).copied().unwrap_or(usize::MAX)
-        };
+        let place = |case: &Case| self.order.place(case);
         self.keep(|results| {
             let at = place(&case);
             match results.cases.binary_search_by_key(&at, place) {
@@ -217,18 +213,6 @@ impl<'a> Runner<'a> {
         }
         Ok(())
     }
-}
-
-/// Returns the place of each case: row by row, in the order of the configurations.
-fn order(plan: &Plan) -> BTreeMap<[String; 3], usize> {
-    let mut places = BTreeMap::new();
-    for (section, name) in &plan.rows {
-        for configuration in &plan.configurations {
-            let place = places.len();
-            places.insert([section.clone(), name.clone(), configuration.key.clone()], place);
-        }
-    }
-    places
 }
 
 /// Measures the message without work: the cost of the harness.

@@ -8,6 +8,7 @@ pub mod history;
 pub mod keys;
 pub mod plan;
 pub mod rows;
+pub mod shard;
 pub mod sysbench;
 pub mod users;
 pub mod vfs;

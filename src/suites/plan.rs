@@ -8,6 +8,8 @@
 //!              └─ step   forked:     its changes are dropped
 //! ```
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use stablebench_protocol::{
     self as protocol, Operation, Part, Selection, SuiteJob, Users, UsersTask,
@@ -16,7 +18,7 @@ use stablebench_workload::{Model, Selected};
 
 use super::rows::{Churn, Table, Work};
 use crate::report::number::Rows;
-use crate::results::{ConfigurationInfo, FixtureInfo, State};
+use crate::results::{Case, ConfigurationInfo, FixtureInfo, State};
 
 /// The work of one run of a suite.
 #[derive(Debug)]
@@ -35,6 +37,10 @@ pub struct Plan {
     pub rows: Vec<(String, String)>,
     pub fixtures: Vec<Fixture>,
 }
+
+/// Places of cases by section, name and configuration.
+#[derive(Debug)]
+pub struct Order(BTreeMap<[String; 3], usize>);
 
 /// The largest ratios that configurations may have against the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -366,6 +372,27 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// The place of each case in results: row by row, in the order of the configurations.
+    pub fn order(&self) -> Order {
+        let mut places = BTreeMap::new();
+        for (section, name) in &self.rows {
+            for configuration in &self.configurations {
+                let place = places.len();
+                let key = configuration.key.clone();
+                places.insert([section.clone(), name.clone(), key], place);
+            }
+        }
+        Order(places)
+    }
+}
+
+impl Order {
+    /// The place of a case. Those that are not in the plan follow all others.
+    pub fn place(&self, case: &Case) -> usize {
+        let identity = [&case.section, &case.name, &case.configuration].map(Clone::clone);
+        self.0.get(&identity).copied().unwrap_or(usize::MAX)
     }
 }
 

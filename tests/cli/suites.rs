@@ -1,17 +1,23 @@
 //! Runs of every suite with its own tables are deterministic and can be resumed.
 
 use std::path::Path;
+use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::{own_cache, stablebench, stderr};
+use super::{own_cache, stablebench, stderr, stdout};
 
-fn run(suite: &[&str], file: &str, more: &[&str], directory: &Path) -> (String, String) {
+fn run(suite: &[&str], file: &str, more: &[&str], directory: &Path) -> (String, String, String) {
     let out = format!("--out={file}");
     let args = [&["run"], suite, &["--no-wall-time", "--format=json", &out], more].concat();
     let output = stablebench(&args, directory);
     assert!(output.status.success(), "{suite:?}: {}", stderr(&output));
-    (std::fs::read_to_string(directory.join(file)).unwrap(), stderr(&output))
+    (std::fs::read_to_string(directory.join(file)).unwrap(), stdout(&output), stderr(&output))
+}
+
+fn merge(files: &[&str], directory: &Path) -> Output {
+    let args = [&["merge"], files, &["--format=json", "--out=joined.json"]].concat();
+    stablebench(&args, directory)
 }
 
 /// Changes results to those of a killed run: removes half of the cases and a fixture, and lets a
@@ -32,16 +38,22 @@ fn cut_off(results: &mut Value) -> usize {
 fn check(suite: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let (whole, _) = run(suite, "whole.json", &["--jobs=1"], directory);
-    // Without populated canisters of other runs.
+    let (whole, printed, _) = run(suite, "whole.json", &["--jobs=1"], directory);
+    // A second run, in two parts, without populated canisters of other runs.
     let cache = own_cache(&directory.join("cache"));
-    let (again, _) = run(suite, "again.json", &["--jobs=3", &cache], directory);
-    assert!(again == whole, "two runs of {suite:?} differ");
+    for (shard, file) in [("--shard=1/2", "part1.json"), ("--shard=2/2", "part2.json")] {
+        run(suite, file, &["--jobs=3", &cache, shard], directory);
+    }
+    let joined = merge(&["part2.json", "part1.json"], directory);
+    assert!(joined.status.success(), "{suite:?}: {}", stderr(&joined));
+    assert!(stdout(&joined) == printed, "the parts of {suite:?} are printed differently");
+    let joined = std::fs::read_to_string(directory.join("joined.json")).unwrap();
+    assert!(joined == whole, "the parts of {suite:?} differ from the whole");
 
     let mut part: Value = serde_json::from_str(&whole).unwrap();
     let left = cut_off(&mut part);
     std::fs::write(directory.join("part.json"), part.to_string()).unwrap();
-    let (resumed, notes) = run(suite, "part.json", &["--resume"], directory);
+    let (resumed, _, notes) = run(suite, "part.json", &["--resume"], directory);
     assert!(notes.contains(&format!("{left} cases are measured already")), "{suite:?}: {notes}");
     assert!(resumed == whole, "the results of the resumed run of {suite:?} differ");
 
@@ -82,4 +94,94 @@ fn calls_can_be_resumed() {
 #[test]
 fn vfs_can_be_resumed() {
     check(&["vfs", "--rows=200", "--sizes=1,50"]);
+}
+
+/// Parts that do not make a run are refused with the next step, and nothing is written.
+#[test]
+fn parts_of_different_runs_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let suite = ["cuckoo"];
+    let small = ["--num=128", "--lookups=20", "--keys=scattered", "--engines=cuckoo,array"];
+    let shards = ["1/2", "2/2", "2/3"];
+    for (shard, name) in shards.into_iter().zip(["one.json", "two.json", "third.json"]) {
+        run(&suite, name, &[&small[..], &["--shard", shard]].concat(), directory);
+    }
+    run(&suite, "whole.json", &small, directory);
+    let change = |from: &str, to: &str, change: &dyn Fn(&mut Value)| {
+        let text = std::fs::read_to_string(directory.join(from)).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(&mut value);
+        std::fs::write(directory.join(to), value.to_string()).unwrap();
+    };
+    let cut = |value: &mut Value| drop(value["cases"].as_array_mut().unwrap().pop());
+    let unfilled = |value: &mut Value| drop(value["fixtures"].as_array_mut().unwrap().pop());
+    change("two.json", "cut.json", &cut);
+    change("two.json", "unfilled.json", &unfilled);
+    change("two.json", "other.json", &|value| value["canisters"][0]["sha256"] = json!("00"));
+    change("two.json", "older.json", &|value| value["stablebench"] = json!("0.0.1"));
+    change("two.json", "more.json", &|value| {
+        let more = value["cases"][0].clone();
+        let cases = value["cases"].as_array_mut().unwrap();
+        cases.push(more);
+        cases.last_mut().unwrap()["name"] = json!("nothing");
+    });
+    change("two.json", "renamed.json", &|value| value["cases"][0]["name"] = json!("nothing"));
+    let typed = |command: &str| {
+        let command = command.to_owned();
+        move |value: &mut Value| value["command"] = json!(command)
+    };
+    change("two.json", "unknown.json", &typed("stablebench run cuckoo --new=1 --shard 2/2"));
+    change(
+        "two.json",
+        "seeded.json",
+        &typed("stablebench run cuckoo --seed 2 --shard 2/2 --rules 2026-08"),
+    );
+    change("two.json", "odd.json", &typed("stablebench run cuckoo --shard"));
+
+    let mut printed = String::new();
+    for files in [
+        &["one.json"][..],
+        &["third.json"],
+        &["one.json", "one.json", "two.json"],
+        &["one.json", "third.json"],
+        &["one.json", "whole.json"],
+        &["one.json", "cut.json"],
+        &["one.json", "unfilled.json"],
+        &["one.json", "other.json"],
+        &["one.json", "older.json"],
+        &["one.json", "more.json"],
+        &["one.json", "renamed.json"],
+        &["one.json", "unknown.json"],
+        &["one.json", "seeded.json"],
+        &["one.json", "odd.json"],
+        &["one.json", "missing.json"],
+    ] {
+        let output = merge(files, directory);
+        assert_eq!(output.status.code(), Some(2), "{files:?}");
+        printed += &format!("merge {}\n{}\n", files.join(" "), stderr(&output));
+    }
+    assert!(!directory.join("joined.json").exists());
+    let output = stablebench(&["merge", "one.json", "two.json", "--out=one.json"], directory);
+    printed += &format!("merge --out=one.json\n{}", stderr(&output));
+    let output = stablebench(&["run", "sysbench", "--shard=1/2", "--max-ratio=2"], directory);
+    printed += &format!("\nwith a ceiling\n{}", stderr(&output));
+    insta::assert_snapshot!(printed);
+    let output = merge(&["two.json", "one.json"], directory);
+    assert!(output.status.success(), "{}", stderr(&output));
+
+    // One part more than there are fixtures.
+    let text = std::fs::read_to_string(directory.join("whole.json")).unwrap();
+    let whole: Value = serde_json::from_str(&text).unwrap();
+    let of = whole["fixtures"].as_array().unwrap().len() + 1;
+    let files: Vec<String> = (1..=of).map(|number| format!("{number}.json")).collect();
+    for (file, number) in files.iter().zip(1..) {
+        let shard = format!("--shard={number}/{of}");
+        let (_, _, notes) = run(&suite, file, &[&small[..], &[&shard]].concat(), directory);
+        assert_eq!(notes.contains("has nothing to measure"), number == of, "{notes}");
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let output = merge(&files, directory);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(std::fs::read_to_string(directory.join("joined.json")).unwrap() == text);
 }

@@ -3,11 +3,10 @@
 //! A case is written as `SUITE/SECTION/NAME/COLUMN`. Case does not matter, nor do characters that
 //! are neither letters nor digits; digits need not be grouped.
 
-use anyhow::{Context, Result, anyhow, bail};
-use clap::FromArgMatches;
+use anyhow::{Context, Result, bail};
 
 use super::ProfileArgs;
-use crate::commands::run::{Planned, RunArgs, with_run_options};
+use crate::commands::run::Planned;
 use crate::suites::plan::{Fixture, Plan};
 use crate::suites::{SUITES, Suite};
 
@@ -103,19 +102,11 @@ fn planned(
     section: &str,
     name: &str,
 ) -> Result<Planned> {
-    let mut words = vec![suite.name().to_owned()];
-    words.extend(suite.options_of_case(&normal(section), &normal(name), &args.options));
+    let mut words = suite.options_of_case(&normal(section), &normal(name), &args.options);
     words.extend(args.rows.map(|rows| format!("--rows={rows}")));
     words.extend(args.seed.map(|seed| format!("--seed={seed}")));
     words.extend(args.options.iter().cloned());
-    let command = with_run_options(suite.arguments(clap::Command::new(suite.name())));
-    let matches = command.try_get_matches_from(words).map_err(|error| {
-        let message = error.render().to_string();
-        let message = message.split("\n\n").next().unwrap_or_default();
-        anyhow!("{}", message.trim_start_matches("error: ").trim_end())
-            .context(format!("the suite {} does not have that option", suite.name()))
-    })?;
-    Planned::new(suite, &matches, RunArgs::from_arg_matches(&matches)?, &matches)
+    Planned::of(suite, &words)
 }
 
 fn places(plan: &Plan) -> Vec<Place> {

@@ -1,0 +1,215 @@
+//! `stablebench merge`: from the results of a run's shards to those of the whole run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Error, Result, bail, ensure};
+
+use super::run::{Planned, failures, out_of};
+use crate::canisters::SOURCES;
+use crate::report::{self, Format};
+use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
+use crate::suites::plan::Fixture;
+use crate::suites::shard::Shard;
+use crate::suites::suite;
+use crate::terminal::{Output, print};
+
+#[derive(Debug, clap::Args)]
+pub struct MergeArgs {
+    /// The results of all shards, in any order.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The file of the joined results [default: results.json, or the suite's name].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The format in which results are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// The results of a shard.
+struct Part {
+    file: PathBuf,
+    shard: Shard,
+    /// The run that it is a part of.
+    whole: Planned,
+    results: Results,
+}
+
+/// Saves and prints the results of the whole run.
+///
+/// # Errors
+///
+/// If the files are not the complete shards of one run, or a case failed.
+pub fn merge(args: &MergeArgs, output: &Output) -> Result<()> {
+    let parts = args.files.iter().map(|file| Part::read(file)).collect::<Result<Vec<_>>>()?;
+    let parts = in_order(parts)?;
+    let Some(whole) = parts.first().map(|part| &part.whole) else {
+        bail!("there are no shards");
+    };
+    let results = joined(whole, &parts)?;
+    let out = out_of(args.out.as_deref(), &results.suite);
+    let real = |path: &Path| path.canonicalize().ok();
+    if real(&out).is_some() && parts.iter().any(|part| real(&part.file) == real(&out)) {
+        bail!("{} is one of the shards; choose another --out", out.display());
+    }
+    let mut file = RunFile::new(&out)?;
+    file.finish(&results, true)?;
+    if !results.cases.is_empty() {
+        print(&report::render(whole.suite, &results, args.format, output.terminal)?)?;
+    }
+    output.progress.note(&file.summary());
+    failures(&results)
+}
+
+impl Part {
+    fn read(file: &Path) -> Result<Self> {
+        let results = Results::read(file)?;
+        let name = file.display();
+        let mut words: Vec<&str> = results.command.split_whitespace().skip(3).collect();
+        let Some(at) = words.iter().position(|word| *word == "--shard") else {
+            bail!("{name} is not a shard: its command has no --shard, {}", results.command);
+        };
+        let shard = words.drain(at..words.len().min(at + 2)).next_back().unwrap_or_default();
+        let shard: Shard = shard.parse().map_err(Error::msg).with_context(|| name.to_string())?;
+        let suite = suite(&results.suite);
+        let suite = suite.with_context(|| format!("{name}: no suite {}", results.suite))?;
+        let not_planned = || {
+            format!(
+                "{name} cannot be merged, because this stablebench does not understand its command, {}",
+                results.command
+            )
+        };
+        let whole = Planned::of(suite, &words).with_context(not_planned)?;
+        let without = results.command.replacen(&format!(" --shard {shard}"), "", 1);
+        ensure!(whole.command == without, not_planned());
+        Ok(Self { file: file.to_owned(), shard, whole, results })
+    }
+
+    /// The properties that all parts of a run have in common.
+    fn identity(&self) -> [(&'static str, String); 6] {
+        let Results { stablebench, revision, prices, replica, .. } = &self.results;
+        [
+            ("command", self.whole.command.clone()),
+            ("number of shards", self.shard.of.to_string()),
+            ("stablebench", stablebench.clone()),
+            ("revision", revision.clone().unwrap_or_default()),
+            ("replica", format!("{replica:?}")),
+            ("prices", format!("{prices:?}")),
+        ]
+    }
+}
+
+/// Returns the parts by their numbers, if they are all parts of one run.
+fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
+    parts.sort_by_key(|part| part.shard.number);
+    for pair in parts.windows(2) {
+        let [base, other] = pair else { continue };
+        let names = format!("{} and {}", base.file.display(), other.file.display());
+        for ((what, base), (_, other)) in base.identity().into_iter().zip(other.identity()) {
+            ensure!(
+                base == other,
+                "{names} are not shards of one run, because their {what} differs:\n  {base}\n  {other}"
+            );
+        }
+        ensure!(base.shard != other.shard, "{names} are both shard {}", base.shard);
+    }
+    let of = parts.first().map_or(0, |part| part.shard.of);
+    let missing: Vec<String> = (1..=of)
+        .filter(|number| parts.iter().all(|part| part.shard.number != *number))
+        .map(|number| Shard { number, of }.to_string())
+        .collect();
+    ensure!(missing.is_empty(), "the file of shard {} is missing", missing.join(", of "));
+    Ok(parts)
+}
+
+/// Returns the results that one run would have saved.
+fn joined(whole: &Planned, parts: &[Part]) -> Result<Results> {
+    let Planned { plan, command, .. } = whole;
+    for part in parts {
+        complete(part)?;
+    }
+    let results = || parts.iter().map(|part| &part.results);
+    let first = results().next().context("there are no shards")?;
+    let canisters = canisters(parts)?;
+    let harness = canisters.iter().filter_map(|canister| {
+        let of = |case: &&Case| case.configuration == canister.name;
+        results().flat_map(|part| &part.harness).find(of).cloned()
+    });
+    let harness = harness.collect();
+    let mut fixtures: Vec<FixtureInfo> =
+        results().flat_map(|part| &part.fixtures).cloned().collect();
+    let keys: Vec<_> = plan.fixtures.iter().map(Fixture::key).collect();
+    fixtures.sort_by_key(|fixture| keys.iter().position(|key| key.is_of(fixture)));
+    let mut cases: Vec<Case> = results().flat_map(|part| &part.cases).cloned().collect();
+    let order = plan.order();
+    cases.sort_by_key(|case| order.place(case));
+    Ok(Results {
+        command: command.clone(),
+        configurations: plan.configurations.clone(),
+        canisters,
+        fixtures,
+        cases,
+        harness,
+        ..first.clone()
+    })
+}
+
+/// Fails if cases or fixtures of a part are missing, or others are in it.
+fn complete(part: &Part) -> Result<()> {
+    let Part { file, shard, whole, results } = part;
+    let name = file.display();
+    let fixtures: Vec<&Fixture> = shard.fixtures(&whole.plan).collect();
+    let mut expected = 0;
+    let mut missing = 0;
+    for fixture in &fixtures {
+        let key = &fixture.configuration.key;
+        for (section, case) in fixture.cases() {
+            expected += 1;
+            missing += usize::from(results.case(section, case, key).is_none());
+        }
+        let key = fixture.key();
+        missing += usize::from(!results.fixtures.iter().any(|known| key.is_of(known)));
+    }
+    ensure!(
+        missing == 0,
+        "{name} is not complete; finish shard {shard} first:\n  {} --out {name} --resume",
+        results.command
+    );
+    ensure!(
+        (results.cases.len(), results.fixtures.len()) == (expected, fixtures.len()),
+        "{name} contains more than shard {shard} measures: {} cases of {} fixtures instead of {} of {}",
+        results.cases.len(),
+        results.fixtures.len(),
+        expected,
+        fixtures.len()
+    );
+    Ok(())
+}
+
+/// Returns the canisters of all parts, in the order of a run.
+fn canisters(parts: &[Part]) -> Result<Vec<CanisterInfo>> {
+    let mut found = Vec::new();
+    for source in &SOURCES {
+        let named = parts.iter().filter_map(|part| {
+            let of = part.results.canisters.iter().find(|canister| canister.name == source.name)?;
+            Some((part, of))
+        });
+        let mut first: Option<(&Part, &CanisterInfo)> = None;
+        for (part, canister) in named {
+            match first {
+                None => first = Some((part, canister)),
+                Some((base, known)) => ensure!(
+                    known == canister,
+                    "{} and {} are not shards of one run, because their canister {} differs:\n  {}\n  {}",
+                    base.file.display(),
+                    part.file.display(),
+                    source.name,
+                    known.sha256,
+                    canister.sha256
+                ),
+            }
+        }
+        found.extend(first.map(|(_, canister)| canister.clone()));
+    }
+    Ok(found)
+}
