@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::Digest;
+use stablebench_protocol::{Description, Digest};
 use stablebench_workload::Model;
 
 use super::seen::Seen;
@@ -27,6 +27,8 @@ struct Live<'a> {
     seen: Seen,
     /// The cost of populating it.
     populate: Populate,
+    /// Its memories after the last step that populated it.
+    memories: Option<Memories>,
     setup: Option<Setup>,
     /// The results of the run that is resumed.
     known: Option<Held>,
@@ -36,11 +38,18 @@ struct Live<'a> {
     began: Instant,
 }
 
+/// Wasm pages of a canister's memories.
+#[derive(Clone, Copy)]
+struct Memories {
+    heap: u64,
+    stable: u64,
+}
+
 /// A fixture that an earlier run has populated.
 struct Earlier {
     canister: Box<dyn Canister>,
     model: Box<dyn Model>,
-    populate: Populate,
+    held: Held,
 }
 
 impl Runner<'_> {
@@ -84,12 +93,12 @@ impl Runner<'_> {
     ) -> Result<String> {
         let setup = self.setup(fixture);
         let earlier = setup.as_ref().and_then(|setup| self.earlier(fixture, setup));
-        let (canister, model, populate, first) = match earlier {
-            Some(Earlier { canister, model, populate }) => {
-                (canister, model, populate, fixture.populated)
+        let (canister, model, held, first) = match earlier {
+            Some(Earlier { canister, model, held }) => {
+                (canister, model, Some(held), fixture.populated)
             }
             None => match self.install(fixture)? {
-                Ok(canister) => (canister, (fixture.model)(fixture), Populate::default(), 0),
+                Ok(canister) => (canister, (fixture.model)(fixture), None, 0),
                 Err(error) => {
                     return self.keep_refused(fixture, 0, error).map(|()| String::new());
                 }
@@ -97,9 +106,21 @@ impl Runner<'_> {
         };
         let seen = setup.as_ref().zip(self.cache).map(|(setup, cache)| cache.digests(setup));
         let seen = Seen::with(seen.unwrap_or_default());
-        let described = false;
-        let mut live =
-            Live { canister, model, seen, populate, setup, known, described, progress, began };
+        let populate = held.as_ref().map(|held| held.populate).unwrap_or_default();
+        let memories =
+            held.map(|held| Memories { heap: held.heap_pages, stable: held.stable_pages });
+        let mut live = Live {
+            canister,
+            model,
+            seen,
+            populate,
+            memories,
+            setup,
+            known,
+            described: false,
+            progress,
+            began,
+        };
         if first > 0 {
             self.populated(fixture, &mut live, true)?;
         }
@@ -146,6 +167,10 @@ impl Runner<'_> {
                 Ok((measured, cost)) => {
                     if at < fixture.populated {
                         live.populate.join(cost);
+                        live.memories = measured.detail.as_ref().map(|detail| Memories {
+                            heap: detail.heap_pages_after,
+                            stable: detail.stable_pages_after,
+                        });
                     } else {
                         // Its forks differ from another canister from here on.
                         self.keep_seen(live);
@@ -252,15 +277,21 @@ impl Runner<'_> {
         let canister = &mut *live.canister;
         let tables = fixture.choose(&step.job, step.operations, self.seed)?.tables();
         let inspected = wire::inspect(canister, &tables)?;
-        let description = wire::describe(canister)?;
+        let memories = match live.memories {
+            Some(memories) => memories,
+            None => {
+                let Description { heap_pages, stable_pages, .. } = wire::describe(canister)?;
+                Memories { heap: heap_pages, stable: stable_pages }
+            }
+        };
         let held = Held {
             sqlite: inspected.sqlite,
             populate: live.populate,
             stored_bytes: inspected.stored_bytes,
             virtual_bytes: Some(inspected.virtual_bytes),
             cache_bytes: Some(inspected.cache_bytes),
-            heap_pages: description.heap_pages,
-            stable_pages: description.stable_pages,
+            heap_pages: memories.heap,
+            stable_pages: memories.stable,
             digest: live.model.content(),
             wall_milliseconds: self.wall_milliseconds(live.began),
         };
@@ -301,7 +332,7 @@ impl Runner<'_> {
         let is_it = |held: &Held| held.digest == content;
         let wasm = self.wasm(&fixture.configuration).ok()?;
         let (canister, held) = self.cache?.take(self.replica, wasm, setup, is_it)?;
-        Some(Earlier { canister, model, populate: held.populate })
+        Some(Earlier { canister, model, held })
     }
 
     /// Leaves what was read back for later runs.

@@ -11,7 +11,9 @@
 //! ```
 
 use anyhow::{Context, Result, bail};
-use candid::encode_args;
+use candid::utils::ArgumentEncoder;
+use candid::{CandidType, encode_args};
+use serde::de::DeserializeOwned;
 use stablebench_protocol::{
     Description, Digest, DigestPart, Executed, Inspected, Job, Measurement, OperationCost, Part,
     PartCost, PhaseCost, Setting,
@@ -60,15 +62,7 @@ pub fn execute(canister: &mut dyn Messages, part: &Part, purpose: Purpose) -> Re
         let receipt = Receipt { cost, ..Receipt::default() };
         return Ok(Done { measurement, each, results: Found::Digest(results), receipt });
     }
-    // The query leaves nothing behind: if it reaches a limit, nothing has happened.
-    let results = match query(canister, "results", (part,)) {
-        // An update may read more pages, and its changes are dropped as well.
-        Err(error) if exceeds_limit(&error) => {
-            update(canister, "results", (part,)).map(|(results, _)| results)
-        }
-        answer => answer,
-    };
-    let results = match results {
+    let results = match ask(canister, "results", (part,)) {
         Ok(results) => Found::Digest(results),
         Err(error) if exceeds_limit(&error) => Found::Unknown,
         Err(error) => return Err(error),
@@ -152,12 +146,27 @@ pub fn content(
 
 /// The size of a job's tables and the settings of the engine.
 pub fn inspect(canister: &mut dyn Messages, job: &Job) -> Result<Inspected> {
-    query(canister, "inspect", (job,))
+    ask(canister, "inspect", (job,))
 }
 
 /// The description of a canister.
 pub fn describe(canister: &mut dyn Messages) -> Result<Description> {
-    query(canister, "describe", ())
+    ask(canister, "describe", ())
+}
+
+/// Sends a query, and again as an update if it exceeds the limits of queries: an update may read
+/// more pages, and the changes of a query's method are dropped as well.
+fn ask<T: CandidType + DeserializeOwned>(
+    canister: &mut dyn Messages,
+    method: &str,
+    arguments: impl ArgumentEncoder + Copy,
+) -> Result<T> {
+    match query(canister, method, arguments) {
+        Err(error) if exceeds_limit(&error) => {
+            update(canister, method, arguments).map(|(answer, _)| answer)
+        }
+        answer => answer,
+    }
 }
 
 /// True if a message has reached one of its limits.
@@ -220,4 +229,46 @@ fn decode(method: &'static str, answer: Answer) -> Result<Done> {
         .with_context(|| format!("{method} returned another type than expected"))?;
     let PartCost { measurement, each } = cost_of_part.context(method)?;
     Ok(Done { measurement, each, results: Found::Unknown, receipt: Receipt { cost, readings } })
+}
+
+#[cfg(test)]
+mod tests {
+    use stablebench_protocol::Result as Reply;
+
+    use super::*;
+    use crate::replica::Cost;
+
+    /// A canister whose queries are rejected with this code.
+    struct Rejecting(&'static str);
+
+    impl Messages for Rejecting {
+        fn update(&mut self, _: &str, _: &[u8]) -> Result<Answer> {
+            let reply: Reply<u64> = Ok(7);
+            Ok(Answer {
+                outcome: Ok(encode_args((reply,))?),
+                cost: Cost::default(),
+                readings: crate::replica::Readings::default(),
+            })
+        }
+
+        fn query(&mut self, _: &str, _: &[u8]) -> Result<Answer> {
+            let reject = Reject { code: self.0.to_owned(), message: String::new() };
+            Ok(Answer { outcome: Err(reject), ..self.update("", &[])? })
+        }
+
+        fn upgrade(&mut self) -> Result<Cost> {
+            unreachable!()
+        }
+    }
+
+    #[test]
+    fn a_query_that_exceeds_its_limits_is_sent_as_an_update() {
+        for (code, answer) in [
+            ("CanisterInstructionLimitExceeded", Some(7)),
+            ("CanisterMemoryAccessLimitExceeded", Some(7)),
+            ("CanisterTrapped", None),
+        ] {
+            assert_eq!(ask::<u64>(&mut Rejecting(code), "describe", ()).ok(), answer, "{code}");
+        }
+    }
 }
