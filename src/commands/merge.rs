@@ -190,26 +190,23 @@ fn complete(part: &Part) -> Result<()> {
 fn canisters(parts: &[Part]) -> Result<Vec<CanisterInfo>> {
     let mut found = Vec::new();
     for source in &SOURCES {
-        let named = parts.iter().filter_map(|part| {
+        let mut named = parts.iter().filter_map(|part| {
             let of = part.results.canisters.iter().find(|canister| canister.name == source.name)?;
             Some((part, of))
         });
-        let mut first: Option<(&Part, &CanisterInfo)> = None;
+        let Some((base, known)) = named.next() else { continue };
         for (part, canister) in named {
-            match first {
-                None => first = Some((part, canister)),
-                Some((base, known)) => ensure!(
-                    known == canister,
-                    "{} and {} are not shards of one run, because their canister {} differs:\n  {}\n  {}",
-                    base.file.display(),
-                    part.file.display(),
-                    source.name,
-                    known.sha256,
-                    canister.sha256
-                ),
-            }
+            ensure!(
+                known == canister,
+                "{} and {} are not shards of one run, because their canister {} differs:\n  {}\n  {}",
+                base.file.display(),
+                part.file.display(),
+                source.name,
+                known.sha256,
+                canister.sha256
+            );
         }
-        found.extend(first.map(|(_, canister)| canister.clone()));
+        found.push(known.clone());
     }
     Ok(found)
 }
