@@ -157,6 +157,7 @@ fn executed(number: u64, cause: Option<u64>, function: Ran, with_profile: bool) 
         pages: Default::default(),
         readings: Vec::new(),
         memory: Default::default(),
+        stable_pages: Vec::new(),
         stable_calls: Default::default(),
         system_calls: None,
         printed: Vec::new(),

@@ -13,8 +13,8 @@ use crate::interrupt;
 
 use super::subnet::OnSubnet;
 use super::{
-    Answer, Canister, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject, Replica,
-    StableCalls, TouchedPages,
+    Answer, Canister, Copied, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject,
+    Replica, StableCalls, TouchedPages,
 };
 
 /// The replica in this process.
@@ -174,6 +174,10 @@ impl Messages for stablebench_replica::Canister {
         Ok(Answer { cost: Cost::default(), ..answer(execution) })
     }
 
+    fn copies(&self) -> Option<[Copied; 2]> {
+        Some([self, self].map(|canister| Copied::from(canister.fork())))
+    }
+
     fn upgrade(&mut self) -> Result<Cost> {
         let module = self.module().context("there is no module to upgrade to")?.clone();
         let argument = candid::encode_args(())?;
@@ -227,6 +231,10 @@ impl Messages for Fork<'_> {
 
     fn difference(&self) -> Result<Option<Difference>> {
         Ok(self.canister.difference(self.origin)?)
+    }
+
+    fn copies(&self) -> Option<[Copied; 2]> {
+        Some([&self.canister, self.origin].map(|canister| Copied::from(canister.fork())))
     }
 
     fn upgrade(&mut self) -> Result<Cost> {

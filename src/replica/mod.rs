@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod codes;
+mod copied;
 pub mod decoding;
 pub mod embedded;
 pub mod lockstep;
@@ -24,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, encode_args};
+pub use copied::{Copied, Page};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use stablebench_replica::Difference;
@@ -108,6 +110,12 @@ pub trait Messages: Send {
         Ok(None)
     }
 
+    /// Returns copies of this fork and of its origin, or two of a canister that is no fork. Returns
+    /// `None` if the replica cannot copy them.
+    fn copies(&self) -> Option<[Copied; 2]> {
+        None
+    }
+
     /// Upgrades the canister to its own module without Candid arguments: stable memory stays, the
     /// heap is reset. Returns the cost, as far as the replica reports it.
     ///
@@ -144,6 +152,10 @@ impl<M: Messages + ?Sized> Messages for Box<M> {
 
     fn difference(&self) -> Result<Option<Difference>> {
         (**self).difference()
+    }
+
+    fn copies(&self) -> Option<[Copied; 2]> {
+        (**self).copies()
     }
 
     fn upgrade(&mut self) -> Result<Cost> {

@@ -8,9 +8,9 @@ use stablebench_protocol::{Description, Digest};
 use stablebench_workload::Model;
 
 use super::seen::Seen;
-use super::step::Subject;
+use super::step::{Role, Subject};
 use super::{Runner, interrupt, lock, refused, wire};
-use crate::cache::{Prepared, Setup};
+use crate::cache::{Digests, Prepared, Setup};
 use crate::progress;
 use crate::replica::Canister;
 use crate::results::{Case, FixtureInfo, Held, Measured, Outcome, Populate};
@@ -105,7 +105,7 @@ impl Runner<'_> {
             },
         };
         let seen = setup.as_ref().zip(self.cache).map(|(setup, cache)| cache.digests(setup));
-        let seen = Seen::with(seen.unwrap_or_default());
+        let seen = Seen::of(model.content(), seen.unwrap_or_default());
         let populate = held.as_ref().map(|held| held.populate).unwrap_or_default();
         let memories =
             held.map(|held| Memories { heap: held.heap_pages, stable: held.stable_pages });
@@ -163,7 +163,7 @@ impl Runner<'_> {
                 live.progress.advance();
                 continue;
             }
-            match self.kept(fixture, step, live) {
+            match self.kept(fixture, step, live, at + 1 == fixture.populated) {
                 Ok((measured, cost)) => {
                     if at < fixture.populated {
                         live.populate.join(cost);
@@ -174,7 +174,7 @@ impl Runner<'_> {
                     } else {
                         // Its forks differ from another canister from here on.
                         self.keep_seen(live);
-                        live.seen.clear();
+                        live.seen.clear(live.model.content());
                         live.setup = None;
                     }
                     self.keep_step(fixture, step, Outcome::Measured(measured))?;
@@ -239,27 +239,29 @@ impl Runner<'_> {
         let each = self.each_of(fixture, step, &mut **canister, &**model, seen)?;
         let phases = self.phases_of(fixture, step, &mut **canister)?;
         let (mut fork, mut model) = (canister.fork()?, model.fork());
-        let subject = Subject { canister: &mut *fork, model: &mut *model, seen: Some(seen) };
+        let subject = Subject { canister: &mut *fork, model: &mut *model, role: Role::Fork(seen) };
         let (measured, _) = self.step(fixture, step, subject, progress)?;
         Ok(Measured { each, phases, ..measured })
     }
 
-    /// Executes a step whose changes remain.
+    /// Executes a step whose changes remain; `last` is true if it completes the fixture.
     fn kept(
         &self,
         fixture: &Fixture,
         step: &Step,
         live: &mut Live<'_>,
+        last: bool,
     ) -> Result<(Measured, Populate)> {
-        let Live { canister, model, progress, .. } = live;
+        let Live { canister, model, seen, progress, .. } = live;
         let each = match step.case {
             Some(_) => {
-                let seen = &mut Seen::default();
+                let seen = &mut Seen::of(model.content(), Digests::default());
                 self.each_of(fixture, step, &mut **canister, &**model, seen)?
             }
             None => None,
         };
-        let subject = Subject { canister: &mut **canister, model: &mut **model, seen: None };
+        let role = if last { Role::Origin(seen) } else { Role::Alone };
+        let subject = Subject { canister: &mut **canister, model: &mut **model, role };
         let (measured, populate) = self.step(fixture, step, subject, progress)?;
         Ok((Measured { each, ..measured }, populate))
     }

@@ -6,6 +6,7 @@
 use anyhow::Result;
 use stablebench_protocol::Digest;
 
+use super::ranges::Ranges;
 use crate::cache::Digests;
 use crate::replica::{Difference, Messages};
 
@@ -15,6 +16,10 @@ const MAX_DIGESTS: usize = 4_096;
 /// Digests of forks of a populated canister, by their differences from it.
 #[derive(Default)]
 pub(super) struct Seen {
+    /// The digest of the populated canister.
+    pub content: Digest,
+    /// Its rows in ranges, once they were needed.
+    pub ranges: Option<Ranges>,
     /// The digests of earlier runs.
     earlier: Digests,
     /// The digests of this run.
@@ -26,9 +31,9 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Starts with the digests of earlier runs.
-    pub(super) fn with(earlier: Digests) -> Self {
-        Self { earlier, ..Self::default() }
+    /// Starts with the digest of the populated canister and those of earlier runs.
+    pub(super) fn of(content: Digest, earlier: Digests) -> Self {
+        Self { content, earlier, ..Self::default() }
     }
 
     /// Reads a fork back, unless an equal one was read back with the digest `expected`.
@@ -36,26 +41,27 @@ impl Seen {
         &mut self,
         fork: &mut dyn Messages,
         expected: Digest,
-        read_back: impl FnOnce(&mut dyn Messages) -> Result<Digest>,
+        read_back: impl FnOnce(&mut dyn Messages, Digest, &mut Option<Ranges>) -> Result<()>,
     ) -> Result<Digest> {
         self.asked += 1;
         let Some(Difference(hash)) = fork.difference()? else {
-            return read_back(fork);
+            read_back(fork, self.content, &mut self.ranges)?;
+            return Ok(expected);
         };
         let state: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let is_it = |known: Option<&Digest>| known == Some(&expected);
         if is_it(self.earlier.get(&state)) {
             self.known += 1;
         } else if !is_it(self.here.get(&state)) {
-            read_back(fork)?;
+            read_back(fork, self.content, &mut self.ranges)?;
         }
         self.here.insert(state, expected);
         Ok(expected)
     }
 
-    /// Removes all digests, because the canister has changed.
-    pub(super) fn clear(&mut self) {
-        *self = Self { known: self.known, asked: self.asked, ..Self::default() };
+    /// Starts again, because the canister has changed.
+    pub(super) fn clear(&mut self, content: Digest) {
+        *self = Self { content, known: self.known, asked: self.asked, ..Self::default() };
     }
 
     /// Returns the digests to keep for later runs; `None` if nothing is new.
@@ -106,9 +112,9 @@ mod tests {
     /// Returns `true` if the rows were read.
     fn reads(seen: &mut Seen, mut fork: Fork, expected: Digest) -> bool {
         let read = Cell::new(false);
-        let found = seen.read_back(&mut fork, expected, |_| {
+        let found = seen.read_back(&mut fork, expected, |_, _, _| {
             read.set(true);
-            Ok(expected)
+            Ok(())
         });
         assert_eq!(found.unwrap(), expected);
         read.get()
@@ -129,8 +135,8 @@ mod tests {
     #[test]
     fn failed_reads_are_not_kept() {
         let mut seen = Seen::default();
-        let failed =
-            seen.read_back(&mut fork(1), digest(5), |_| anyhow::bail!("the content is wrong"));
+        let failed = seen
+            .read_back(&mut fork(1), digest(5), |_, _, _| anyhow::bail!("the content is wrong"));
         assert!(failed.is_err());
         assert!(reads(&mut seen, fork(1), digest(5)));
     }
@@ -140,17 +146,17 @@ mod tests {
         let mut seen = Seen::default();
         reads(&mut seen, fork(1), digest(5));
         let kept = seen.news().unwrap();
-        let mut later = Seen::with(kept.clone());
+        let mut later = Seen::of(Digest::default(), kept.clone());
         assert!(!reads(&mut later, fork(1), digest(5)));
         assert_eq!((later.known, later.asked), (1, 1));
         assert_eq!(later.news(), None, "nothing is new");
         assert!(reads(&mut later, fork(2), digest(6)));
         assert_eq!(later.news().unwrap().len(), 2);
-        later.clear();
+        later.clear(Digest::default());
         assert!(reads(&mut later, fork(1), digest(5)), "the canister has changed");
         // A wrong digest is replaced.
         let wrong = kept.keys().map(|state| (state.clone(), digest(4))).collect();
-        let mut later = Seen::with(wrong);
+        let mut later = Seen::of(Digest::default(), wrong);
         assert!(reads(&mut later, fork(1), digest(5)));
         assert_eq!(later.news(), Some(kept));
     }
@@ -158,7 +164,7 @@ mod tests {
     #[test]
     fn the_number_of_kept_digests_is_limited() {
         let many = (0..MAX_DIGESTS).map(|number| (number.to_string(), digest(1))).collect();
-        let mut seen = Seen::with(many);
+        let mut seen = Seen::of(Digest::default(), many);
         reads(&mut seen, fork(1), digest(5));
         assert_eq!(seen.news().unwrap().len(), 1);
     }

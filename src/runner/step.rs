@@ -4,14 +4,15 @@ use anyhow::{Result, anyhow, bail};
 use stablebench_protocol::{Digest, DigestPart, Job, Measurement, OperationCost, Part, PhaseCost};
 use stablebench_workload::{Expected, Model};
 
+use super::ranges::{self, Ranges, Table};
 use super::seen::Seen;
 use super::spread::spread;
 use super::wire::{self, Done, Found, Purpose};
 use super::{Runner, interrupt};
 use crate::progress;
-use crate::replica::{Canister, Messages, Receipt};
+use crate::replica::{Canister, Copied, Messages, Receipt};
 use crate::report::number::{Grouped, Short};
-use crate::results::{Detail, Measured, Populate, Spread, Stored};
+use crate::results::{ConfigurationInfo, Detail, Measured, Populate, Spread, Stored};
 use crate::suites::plan::{self, Chosen, Fixture, Sent, Step};
 
 /// Operations of the first message of a step whose messages are judged by cost.
@@ -28,8 +29,17 @@ const QUERY_INSTRUCTIONS: u64 = 4_000_000_000;
 pub(super) struct Subject<'a> {
     pub canister: &'a mut dyn Messages,
     pub model: &'a mut dyn Model,
-    /// The digests that were read back from other forks, if this is a fork.
-    pub seen: Option<&'a mut Seen>,
+    pub role: Role<'a>,
+}
+
+/// What a canister is to the forks of a fixture.
+pub(super) enum Role<'a> {
+    /// It has none.
+    Alone,
+    /// Their origin, populated.
+    Origin(&'a mut Seen),
+    /// One of them.
+    Fork(&'a mut Seen),
 }
 
 impl Runner<'_> {
@@ -44,7 +54,7 @@ impl Runner<'_> {
         if step.upgrade {
             return self.upgrade(fixture, step, subject);
         }
-        let Subject { canister, model, seen } = subject;
+        let Subject { canister, model, role } = subject;
         if step.upgraded {
             canister.upgrade()?;
         }
@@ -72,7 +82,7 @@ impl Runner<'_> {
             bail!("there is no work to do");
         };
         if wrote {
-            detail.digest = Some(self.check_content(&chosen, canister, &*model, seen)?);
+            detail.digest = Some(self.check_content(fixture, &chosen, canister, &*model, role)?);
         }
         if step.inspected {
             let found = wire::inspect(canister, &chosen.tables())?;
@@ -126,7 +136,7 @@ impl Runner<'_> {
         })?;
         let ids = chosen.ids()?;
         if wrote && ids.is_some() {
-            self.check_content(&chosen, &mut *fork, &*model, Some(seen))?;
+            self.check_content(fixture, &chosen, &mut *fork, &*model, Role::Fork(seen))?;
         }
         match ids {
             Some(ids) => spread(&costs, ids.into_iter()).map(Some),
@@ -224,35 +234,63 @@ impl Runner<'_> {
         Ok(Some(fixture.choose(job, *operations, self.seed)?.whole()))
     }
 
-    /// Reads back the rows of a fixture after a step, all of them or those around the ones that the
-    /// step named, and compares them with the model. Does not read a fork that equals one that was
-    /// read before. Returns the digest of the rows.
+    /// Reads back the rows of a canister after a step and compares them with the model. Does not read
+    /// what cannot have changed since another fork was read, or since the fixture was. Returns the
+    /// digest of the rows.
     pub(super) fn check_content(
         &self,
+        fixture: &Fixture,
         chosen: &Chosen,
         canister: &mut dyn Messages,
         model: &dyn Model,
-        seen: Option<&mut Seen>,
+        role: Role<'_>,
     ) -> Result<Digest> {
         let tables = chosen.tables();
         let all = model.content();
-        if self.plan.check_around
-            && seen.is_some()
-            && let Some(around) = model.neighbours(&chosen.whole())
-            && around.digest.rows < all.rows
-        {
-            let from = DigestPart { position: around.position, ..DigestPart::default() };
-            let rows = Some(around.digest.rows);
-            return self.read_back(&tables, canister, from, rows, around.digest);
-        }
         let read = |canister: &mut dyn Messages| {
-            let from = DigestPart::default();
-            self.read_back(&tables, canister, from, None, all)
+            self.read_back(&tables, canister, DigestPart::default(), None, all)
         };
-        match seen {
-            Some(seen) => seen.read_back(canister, all, read),
-            None => read(canister),
+        let table = Self::table(fixture, &tables, model);
+        match role {
+            Role::Alone => read(canister),
+            Role::Origin(seen) => {
+                seen.content = all;
+                match (table, canister.copies()) {
+                    (Some(table), Some([copy, _])) => {
+                        seen.ranges = Some(Ranges::read(emptied(fixture, copy)?, table, all)?);
+                        Ok(all)
+                    }
+                    _ => read(canister),
+                }
+            }
+            Role::Fork(_)
+                if self.plan.check_around
+                    && let Some(around) = model.neighbours(&chosen.whole())
+                    && around.digest.rows < all.rows =>
+            {
+                let from = DigestPart { position: around.position, ..DigestPart::default() };
+                let rows = Some(around.digest.rows);
+                self.read_back(&tables, canister, from, rows, around.digest)
+            }
+            Role::Fork(seen) => seen.read_back(canister, all, |canister, content, ranges| {
+                let (Some(table), Some([fork, origin])) = (table, canister.copies()) else {
+                    return read(canister).map(drop);
+                };
+                let ranges = match ranges {
+                    Some(ranges) => ranges,
+                    None => ranges.insert(Ranges::read(emptied(fixture, origin)?, table, content)?),
+                };
+                let written = chosen.ids()?.unwrap_or_default();
+                ranges.check(emptied(fixture, fork)?, table, model, &written).map(drop)
+            }),
         }
+    }
+
+    /// The table of a fixture, if its rows can be read in ranges.
+    fn table<'a>(fixture: &Fixture, job: &'a Job, model: &dyn Model) -> Option<Table<'a>> {
+        model.between(job, 0, Some(0))?;
+        let rows = ranges::rows_of_range(fixture.rows, fixture.payload)?;
+        Some(Table { engine: fixture.configuration.engine, job, rows })
     }
 
     /// Reads a number of rows from a position on, and compares their digest.
@@ -295,6 +333,26 @@ impl Runner<'_> {
         }
         Ok(part.digest)
     }
+}
+
+/// Empties the heap of a copy, so that its rows are read from stable memory. SQLite's cache becomes
+/// small, because each query would fill it again. A write-ahead log is copied into the file, because
+/// each query would read it first.
+pub(super) fn emptied(fixture: &Fixture, mut copy: Copied) -> Result<Copied> {
+    copy.empty_heap()?;
+    if let Some(mut settings) = fixture.configuration.settings.clone() {
+        settings.insert("cache_size".to_owned(), "50".to_owned());
+        if settings.get("journal_mode").is_some_and(|mode| mode == "wal") {
+            settings.insert("journal_mode".to_owned(), "delete".to_owned());
+        }
+        let configuration =
+            ConfigurationInfo { settings: Some(settings), ..fixture.configuration.clone() };
+        // A refusal would be a result of the case, which has nothing to do with it.
+        wire::configure(&mut copy, &configuration)
+            .map_err(|error| anyhow!("the copy to read back cannot be configured: {error:#}"))?;
+        copy.upgrade()?;
+    }
+    Ok(copy)
 }
 
 /// The results that a part must have.

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use stablebench_protocol::Digest;
 use stablebench_workload::Model;
 
-use super::step::Subject;
+use super::step::{Role, Subject};
 use super::wire::{self, Purpose};
 use super::{Runner, interrupt};
 use crate::replica::{Canister, Cost, Messages, Reject, Unmeasured};
@@ -29,10 +29,10 @@ impl Runner<'_> {
         step: &Step,
         subject: Subject<'_>,
     ) -> Result<(Measured, Populate)> {
-        let Subject { canister, model, seen } = subject;
+        let Subject { canister, model, role } = subject;
         let mut detail = upgraded(canister, &*model)?;
         let chosen = self.chosen(fixture, step)?;
-        detail.digest = Some(self.check_content(&chosen, canister, &*model, seen)?);
+        detail.digest = Some(self.check_content(fixture, &chosen, canister, &*model, role)?);
         Ok((measured(detail, 1, None), Populate::default()))
     }
 
@@ -101,7 +101,8 @@ impl Runner<'_> {
             Ok(detail) => detail,
             Err(error) => return error.downcast().map(Err),
         };
-        detail.digest = Some(self.check_content(&chosen, &mut *fork, &*model, None)?);
+        detail.digest =
+            Some(self.check_content(fixture, &chosen, &mut *fork, &*model, Role::Alone)?);
         Ok(Ok(detail))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::cycles;
-use crate::difference::Difference;
+use crate::difference::{Difference, DifferingPages};
 use crate::environment::{self, EnvironmentError};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
@@ -330,6 +330,22 @@ impl Canister {
             .map(|installed| installed.execution)
     }
 
+    /// Replaces the module as [`Canister::upgrade`] does, but does not run `canister_pre_upgrade`, as
+    /// with the option `skip_pre_upgrade` of `install_code`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::upgrade`].
+    pub fn upgrade_without_pre_upgrade(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        let upgrade = Upgrade { skip_pre_upgrade: true, ..Upgrade::default() };
+        self.upgrade_module(module, caller, argument, upgrade).map(|installed| installed.execution)
+    }
+
     /// Replaces the module as [`Canister::upgrade`] does, with options.
     pub(crate) fn upgrade_module(
         &mut self,
@@ -487,6 +503,21 @@ impl Canister {
         }
         let Self { time, version, balance, .. } = self;
         Ok(Difference::between(&self.state, &base.state, *time, *version, *balance)?)
+    }
+
+    /// Returns the pages whose content differs from that of another canister with the same module.
+    /// Returns `None` if the two differ in anything else that a message can observe, except the
+    /// time, their versions and their cycles.
+    ///
+    /// # Errors
+    ///
+    /// If the host cannot read the memories.
+    pub fn differing_pages(&self, other: &Self) -> Result<Option<DifferingPages>, HostError> {
+        let hash = |canister: &Self| canister.module().map(Module::hash);
+        if hash(self) != hash(other) {
+            return Ok(None);
+        }
+        Ok(DifferingPages::between(&self.state, &other.state)?)
     }
 
     fn update_with(

@@ -4,6 +4,7 @@
 //! canister that differ from it in the same way therefore give the same answers to all queries.
 
 use std::io;
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
@@ -41,6 +42,36 @@ impl Difference {
     }
 }
 
+/// The pages of 4 KiB whose content differs between two canisters, as ascending ranges. Pages beyond
+/// the end of a memory are zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DifferingPages {
+    /// True if one canister has a larger heap or stable memory.
+    pub size: bool,
+    /// Pages of the heap.
+    pub heap: Vec<Range<usize>>,
+    /// Pages of stable memory.
+    pub stable: Vec<Range<usize>>,
+}
+
+impl DifferingPages {
+    /// Returns the pages in which two states differ, or `None` if they also differ in a global, in
+    /// certified data or in the timer.
+    pub(crate) fn between(one: &State, other: &State) -> io::Result<Option<Self>> {
+        let rest = |state: &State| {
+            let State { globals, certified_data, timer, .. } = state;
+            serde_json::to_vec(&(globals, certified_data, timer))
+        };
+        if rest(one)? != rest(other)? {
+            return Ok(None);
+        }
+        let sizes = |state: &State| (state.heap.size(), state.stable.size());
+        let heap = one.heap.differing_from(&other.heap)?;
+        let stable = one.stable.differing_from(&other.stable)?;
+        Ok(Some(Self { size: sizes(one) != sizes(other), heap, stable }))
+    }
+}
+
 fn of_memory(memory: &Image, base: &Image) -> io::Result<Option<[u8; 32]>> {
     let Some(pages) = memory.changed_since(base) else {
         return Ok(None);
@@ -55,8 +86,11 @@ fn of_memory(memory: &Image, base: &Image) -> io::Result<Option<[u8; 32]>> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use ic_principal::Principal;
 
+    use super::DifferingPages;
     use crate::{Canister, Cycles, Module, Replica};
 
     /// Each method stores the byte `argument[1]`, in memories on page `argument[0]`, and has no
@@ -195,5 +229,49 @@ mod tests {
         let fork = base.fork();
         let after = sent(&base, &[("heap", [3, 7])]);
         assert_eq!(fork.difference(&after).unwrap(), None);
+    }
+
+    #[test]
+    fn differing_pages_are_those_with_other_content() {
+        let (base, module) = canister();
+        let pages = |one: &Canister, other: &Canister| one.differing_pages(other).unwrap();
+        let only = |range: Range<usize>| std::iter::once(range).collect::<Vec<_>>();
+        let none = DifferingPages::default();
+        assert_eq!(pages(&base, &base.fork()), Some(none.clone()));
+        let one = sent(&base, &[("heap", [3, 7]), ("stable", [1, 9]), ("stable", [2, 9])]);
+        let other = sent(&base, &[("heap", [4, 7]), ("stable", [2, 9]), ("stable", [3, 0])]);
+        let expected = DifferingPages { size: false, heap: only(3..5), stable: only(1..2) };
+        assert_eq!(pages(&one, &other), Some(expected.clone()));
+        assert_eq!(pages(&other, &one), Some(expected));
+        let grown = sent(&base, &[("grow", [0, 1])]);
+        assert_eq!(pages(&grown, &base), Some(DifferingPages { size: true, ..none.clone() }));
+        for change in ["global", "timer", "certify"] {
+            assert_eq!(pages(&sent(&base, &[(change, [0, 5])]), &base), None, "{change}");
+        }
+        // Stable memory is shared after an upgrade, and the heap is new.
+        let upgraded = |canister: &Canister| {
+            let mut fork = canister.fork();
+            let done = fork.upgrade_without_pre_upgrade(&module, Principal::anonymous(), &[]);
+            done.unwrap().outcome.unwrap();
+            fork
+        };
+        let expected = DifferingPages { stable: only(1..3), ..none };
+        assert_eq!(pages(&upgraded(&one), &upgraded(&base)), Some(expected));
+        // A stranger's pages are compared one by one.
+        let (stranger, _) = canister();
+        let stable = only(1..2);
+        let stranger = sent(&stranger, &[("heap", [3, 7]), ("stable", [2, 9])]);
+        let differing = pages(&stranger, &one).unwrap();
+        assert_eq!((differing.heap, differing.stable), (Vec::new(), stable));
+    }
+
+    #[test]
+    fn an_execution_names_the_stable_pages_that_it_accessed() {
+        let (base, _) = canister();
+        let mut fork = base.fork();
+        let done = fork.update(Principal::anonymous(), "stable", &[5, 1]).unwrap();
+        assert_eq!(done.stable_pages, std::iter::once(5..6).collect::<Vec<_>>());
+        let done = fork.query(Principal::anonymous(), "nothing", &[]);
+        assert!(done.unwrap().stable_pages.is_empty());
     }
 }

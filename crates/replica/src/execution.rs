@@ -1,7 +1,7 @@
 //! The results of a message.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::time::Duration;
 
 use crate::fault::Reject;
@@ -33,6 +33,9 @@ pub struct Execution {
     pub readings: Vec<Reading>,
     /// Touched pages and sizes of memories.
     pub memory: MemoryUse,
+    /// The pages of stable memory that the message read or wrote, 4 KiB each: ascending ranges.
+    /// Empty for an install or upgrade.
+    pub stable_pages: Vec<Range<usize>>,
     /// Calls that read and wrote stable memory, for an install or upgrade by all its functions.
     /// Those of `canister_inspect_message` are not included.
     pub stable_calls: StableCalls,
@@ -202,6 +205,7 @@ impl Execution {
             pages: PageCharges::default(),
             readings: Vec::new(),
             memory: MemoryUse::default(),
+            stable_pages: Vec::new(),
             stable_calls: StableCalls::default(),
             system_calls: None,
             printed: Vec::new(),

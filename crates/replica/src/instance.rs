@@ -128,8 +128,8 @@ pub struct Touched {
     pub heap: Vec<Pages>,
     /// Stable pages written.
     pub stable: Vec<Pages>,
-    /// Number of stable pages read or written.
-    pub stable_accessed: u64,
+    /// Stable pages read or written.
+    pub stable_accessed: Vec<Pages>,
 }
 
 /// An error while an instance was created.
@@ -483,7 +483,6 @@ impl LiveInstance {
         let mut touched = Touched { heap: self.written_heap()?, ..Touched::default() };
         // One byte for each stable page. Only written parts of the map can contain marks.
         let marks = self.stable_size().div_ceil(PAGE);
-        let mut accessed = Vec::new();
         let byte_map = self.parts.byte_map.data_mut(&mut self.store);
         for part in written_pages(&byte_map[..marks]) {
             let start = part.start * PAGE;
@@ -495,12 +494,11 @@ impl LiveInstance {
                 if *mark & 1 != 0 {
                     push(&mut touched.stable, page);
                 }
-                push(&mut accessed, page);
-                touched.stable_accessed += 1;
+                push(&mut touched.stable_accessed, page);
                 *mark = 0;
             }
         }
-        self.clear_page_marks(&accessed);
+        self.clear_page_marks(&touched.stable_accessed);
         Ok(touched)
     }
 

@@ -89,7 +89,7 @@ mod validate;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub use canister::{Canister, Settings};
-pub use difference::Difference;
+pub use difference::{Difference, DifferingPages};
 pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Execution, MemoryUse, PageCharges, Reading, StableCalls, SystemCalls, TouchedPages,

@@ -44,6 +44,8 @@ pub struct Run {
     pub readings: Vec<Reading>,
     /// Pages touched.
     pub memory: MemoryUse,
+    /// Stable pages that were read or written.
+    pub stable_pages: Vec<Pages>,
     /// Stable memory calls.
     pub stable_calls: SystemCalls,
     /// The other System API calls, if requested.
@@ -67,6 +69,7 @@ impl Run {
             pages: PageCharges::default(),
             readings: Vec::new(),
             memory: MemoryUse::default(),
+            stable_pages: Vec::new(),
             stable_calls: SystemCalls::default(),
             calls: None,
             changes: None,
@@ -123,6 +126,7 @@ impl Run {
             pages: self.pages,
             readings: self.readings,
             memory: self.memory,
+            stable_pages: self.stable_pages,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls),
             printed: self.effects.printed,
@@ -306,7 +310,7 @@ fn finish(
     let state = target.state;
     let counter = live.counter();
     let stable_calls = live.stable_calls();
-    let touched = live.touched()?;
+    let mut touched = live.touched()?;
     let mut pages_charged = live.page_charges();
     let readings = live.take_readings();
     let host = live.host();
@@ -330,10 +334,11 @@ fn finish(
         heap_written: pages(&touched.heap),
         heap_changed: pages(&changed),
         stable_written: pages(&touched.stable),
-        stable_accessed: OsPages(touched.stable_accessed),
+        stable_accessed: pages(&touched.stable_accessed),
         heap: WasmPages(live.heap().len() as u64 / WASM_PAGE),
         stable: WasmPages(live.stable_size() as u64 / WASM_PAGE),
     };
+    let stable_pages = std::mem::take(&mut touched.stable_accessed);
     let prices = target.module.rules().pages();
     let factor = match target.module.rewritten().address_width {
         AddressWidth::Bits32 => 1,
@@ -357,6 +362,7 @@ fn finish(
         pages: pages_charged,
         readings,
         memory,
+        stable_pages,
         stable_calls,
         calls,
         changes,

@@ -1,7 +1,7 @@
 //! The models that check engines: the results of a suite's work and the content of its tables, computed
 //! independently of any engine.
 
-use stablebench_protocol::{Digest, Part, Result};
+use stablebench_protocol::{Digest, Job, Part, Result};
 
 /// The expected results of a part of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,13 @@ pub trait Model: Send {
     /// The rows around those that the last part, `part`, has written. They show damage near those
     /// without reading all others. Nothing if the model cannot tell where an engine has them.
     fn neighbours(&self, _part: &Part) -> Option<Neighbours> {
+        None
+    }
+
+    /// The digest of the rows from position `from` up to the one before `to`, or to the last. Nothing
+    /// if the engine of the job keeps anything but a cache on the heap, or reads rows in an order
+    /// that the model does not know.
+    fn between(&self, _tables: &Job, _from: u64, _to: Option<u64>) -> Option<Digest> {
         None
     }
 

@@ -5,7 +5,7 @@ use crate::model::{Expected, Model, Neighbours};
 use crate::random::Rng;
 use crate::rows::{Amount, IdSet, Ids, Payload, STEP, Selected};
 use stablebench_protocol::{
-    Digest, Engine, Error, Operation, Part, Result, Selection, Users, UsersTask,
+    Digest, Engine, Error, Job, Operation, Part, Result, Selection, Users, UsersTask,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -348,6 +348,17 @@ impl Model for UsersModel {
         let rows = operation.selection().filter(|_| operation.writes())?;
         let ids = IdSet::of(selected(rows, part.from, part.count).ok()?);
         self.neighbours_of(engine, &ids, payload_bytes)
+    }
+
+    fn between(&self, tables: &Job, from: u64, to: Option<u64>) -> Option<Digest> {
+        let Users { engine, .. } = tables.decode().ok()?;
+        if [Engine::APPEND, Engine::ARRAY].contains(&engine) {
+            return None;
+        }
+        let mut found = Found::default();
+        let rows = self.rows_from(from).take_while(|(id, _)| to.is_none_or(|to| *id < to));
+        found.add_all(rows, u64::MAX);
+        Some(found.digest.value())
     }
 
     fn fork(&self) -> Box<dyn Model> {

@@ -236,6 +236,27 @@ impl Image {
         same.then(|| pages(above))
     }
 
+    /// Returns the pages whose content differs from that of `other`. Pages beyond the end are zero.
+    ///
+    /// # Errors
+    ///
+    /// Errors of reading a file.
+    pub fn differing_from(&self, other: &Self) -> io::Result<Vec<Pages>> {
+        let pairs = self.layers.iter().zip(&other.layers);
+        let common = pairs.take_while(|(one, other)| Arc::ptr_eq(one, other)).count();
+        let whole = 0..self.size.max(other.size).div_ceil(PAGE);
+        // Below the layers of their own, both show the same pages.
+        let own = |image: &Self| match image.layers.get(common..) {
+            Some(above) if common > 0 => {
+                above.iter().fold(Vec::new(), |pages, layer| union(&pages, &layer.ranges))
+            }
+            _ => vec![whole.clone()],
+        };
+        let mut pages = Vec::new();
+        self.differing(other, &union(&own(self), &own(other)), |page, _| push(&mut pages, page))?;
+        Ok(pages)
+    }
+
     /// Calls `visit` for those of `pages` that differ from `base`, in order.
     ///
     /// # Errors

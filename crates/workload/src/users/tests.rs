@@ -99,7 +99,7 @@ fn list(ids: &[u64]) -> Selection {
 fn part(operation: Operation, from: u64, count: u64) -> Part {
     let task = UsersTask::Operation { operation, transaction: None };
     let users = Users { engine: Engine::BTREE, payload_bytes: 9, task };
-    Part { job: stablebench_protocol::Job::new(&users), seed: 1, from, count, each: false }
+    Part { job: Job::new(&users), seed: 1, from, count, each: false }
 }
 
 fn populated(rows: u64, bytes: u32) -> UsersModel {
@@ -260,7 +260,7 @@ fn neighbours_in_the_log_are_at_its_end() {
             let mut part = part(Operation::Insert(insert.clone()), 0, insert.rows());
             let mut users: Users = part.job.decode().unwrap();
             users.engine = Engine::APPEND;
-            part.job = stablebench_protocol::Job::new(&users);
+            part.job = Job::new(&users);
             model.execute(&part).unwrap();
             let neighbours = model.neighbours(&part).unwrap();
             let skipped = rows.saturating_sub(MARGIN as u64);
@@ -284,4 +284,30 @@ fn a_seed_determines_the_stream() {
     let first: Vec<_> = stream(7).take(50).collect();
     assert_eq!(first, stream(7).take(50).collect::<Vec<_>>());
     assert_ne!(first, stream(8).take(50).collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_between_positions_are_those_with_ids_in_between() {
+    let mut model = UsersModel::default();
+    for (operation, bytes) in stream(3).take(200) {
+        let _ = model.apply(&operation, bytes);
+    }
+    let tables = |engine| {
+        let task = UsersTask::Operation { operation: Operation::Count, transaction: None };
+        Job::new(&Users { engine, payload_bytes: 100, task })
+    };
+    let all: Vec<u64> = model.ids().collect();
+    for (from, to) in [(0, None), (0, Some(250)), (250, None), (101, Some(402))] {
+        let ids = all.iter().copied().filter(|id| *id >= from && to.is_none_or(|to| *id < to));
+        let list = Operation::Read(Selection::List(ids.collect()));
+        let expected = model.apply(&list, 100).unwrap().results;
+        assert_eq!(model.between(&tables(Engine::BTREE), from, to), expected, "{from} {to:?}");
+    }
+    assert_eq!(model.between(&tables(Engine::BTREE), 0, None), Some(model.content()));
+    let nothing = Some(Digest::default());
+    assert_eq!(model.between(&tables(Engine::BTREE), 300, Some(300)), nothing);
+    // The floors keep the number of rows on the heap.
+    for floor in [Engine::APPEND, Engine::ARRAY] {
+        assert_eq!(model.between(&tables(floor), 0, None), None);
+    }
 }

@@ -1,0 +1,239 @@
+//! Reads back what a case can have changed, instead of a million rows after each case.
+//!
+//! ```text
+//!   fixture ── copy with an empty heap ── read in ranges of rows; note the pages of each range
+//!   fork    ── copy with an empty heap ── compare the pages of both ── read the ranges that changed
+//! ```
+//!
+//! What a range contains depends on the heap, which is that of a fresh canister, and on the stable
+//! pages that were read for it. So if none of them has changed, neither have its rows.
+//!
+//! All ranges depend on the heap and on some stable pages, such as headers and the root. Almost every
+//! case changes one of these *shared* pages. When one has changed for the first time, the rows are
+//! counted: if the engine visits every page for that, and finds the pages of all ranges that have
+//! not changed, then these are still a part of the table. If it stores the number of rows, all rows
+//! are read. Later changes of the same page are not followed by this.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use anyhow::{Result, bail};
+use stablebench_protocol::{Digest, DigestPart, Engine, Job};
+use stablebench_workload::Model;
+
+use super::{interrupt, wire};
+use crate::replica::{Copied, Page};
+use crate::report::number::Grouped;
+
+/// The number of rows in a range, if they are short.
+const ROWS: u64 = 16_384;
+/// The size of the texts in a range, if they are long.
+const BYTES: u64 = 4 << 20;
+/// Tables with fewer ranges are read completely.
+const FEWEST: u64 = 4;
+
+/// The table that is read.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    pub engine: Engine,
+    /// A job on it.
+    pub job: &'a Job,
+    /// The number of rows in a range.
+    pub rows: u64,
+}
+
+/// The rows of a populated canister in ranges, with the pages that they depend on.
+pub(super) struct Ranges {
+    /// The canister with an empty heap.
+    copy: Copied,
+    /// The position of the first row of each range.
+    starts: Vec<u64>,
+    /// The ranges that depend on a stable page.
+    readers: BTreeMap<usize, BTreeSet<usize>>,
+    /// True if counting the rows reads the pages of all ranges.
+    counting_visits: bool,
+    /// Shared pages after whose change the table was found to be whole.
+    settled: BTreeSet<Page>,
+}
+
+/// The number of rows in a range of a table, or `None` if it is too small for ranges.
+pub(super) fn rows_of_range(rows: u64, payload: u32) -> Option<u64> {
+    let of_range = (BYTES / u64::from(payload.max(1))).clamp(1, ROWS);
+    (rows / of_range >= FEWEST).then_some(of_range)
+}
+
+impl Ranges {
+    /// Reads all rows of a populated canister, of which this is a copy with an empty heap.
+    ///
+    /// # Errors
+    ///
+    /// If they are not those that are expected.
+    pub(super) fn read(mut copy: Copied, table: Table<'_>, expected: Digest) -> Result<Self> {
+        let mut part = DigestPart::default();
+        let (mut starts, mut readers) = (Vec::new(), BTreeMap::<_, BTreeSet<_>>::new());
+        while !part.done {
+            interrupt::check()?;
+            starts.push(part.position);
+            part = wire::content(&mut copy, table.job, part, table.rows)?;
+            for page in copy.take_read() {
+                readers.entry(page).or_default().insert(starts.len() - 1);
+            }
+        }
+        if part.digest != expected {
+            bail!("the populated canister contains {:?}, but it must be {expected:?}", part.digest);
+        }
+        let visited = count(&mut copy, table.engine, expected.rows)?;
+        let counting_visits = readers.keys().all(|page| visited.contains(page));
+        let settled = BTreeSet::new();
+        Ok(Self { copy, starts, readers, counting_visits, settled })
+    }
+
+    /// Reads back what may have changed in a fork, of which `fork` is a copy with an empty heap, and
+    /// the ranges around the rows with the ids `written`. Compares all with the model. Returns the
+    /// number of rows that were read.
+    ///
+    /// # Errors
+    ///
+    /// If the content is wrong.
+    pub(super) fn check(
+        &mut self,
+        mut fork: Copied,
+        table: Table<'_>,
+        model: &dyn Model,
+        written: &[u64],
+    ) -> Result<u64> {
+        let whole = model.content();
+        let Some(changed) = fork.differing(&self.copy)? else {
+            return read(&mut fork, table, 0, None, whole);
+        };
+        let (shared, own): (BTreeSet<Page>, BTreeSet<Page>) =
+            changed.into_iter().partition(|page| self.is_shared(*page));
+        let affected = self.affected(&own, written);
+        let parts = self.parts(&affected, |from, to| model.between(table.job, from, to));
+        let rows = match parts {
+            Some(parts)
+                if shared.is_subset(&self.settled)
+                    || self.still_has(&mut fork, table.engine, whole.rows, &affected)? =>
+            {
+                let read = |(from, to, expected)| read(&mut fork, table, from, to, expected);
+                parts.into_iter().map(read).sum::<Result<u64>>()?
+            }
+            _ => read(&mut fork, table, 0, None, whole)?,
+        };
+        self.settled.extend(shared);
+        Ok(rows)
+    }
+
+    /// Returns `true` for a page that all ranges depend on.
+    fn is_shared(&self, page: Page) -> bool {
+        match page {
+            Page::Heap(_) | Page::Size => true,
+            Page::Stable(page) => {
+                self.readers.get(&page).is_some_and(|ranges| ranges.len() == self.starts.len())
+            }
+        }
+    }
+
+    /// The ranges that depend on one of the pages, and those of the written rows with the ranges
+    /// before and after them.
+    fn affected(&self, pages: &BTreeSet<Page>, written: &[u64]) -> BTreeSet<usize> {
+        let dependent = pages.iter().filter_map(|page| match page {
+            Page::Stable(page) => self.readers.get(page),
+            Page::Heap(_) | Page::Size => None,
+        });
+        let around = written.iter().flat_map(|id| {
+            let at = self.starts.partition_point(|start| start <= id).saturating_sub(1);
+            at.saturating_sub(1)..(at + 2).min(self.starts.len())
+        });
+        dependent.flatten().copied().chain(around).collect()
+    }
+
+    /// The parts of the table with these ranges: their positions, and the digests that they must
+    /// have. `None` if reading everything is not much more.
+    fn parts(
+        &self,
+        ranges: &BTreeSet<usize>,
+        between: impl Fn(u64, Option<u64>) -> Option<Digest>,
+    ) -> Option<Vec<(u64, Option<u64>, Digest)>> {
+        if ranges.len() > self.starts.len() / 2 {
+            return None;
+        }
+        let parts = neighbouring(ranges).into_iter().map(|part| {
+            let (from, to) = (self.starts[part.start], self.starts.get(part.end).copied());
+            // Where all rows are gone there is nothing to read.
+            let digest = between(from, to).filter(|digest| digest.rows > 0)?;
+            Some((from, to, digest))
+        });
+        parts.collect()
+    }
+
+    /// Counts the rows. Returns `true` if that shows that all ranges but those in `affected` are
+    /// still a part of the table.
+    fn still_has(
+        &self,
+        fork: &mut Copied,
+        engine: Engine,
+        rows: u64,
+        affected: &BTreeSet<usize>,
+    ) -> Result<bool> {
+        let visited = count(fork, engine, rows)?;
+        let unaffected = self.readers.iter().filter(|(_, ranges)| !ranges.is_subset(affected));
+        Ok(self.counting_visits && unaffected.into_iter().all(|(page, _)| visited.contains(page)))
+    }
+}
+
+/// Counts the rows of a table. Returns the pages that were read for it.
+fn count(copy: &mut Copied, engine: Engine, expected: u64) -> Result<BTreeSet<usize>> {
+    copy.take_read();
+    let description = wire::describe(copy)?;
+    let found = description.engines.iter().find(|described| described.engine == engine);
+    match found.map(|described| described.rows) {
+        Some(rows) if rows == expected => Ok(copy.take_read()),
+        rows => bail!(
+            "the canister counts {} rows, but there must be {}",
+            Grouped(rows.unwrap_or(0)),
+            Grouped(expected)
+        ),
+    }
+}
+
+/// Reads the rows from one position up to another, or to the end, and compares their digest. Returns
+/// their number.
+fn read(
+    copy: &mut Copied,
+    table: Table<'_>,
+    from: u64,
+    to: Option<u64>,
+    expected: Digest,
+) -> Result<u64> {
+    let mut part = DigestPart { position: from, ..DigestPart::default() };
+    let is_end = |part: &DigestPart| part.done || to.is_some_and(|to| part.position >= to);
+    while !is_end(&part) && part.digest.rows < expected.rows {
+        interrupt::check()?;
+        let left = expected.rows - part.digest.rows;
+        part = wire::content(copy, table.job, part, left.min(table.rows))?;
+    }
+    if part.digest != expected || !is_end(&part) {
+        bail!(
+            "the content from position {} on is wrong: {:?}, but it must be {expected:?}",
+            Grouped(from),
+            part.digest
+        );
+    }
+    Ok(expected.rows)
+}
+
+/// Joins numbers that follow each other.
+fn neighbouring(numbers: &BTreeSet<usize>) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for &number in numbers {
+        match joined.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => joined.push(number..number + 1),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;
