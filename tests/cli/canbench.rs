@@ -21,7 +21,9 @@ fn folder() -> PathBuf {
 static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
     let output = run(&["nothing-is-called-so"], &folder());
     assert!(output.status.success(), "{}", stderr(&output));
-    folder().join("../../target/wasm32-unknown-unknown/canister/stablebench_canbench_project.wasm")
+    folder().join(
+        "../../target/canbench/wasm32-unknown-unknown/canister/stablebench_canbench_project.wasm",
+    )
 });
 
 fn run(args: &[&str], directory: &Path) -> Output {

@@ -2,27 +2,42 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use stablebench_replica::{Replica, Rules};
 
-/// The cache of these tests. It contains compiled modules of earlier runs, but no populated
-/// canisters, since populating is tested too.
+/// The cache of these tests. It contains compiled modules, but no populated canisters, since
+/// populating is tested too. The canisters of most tests are built and compiled before the first
+/// test, because two tests that need the same module at the same time would both compile it.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
+    let mut compiled = false;
     for file in files(&home.join("stablebench")) {
-        if file.extension().is_some_and(|extension| extension == "state") {
-            std::fs::remove_file(file).unwrap();
+        match file.extension().and_then(OsStr::to_str) {
+            Some("state") => std::fs::remove_file(file).unwrap(),
+            Some("module") => compiled = true,
+            _ => {}
+        }
+    }
+    if !compiled {
+        for canister in ["bench", "bench_vfs", "bench_leveldb"] {
+            let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
+            assert!(call.output().unwrap().status.success(), "{canister} cannot be called");
         }
     }
     home
 });
 
 fn command(args: &[&str], directory: &Path) -> Command {
+    in_cache(&CACHE, args, directory)
+}
+
+fn in_cache(cache: &Path, args: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stablebench"));
-    command.args(args).current_dir(directory).env("NO_COLOR", "1").env("XDG_CACHE_HOME", &*CACHE);
+    command.args(args).current_dir(directory).env("NO_COLOR", "1").env("XDG_CACHE_HOME", cache);
     command.env_remove("COLUMNS");
     command
 }
