@@ -176,7 +176,7 @@ impl Folder {
             self.remove(name)?;
         }
         let mut size: u64 = files.entries.iter().map(|entry| entry.bytes).sum();
-        files.entries.sort_by_key(|entry| (versions.has(entry), entry.used));
+        files.entries.sort_by_cached_key(|entry| (versions.has(entry), entry.used));
         for entry in files.entries.iter().filter(|entry| !used.contains(&entry.name)) {
             if size <= limit {
                 break;

@@ -1,6 +1,7 @@
 //! Everything that a populated canister depends on.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,6 +15,7 @@ use crate::suites::plan::{Fixture, Job};
 /// which could be forgotten.
 const SOURCES: &[&str] = &[
     include_str!("../runner/fixture.rs"),
+    include_str!("../runner/ranges.rs"),
     include_str!("../runner/seen.rs"),
     include_str!("../runner/step.rs"),
     include_str!("../runner/wire.rs"),
@@ -54,7 +56,7 @@ impl Setup {
     pub fn new(replica: Identity, canister: String, prepared: Prepared) -> Self {
         Self {
             stablebench: env!("CARGO_PKG_VERSION").to_owned(),
-            sources: sources(),
+            sources: SOURCES_HASH.clone(),
             replica,
             canister,
             prepared,
@@ -103,14 +105,16 @@ impl Prepared {
 /// Returns the version of populated canisters that this program reads. It depends on the version of
 /// compiled modules, which determines the costs of populating.
 pub fn version(module: &str) -> String {
-    let of = [env!("CARGO_PKG_VERSION"), module, &sources()].join("\n");
+    let of = [env!("CARGO_PKG_VERSION"), module, &SOURCES_HASH].join("\n");
     format!("{:x}", Sha256::digest(of))[..16].to_owned()
 }
 
-fn sources() -> String {
+/// The hash of the sources that decide what a populated canister is. Each entry of a cache folder
+/// asks for it.
+static SOURCES_HASH: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
     for source in SOURCES {
         hash.update(Sha256::digest(source));
     }
     format!("{:x}", hash.finalize())
-}
+});
