@@ -219,9 +219,10 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// How long a fixture takes, compared with others of the same suite: about three for a million rows
-/// in the map, one in SQLite, and half as long again if a write-ahead log must be copied into the
-/// file for each check. Long ones come first, so that no thread is left alone with one at the end.
+/// The time that a fixture takes, compared with others of the same suite. A million rows in the map
+/// take three times as long as in SQLite, and a write-ahead log half as long again, because it is
+/// copied into the file for each check. Long fixtures come first, so that no thread is left alone
+/// with one at the end.
 fn duration(fixture: &Fixture) -> u32 {
     let settings = fixture.configuration.settings.as_ref();
     let mode = settings.and_then(|settings| settings.get("journal_mode"));

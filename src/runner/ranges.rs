@@ -5,8 +5,8 @@
 //!   fork    ── copy with an empty heap ── compare the pages of both ── read the ranges that changed
 //! ```
 //!
-//! What a range contains depends on the heap, which is that of a fresh canister, and on the stable
-//! pages that were read for it. So if none of them has changed, neither have its rows.
+//! The rows of a range depend on the heap, which is that of a fresh canister, and on the stable pages
+//! that were read for it. If none of them has changed, neither have the rows.
 //!
 //! All ranges depend on the heap and on some stable pages, such as headers and the root. Almost every
 //! case changes one of these *shared* pages. When one has changed for the first time, the rows are

@@ -32,7 +32,7 @@ pub(super) struct Subject<'a> {
     pub role: Role<'a>,
 }
 
-/// What a canister is to the forks of a fixture.
+/// The relation of a canister to the forks of a fixture.
 pub(super) enum Role<'a> {
     /// It has none.
     Alone,
