@@ -9,10 +9,10 @@
 //! that were read for it. If none of them has changed, neither have the rows.
 //!
 //! All ranges depend on the heap and on some stable pages, such as headers and the root. Almost every
-//! case changes one of these *shared* pages. When one has changed for the first time, the rows are
-//! counted: if the engine visits every page for that, and finds the pages of all ranges that have
-//! not changed, then these are still a part of the table. If it stores the number of rows, all rows
-//! are read. Later changes of the same page are not followed by this.
+//! case changes one of these *shared* pages, so the rows are counted too. If the engine visits every
+//! page for that, and finds the pages of all ranges that have not changed, then these are still a part
+//! of the table. If it stores the number of rows, the first fork in which a shared page has changed is
+//! read completely, and later ones are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -52,7 +52,7 @@ pub(super) struct Ranges {
     readers: BTreeMap<usize, BTreeSet<usize>>,
     /// True if counting the rows reads the pages of all ranges.
     counting_visits: bool,
-    /// Shared pages after whose change the table was found to be whole.
+    /// Shared pages that have changed in a fork whose content was right.
     settled: BTreeSet<Page>,
 }
 
@@ -112,8 +112,8 @@ impl Ranges {
         let parts = self.parts(&affected, |from, to| model.between(table.job, from, to));
         let rows = match parts {
             Some(parts)
-                if shared.is_subset(&self.settled)
-                    || self.still_has(&mut fork, table.engine, whole.rows, &affected)? =>
+                if self.still_has(&mut fork, table.engine, whole.rows, &affected)?
+                    || (!self.counting_visits && shared.is_subset(&self.settled)) =>
             {
                 let read = |(from, to, expected)| read(&mut fork, table, from, to, expected);
                 parts.into_iter().map(read).sum::<Result<u64>>()?
