@@ -1,25 +1,40 @@
 //! A copy of a canister on the embedded replica, to look at its content.
 
-use std::collections::BTreeSet;
+use std::ops::Range;
 
 use anyhow::{Context, Result};
 use candid::Principal;
+use fixedbitset::FixedBitSet;
 
 use super::{Answer, Cost, Messages};
 
-/// A difference between two canisters: a page of 4 KiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Page {
-    Heap(usize),
-    Stable(usize),
-    /// None: the size of a memory differs.
-    Size,
+/// Pages of 4 KiB in which two canisters differ.
+#[derive(Clone, Default)]
+pub struct Differing {
+    /// True if the sizes of their memories differ.
+    pub sizes: bool,
+    pub heap: FixedBitSet,
+    pub stable: FixedBitSet,
+}
+
+impl Differing {
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.sizes <= other.sizes
+            && self.heap.is_subset(&other.heap)
+            && self.stable.is_subset(&other.stable)
+    }
+
+    pub fn union_with(&mut self, other: &Self) {
+        self.sizes |= other.sizes;
+        self.heap.union_with(&other.heap);
+        self.stable.union_with(&other.stable);
+    }
 }
 
 /// A copy of a canister. It remembers which stable pages its queries read.
 pub struct Copied {
     canister: stablebench_replica::Canister,
-    read: BTreeSet<usize>,
+    read: FixedBitSet,
 }
 
 impl Copied {
@@ -33,26 +48,33 @@ impl Copied {
     }
 
     /// Returns the stable pages that queries have read since this was last asked.
-    pub fn take_read(&mut self) -> BTreeSet<usize> {
+    pub fn take_read(&mut self) -> FixedBitSet {
         std::mem::take(&mut self.read)
     }
 
     /// Returns the pages that differ from those of another copy, or `None` if the two differ in
     /// more than pages.
-    pub fn differing(&self, other: &Self) -> Result<Option<BTreeSet<Page>>> {
+    pub fn differing(&self, other: &Self) -> Result<Option<Differing>> {
         let differing = self.canister.differing_pages(&other.canister)?;
         Ok(differing.map(|pages| {
-            let size = pages.size.then_some(Page::Size);
-            let heap = pages.heap.into_iter().flatten().map(Page::Heap);
-            let stable = pages.stable.into_iter().flatten().map(Page::Stable);
-            size.into_iter().chain(heap).chain(stable).collect()
+            let [mut heap, mut stable] = [FixedBitSet::new(), FixedBitSet::new()];
+            insert(&mut heap, pages.heap);
+            insert(&mut stable, pages.stable);
+            Differing { sizes: pages.size, heap, stable }
         }))
+    }
+}
+
+fn insert(pages: &mut FixedBitSet, ranges: Vec<Range<usize>>) {
+    for range in ranges {
+        pages.grow(range.end);
+        pages.insert_range(range);
     }
 }
 
 impl From<stablebench_replica::Canister> for Copied {
     fn from(canister: stablebench_replica::Canister) -> Self {
-        Self { canister, read: BTreeSet::new() }
+        Self { canister, read: FixedBitSet::new() }
     }
 }
 
@@ -67,8 +89,8 @@ impl Messages for Copied {
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let caller = Principal::anonymous();
-        let execution = self.canister.query(caller, method, argument)?;
-        self.read.extend(execution.stable_pages.iter().cloned().flatten());
+        let mut execution = self.canister.query(caller, method, argument)?;
+        insert(&mut self.read, std::mem::take(&mut execution.stable_pages));
         Ok(super::embedded::answer(execution))
     }
 

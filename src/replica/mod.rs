@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, encode_args};
-pub use copied::{Copied, Page};
+pub use copied::{Copied, Differing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use stablebench_replica::Difference;

@@ -14,15 +14,16 @@
 //! of the table. If it stores the number of rows, the first fork in which a shared page has changed is
 //! read completely, and later ones are not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use anyhow::{Result, bail};
+use fixedbitset::FixedBitSet;
 use stablebench_protocol::{Digest, DigestPart, Engine, Job};
 use stablebench_workload::Model;
 
 use super::{interrupt, wire};
-use crate::replica::{Copied, Page};
+use crate::replica::{Copied, Differing};
 use crate::report::number::Grouped;
 
 /// The number of rows in a range, if they are short.
@@ -48,12 +49,14 @@ pub(super) struct Ranges {
     copy: Copied,
     /// The position of the first row of each range.
     starts: Vec<u64>,
-    /// The ranges that depend on a stable page.
-    readers: BTreeMap<usize, BTreeSet<usize>>,
+    /// The stable pages that each range depends on.
+    pages: Vec<FixedBitSet>,
+    /// The stable pages that all ranges depend on.
+    shared: FixedBitSet,
     /// True if counting the rows reads the pages of all ranges.
     counting_visits: bool,
     /// Shared pages that have changed in a fork whose content was right.
-    settled: BTreeSet<Page>,
+    settled: Differing,
 }
 
 /// The number of rows in a range of a table, or `None` if it is too small for ranges.
@@ -70,22 +73,21 @@ impl Ranges {
     /// If they are not those that are expected.
     pub(super) fn read(mut copy: Copied, table: Table<'_>, expected: Digest) -> Result<Self> {
         let mut part = DigestPart::default();
-        let (mut starts, mut readers) = (Vec::new(), BTreeMap::<_, BTreeSet<_>>::new());
+        let (mut starts, mut pages) = (Vec::new(), Vec::new());
         while !part.done {
             interrupt::check()?;
             starts.push(part.position);
             part = wire::content(&mut copy, table.job, part, table.rows)?;
-            for page in copy.take_read() {
-                readers.entry(page).or_default().insert(starts.len() - 1);
-            }
+            pages.push(copy.take_read());
         }
         if part.digest != expected {
             bail!("the populated canister contains {:?}, but it must be {expected:?}", part.digest);
         }
         let visited = count(&mut copy, table.engine, expected.rows)?;
-        let counting_visits = readers.keys().all(|page| visited.contains(page));
-        let settled = BTreeSet::new();
-        Ok(Self { copy, starts, readers, counting_visits, settled })
+        let counting_visits = pages.iter().all(|pages| pages.is_subset(&visited));
+        let mut shared = pages[0].clone();
+        pages.iter().for_each(|pages| shared.intersect_with(pages));
+        Ok(Self { copy, starts, pages, shared, counting_visits, settled: Differing::default() })
     }
 
     /// Reads back what may have changed in a fork, of which `fork` is a copy with an empty heap, and
@@ -106,8 +108,9 @@ impl Ranges {
         let Some(changed) = fork.differing(&self.copy)? else {
             return read(&mut fork, table, 0, None, whole);
         };
-        let (shared, own): (BTreeSet<Page>, BTreeSet<Page>) =
-            changed.into_iter().partition(|page| self.is_shared(*page));
+        let (mut shared, mut own) = (changed.clone(), changed.stable);
+        shared.stable.intersect_with(&self.shared);
+        own.difference_with(&self.shared);
         let affected = self.affected(&own, written);
         let parts = self.parts(&affected, |from, to| model.between(table.job, from, to));
         let rows = match parts {
@@ -120,32 +123,20 @@ impl Ranges {
             }
             _ => read(&mut fork, table, 0, None, whole)?,
         };
-        self.settled.extend(shared);
+        self.settled.union_with(&shared);
         Ok(rows)
-    }
-
-    /// Returns `true` for a page that all ranges depend on.
-    fn is_shared(&self, page: Page) -> bool {
-        match page {
-            Page::Heap(_) | Page::Size => true,
-            Page::Stable(page) => {
-                self.readers.get(&page).is_some_and(|ranges| ranges.len() == self.starts.len())
-            }
-        }
     }
 
     /// The ranges that depend on one of the pages, and those of the written rows with the ranges
     /// before and after them.
-    fn affected(&self, pages: &BTreeSet<Page>, written: &[u64]) -> BTreeSet<usize> {
-        let dependent = pages.iter().filter_map(|page| match page {
-            Page::Stable(page) => self.readers.get(page),
-            Page::Heap(_) | Page::Size => None,
-        });
+    fn affected(&self, pages: &FixedBitSet, written: &[u64]) -> BTreeSet<usize> {
+        let ranges = 0..self.starts.len();
+        let dependent = ranges.filter(|range| !self.pages[*range].is_disjoint(pages));
         let around = written.iter().flat_map(|id| {
             let at = self.starts.partition_point(|start| start <= id).saturating_sub(1);
             at.saturating_sub(1)..(at + 2).min(self.starts.len())
         });
-        dependent.flatten().copied().chain(around).collect()
+        dependent.chain(around).collect()
     }
 
     /// The parts of the table with these ranges: their positions, and the digests that they must
@@ -177,13 +168,13 @@ impl Ranges {
         affected: &BTreeSet<usize>,
     ) -> Result<bool> {
         let visited = count(fork, engine, rows)?;
-        let unaffected = self.readers.iter().filter(|(_, ranges)| !ranges.is_subset(affected));
-        Ok(self.counting_visits && unaffected.into_iter().all(|(page, _)| visited.contains(page)))
+        let mut unaffected = (0..self.starts.len()).filter(|range| !affected.contains(range));
+        Ok(self.counting_visits && unaffected.all(|range| self.pages[range].is_subset(&visited)))
     }
 }
 
 /// Counts the rows of a table. Returns the pages that were read for it.
-fn count(copy: &mut Copied, engine: Engine, expected: u64) -> Result<BTreeSet<usize>> {
+fn count(copy: &mut Copied, engine: Engine, expected: u64) -> Result<FixedBitSet> {
     copy.take_read();
     let description = wire::describe(copy)?;
     let found = description.engines.iter().find(|described| described.engine == engine);
