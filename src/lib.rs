@@ -21,6 +21,7 @@ mod engines;
 mod interrupt;
 mod profile;
 mod progress;
+#[cfg(feature = "readme")]
 pub mod readme;
 mod replica;
 mod report;

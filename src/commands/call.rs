@@ -14,8 +14,8 @@ use stablebench_replica::{Canister, Execution, Rules, SystemCalls, files};
 
 use super::call_tree::tree;
 use super::environment::{Environment, EnvironmentArgs};
+use super::lock::lock;
 use super::replica::embedded;
-use super::state::lock;
 use super::subnet::{Message, follow, others, subnet};
 use crate::canisters;
 use crate::progress::Progress;

@@ -1,6 +1,7 @@
 //! The commands, each with its options in a file.
 
 mod all;
+mod as_pocket_ic;
 mod build;
 mod cache;
 mod call;
@@ -8,28 +9,33 @@ mod call_tree;
 mod canbench;
 mod compare;
 mod environment;
+mod lock;
 mod merge;
-mod pocket_ic;
+#[cfg(not(feature = "serve"))]
+mod no_server;
 mod profile;
 mod replica;
 mod report;
 mod run;
-mod serve;
+#[cfg(feature = "serve")]
+mod server;
 mod shell;
 mod spending;
-mod state;
 mod subnet;
 
 pub use all::run_all;
+pub use as_pocket_ic::as_pocket_ic;
 pub use build::{BuildArgs, build};
 pub use cache::{CacheArgs, cache};
 pub use call::{CallArgs, call};
 pub use canbench::{CanbenchArgs, canbench, percent};
 pub use compare::{CompareArgs, compare};
 pub use merge::{MergeArgs, merge};
-pub use pocket_ic::{PocketIcArgs, as_pocket_ic, pocket_ic};
+#[cfg(not(feature = "serve"))]
+pub use no_server::{PocketIcArgs, ServeArgs, pocket_ic, serve};
 pub use profile::{ProfileArgs, profile};
 pub use report::{ReportArgs, report};
 pub use run::{RunArgs, list, run, with_run_options};
-pub use serve::{ServeArgs, serve};
+#[cfg(feature = "serve")]
+pub use server::{PocketIcArgs, ServeArgs, pocket_ic, serve};
 pub use shell::{completions, man};

@@ -4,15 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use stablebench_endpoint::pocket_ic::Replicas;
-use stablebench_replica::Rules;
-
 use crate::cache::{Cache, Folder, Versions};
 use crate::canisters::Built;
 use crate::progress::Progress;
 use crate::replica::address::Address;
 use crate::replica::embedded::Embedded;
-use crate::replica::lockstep::Lockstep;
 use crate::replica::options::{
     CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit,
 };
@@ -106,9 +102,20 @@ pub fn target(
         Err(_) => args.clone(),
     };
     let (embedded, _) = embedded(&args, progress)?;
-    let both = [real, Box::new(embedded) as Box<dyn Replica + Send>];
-    let replica = Box::new(Lockstep::new(both, out.with_extension("difference")));
+    let replica = lockstep([real, Box::new(embedded)], out);
     Ok(Target { replica, cache: None, spending })
+}
+
+#[cfg(any(feature = "network", feature = "pocket-ic"))]
+fn lockstep(both: [Box<dyn Replica + Send>; 2], out: &Path) -> Box<dyn Replica + Send> {
+    use crate::replica::lockstep::Lockstep;
+    Box::new(Lockstep::new(both, out.with_extension("difference")))
+}
+
+/// Without a client of another replica there is only one.
+#[cfg(not(any(feature = "network", feature = "pocket-ic")))]
+fn lockstep([real, _]: [Box<dyn Replica + Send>; 2], _: &Path) -> Box<dyn Replica + Send> {
+    real
 }
 
 #[cfg(feature = "network")]
@@ -183,38 +190,6 @@ pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Op
     let versions = Versions::of(replica.inner())?;
     let cache = folder.map(|folder| Cache::new(folder, limit, versions, progress));
     Ok((replica, cache))
-}
-
-/// The replicas of a server, and their cache.
-pub struct Served {
-    pub replicas: Replicas,
-    pub cache: Option<Cache>,
-}
-
-/// Returns replicas for all kinds of subnets, which are started on demand.
-pub fn replicas(
-    rules: Rules,
-    cache: &CacheFolderArgs,
-    no_cache: bool,
-    progress: &Progress,
-) -> Result<Served> {
-    let subnet = SubnetKind::Application;
-    let args = ReplicaArgs { rules: Some(rules), subnet, cache: cache.clone(), no_cache };
-    let (replica, cache) = embedded(&args, progress)?;
-    let (first, folder) = (replica.inner().clone(), cache.as_ref().map(Cache::path));
-    let notes = progress.clone();
-    let replicas = Replicas::new(move |kind| {
-        if kind == first.rules().subnet() {
-            return Ok(first.clone());
-        }
-        let notes = notes.clone();
-        let folder = folder.clone();
-        stablebench_replica::Replica::with_notes(rules.on(kind), folder, move |note| {
-            notes.note(&note.to_string());
-        })
-        .map_err(|error| error.to_string())
-    });
-    Ok(Served { replicas, cache })
 }
 
 /// Returns the cache's folder, which is created if missing. Without one, the run continues

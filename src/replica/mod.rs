@@ -9,6 +9,7 @@ pub mod codes;
 mod copied;
 pub mod decoding;
 pub mod embedded;
+#[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub mod lockstep;
 #[cfg(feature = "network")]
 pub mod network;

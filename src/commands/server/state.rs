@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use stablebench_endpoint::Endpoint;
-use stablebench_replica::{Canister, LockError, Principal, StateLock};
+use stablebench_replica::{Canister, Principal, StateLock};
 
+use crate::commands::lock::lock;
 use crate::progress::Progress;
 
 /// The interval of checks for changes.
@@ -164,15 +165,4 @@ impl Keeper {
 
 fn changes(count: u64) -> String {
     if count == 1 { "change".to_owned() } else { format!("{count} changes") }
-}
-
-/// Locks the file of a canister for this process. `option` is the option that names it.
-pub fn lock(path: &Path, option: &str) -> Result<StateLock> {
-    StateLock::take(path).map_err(|error| {
-        let next = match &error {
-            LockError::Taken { .. } => format!("end that one, or choose another {option}"),
-            LockError::Io { .. } => format!("choose another {option}"),
-        };
-        anyhow!("{} cannot be saved: {error}; {next}", path.display())
-    })
 }

@@ -17,12 +17,13 @@ use stablebench_endpoint::{Access, Endpoint, NoOrigin, Origin};
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
 
-use super::environment::{Environment, EnvironmentArgs};
 use super::pocket_ic;
-use super::replica::{embedded, replicas};
+use super::replicas::replicas;
 use super::state::{Keeper, State};
 use crate::cache::Cache;
 use crate::canisters::{self, Built};
+use crate::commands::environment::{Environment, EnvironmentArgs};
+use crate::commands::replica::embedded;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;

@@ -1,20 +1,9 @@
 //! `stablebench pocket-ic`: the embedded replica as a PocketIC server, for the tests of canisters.
-//!
-//! Clients start the program that `POCKET_IC_BIN` names, with arguments of their own:
-//!
-//! ```text
-//!   --version                    pocket-ic-server 16.1.0
-//!   --port-file FILE --ttl 60    serves until no request has come for a minute
-//! ```
-//!
-//! So the program acts as this command if its name begins with `pocket-ic`, as that of a link to it
-//! may, or if it is called as clients do.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
@@ -24,20 +13,15 @@ use stablebench_endpoint::pocket_ic::{PocketIc, Version};
 use stablebench_replica::Rules;
 use tokio::sync::oneshot;
 
-use super::replica::{Served, replicas};
+use super::replicas::{Served, replicas};
 use crate::cache::Cache;
+use crate::commands::as_pocket_ic::VERSION;
 use crate::interrupt;
 use crate::replica::options::CacheFolderArgs;
 use crate::terminal::{Output, print};
 
-/// The variable with the version that clients require.
-const VERSION: &str = "STABLEBENCH_POCKET_IC_VERSION";
 /// The variable with the default of `--rules`.
 const RULES: &str = "STABLEBENCH_RULES";
-/// The variable with which clients find a server.
-const BINARY: &str = "POCKET_IC_BIN";
-/// The name of the command, and of links.
-const NAME: &str = "pocket-ic";
 
 /// The interval at which the time to live is checked.
 const TICK: Duration = Duration::from_millis(100);
@@ -88,38 +72,6 @@ pub struct PocketIcArgs {
     /// Neither use nor fill the cache of earlier runs.
     #[arg(long)]
     pub no_cache: bool,
-}
-
-/// Returns the words of this command if a PocketIC client started the program, or else the given
-/// words.
-pub fn as_pocket_ic(words: Vec<OsString>) -> Vec<OsString> {
-    let Some((program, arguments)) = words.split_first() else { return words };
-    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let linked = name.strip_prefix(NAME);
-    let first = arguments.first().and_then(|word| word.to_str()).unwrap_or_default();
-    let by_client = match first {
-        "--port-file" | "--pid" | "--ttl" | "--hard-ttl" => true,
-        "--version" => arguments.len() == 1 && (is_named() || std::env::var_os(VERSION).is_some()),
-        _ => false,
-    };
-    if linked.is_none() && !by_client {
-        return words;
-    }
-    let mut all = vec![program.clone(), NAME.into()];
-    // A link such as pocket-ic-10 or pocket-ic-server-10.0.0 names the version.
-    let version = linked.map(|rest| rest.trim_start_matches("-server").trim_start_matches('-'));
-    if let Some(version) = version.filter(|version| version.parse::<Version>().is_ok()) {
-        all.extend(["--pocket-ic-version".into(), version.into()]);
-    }
-    all.extend_from_slice(arguments);
-    all
-}
-
-/// Returns `true` if clients are told to start this program as their server.
-fn is_named() -> bool {
-    let named = std::env::var_os(BINARY).and_then(|path| fs::canonicalize(path).ok());
-    let this = std::env::current_exe().and_then(fs::canonicalize).ok();
-    named.is_some() && named == this
 }
 
 /// Parses a variable.
