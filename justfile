@@ -21,7 +21,7 @@ test-pocket-ic *arguments:
 
 # Run the tests of public clients on `stablebench serve` (needs npm).
 test-clients:
-    cargo build --release
+    cargo build --release --features serve
     cd clients && npm ci --silent --no-audit --no-fund && npm test --silent
 
 # Measure the reference runs again and accept the new snapshots of the tests. Review the diff.
@@ -60,7 +60,7 @@ install:
     rm -f target/canisters/bench_doltlite.wasm.gz
     for canister in bench bench_vfs bench_leveldb bench_calls; do cargo run --release --quiet -- build $canister; done
     if command -v clang-19 >/dev/null; then cargo run --release --quiet -- build bench_doltlite; fi
-    cargo install --locked --path . --features embed-canisters,network
+    cargo install --locked --path . --features embed-canisters,network,serve
 
 # Render the parts of README.md and docs/findings.md that come from results/.
 render:
