@@ -7,11 +7,12 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::{command, stablebench, stderr, stdout};
+use super::{building, stderr, stdout};
 
 /// Runs the tool. Returns `None` if the canister cannot be built.
 fn run(args: &[&str], directory: &Path) -> Option<Output> {
-    let output = stablebench(&[&["run"], args, &["--no-wall-time"]].concat(), directory);
+    let args_of_run = [&["run"], args, &["--no-wall-time"]].concat();
+    let output = building(&args_of_run, directory).output().unwrap();
     if !output.status.success() && stderr(&output).contains("has C sources") {
         let _ = writeln!(std::io::stderr(), "SKIPPED, {}: {}", args.join(" "), stderr(&output));
         return None;
@@ -33,7 +34,7 @@ fn outcomes<'a>(results: &'a Value, column: &str) -> Vec<&'a Value> {
 #[test]
 fn a_missing_compiler_is_reported_with_the_packages_to_install() {
     let directory = tempfile::tempdir().unwrap();
-    let output = command(&["build", "bench_doltlite"], directory.path())
+    let output = building(&["build", "bench_doltlite"], directory.path())
         .env("CC_wasm32_wasip1", "/nowhere/clang")
         .output()
         .unwrap();

@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 use stablebench_replica::{Replica, Rules};
 
 /// The cache of these tests. It contains compiled modules, but no populated canisters, since
-/// populating is tested too. The canisters of most tests are built and compiled before the first
-/// test, because two tests that need the same module at the same time would both compile it.
+/// populating is tested too. The canisters of most tests are built before the first test, so that
+/// not each of 400 commands asks cargo whether they have changed. They are also compiled, because two
+/// tests that need the same module at the same time would both compile it.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
     let mut compiled = false;
@@ -22,8 +23,11 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
             _ => {}
         }
     }
-    if !compiled {
-        for canister in ["bench", "bench_vfs", "bench_leveldb"] {
+    for canister in ["bench", "bench_vfs", "bench_leveldb", "bench_calls"] {
+        let folder = tempfile::tempdir().unwrap();
+        let built = in_cache(&home, &["build", canister], folder.path()).output().unwrap();
+        assert!(built.status.success(), "{canister} cannot be built: {}", stderr(&built));
+        if !compiled && canister != "bench_calls" {
             let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
             assert!(call.output().unwrap().status.success(), "{canister} cannot be called");
         }
@@ -31,7 +35,15 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
     home
 });
 
+/// A command that finds the canisters built.
 fn command(args: &[&str], directory: &Path) -> Command {
+    let mut command = building(args, directory);
+    command.env("CARGO", "true");
+    command
+}
+
+/// A command that builds canisters.
+fn building(args: &[&str], directory: &Path) -> Command {
     in_cache(&CACHE, args, directory)
 }
 
