@@ -7,8 +7,8 @@
 //!   --port-file FILE --ttl 60    serves until no request has come for a minute
 //! ```
 //!
-//! So the program acts as this command if its name begins with `pocket-ic`, as that of a link to it
-//! may, or if it is called as clients do.
+//! So the program acts as the command `pocket-ic` if its name begins with `pocket-ic`, as
+//! that of a link to it may, or if its arguments are those of a client.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -21,8 +21,8 @@ const BINARY: &str = "POCKET_IC_BIN";
 /// The name of the command, and of links.
 const NAME: &str = "pocket-ic";
 
-/// Returns the words of this command if a PocketIC client started the program, or else the given
-/// words.
+/// Returns the words of the command `pocket-ic` if a PocketIC client started the program, or else
+/// the given words.
 pub fn as_pocket_ic(words: Vec<OsString>) -> Vec<OsString> {
     let Some((program, arguments)) = words.split_first() else { return words };
     let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -46,7 +46,7 @@ pub fn as_pocket_ic(words: Vec<OsString>) -> Vec<OsString> {
     all
 }
 
-/// Returns `true` if clients are told to start this program as their server.
+/// Returns `true` if `POCKET_IC_BIN` names this program.
 fn is_named() -> bool {
     let named = std::env::var_os(BINARY).and_then(|path| fs::canonicalize(path).ok());
     let this = std::env::current_exe().and_then(fs::canonicalize).ok();
