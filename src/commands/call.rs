@@ -232,14 +232,13 @@ fn describe(execution: &Execution, rules: Rules) -> String {
     let memory = execution.memory;
     let mut text = format!(
         "instructions {}, charge {}, cycles {}, rules {rules}\n\
-         {}4 KiB pages: heap {} changed of {} written, stable memory {} accessed, {} written\n\
+         {}4 KiB pages: heap {} changed, stable memory {} accessed, {} written\n\
          heap {} and stable memory {} wasm pages",
         Grouped(inside.instructions),
         Grouped(inside.charge),
         Grouped(cycles(execution)),
         inside.pages.as_ref().map(pages).unwrap_or_default(),
         Grouped(inside.heap_pages_changed),
-        Grouped(memory.heap_written.get()),
         Grouped(inside.stable_pages_accessed),
         Grouped(inside.stable_pages_written),
         Grouped(memory.heap.get()),

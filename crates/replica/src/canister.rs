@@ -215,14 +215,12 @@ impl Canister {
     ///
     /// The reply is that of [`Canister::query`]. It is faster if the canister writes to most pages
     /// of its heap, as SQLite does when it fills its cache: the pages are copied together before
-    /// the query instead of one by one. The counts are not exact: [`MemoryUse::heap_written`] may
-    /// include all pages of the heap, and charges for touching heap pages are missing.
+    /// the query instead of one by one. The counts are not exact: charges for touching heap pages
+    /// are missing.
     ///
     /// # Errors
     ///
     /// The errors of [`Canister::query`].
-    ///
-    /// [`MemoryUse::heap_written`]: crate::MemoryUse::heap_written
     pub fn query_all(
         &self,
         caller: Principal,

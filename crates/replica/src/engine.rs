@@ -43,6 +43,8 @@ pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
         // and stable memories are larger.
         .memory_may_move(true)
         .memory_reservation(RESERVED as u64)
+        // The handler of page faults needs signals.
+        .macos_use_mach_ports(false)
         .parallel_compilation(true)
         .wasm_branch_hinting(true)
         .wasm_backtrace_max_frames(None)

@@ -58,8 +58,6 @@ pub struct Execution {
 /// Pages that a message touched, and sizes of memories after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Heap pages that were written, including those that did not change.
-    pub heap_written: OsPages,
     /// Heap pages whose content changed.
     pub heap_changed: OsPages,
     /// Stable pages that were written.

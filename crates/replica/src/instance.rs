@@ -27,8 +27,7 @@ use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, common, joined, push};
 use crate::memory::{
-    Mapping, MappingState, PAGE, PageTracker, Rights, TouchPrices, copy_ahead, discard_all,
-    faulted, prepare, written_pages,
+    Image, Mapping, MappingState, PAGE, PageTracker, Rights, TouchPrices, faulted, os, prepare,
 };
 use crate::module::Module;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
@@ -124,7 +123,7 @@ pub enum Entry<'a> {
 /// Pages that a message touched.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
-    /// Heap pages written.
+    /// Heap pages that may have been written.
     pub heap: Vec<Pages>,
     /// Stable pages written.
     pub stable: Vec<Pages>,
@@ -252,8 +251,7 @@ impl LiveInstance {
             .collect::<Result<_, _>>()?;
         let recorder = span.map(|span| Tree::of(&instance, &mut store).map(|it| (span, it)));
         let recorder = recorder.transpose()?.map(|(span, tree)| Recorder::new(span, tree));
-        // Only Linux can discard written pages of a mapping.
-        let reusable = !rewritten.drops_segments && recorder.is_none() && cfg!(target_os = "linux");
+        let reusable = !rewritten.drops_segments && recorder.is_none();
         store.data_mut().parts = Some(parts);
         store.data_mut().recorder = recorder;
         let copied_ahead = false;
@@ -285,12 +283,10 @@ impl LiveInstance {
             return Ok(());
         }
         self.copied_ahead = true;
-        let Some(pages) = pages else {
-            copy_ahead(heap);
-            return Ok(());
-        };
-        pages.suspend()?;
-        copy_ahead(heap);
+        if let Some(pages) = pages {
+            pages.suspend()?;
+        }
+        os::current().copy_ahead(heap);
         Ok(())
     }
 
@@ -451,7 +447,7 @@ impl LiveInstance {
         let copied_ahead = std::mem::take(&mut self.copied_ahead);
         let heap = self.heap();
         let Some(pages) = &self.store.data().pages else {
-            return Ok(written_pages(heap));
+            return Ok(os::current().written(heap));
         };
         let ranges = pages.written_ranges()?;
         if copied_ahead {
@@ -466,7 +462,7 @@ impl LiveInstance {
         let gap = if accessible.len() > MAX_SEPARATE_SCANS { usize::MAX } else { 0 };
         let mut written = Vec::new();
         for range in joined(&accessible, gap) {
-            for part in written_pages(&heap[range.start * PAGE..range.end * PAGE]) {
+            for part in os::current().written(&heap[range.start * PAGE..range.end * PAGE]) {
                 written.push(range.start + part.start..range.start + part.end);
             }
         }
@@ -484,7 +480,7 @@ impl LiveInstance {
         // One byte for each stable page. Only written parts of the map can contain marks.
         let marks = self.stable_size().div_ceil(PAGE);
         let byte_map = self.parts.byte_map.data_mut(&mut self.store);
-        for part in written_pages(&byte_map[..marks]) {
+        for part in os::current().written(&byte_map[..marks]) {
             let start = part.start * PAGE;
             let end = marks.min(part.end * PAGE);
             for (page, mark) in (start..end).zip(&mut byte_map[start..end]) {
@@ -565,11 +561,12 @@ impl LiveInstance {
         if !self.reusable || grown || state.globals.len() != self.globals.len() {
             return Ok(false);
         }
-        let memories: [(Memory, &[Pages]); 2] =
-            [(self.parts.heap, &touched.heap), (self.parts.stable, &touched.stable)];
-        for (memory, pages) in memories {
-            let bytes = memory.data_mut(&mut self.store);
-            discard_all(bytes, pages)?;
+        let memories: [(Memory, &[Pages], &Image); 2] = [
+            (self.parts.heap, &touched.heap, &state.heap),
+            (self.parts.stable, &touched.stable, &state.stable),
+        ];
+        for (memory, pages, image) in memories {
+            os::current().undo(memory.data_mut(&mut self.store), pages, image)?;
         }
         if let Some(pages) = &self.store.data().pages {
             pages.reset()?;
@@ -595,11 +592,11 @@ fn page_map_memory(rules: Rules) -> io::Result<Mapping> {
 /// Installs the handler that charges for heap pages when the instance's code faults on them.
 #[expect(unsafe_code, reason = "a signal handler is set")]
 fn handle_faults(store: &mut Store<Host>, pages: Arc<PageTracker>) {
+    let os = os::current();
     // SAFETY: the handler takes no lock, allocates nothing and does not panic.
     unsafe {
         store.set_signal_handler(move |_, info, context| {
-            let (address, access) = faulted(info, context);
-            pages.handle(address, access)
+            pages.handle(faulted(info), os.access(context))
         });
     }
 }

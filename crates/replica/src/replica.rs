@@ -12,6 +12,7 @@ use crate::canister::{Canister, Settings};
 use crate::engine;
 use crate::fault::{Fault, HostError, Reject};
 use crate::instrument::Metering;
+use crate::memory::os::{self, UnknownOs};
 use crate::module::{Module, Prepared, first_canister};
 use crate::rules::Rules;
 use crate::saved::{self, LoadError};
@@ -22,8 +23,14 @@ use crate::validate::Purpose;
 
 /// The replica could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("the WebAssembly engine cannot be used on this machine: {0}")]
-pub struct EngineError(String);
+pub enum EngineError {
+    /// The engine does not support this machine.
+    #[error("the WebAssembly engine cannot be used on this machine: {0}")]
+    Engine(String),
+    /// The environment variable `STABLEBENCH_MEMORY` names no backend of this system.
+    #[error(transparent)]
+    Memory(#[from] UnknownOs),
+}
 
 /// An embedded replica. Cloning it is cheap; it may be used from many threads.
 #[derive(Clone)]
@@ -59,7 +66,7 @@ impl Replica {
     ///
     /// # Errors
     ///
-    /// If the engine does not support this machine.
+    /// If the engine does not support this machine, or `STABLEBENCH_MEMORY` is wrong.
     pub fn new(rules: Rules, cache: Option<PathBuf>) -> Result<Self, EngineError> {
         Self::with_notes(rules, cache, |_| {})
     }
@@ -68,13 +75,14 @@ impl Replica {
     ///
     /// # Errors
     ///
-    /// If the engine does not support this machine.
+    /// If the engine does not support this machine, or `STABLEBENCH_MEMORY` is wrong.
     pub fn with_notes(
         rules: Rules,
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self, EngineError> {
-        let failed = |error: wasmtime::Error| EngineError(format!("{error:#}"));
+        let failed = |error: wasmtime::Error| EngineError::Engine(format!("{error:#}"));
+        os::selected()?;
         let engine = engine::new(rules).map_err(failed)?;
         let mut wasm32 = Linker::new(&engine);
         link(&mut wasm32, AddressWidth::Bits32).map_err(failed)?;

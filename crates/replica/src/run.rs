@@ -331,7 +331,6 @@ fn finish(
     };
     let pages = |ranges: &[Pages]| OsPages(count(ranges) as u64);
     let memory = MemoryUse {
-        heap_written: pages(&touched.heap),
         heap_changed: pages(&changed),
         stable_written: pages(&touched.stable),
         stable_accessed: pages(&touched.stable_accessed),

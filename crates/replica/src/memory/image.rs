@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::mapping::{Mapping, Rights, discard_all, map_over};
-use super::pages::{PAGE, Pages, bridged, push, union, without};
+use super::mapping::{Mapping, Rights};
+use super::os::{current, present};
+use super::pages::{PAGE, Pages, bridged, common, push, union, without};
 use crate::units::WASM_PAGE;
 
 /// Largest number of ranges of a layer. Each is a separate mapping, and the kernel limits those to
@@ -35,7 +36,7 @@ struct Layer {
 impl Layer {
     /// Creates an empty layer with its own file.
     fn new() -> io::Result<Self> {
-        let file = anonymous()?;
+        let file = current().anonymous()?;
         Ok(Self { file, offset: 0, length: usize::MAX, writable: true, ranges: Vec::new() })
     }
 }
@@ -165,15 +166,45 @@ impl Image {
     /// If the system has no such address space.
     pub fn map(&self, reserved: usize, guard: usize) -> io::Result<Mapping> {
         let mut mapping = Mapping::reserve(reserved.max(self.size), guard)?;
-        let (first, above) = self.layers();
-        mapping.extend_with(&first.file, first.offset, self.size.min(first.length))?;
         mapping.grow(self.size)?;
+        self.show(mapping.bytes_mut(), 0..self.size / PAGE)?;
+        Ok(mapping)
+    }
+
+    /// Makes `pages` of a mapping's usable bytes those of the image, except for pages of which no
+    /// layer has anything: they keep their content.
+    fn show(&self, memory: &mut [u8], pages: Pages) -> io::Result<()> {
+        let (first, above) = self.layers();
+        let below = pages.start..pages.end.min(self.first_pages()?);
+        if !below.is_empty() {
+            current().show(memory, below, &first.file, first.offset)?;
+        }
         for layer in above {
-            for range in &layer.ranges {
-                map_over(mapping.bytes_mut(), range.clone(), &layer.file, 0, Rights::ReadWrite)?;
+            for range in common(&layer.ranges, std::slice::from_ref(&pages)) {
+                current().show(memory, range, &layer.file, 0)?;
             }
         }
-        Ok(mapping)
+        Ok(())
+    }
+
+    /// Number of pages in the first layer.
+    fn first_pages(&self) -> io::Result<usize> {
+        let (first, _) = self.layers();
+        let in_file = first.file.metadata()?.len().saturating_sub(first.offset);
+        let in_file = usize::try_from(in_file).unwrap_or(usize::MAX);
+        Ok(self.size.min(first.length).min(in_file) / PAGE)
+    }
+
+    /// Undoes writes to `pages` of `memory`, the usable bytes of a mapping of this image with its
+    /// size.
+    ///
+    /// # Errors
+    ///
+    /// If the system returns an error.
+    pub fn restore(&self, memory: &mut [u8], pages: Pages) -> io::Result<()> {
+        let zeros = pages.start.max(self.first_pages()?.min(pages.end))..pages.end;
+        memory[zeros.start * PAGE..zeros.end * PAGE].fill(0);
+        self.show(memory, pages)
     }
 
     /// Reads committed pages; pages beyond the end are zero.
@@ -304,7 +335,7 @@ impl Image {
         self.size = memory.len();
         let now = self.size / PAGE;
         if changed.is_empty() && before == now {
-            discard_all(memory, written)?;
+            current().forget(memory, written)?;
             return Ok(MappingState::Current);
         }
         let mut state = MappingState::Current;
@@ -337,17 +368,17 @@ impl Image {
                 top.file.set_len(self.size as u64)?;
             }
             if state == MappingState::Current {
-                map_over(memory, before..now, &top.file, 0, rights)?;
-                discard_all(memory, written)?;
+                current().share(memory, before..now, &top.file, rights)?;
+                current().forget(memory, written)?;
             }
         } else {
             write_all(&top.file, memory, changed)?;
             top.ranges = ranges;
             let taken = union(changed, &lacking);
             for range in &taken {
-                map_over(memory, range.clone(), &top.file, 0, rights)?;
+                current().share(memory, range.clone(), &top.file, rights)?;
             }
-            discard_all(memory, &without(written, &taken))?;
+            current().forget(memory, &without(written, &taken))?;
         }
         Ok(state)
     }
@@ -434,60 +465,6 @@ fn write_all(file: &File, memory: &[u8], pages: &[Pages]) -> io::Result<()> {
         file.write_all_at(&memory[bytes.clone()], bytes.start as u64)?;
     }
     Ok(())
-}
-
-/// Creates an empty anonymous file, in memory if the system supports that.
-///
-/// # Errors
-///
-/// Errors of creating a file.
-pub fn anonymous() -> io::Result<File> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{MemfdFlags, memfd_create};
-        Ok(memfd_create("stablebench", MemfdFlags::CLOEXEC)?.into())
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        tempfile::tempfile()
-    }
-}
-
-/// Returns those of the first `pages` pages of `file` from `offset` that are not holes, as far as
-/// the system reports them, ascending.
-///
-/// # Errors
-///
-/// Errors of reading the file.
-#[cfg(target_os = "linux")]
-pub fn present(file: &File, offset: u64, pages: usize) -> io::Result<Vec<Range<usize>>> {
-    use rustix::fs::{SeekFrom, seek};
-    use rustix::io::Errno;
-
-    let end = offset + (pages * PAGE) as u64;
-    let page = |at: u64| (at - offset) as usize / PAGE;
-    let mut ranges = Vec::new();
-    let mut at = offset;
-    while at < end {
-        let data = match seek(file, SeekFrom::Data(at)) {
-            Ok(data) if data < end => data,
-            Ok(_) | Err(Errno::NXIO) => break,
-            Err(error) => return Err(error.into()),
-        };
-        at = seek(file, SeekFrom::Hole(data))?.min(end);
-        ranges.push(page(data)..page(at + PAGE as u64 - 1));
-    }
-    Ok(ranges)
-}
-
-/// Returns all pages, because other systems do not report holes.
-///
-/// # Errors
-///
-/// Never.
-#[cfg(not(target_os = "linux"))]
-pub fn present(_file: &File, _offset: u64, pages: usize) -> io::Result<Vec<Range<usize>>> {
-    Ok(std::iter::once(0..pages).collect())
 }
 
 #[cfg(test)]

@@ -12,13 +12,8 @@ use std::sync::atomic::AtomicI64;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use super::pages::{PAGE, Pages, joined};
+use super::pages::PAGE;
 use super::touch::PageTracker;
-
-/// Up to this number, ranges are discarded separately; beyond it, nearby ranges are merged.
-const MAX_SEPARATE_DISCARDS: usize = 64;
-/// Largest gap between merged ranges in pages: two Wasm pages.
-const MAX_GAP: usize = 32;
 
 /// Access rights of mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,23 +64,6 @@ impl Mapping {
         let base =
             NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { base, size: 0, reserved, whole, tracker: None })
-    }
-
-    /// Maps `file` from `offset` at the start, followed by zeros, and makes `size` bytes usable.
-    ///
-    /// # Errors
-    ///
-    /// If the system refuses the mapping.
-    pub fn extend_with(&mut self, file: &File, offset: u64, size: usize) -> io::Result<()> {
-        let in_file = file.metadata()?.len().saturating_sub(offset);
-        let length = usize::try_from(in_file).unwrap_or(usize::MAX).min(size);
-        if length > self.reserved {
-            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
-        }
-        // SAFETY: this value reserved the range, and nobody else uses it.
-        unsafe { map_file(self.base.as_ptr(), length, file, offset, Rights::ReadWrite)? };
-        self.size = length;
-        self.grow(size)
     }
 
     /// Makes the first `size` bytes usable; new bytes are zero.
@@ -204,7 +182,7 @@ unsafe fn map_file(
 }
 
 /// The bytes of `pages` of a mapping's usable bytes.
-fn bytes_of(memory: &mut [u8], pages: Range<usize>) -> &mut [u8] {
+pub fn bytes_of(memory: &mut [u8], pages: Range<usize>) -> &mut [u8] {
     assert!(memory.as_ptr().addr().is_multiple_of(PAGE), "memories start at a page boundary");
     &mut memory[pages.start * PAGE..pages.end * PAGE]
 }
@@ -227,60 +205,6 @@ pub fn map_over(
     // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
     // have no invalid values.
     unsafe { map_file(bytes.as_mut_ptr(), bytes.len(), file, offset, rights) }
-}
-
-/// Populates `memory`, the usable bytes of a [`Mapping`] without written pages, with private pages
-/// at once instead of one by one at the first write. A write to a page that was read before makes
-/// the kernel interrupt every processor that runs this process. Does nothing if the system does not
-/// support it. Only on Linux.
-pub fn copy_ahead(memory: &mut [u8]) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::mm::{Advice, madvise};
-        let pages = 0..memory.len() / PAGE;
-        let bytes = bytes_of(memory, pages);
-        if bytes.is_empty() {
-            return;
-        }
-        for advice in [Advice::LinuxDontNeed, Advice::LinuxPopulateWrite] {
-            // SAFETY: the exclusive reference shows that nobody else uses the range. None of its
-            // pages was written, so dropped pages are as in the file.
-            if unsafe { madvise(bytes.as_mut_ptr().cast(), bytes.len(), advice) }.is_err() {
-                return;
-            }
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = memory;
-}
-
-/// Discards writes to the pages `written` of `memory`, the usable bytes of a [`Mapping`]: they are
-/// again as in the mapped file, or zero. No other page was written; some of them may be dropped too
-/// and reappear from the file. Only on Linux.
-///
-/// # Errors
-///
-/// If the system returns an error.
-pub fn discard_all(memory: &mut [u8], written: &[Pages]) -> io::Result<()> {
-    // A call takes longer than mapping a few pages again.
-    let gap = if written.len() > MAX_SEPARATE_DISCARDS { MAX_GAP } else { 0 };
-    joined(written, gap).into_iter().try_for_each(|range| discard(memory, range))
-}
-
-/// Discards writes to `pages`.
-fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
-    let bytes = bytes_of(memory, pages);
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
-    // have no invalid values.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        use rustix::mm::{Advice, madvise};
-        madvise(bytes.as_mut_ptr().cast(), bytes.len(), Advice::LinuxDontNeed)?;
-    }
-    Ok(())
 }
 
 thread_local! {
@@ -347,12 +271,12 @@ unsafe impl LinearMemory for Mapping {
 mod tests {
     use std::io::Write;
 
-    use super::super::image::anonymous;
+    use super::super::os::current;
     use super::*;
 
     /// A file of pages, each filled with its number, starting at 1.
     fn numbered(pages: u8) -> File {
-        let mut file = anonymous().unwrap();
+        let mut file = current().anonymous().unwrap();
         for page in 1..=pages {
             file.write_all(&[page; PAGE]).unwrap();
         }
@@ -385,21 +309,17 @@ mod tests {
 
     #[test]
     fn a_mapped_file_does_not_change() {
-        let (below, above) = (numbered(3), numbered(9));
-        let mut mapping = Mapping::reserve(8 * PAGE, 0).unwrap();
-        mapping.extend_with(&below, PAGE as u64, 5 * PAGE).unwrap();
-        assert_eq!(firsts(&mapping), [2, 3, 0, 0, 0], "zeros where the file ends");
-        map_over(mapping.bytes_mut(), 1..3, &above, 0, Rights::ReadWrite).unwrap();
-        mapping.bytes_mut()[0] = 70;
-        mapping.bytes_mut()[2 * PAGE] = 80;
-        assert_eq!(firsts(&mapping), [70, 2, 80, 0, 0]);
-        discard(mapping.bytes_mut(), 1..3).unwrap();
-        assert_eq!(firsts(&mapping), [70, 2, 3, 0, 0], "as the file has them");
-        discard(mapping.bytes_mut(), 0..5).unwrap();
-        assert_eq!(firsts(&mapping), [2, 2, 3, 0, 0]);
-        let mut again = Mapping::reserve(8 * PAGE, 0).unwrap();
-        again.extend_with(&above, 0, 3 * PAGE).unwrap();
-        assert_eq!(firsts(&again), [1, 2, 3], "writes are private to the first mapping");
+        let file = numbered(40);
+        let mut mapping = Mapping::reserve(64 * PAGE, 0).unwrap();
+        mapping.grow(48 * PAGE).unwrap();
+        map_over(mapping.bytes_mut(), 16..32, &file, 0, Rights::ReadWrite).unwrap();
+        mapping.bytes_mut()[16 * PAGE] = 70;
+        let shown = firsts(&mapping);
+        assert_eq!((shown[15], shown[16], shown[17], shown[31], shown[32]), (0, 70, 18, 32, 0));
+        let mut again = Mapping::reserve(64 * PAGE, 0).unwrap();
+        again.grow(48 * PAGE).unwrap();
+        map_over(again.bytes_mut(), 16..32, &file, 0, Rights::ReadWrite).unwrap();
+        assert_eq!(firsts(&again)[16], 17, "writes are private to the first mapping");
     }
 
     #[test]
@@ -408,14 +328,6 @@ mod tests {
         let mut mapping = Mapping::reserve(2 * PAGE, PAGE).unwrap();
         mapping.grow(PAGE).unwrap();
         let _ = map_over(mapping.bytes_mut(), 0..2, &numbered(2), 0, Rights::ReadWrite);
-    }
-
-    #[test]
-    #[should_panic(expected = "memories start at a page boundary")]
-    fn only_whole_pages_are_discarded() {
-        let mut mapping = Mapping::reserve(2 * PAGE, 0).unwrap();
-        mapping.grow(2 * PAGE).unwrap();
-        let _ = discard(&mut mapping.bytes_mut()[1..], 0..1);
     }
 
     #[test]

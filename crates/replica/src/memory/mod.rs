@@ -12,17 +12,17 @@
 //! Commit moves the changed pages into the top layer, or into a new one if the top layer is shared
 //! with a fork, and discards them from the mapping, which then shows the layer's pages. The next
 //! message can use the same mapping. Discarding the pages without moving them undoes the message.
+//! [`os`] has what differs between operating systems.
 
 mod image;
 #[expect(unsafe_code, reason = "maps address space, and lends it out as slices and to the engine")]
 mod mapping;
+pub mod os;
 pub mod pages;
 #[expect(unsafe_code, reason = "changes access rights and handles signals")]
 mod touch;
-mod written;
 
-pub use image::{Image, MappingState, present};
-pub use mapping::{Creator, Mapping, Rights, copy_ahead, discard_all, prepare};
+pub use image::{Image, MappingState};
+pub use mapping::{Creator, Mapping, Rights, prepare};
 pub use pages::PAGE;
 pub use touch::{Access, PageTracker, TouchPrices, Touches, faulted};
-pub use written::written_pages;

@@ -182,7 +182,7 @@ impl PageTracker {
         }
         let page = offset / PAGE;
         // An access that is allowed has faulted for another reason.
-        if access.is_some_and(|access| self.is_open(page, access)) {
+        if self.is_open(page, access.unwrap_or(Access::Write)) {
             return false;
         }
         self.fault(page, access);
@@ -405,30 +405,12 @@ fn zeroed_words(count: usize) -> Box<[AtomicU32]> {
     unsafe { Box::from_raw(numbers as *mut [AtomicU32]) }
 }
 
-/// Returns the address of a fault, and the kind of access if the system reports it.
+/// Address of a fault.
 ///
 /// # Safety
 ///
-/// The arguments are those of a handler for `SIGSEGV` or `SIGBUS`.
-pub unsafe fn faulted(
-    info: *const libc::siginfo_t,
-    context: *const c_void,
-) -> (usize, Option<Access>) {
+/// `info` is the second argument of a handler for `SIGSEGV` or `SIGBUS`.
+pub unsafe fn faulted(info: *const libc::siginfo_t) -> usize {
     // SAFETY: guaranteed by the caller.
-    let address = unsafe { (*info).si_addr() }.addr();
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    {
-        // Bit 1 of the processor's page fault error code.
-        const WRITE: i64 = 1 << 1;
-        // SAFETY: guaranteed by the caller.
-        let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-        let code = context.uc_mcontext.gregs[libc::REG_ERR as usize];
-        let access = if code & WRITE == 0 { Access::Read } else { Access::Write };
-        (address, Some(access))
-    }
-    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-    {
-        let _ = context;
-        (address, None)
-    }
+    unsafe { (*info).si_addr() }.addr()
 }

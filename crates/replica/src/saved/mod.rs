@@ -7,8 +7,8 @@
 //!   48       header, JSON
 //!   48 + h   checksums of the heap and of stable memory, u32 each, little-endian
 //!   56 + h   module as it was uploaded, if it is saved
-//!   …        heap, from the next page of 4 KiB
-//!   …        stable memory, from the next page
+//!   …        heap, from the next multiple of 64 KiB, which every system can map
+//!   …        stable memory, from the next one
 //! ```
 //!
 //! Memories are mapped when a file is loaded, so the file must not change while the canister is
@@ -36,7 +36,8 @@ use crate::fault::Reject;
 use crate::files;
 use crate::hex;
 use crate::instance::IdleSlot;
-use crate::memory::{Image, PAGE, present};
+use crate::memory::os::present;
+use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::rules::Rules;
 use crate::sizes::Allocation;
@@ -133,7 +134,7 @@ impl SavedFile<'_> {
 }
 
 /// The version of the format that this version of the crate reads and writes.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Bytes before the header.
 const PREAMBLE: u64 = 48;
 
@@ -251,7 +252,7 @@ impl Header {
 
     /// Returns the offsets of the parts after this header of `length` bytes.
     fn offsets(&self, length: u64) -> Result<Offsets, LoadError> {
-        let next_page = |offset: u64| offset.checked_next_multiple_of(PAGE as u64);
+        let next_page = |offset: u64| offset.checked_next_multiple_of(WASM_PAGE);
         let offsets = || -> Option<Offsets> {
             let checksums = PREAMBLE.checked_add(length)?;
             let module = checksums.checked_add(8)?;

@@ -32,7 +32,6 @@ fn within(execution: &Execution, limit: u64) {
     assert!(execution.charge.get() <= limit, "{} of {limit}", execution.charge);
     assert!(execution.charge.get() >= execution.instructions.get().min(limit));
     let memory = &execution.memory;
-    assert!(memory.heap_changed <= memory.heap_written);
     assert!(memory.stable_written <= memory.stable_accessed);
     match &execution.outcome {
         Ok(reply) => {

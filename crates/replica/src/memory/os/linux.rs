@@ -1,34 +1,121 @@
-//! Finds the pages of a mapping that were written.
+//! Linux with pages of 4 KiB: files in memory, and the kernel's map of written pages.
 
+use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use super::image::anonymous;
-use super::mapping::Mapping;
-use super::pages::{PAGE, Pages, push};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mm::{Advice, madvise};
 
-/// Returns the pages of a mapping that may have been written since it was created, ascending. The
-/// result may include pages that were not written, but never misses a written one.
-pub fn written_pages(memory: &[u8]) -> Vec<Pages> {
-    static PAGE_MAP: OnceLock<Option<(File, Query)>> = OnceLock::new();
-    let run = |file: &File, query: &Query| query(file, memory).ok();
-    PAGE_MAP
-        .get_or_init(open_page_map)
-        .as_ref()
-        .and_then(|(file, query)| run(file, query))
-        .unwrap_or_else(|| std::iter::once(0..memory.len().div_ceil(PAGE)).collect())
+use super::super::image::Image;
+use super::super::mapping::{Mapping, Rights, bytes_of, map_over};
+use super::super::pages::{PAGE, Pages, joined, push};
+use super::super::touch::Access;
+use super::Os;
+
+/// Up to this number, ranges are discarded separately; beyond it, nearby ranges are merged.
+const MAX_SEPARATE_DISCARDS: usize = 64;
+/// Largest gap between merged ranges in pages: two Wasm pages.
+const MAX_GAP: usize = 32;
+
+/// The backend for Linux.
+#[derive(Debug)]
+pub struct Linux;
+
+impl Linux {
+    /// True if the pages of this machine's kernel are those that are counted.
+    pub fn is_usable() -> bool {
+        rustix::param::page_size() == PAGE
+    }
+}
+
+impl Os for Linux {
+    fn anonymous(&self) -> io::Result<File> {
+        Ok(memfd_create("stablebench", MemfdFlags::CLOEXEC)?.into())
+    }
+
+    fn written(&self, memory: &[u8]) -> Vec<Pages> {
+        static PAGE_MAP: OnceLock<Option<(File, Query)>> = OnceLock::new();
+        let run = |file: &File, query: &Query| query(file, memory).ok();
+        PAGE_MAP
+            .get_or_init(open_page_map)
+            .as_ref()
+            .and_then(|(file, query)| run(file, query))
+            .unwrap_or_else(|| std::iter::once(0..memory.len().div_ceil(PAGE)).collect())
+    }
+
+    fn show(&self, memory: &mut [u8], pages: Pages, file: &File, offset: u64) -> io::Result<()> {
+        map_over(memory, pages, file, offset, Rights::ReadWrite)
+    }
+
+    fn share(
+        &self,
+        memory: &mut [u8],
+        pages: Pages,
+        file: &File,
+        rights: Rights,
+    ) -> io::Result<()> {
+        map_over(memory, pages, file, 0, rights)
+    }
+
+    /// Some of the pages around those written may be dropped too; they reappear from the file.
+    fn forget(&self, memory: &mut [u8], written: &[Pages]) -> io::Result<()> {
+        // A call takes longer than mapping a few pages again.
+        let gap = if written.len() > MAX_SEPARATE_DISCARDS { MAX_GAP } else { 0 };
+        joined(written, gap).into_iter().try_for_each(|range| discard(memory, range))
+    }
+
+    fn undo(&self, memory: &mut [u8], written: &[Pages], _: &Image) -> io::Result<()> {
+        self.forget(memory, written)
+    }
+
+    /// A write to a page that was read before makes the kernel interrupt every processor that runs
+    /// this process.
+    fn copy_ahead(&self, memory: &mut [u8]) {
+        let pages = 0..memory.len() / PAGE;
+        let bytes = bytes_of(memory, pages);
+        if bytes.is_empty() {
+            return;
+        }
+        for advice in [Advice::LinuxDontNeed, Advice::LinuxPopulateWrite] {
+            // SAFETY: the exclusive reference shows that nobody else uses the range. None of its
+            // pages was written, so dropped pages are as in the file.
+            if unsafe { madvise(bytes.as_mut_ptr().cast(), bytes.len(), advice) }.is_err() {
+                return;
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn access(&self, context: *const c_void) -> Option<Access> {
+        // Bit 1 of the processor's page fault error code.
+        const WRITE: i64 = 1 << 1;
+        // SAFETY: guaranteed by the caller.
+        let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+        let code = context.uc_mcontext.gregs[libc::REG_ERR as usize];
+        Some(if code & WRITE == 0 { Access::Read } else { Access::Write })
+    }
+}
+
+/// Discards writes to `pages`: they are again as in the mapped file, or zero.
+fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
+    let bytes = bytes_of(memory, pages);
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
+    // have no invalid values.
+    unsafe { madvise(bytes.as_mut_ptr().cast(), bytes.len(), Advice::LinuxDontNeed)? };
+    Ok(())
 }
 
 type Query = fn(&File, &[u8]) -> io::Result<Vec<Pages>>;
 
-/// Opens the page map if the kernel's page size is ours and the map distinguishes written pages from
-/// untouched ones. Both differ among systems.
+/// Opens the page map if it distinguishes written pages from untouched ones, which differs among
+/// kernels.
 fn open_page_map() -> Option<(File, Query)> {
-    if rustix::param::page_size() != PAGE {
-        return None;
-    }
     let file = File::open("/proc/self/pagemap").ok()?;
     let queries: [Query; 2] = [scan::query, read];
     let query = queries.into_iter().find(|query| probe(&file, *query) == Some(true))?;
@@ -37,11 +124,12 @@ fn open_page_map() -> Option<(File, Query)> {
 
 /// Tries a query on four pages of a file, of which the third is written.
 fn probe(page_map: &File, query: Query) -> Option<bool> {
-    let file = anonymous().ok()?;
+    let file = Linux.anonymous().ok()?;
     file.set_len(4 * PAGE as u64).ok()?;
     file.write_all_at(&[1; 4 * PAGE], 0).ok()?;
     let mut mapping = Mapping::reserve(4 * PAGE, 0).ok()?;
-    mapping.extend_with(&file, 0, 4 * PAGE).ok()?;
+    mapping.grow(4 * PAGE).ok()?;
+    Linux.show(mapping.bytes_mut(), 0..4, &file, 0).ok()?;
     // Read first, so that the file's pages are present.
     let sum: u32 = mapping.bytes().iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
     mapping.bytes_mut()[2 * PAGE] = sum as u8;
@@ -74,8 +162,6 @@ fn read(file: &File, memory: &[u8]) -> io::Result<Vec<Pages>> {
 
 /// Queries ranges of private pages from the kernel, which Linux supports since 6.7. Untouched pages
 /// are skipped, so the time depends on the pages in use, not on the size.
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "passes the kernel the address of the result")]
 mod scan {
     use std::ffi::c_void;
     use std::fs::File;
@@ -83,7 +169,7 @@ mod scan {
 
     use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
-    use super::super::pages::{PAGE, Pages};
+    use super::{PAGE, Pages};
 
     const OF_FILE: u64 = 1 << 2;
     const PRESENT: u64 = 1 << 3;
@@ -181,45 +267,9 @@ mod scan {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod scan {
-    use std::fs::File;
-    use std::io;
-
-    use super::super::pages::Pages;
-
-    pub fn query(_: &File, _: &[u8]) -> io::Result<Vec<Pages>> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Image, Rights};
     use super::*;
-
-    #[test]
-    fn no_written_page_is_missing() {
-        let size = 64 * PAGE;
-        let mut image = Image::new().unwrap();
-        let mut mapping = image.map(size, 0).unwrap();
-        mapping.grow(size).unwrap();
-        mapping.bytes_mut().fill(7);
-        let all: Vec<Pages> = std::iter::once(0..64).collect();
-        let state = image.commit(mapping.bytes_mut(), &all, &all, Rights::ReadWrite).unwrap();
-        assert_eq!(state, super::super::MappingState::Current);
-
-        let mut mapping = image.map(2 * size, 0).unwrap();
-        mapping.grow(2 * size).unwrap();
-        let expected = [0, 13, 63, 64, 127];
-        for page in expected {
-            mapping.bytes_mut()[page * PAGE + 5] = 1;
-        }
-        let written = written_pages(mapping.bytes());
-        for page in expected {
-            assert!(written.iter().any(|range| range.contains(&page)), "{page} of {written:?}");
-        }
-    }
 
     #[test]
     fn all_queries_agree() {
@@ -236,5 +286,46 @@ mod tests {
         if let Ok(by_scanning) = scan::query(&file, mapping.bytes()) {
             assert_eq!(by_scanning, expected);
         }
+    }
+
+    #[test]
+    fn committed_pages_are_not_private() {
+        if format!("{:?}", super::super::current()) != "Linux" {
+            return;
+        }
+        let size = 64 * PAGE;
+        let mut image = Image::new().unwrap();
+        let mut mapping = image.map(size, 0).unwrap();
+        mapping.grow(size).unwrap();
+        for generation in 1..=3 {
+            mapping.bytes_mut()[5 * PAGE..7 * PAGE].fill(generation);
+            let written = Linux.written(mapping.bytes());
+            assert_eq!(written, [5..7]);
+            let state = image.commit(mapping.bytes_mut(), &written, &written, Rights::ReadWrite);
+            assert_eq!(state.unwrap(), super::super::super::MappingState::Current);
+            assert_eq!(Linux.written(mapping.bytes()), []);
+            assert_eq!(mapping.bytes()[6 * PAGE], generation);
+        }
+    }
+
+    #[test]
+    fn discarded_pages_are_as_in_the_file() {
+        let file = Linux.anonymous().unwrap();
+        file.write_all_at(&[7; 3 * PAGE], 0).unwrap();
+        let mut mapping = Mapping::reserve(4 * PAGE, 0).unwrap();
+        mapping.grow(4 * PAGE).unwrap();
+        Linux.show(mapping.bytes_mut(), 0..3, &file, 0).unwrap();
+        mapping.bytes_mut().fill(9);
+        discard(mapping.bytes_mut(), 1..4).unwrap();
+        let firsts: Vec<u8> = mapping.bytes().iter().copied().step_by(PAGE).collect();
+        assert_eq!(firsts, [9, 7, 7, 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "memories start at a page boundary")]
+    fn only_whole_pages_are_discarded() {
+        let mut mapping = Mapping::reserve(2 * PAGE, 0).unwrap();
+        mapping.grow(2 * PAGE).unwrap();
+        let _ = discard(&mut mapping.bytes_mut()[1..], 0..1);
     }
 }
