@@ -199,8 +199,10 @@ impl LiveInstance {
             let charges = page_map.word(page_map::offset::CHARGES as usize);
             let charges = charges.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
             // Both memories belong to the instance, so the pointer stays valid.
-            pages = memories.first_mut().map(|heap| heap.track(charges)).transpose()?;
+            pages = memories.first_mut().map(|heap| heap.track(Some(charges))).transpose()?;
             memories.push(page_map);
+        } else if !os::current().finds_written() {
+            pages = memories.first_mut().map(|heap| heap.track(None)).transpose()?;
         }
         let host = Host {
             effects: Effects::new(&message),
@@ -466,7 +468,7 @@ impl LiveInstance {
                 written.push(range.start + part.start..range.start + part.end);
             }
         }
-        // Without support of the system, the result includes pages that are not accessible.
+        // Ranges that were merged, or a system without support, include inaccessible pages.
         Ok(common(&written, &accessible))
     }
 

@@ -94,12 +94,12 @@ impl Mapping {
     }
 
     /// Starts tracking which pages are touched and makes them inaccessible. Charges are added to
-    /// `cell`, which must stay valid as long as this mapping.
+    /// `cell`, if there are any, which must stay valid as long as this mapping.
     ///
     /// # Errors
     ///
     /// If the system returns an error.
-    pub fn track(&mut self, cell: NonNull<AtomicI64>) -> io::Result<Arc<PageTracker>> {
+    pub fn track(&mut self, cell: Option<NonNull<AtomicI64>>) -> io::Result<Arc<PageTracker>> {
         // SAFETY: the range belongs to this value, and only the engine that owns it accesses it. The
         // caller guarantees that the cell is valid as long.
         let tracker = unsafe { PageTracker::new(self.base, self.size, self.reserved, cell)? };

@@ -8,7 +8,8 @@
 //!       └────────────────────── write ──────────────────────↑
 //! ```
 //!
-//! If writes are not charged, as in queries, a touched page is writable at once.
+//! If writes are not charged, as in queries, a touched page is writable at once. Under rules that do
+//! not charge, pages are tracked if the system does not tell which were written.
 //!
 //! Charges are added to a cell. Compiled code reads the cell wherever it checks its counter, because
 //! it keeps the counter in a register, which a handler cannot change.
@@ -91,8 +92,8 @@ pub struct PageTracker {
     price_touched: AtomicI64,
     /// Negative if writes are not charged.
     price_written: AtomicI64,
-    /// Instructions charged and not yet subtracted from the counter.
-    cell: NonNull<AtomicI64>,
+    /// Instructions charged and not yet subtracted from the counter; `None` if pages cost nothing.
+    cell: Option<NonNull<AtomicI64>>,
     /// Error of a system call in the handler, 0 for none.
     failed: AtomicU32,
 }
@@ -111,7 +112,7 @@ impl std::fmt::Debug for PageTracker {
 
 impl PageTracker {
     /// Tracks the `size` bytes at `base`, which may grow to `reserved`, and makes them inaccessible.
-    /// Charges are added to `cell`.
+    /// Charges are added to `cell`, if there are any.
     ///
     /// # Safety
     ///
@@ -125,7 +126,7 @@ impl PageTracker {
         base: NonNull<u8>,
         size: usize,
         reserved: usize,
-        cell: NonNull<AtomicI64>,
+        cell: Option<NonNull<AtomicI64>>,
     ) -> io::Result<Arc<Self>> {
         let pages = reserved.div_ceil(PAGE);
         let tracker = Self {
@@ -232,7 +233,7 @@ impl PageTracker {
         }
         self.pages[page].store(after, Relaxed);
         if charge > 0 {
-            self.cell().fetch_add(charge, Relaxed);
+            self.cell(|cell| cell.fetch_add(charge, Relaxed));
         }
         self.opened.fetch_add(1, Relaxed);
         let flags = match after & WRITTEN {
@@ -280,19 +281,19 @@ impl PageTracker {
         }
     }
 
-    fn cell(&self) -> &AtomicI64 {
+    fn cell(&self, access: impl FnOnce(&AtomicI64) -> i64) -> i64 {
         // SAFETY: the creator of the tracker guarantees that the cell is valid.
-        unsafe { self.cell.as_ref() }
+        self.cell.map_or(0, |cell| access(unsafe { cell.as_ref() }))
     }
 
     /// Returns and clears the pending charges; the caller subtracts them from the counter.
     pub fn take_charges(&self) -> i64 {
-        self.cell().swap(0, Relaxed)
+        self.cell(|cell| cell.swap(0, Relaxed))
     }
 
     /// Instructions charged since the last [`PageTracker::take_charges`].
     pub fn pending(&self) -> i64 {
-        self.cell().load(Relaxed)
+        self.cell(|cell| cell.load(Relaxed))
     }
 
     /// Instructions charged in the message so far.
@@ -385,7 +386,7 @@ impl PageTracker {
             count.store(0, Relaxed);
         }
         self.closed_early.store(0, Relaxed);
-        self.cell().store(0, Relaxed);
+        self.take_charges();
         Ok(())
     }
 }

@@ -36,13 +36,13 @@ impl Os for Linux {
         Ok(memfd_create("stablebench", MemfdFlags::CLOEXEC)?.into())
     }
 
+    fn finds_written(&self) -> bool {
+        page_map().is_some()
+    }
+
     fn written(&self, memory: &[u8]) -> Vec<Pages> {
-        static PAGE_MAP: OnceLock<Option<(File, Query)>> = OnceLock::new();
-        let run = |file: &File, query: &Query| query(file, memory).ok();
-        PAGE_MAP
-            .get_or_init(open_page_map)
-            .as_ref()
-            .and_then(|(file, query)| run(file, query))
+        page_map()
+            .and_then(|(file, query)| query(file, memory).ok())
             .unwrap_or_else(|| std::iter::once(0..memory.len().div_ceil(PAGE)).collect())
     }
 
@@ -112,6 +112,12 @@ fn discard(memory: &mut [u8], pages: Pages) -> io::Result<()> {
 }
 
 type Query = fn(&File, &[u8]) -> io::Result<Vec<Pages>>;
+
+/// The page map of this process, if it has one.
+fn page_map() -> Option<&'static (File, Query)> {
+    static PAGE_MAP: OnceLock<Option<(File, Query)>> = OnceLock::new();
+    PAGE_MAP.get_or_init(open_page_map).as_ref()
+}
 
 /// Opens the page map if it distinguishes written pages from untouched ones, which differs among
 /// kernels.

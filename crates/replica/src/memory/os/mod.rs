@@ -3,7 +3,7 @@
 //! | | `linux` | `portable` |
 //! |---|---|---|
 //! | files | in memory (`memfd`) | temporary files |
-//! | written pages | `PAGEMAP_SCAN`, or `/proc/self/pagemap` | comparison with the committed pages |
+//! | written pages | `PAGEMAP_SCAN`, or `/proc/self/pagemap` | Wasm pages that faulted, by comparison with the committed pages |
 //! | commit | private pages are replaced by those of the file | private pages stay |
 //! | undo | `MADV_DONTNEED` | pages are mapped again, or read |
 //! | mapped ranges | of 4 KiB | of 64 KiB, others are read |
@@ -41,6 +41,11 @@ pub trait Os: Debug + Sync {
     ///
     /// Errors of creating a file.
     fn anonymous(&self) -> io::Result<File>;
+
+    /// True if the system tells which pages were written. Otherwise access to heaps is tracked.
+    fn finds_written(&self) -> bool {
+        false
+    }
 
     /// Returns the pages of a mapping that may have been written since it was created, ascending.
     /// The result may include pages that were not written, but never misses a written one.

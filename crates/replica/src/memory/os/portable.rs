@@ -2,8 +2,8 @@
 //!
 //! Memories are mapped and protected in whole Wasm pages of 64 KiB, which are a multiple of the
 //! pages of all supported machines. Smaller ranges are read from the file instead. The system is not
-//! asked which pages were written: they are compared with the committed ones, in the Wasm pages that
-//! were writable ([`super::super::touch`]) or in all.
+//! asked which pages were written: those of the Wasm pages that became writable
+//! ([`touch`](super::super::touch)) are compared with the committed ones.
 
 use std::fs::File;
 use std::io;

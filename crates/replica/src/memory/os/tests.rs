@@ -34,7 +34,10 @@ fn pages_of_a_file_are_shown_wherever_they_start() {
                         true => page as u8 + 1 + offset as u8,
                         false => 255,
                     };
-                    assert!(bytes.iter().all(|it| *it == number), "{name} {offset} {pages:?} {page}");
+                    assert!(
+                        bytes.iter().all(|it| *it == number),
+                        "{name} {offset} {pages:?} {page}"
+                    );
                 }
                 mapping.bytes_mut().fill(9);
                 let mut first = [0; PAGE];
