@@ -11,6 +11,7 @@ use stablebench_replica::Canister;
 /// Bytes before the header; the second eight contain its length.
 const PREAMBLE: u64 = 48;
 pub const PAGE: usize = 4_096;
+const WASM_PAGE: u64 = 65_536;
 
 /// Pages that are not all zero.
 pub type Pages = BTreeMap<u64, Vec<u8>>;
@@ -81,8 +82,8 @@ impl Content {
         let (version, time) = (number(header.remove("version")), number(header.remove("time")));
         let balance = header.remove("balance").and_then(|text| text.as_str()?.parse().ok());
         let size = |name: &str| header.get(name).and_then(|size| size.as_u64()).expect("a size");
-        let heap = (end + size("module")).next_multiple_of(PAGE as u64);
-        let stable = (heap + size("heap")).next_multiple_of(PAGE as u64);
+        let heap = (end + size("module")).next_multiple_of(WASM_PAGE);
+        let stable = (heap + size("heap")).next_multiple_of(WASM_PAGE);
         Self {
             heap: pages(file, heap..heap + size("heap")),
             stable: pages(file, stable..stable + size("stable")),

@@ -4,7 +4,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const PREAMBLE: usize = 48;
-const PAGE: usize = 4_096;
+/// Memories begin at a multiple of a Wasm page.
+const ALIGNMENT: usize = 65_536;
 
 /// The parts after the header.
 pub struct Rest {
@@ -23,7 +24,7 @@ pub fn parts(whole: &[u8]) -> (serde_json::Map<String, Value>, Rest) {
     let module = end + 8..end + 8 + header["module"].as_u64().unwrap() as usize;
     let rest = Rest {
         checksums: whole[end..end + 8].try_into().unwrap(),
-        memories: whole[module.end.next_multiple_of(PAGE)..].to_vec(),
+        memories: whole[module.end.next_multiple_of(ALIGNMENT)..].to_vec(),
         module: whole[module].to_vec(),
     };
     (header, rest)
@@ -35,7 +36,7 @@ pub fn sealed(header: &[u8], rest: &Rest) -> Vec<u8> {
     let length = (header.len() as u64).to_le_bytes();
     let mut file =
         [b"canister", &length[..], &checksum, header, &rest.checksums, &rest.module].concat();
-    file.resize(file.len().next_multiple_of(PAGE), 0);
+    file.resize(file.len().next_multiple_of(ALIGNMENT), 0);
     file.extend(&rest.memories);
     file
 }
