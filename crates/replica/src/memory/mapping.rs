@@ -136,6 +136,7 @@ impl Mapping {
     }
 
     /// The usable bytes.
+    #[cfg(test)]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the first `size` bytes are mapped for reading.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.size) }

@@ -135,11 +135,12 @@ fn probe(page_map: &File, query: Query) -> Option<bool> {
     file.write_all_at(&[1; 4 * PAGE], 0).ok()?;
     let mut mapping = Mapping::reserve(4 * PAGE, 0).ok()?;
     mapping.grow(4 * PAGE).ok()?;
-    Linux.show(mapping.bytes_mut(), 0..4, &file, 0).ok()?;
+    let memory = mapping.bytes_mut();
+    Linux.show(memory, 0..4, &file, 0).ok()?;
     // Read first, so that the file's pages are present.
-    let sum: u32 = mapping.bytes().iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
-    mapping.bytes_mut()[2 * PAGE] = sum as u8;
-    Some(query(page_map, mapping.bytes()).ok()?.iter().eq(std::iter::once(&(2..3))))
+    let sum: u32 = memory.iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
+    memory[2 * PAGE] = sum as u8;
+    Some(query(page_map, memory).ok()?.iter().eq(std::iter::once(&(2..3))))
 }
 
 /// Reads `/proc/self/pagemap`, which has eight bytes per page: a page is private to the mapping if

@@ -114,12 +114,12 @@ pub struct UnknownOs(OsString);
 
 /// The backends of this system, the default first.
 fn known() -> Vec<(&'static str, &'static dyn Os)> {
-    let mut all: Vec<(_, &'static dyn Os)> = vec![("portable", &portable::Portable)];
+    let portable: (_, &dyn Os) = ("portable", &portable::Portable);
     #[cfg(target_os = "linux")]
     if linux::Linux::is_usable() {
-        all.insert(0, ("linux", &linux::Linux));
+        return vec![("linux", &linux::Linux), portable];
     }
-    all
+    vec![portable]
 }
 
 fn names() -> String {
