@@ -1,8 +1,11 @@
 //! The results of a message.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
+
+use candid::utils::ArgumentDecoder;
 
 use crate::fault::Reject;
 use crate::profile::Profile;
@@ -187,7 +190,81 @@ impl SystemCalls {
     }
 }
 
+/// A reply could not be decoded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// There is none: the message was rejected.
+    #[error(transparent)]
+    Rejected(#[from] Reject),
+    /// The reply has other types.
+    #[error("the reply has other types: {0}")]
+    Types(#[from] candid::Error),
+}
+
+/// The counts of a message, as text for snapshots: a line per value, `NAME: NUMBER`.
+///
+/// ```text
+/// instructions: 41507             Execution::instructions
+/// charge: 41507                   Execution::charge
+/// cycles: 5341508                 Execution::cycles
+/// reply bytes: 15                 or `reject: CODE: MESSAGE`
+/// heap touched: 4                 Wasm pages, and so on; under rules that charge for them
+/// heap written: 1
+/// stable touched: 2
+/// stable written: 1
+/// heap changed: 3                 pages of 4 KiB
+/// stable pages read: 0            pages of 4 KiB that were read and not written
+/// stable pages written: 2         pages of 4 KiB
+/// heap size: 17                   Wasm pages
+/// stable size: 129
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Counts<'a>(&'a Execution);
+
+impl fmt::Display for Counts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Execution { instructions, charge, cycles, pages, memory, outcome, .. } = self.0;
+        writeln!(f, "instructions: {}", instructions.get())?;
+        writeln!(f, "charge: {}", charge.get())?;
+        writeln!(f, "cycles: {}", cycles.get())?;
+        match outcome {
+            Ok(reply) => writeln!(f, "reply bytes: {}", reply.len())?,
+            Err(reject) => writeln!(f, "reject: {reject}")?,
+        }
+        if let Some(touched) = pages.touched {
+            writeln!(f, "heap touched: {}", touched.heap.get())?;
+            writeln!(f, "heap written: {}", touched.heap_written.get())?;
+            writeln!(f, "stable touched: {}", touched.stable.get())?;
+            writeln!(f, "stable written: {}", touched.stable_written.get())?;
+        }
+        let read = memory.stable_accessed.get() - memory.stable_written.get();
+        writeln!(f, "heap changed: {}", memory.heap_changed.get())?;
+        writeln!(f, "stable pages read: {read}")?;
+        writeln!(f, "stable pages written: {}", memory.stable_written.get())?;
+        writeln!(f, "heap size: {}", memory.heap.get())?;
+        write!(f, "stable size: {}", memory.stable.get())
+    }
+}
+
 impl Execution {
+    /// Decodes the reply as a tuple of Candid values.
+    ///
+    /// # Errors
+    ///
+    /// If the message was rejected, or the reply has other types.
+    pub fn reply<T: for<'a> ArgumentDecoder<'a>>(&self) -> Result<T, ReplyError> {
+        match &self.outcome {
+            Ok(reply) => Ok(candid::decode_args(reply)?),
+            Err(reject) => Err(reject.clone().into()),
+        }
+    }
+
+    /// The counts as text, for snapshots. They do not depend on the machine.
+    pub fn counts(&self) -> Counts<'_> {
+        Counts(self)
+    }
+
     /// The execution of a message that was not inducted.
     pub(crate) fn refused(reject: Reject) -> Self {
         Self { admitted: false, ..Self::of(Err(reject)) }

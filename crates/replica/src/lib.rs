@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/hello.rs` is a similar program. Messages have the limits of the Internet Computer, so a
+//! `examples/hello.rs` is a similar program, and [`testing`] is for tests of canisters. Messages have the limits of the Internet Computer, so a
 //! canister that never returns is stopped. What it costs this process is bounded too (printed
 //! texts, names in errors). Modules and saved files may be untrusted. A directory of compiled
 //! modules must be trusted, because it contains machine code.
@@ -43,6 +43,7 @@
 //! | `environment`, `state` | environment variables; the state between messages |
 //! | `globals` | the globals of a module that the replica exports |
 //! | `profile` | instructions of a message by function |
+//! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
 //! | `cache` | compiled modules in memory and in files |
 //! | `files` | access to files that users name |
@@ -81,6 +82,7 @@ mod stable_memory;
 mod state;
 pub mod subnet;
 mod system_api;
+pub mod testing;
 pub mod text;
 mod units;
 mod validate;
@@ -92,7 +94,8 @@ pub use canister::{Canister, Settings};
 pub use difference::{Difference, DifferingPages};
 pub use environment::EnvironmentError;
 pub use execution::{
-    CallCount, Execution, MemoryUse, PageCharges, Reading, StableCalls, SystemCalls, TouchedPages,
+    CallCount, Counts, Execution, MemoryUse, PageCharges, Reading, ReplyError, StableCalls,
+    SystemCalls, TouchedPages,
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;

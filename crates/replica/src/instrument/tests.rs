@@ -56,6 +56,26 @@ fn body(operators: &str) -> String {
     functions(&format!("(module (memory 1) (func (param i32) {operators}))"), 0..=0)
 }
 
+/// A large module, so that every host is known to rewrite alike.
+#[test]
+fn rewritten_modules_do_not_depend_on_the_host() {
+    use sha2::{Digest, Sha256};
+    use std::io::Read;
+
+    let mut wasm = Vec::new();
+    let file = &include_bytes!("../../tests/motoko/enhanced_counter.wasm.gz")[..];
+    flate2::read::GzDecoder::new(file).read_to_end(&mut wasm).unwrap();
+    let mut text = String::new();
+    for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+        for metering in [Metering::Local, Metering::Stored, Metering::Profiled] {
+            let rewritten = instrument(&wasm, metering, rules).unwrap().wasm;
+            let hash = crate::hex::encode(&Sha256::digest(&rewritten));
+            text += &format!("{rules} {metering:?}: {} bytes, {hash}\n", rewritten.len());
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
 #[test]
 fn an_empty_function() {
     insta::assert_snapshot!(whole("(module (func))"));
