@@ -9,7 +9,7 @@
 mod revision;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 /// The canisters, and whether one may be left out because it needs a C compiler.
