@@ -69,5 +69,5 @@ test("other actions are named with a version", () => {
 
 test("the documented comment is that of a test", () => {
   const golden = readFileSync(join(ROOT, "action/tests/golden/ceilings.md"), "utf8");
-  assert.ok(docs.includes(golden.replaceAll(/\(https:[^#)]*/g, "(…")), "docs/ci.md shows another comment than ceilings.md");
+  assert.ok(docs.includes(golden.replaceAll(/\(https:[^#)]*/g, "(https://…")), "docs/ci.md shows another comment than ceilings.md");
 });
