@@ -1,0 +1,338 @@
+/** The action's script, from the event to the comment, with a real stablebench and without GitHub. */
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, describe, test } from "node:test";
+import { LIMIT } from "../comment.mjs";
+import { Api, Project, ROOT, golden, project, pull, tool } from "./support.mjs";
+
+const created = [];
+const fresh = () => {
+  created.push(new Project());
+  return created.at(-1);
+};
+after(() => created.forEach((one) => one.drop()));
+const servers = [];
+const api = async (options) => {
+  servers.push(await Api.start(options));
+  return servers.at(-1);
+};
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.stop())));
+
+/** A project with two commits, and the event of a pull request between them. */
+function two(before, now) {
+  const made = fresh();
+  const base = made.commit(before);
+  const head = made.commit(now);
+  return { made, base, head, event: pull(base, head) };
+}
+
+const BEFORE = {
+  insert: { instructions: 1_000_000 },
+  "insert::many": { instructions: 40_000 },
+  read: { instructions: 20_000, stable: 1 },
+  remove: { instructions: 5_000 },
+  old: { instructions: 1 },
+};
+const NOW = {
+  insert: { instructions: 1_042_000 },
+  "insert::many": { instructions: 30_000 },
+  read: { instructions: 20_010, stable: 2 },
+  remove: { instructions: 5_000 },
+  "new": { instructions: 77 },
+};
+
+const YAML = `benches:
+  insert:
+    total:
+      calls: 1
+      instructions: 900000
+      heap_increase: 0
+      stable_memory_increase: 0
+    scopes: {}
+  'old: one':
+    total:
+      calls: 1
+      instructions: 9
+      heap_increase: 0
+      stable_memory_increase: 0
+    scopes: {}
+version: 0.7.0
+`;
+
+describe("a canbench project", () => {
+  test("is compared with its base commit, worst first", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const { code, stdout, stderr, summary, output } = await made.act(event);
+    assert.equal(code, 0, stderr);
+    golden(assert, "canbench.md", stdout);
+    assert.equal(summary, stdout);
+    assert.deepEqual(readdirSync(output.report).sort(), ["base.json", "comment.md", "head.json", "report.html"]);
+    assert.match(readFileSync(join(output.report, "report.html"), "utf8"), /<td>insert<\/td><td>1 000 000<\/td><td>1 042 000<\/td><td>\+4\.20 %<\/td>/);
+    assert.equal(made.git("worktree", "list").split("\n").length, 1);
+  });
+
+  test("is compared with a committed file, which other rules counted", async () => {
+    const { made, event } = two(project(BEFORE, { "results.yml": YAML }), project(NOW));
+    const { code, stdout, stderr } = await made.act(event, { INPUT_BASE: "results.yml" });
+    assert.equal(code, 0, stderr);
+    golden(assert, "canbench-file.md", stdout);
+  });
+
+  test("without a change", async () => {
+    const { made, event } = two(project(BEFORE), project(BEFORE));
+    const { code, stdout } = await made.act(event);
+    assert.equal(code, 0);
+    golden(assert, "canbench-equal.md", stdout);
+  });
+
+  test("with a change below the threshold", async () => {
+    const { made, event } = two(project({ a: { instructions: 1_000 } }), project({ a: { instructions: 1_019 } }));
+    const at = async (threshold) => (await made.act(event, { INPUT_NOISE_THRESHOLD: threshold })).stdout.split("\n")[1];
+    assert.equal(await at("2"), "### stablebench: no change of 2 % or more");
+    assert.equal(await at("1.9"), "### stablebench: 1 of 1 case became more expensive");
+  });
+
+  test("in a folder of the repository", async () => {
+    const nested = (benches) => Object.fromEntries(Object.entries(project(benches)).map(([name, content]) => [`deep/er/${name}`, content]));
+    const { made, event } = two(nested(BEFORE), nested(NOW));
+    const { code, stdout, stderr } = await made.act(event, { INPUT_WORKING_DIRECTORY: "deep/er", INPUT_COMMAND: "canbench insert --jobs 1" });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /1 of 2 cases became more expensive, 1 cheaper/);
+    assert.doesNotMatch(stdout, /Missing/);
+  });
+
+  test("without results of the base", async () => {
+    const first = two({ "a.txt": "" }, project(NOW));
+    const { code, stdout, stderr } = await first.made.act(first.event);
+    assert.equal(code, 0, stderr);
+    golden(assert, "canbench-first.md", stdout);
+    const file = await first.made.act(first.event, { INPUT_BASE: "results.yml", INPUT_MAX_RATIO: "1" });
+    assert.equal(file.code, 0);
+    assert.match(file.stdout, /There is no base: results\.yml does not exist at [0-9a-f]{7}\./);
+  });
+
+  test("whose base fails shows the error, and is no failure", async () => {
+    const { made, event } = two(project({ a: undefined }), project({ a: { instructions: 1 } }));
+    const { code, stdout } = await made.act(event);
+    assert.equal(code, 0);
+    assert.match(stdout, /1 case measured, nothing to compare with/);
+    assert.match(stdout, /There is no base: the run at [0-9a-f]{7} failed\.\n\n```text\nError executing benchmark a\. /);
+  });
+
+  test("that fails leaves a comment with the error", async () => {
+    const { made, event } = two(project(BEFORE), project({ insert: undefined }));
+    const github = await api();
+    const { code, stdout } = await made.act(event, github.env);
+    assert.equal(code, 2);
+    golden(assert, "canbench-failed.md", stdout);
+    assert.deepEqual(github.comments.map(({ body }) => body), [stdout]);
+  });
+});
+
+describe("the base", () => {
+  test("of a merge is its first parent, also in a shallow clone, from which older commits are fetched", async () => {
+    const { made, base } = two(project(BEFORE), project(BEFORE));
+    made.git("checkout", "--quiet", "-b", "topic", base);
+    const head = made.commit(project({ ...BEFORE, more: { instructions: 1 } }));
+    made.git("checkout", "--quiet", "main");
+    const newer = made.commit(project({ ...BEFORE, insert: { instructions: 2_000_000 } }));
+    made.git("merge", "--quiet", "--strategy", "ours", "--no-edit", "topic");
+    const clone = made.shallow(1);
+    created.push(clone);
+    const { code, stdout, stderr } = await clone.act(pull(base, head));
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, new RegExp(`no change\n[^]*head ${head.slice(0, 7)} · base: measured at ${newer.slice(0, 7)}`));
+  });
+
+  test("that cannot be fetched is named", async () => {
+    const { made, head } = two(project(BEFORE), project(NOW));
+    const { code, stdout } = await made.act(pull("1".repeat(40), head));
+    assert.equal(code, 0);
+    assert.match(stdout, /There is no base: commit 1111111 cannot be fetched\./);
+  });
+
+  test("of a push is the commit before it, and there is no comment", async () => {
+    const { made, base, head } = two(project(BEFORE), project(NOW));
+    const github = await api();
+    const push = await made.act({ before: base, after: head }, github.env);
+    assert.equal(push.code, 0, push.stderr);
+    assert.match(push.summary, /2 of 5 cases became more expensive/);
+    const created = await made.act({ before: "0".repeat(40), after: head }, github.env);
+    assert.match(created.summary, /There is no base: the event names no earlier commit/);
+    const group = await made.act({ merge_group: { base_sha: base, head_sha: head } }, { ...github.env, GITHUB_EVENT_NAME: "merge_group" });
+    assert.match(group.summary, /2 of 5 cases became more expensive/);
+    assert.deepEqual(github.requests, []);
+  });
+});
+
+describe("the comment", () => {
+  test("replaces an earlier one, also on a later page", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const others = Array.from({ length: 101 }, (_, id) => ({ id, body: `text ${id}` }));
+    const github = await api({ comments: others });
+    const first = await made.act(event, github.env);
+    assert.equal(first.code, 0, first.stderr);
+    const [, , posted] = github.requests;
+    assert.deepEqual(github.requests.map(({ method, url }) => `${method} ${url}`), [
+      "GET /repos/owner/project/issues/5/comments?per_page=100&page=1",
+      "GET /repos/owner/project/issues/5/comments?per_page=100&page=2",
+      "POST /repos/owner/project/issues/5/comments",
+    ]);
+    assert.equal(posted.token, "Bearer the-token");
+    github.requests.length = 0;
+    made.git("commit", "--quiet", "--allow-empty", "--message", "again");
+    const again = await made.act(event, github.env);
+    assert.equal(github.requests.at(-1).method, "PATCH");
+    assert.equal(github.requests.at(-1).url, "/repos/owner/project/issues/comments/1101");
+    assert.equal(github.comments.length, 102);
+    assert.equal(github.comments.at(-1).body, again.stdout);
+    // Another command has a comment of its own.
+    await made.act(event, { ...github.env, INPUT_COMMAND: "canbench insert" });
+    assert.equal(github.comments.length, 103);
+  });
+
+  test("is left to the summary if the token can only read", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    for (const method of ["GET", "POST"]) {
+      const github = await api({ status: { [method]: 403 } });
+      const { code, stdout, summary } = await made.act(event, github.env);
+      assert.equal(code, 0);
+      assert.ok(summary.startsWith(stdout));
+      assert.match(summary, new RegExp(`The comment was not written: GitHub answered 403 to ${method}\\. The token of a pull request from a fork can only read`));
+    }
+  });
+
+  test("is an error if GitHub fails", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const github = await api({ status: { POST: 500 } });
+    const { code, stderr, summary } = await made.act(event, github.env);
+    assert.equal(code, 2);
+    assert.match(stderr, /The comment was not written: POST .*answered with 500.*run the job again/);
+    assert.match(summary, /became more expensive/);
+    const gone = await made.act(event, { ...github.env, GITHUB_API_URL: "http://127.0.0.1:1" });
+    assert.equal(gone.code, 2);
+    assert.match(gone.stderr, /GET http:\/\/127\.0\.0\.1:1\/.* failed/);
+  });
+
+  test("is posted before a ceiling ends the job", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const github = await api();
+    const over = await made.act(event, { ...github.env, INPUT_MAX_RATIO: "1.04", INPUT_MAX_AVERAGE: "0.9" });
+    assert.equal(over.code, 1, over.stderr);
+    golden(assert, "ceilings.md", github.comments[0].body);
+    const under = await made.act(event, { ...github.env, INPUT_MAX_RATIO: "1.042", INPUT_MAX_AVERAGE: "1" });
+    assert.equal(under.code, 0);
+  });
+
+  test("contains names as text", async () => {
+    const names = ["a|b", "`code`", "<script>alert(1)</script>", "two\nlines", "a\\|b", "@someone [x](http://x)", "x".repeat(500), "$1$ **b** <!-- c -->", "\u202eright"];
+    const of = (factor) => Object.fromEntries(names.map((name, index) => [name, { instructions: (index + 1) * 1_000 * factor }]));
+    const { made, event } = two(project(of(1)), project(of(2)));
+    const { code, stdout, stderr, output } = await made.act(event);
+    assert.equal(code, 0, stderr);
+    golden(assert, "names.md", stdout);
+    assert.doesNotMatch(stdout, /<script|@someone|\[x\]|\*\*b|<!-- c/);
+    const table = stdout.split("\n").filter((line) => line.startsWith("| "));
+    assert.equal(table.length, names.length + 1);
+    for (const line of table) assert.equal(line.split("|").length, 6, line);
+    const page = readFileSync(join(output.report, "report.html"), "utf8");
+    assert.doesNotMatch(page, /<script/);
+  });
+
+  test("stays below GitHub's limit", async () => {
+    const of = (factor) => {
+      const name = (index) => `${"|".repeat(90)}${index}`;
+      return Object.fromEntries(Array.from({ length: 160 }, (_, index) => [name(index), { instructions: 1_000 * factor + index }]));
+    };
+    const { made, event } = two(project(of(1)), project(of(2)));
+    const { code, stdout, stderr, output } = await made.act(event, { INPUT_MAX_RATIO: "1.5" });
+    assert.equal(code, 1, stderr);
+    assert.ok(Buffer.byteLength(stdout) <= LIMIT, String(Buffer.byteLength(stdout)));
+    assert.match(stdout, /\n\d+ more do not fit here; the HTML report lists all\.\n\n<\/details>\n/);
+    assert.match(stdout, /- and 150 more\n/);
+    assert.equal(readFileSync(join(output.report, "report.html"), "utf8").match(/<tr><td>/g).length, 160);
+  });
+});
+
+describe("a suite", () => {
+  const published = JSON.parse(readFileSync(join(ROOT, "results/published/users.json"), "utf8"));
+  const changed = (change) => {
+    const results = structuredClone(published);
+    change(results.cases);
+    return JSON.stringify(results);
+  };
+  const same = changed(() => {});
+  const other = changed((cases) => {
+    cases[0].outcome.measured.instructions = 74_039;
+    cases[1].outcome.measured.instructions -= 100_000;
+    cases.splice(3, 1);
+  });
+  /** Instead of a measurement, copies the results in the folder; all else is done by stablebench. */
+  const copying = (made) => made.program(`if [[ $1 = run ]]; then while [[ $1 != --out ]]; do shift; done; cp measured.json "$2"; else exec '${tool()}' "$@"; fi`);
+  const COMMAND = "run users --rows 100000";
+
+  test("is compared case by case", async () => {
+    const { made, event } = two({ "measured.json": same }, { "measured.json": other });
+    const env = { STABLEBENCH: copying(made), INPUT_COMMAND: COMMAND, INPUT_MAX_RATIO: "1.05", INPUT_MAX_AVERAGE: "1.01" };
+    const { code, stdout, stderr, output } = await made.act(event, env);
+    assert.equal(code, 1, stderr);
+    golden(assert, "suite.md", stdout);
+    assert.match(readFileSync(join(output.report, "report.html"), "utf8"), /^<!doctype html>/i);
+    const file = await made.act(event, { ...env, INPUT_BASE: "measured.json" });
+    assert.equal(file.code, 1);
+    assert.match(file.stdout, /base: measured\.json at/);
+  });
+
+  test("without a change, and without a base", async () => {
+    const { made, event } = two({ "measured.json": same }, { "measured.json": same });
+    const env = { STABLEBENCH: copying(made), INPUT_COMMAND: COMMAND };
+    const equal = await made.act(event, env);
+    assert.equal(equal.code, 0, equal.stderr);
+    assert.match(equal.stdout, /### stablebench: no change\n/);
+    const first = await made.act(event, { ...env, INPUT_BASE: "none.json" });
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stdout, /20 cases measured, nothing to compare with[^]*\| `insert: middle 1, btree` \| – \| 49 359 \| new \|/);
+  });
+
+  test("that cannot be compared is a failure", async () => {
+    const { made, event } = two({ "measured.json": same }, { "measured.json": changed((cases) => (cases[0].rows = 7)) });
+    const { code, stdout } = await made.act(event, { STABLEBENCH: copying(made), INPUT_COMMAND: COMMAND });
+    assert.equal(code, 2);
+    assert.match(stdout, /the results cannot be compared\n\n```text\nstablebench: these runs cannot be compared/);
+  });
+});
+
+describe("the script", () => {
+  test("refuses wrong usage", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    for (const [env, expected] of [
+      [{ INPUT_COMMAND: "rm -rf" }, /the input command begins with "rm"; begin it with canbench, or with run/],
+      [{ INPUT_MAX_RATIO: "5%" }, /the input max-ratio is "5%"; give a number, such as 1\.05/],
+      [{ INPUT_MAX_AVERAGE: "0" }, /the input max-average is "0"/],
+      [{ INPUT_NOISE_THRESHOLD: "-1" }, /the input noise-threshold is "-1"/],
+      [{ INPUT_COMMENT: "yes" }, /the input comment is "yes"; give true or false/],
+      [{ INPUT_WORKING_DIRECTORY: "nowhere" }, /working-directory is "nowhere", which does not exist/],
+      [{ GITHUB_EVENT_PATH: "" }, /GITHUB_EVENT_PATH is not set/],
+      [{ GITHUB_EVENT_PATH: "nowhere" }, /the event in nowhere cannot be read/],
+      [{ GITHUB_EVENT_NAME: "pull_request_target" }, /use pull_request/],
+    ]) {
+      const { code, stderr } = await made.act(event, env);
+      assert.equal(code, 2);
+      assert.match(stderr, expected);
+    }
+    const missing = await made.act(event, { STABLEBENCH: join(made.path, "nowhere") });
+    assert.equal(missing.code, 2);
+    assert.match(missing.stdout, /nowhere cannot be run in/);
+  });
+
+  test("passes inputs to no shell, and its token to no program", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const recorder = made.program('printf "%s\\n" "$@" >"$RUNNER_TEMP/arguments"; env >"$RUNNER_TEMP/environment"; exit 3');
+    await made.act(event, { STABLEBENCH: recorder, GITHUB_TOKEN: "secret", INPUT_COMMAND: "canbench $(touch${IFS}hacked);`id` ''" });
+    assert.equal(readFileSync(join(made.path, "arguments"), "utf8"), "canbench\n$(touch${IFS}hacked);`id`\n''\n--format\njson\n");
+    assert.doesNotMatch(readFileSync(join(made.path, "environment"), "utf8"), /secret/);
+    assert.ok(!existsSync(join(made.folder, "hacked")));
+  });
+});
