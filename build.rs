@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let revision = match is_package {
-        true => revision::of_package(&root),
+        true => fs::read_to_string(root.join(folder).join("REVISION")).ok(),
         false => revision::revision_of(&root),
     };
     Ok(fs::write(out, format!("(&[{modules}], {revision:?})"))?)

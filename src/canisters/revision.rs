@@ -1,6 +1,5 @@
 //! The revision of the sources.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,16 +15,6 @@ pub fn revision_of(root: &Path) -> Option<String> {
     Some(if changed.is_empty() { at } else { format!("{at}-dirty") })
 }
 
-/// Returns the revision that a package was made from, as [`revision_of`] would, if it is known.
-#[allow(dead_code, reason = "only the build script reads it")]
-pub fn of_package(root: &Path) -> Option<String> {
-    let info = fs::read_to_string(root.join(".cargo_vcs_info.json")).ok()?;
-    let (_, rest) = info.split_once("\"sha1\": \"")?;
-    let (hash, rest) = rest.split_once('"')?;
-    let dirty = if rest.contains("\"dirty\": true") { "-dirty" } else { "" };
-    Some(format!("{}{dirty}", hash.get(..7)?))
-}
-
 fn git(root: &Path, args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).current_dir(root).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -34,21 +23,9 @@ fn git(root: &Path, args: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    #[test]
-    fn a_package_knows_its_revision() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        assert_eq!(of_package(root), None);
-        for (dirty, expected) in [("", "0123456"), (",\n    \"dirty\": true", "0123456-dirty")] {
-            let text = format!(
-                "{{\n  \"git\": {{\n    \"sha1\": \"0123456789abcdef\"{dirty}\n  }},\n  \"path_in_vcs\": \"\"\n}}"
-            );
-            fs::write(root.join(".cargo_vcs_info.json"), text).unwrap();
-            assert_eq!(of_package(root).as_deref(), Some(expected));
-        }
-    }
+    use super::*;
 
     #[test]
     fn changed_sources_are_dirty_and_changed_outcomes_are_not() {

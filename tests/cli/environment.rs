@@ -1,4 +1,4 @@
-//! `--env` and `--stable-memory` of `call` and `serve`.
+//! `--env` and `--stable-memory` of `call` and `serve`, and variables of the process.
 
 use std::fs;
 use std::path::Path;
@@ -142,4 +142,21 @@ fn invalid_variables_and_memories_are_refused_first() {
         }
     }
     assert!(!directory.join("state").exists());
+}
+
+#[test]
+fn an_unknown_backend_for_memories_is_one_message() {
+    let directory = folder();
+    let call = ["call", "teller.wasm", "tell"];
+    let mut command = crate::command(&call, directory.path());
+    let output = command.env("STABLEBENCH_MEMORY", "mmap").output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+    let text = stderr(&output);
+    let words = "the environment variable STABLEBENCH_MEMORY is \"mmap\"; here it can be ";
+    assert!(text.contains(words) && text.trim_end().ends_with("portable"), "{text}");
+    for backend in ["", "portable"] {
+        let mut command = crate::command(&call, directory.path());
+        let output = command.env("STABLEBENCH_MEMORY", backend).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
 }

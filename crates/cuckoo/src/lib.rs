@@ -77,3 +77,8 @@ pub use error::Error;
 pub use fixed::{Bytes, Fixed};
 pub use plan::{FirstHash, Plan};
 pub use table::{Cuckoo, Items};
+
+/// The example of README.md, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

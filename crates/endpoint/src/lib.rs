@@ -47,6 +47,11 @@ pub use keys::Keys;
 use stablebench_replica::{Canister, Replica};
 use tokio::net::TcpListener;
 
+/// The example of README.md, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The canisters behind an endpoint.
 #[derive(Clone)]
 pub struct Endpoint(Arc<host::Host>);

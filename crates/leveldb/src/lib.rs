@@ -19,6 +19,11 @@ pub use files::{CHUNK_BYTES, Files};
 pub use rusty_leveldb;
 pub use store::{Config, Store, Visit};
 
+/// The example of README.md, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The reason why nothing was done or, from a call that writes, why the state on the heap is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

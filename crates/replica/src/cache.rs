@@ -55,6 +55,7 @@ const MAX_ENTRY: u64 = 2 << 30;
 
 /// A problem of the cache.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Note {
     /// An entry is damaged; the module is compiled again.
     #[error("{} is rebuilt: {reason}", path.display())]

@@ -13,6 +13,7 @@ use crate::units::Bytes;
 
 /// Invalid environment variables. The messages are those of the management canister.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EnvironmentError {
     /// There are too many.
     #[error("Too many environment variables: {count} (max: {most})")]

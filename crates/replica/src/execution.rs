@@ -60,6 +60,7 @@ pub struct Execution {
 
 /// Pages that a message touched, and sizes of memories after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryUse {
     /// Heap pages whose content changed.
     pub heap_changed: OsPages,
@@ -75,6 +76,7 @@ pub struct MemoryUse {
 
 /// Instructions charged for pages, for an install or upgrade in all its functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PageCharges {
     /// For pages of the heap.
     pub heap: Instructions,
@@ -86,6 +88,7 @@ pub struct PageCharges {
 
 /// Wasm pages that a message touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TouchedPages {
     /// Pages of the heap that were read or written.
     pub heap: WasmPages,

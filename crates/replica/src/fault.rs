@@ -14,6 +14,7 @@ macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal),* $(,)?) => {
         /// The error codes of the replica that canisters can cause, with their numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum ErrorCode { $($(#[$doc])* $name = $number),* }
 
         impl ErrorCode {
@@ -539,6 +540,7 @@ impl From<Trap> for Fault {
 
 /// A failure of this machine, not of the canister.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum HostError {
     /// The host has no memory, disk space or file descriptors left.
     #[error("the embedded replica has no memory left for the canister")]

@@ -62,6 +62,7 @@ mod engine;
 mod environment;
 mod execution;
 mod fault;
+#[doc(hidden)]
 pub mod files;
 mod globals;
 mod hex;
@@ -83,9 +84,15 @@ mod state;
 pub mod subnet;
 mod system_api;
 pub mod testing;
+#[doc(hidden)]
 pub mod text;
 mod units;
 mod validate;
+
+/// The example of README.md, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// Version of this crate. The [rules](rules::Rules) determine which server it matches.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

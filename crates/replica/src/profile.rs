@@ -74,6 +74,7 @@ pub struct Frame {
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FrameKind {
     /// A function of the module, by index.
     Function(u32),
@@ -101,6 +102,7 @@ pub struct Node {
 
 /// A message could not be profiled.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProfileError {
     /// The host has no memory left.
     #[error(transparent)]

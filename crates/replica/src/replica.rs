@@ -23,6 +23,7 @@ use crate::validate::Purpose;
 
 /// The replica could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EngineError {
     /// The engine does not support this machine.
     #[error("the WebAssembly engine cannot be used on this machine: {0}")]

@@ -9,6 +9,7 @@ use crate::units::Bytes;
 
 /// Stable memory could not be set.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StableMemoryError {
     /// The canister has no module.
     #[error("the canister has no module, so it has no stable memory; install one first")]

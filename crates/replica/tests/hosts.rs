@@ -1,5 +1,7 @@
 //! Counts and replies do not depend on the host: its operating system, page size and processor.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 mod support;
 
 use std::fmt::Write;

@@ -92,7 +92,7 @@ fn update(canister: &mut Canister, method: &str, pages: usize) -> Execution {
 }
 
 fn touched(execution: &Execution) -> [u64; 4] {
-    let TouchedPages { heap, heap_written, stable, stable_written } =
+    let TouchedPages { heap, heap_written, stable, stable_written, .. } =
         execution.pages.touched.expect("the rules charge for touching");
     [heap, heap_written, stable, stable_written].map(WasmPages::get)
 }

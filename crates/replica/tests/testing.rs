@@ -1,5 +1,7 @@
 //! Assertions and canisters for developers' own tests.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use stablebench_replica::testing::{Canister, assert_instructions};
 use stablebench_replica::{ErrorCode, Principal, ReplyError, Rules};
 

@@ -1,5 +1,7 @@
 //! Tests of what the canister's methods cost, without a server.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+
 use std::process::Command;
 use std::sync::LazyLock;
 

@@ -153,6 +153,7 @@ impl FromStr for Rules {
 
 /// Kinds of subnets, as in PocketIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SubnetKind {
     /// 13 nodes, production limits.
     #[default]
@@ -188,6 +189,7 @@ impl fmt::Display for SubnetKind {
 
 /// A dated set of prices, limits and switches.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RuleSet {
     /// Name: year and month in which the rules took effect.
     pub name: &'static str,
@@ -224,6 +226,7 @@ pub struct RuleSet {
 
 /// Instruction limits of messages.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct InstructionLimits {
     /// One update, start, heartbeat or timer message.
     pub update: Instructions,
@@ -243,6 +246,7 @@ pub struct InstructionLimits {
 
 /// Sizes of memories, and how much of stable memory a message may touch.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MemoryLimits {
     /// Largest heap with 32-bit addresses.
     pub heap32: WasmPages,
@@ -267,6 +271,7 @@ const LOCAL_REQUEST: u64 = 5;
 
 /// Sizes of messages.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MessageLimits {
     /// Largest argument of an ingress message.
     pub argument: Bytes,
@@ -287,6 +292,7 @@ impl MessageLimits {
 
 /// Sizes of modules.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ModuleLimits {
     /// Largest code section.
     pub code: Bytes,
@@ -310,6 +316,7 @@ pub struct ModuleLimits {
 
 /// Instructions charged for pages.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct PagePrices {
     /// A stable page of 4 KiB when the message writes it for the first time.
     pub stable_os_page_written: Instructions,
@@ -328,6 +335,7 @@ pub struct PagePrices {
 
 /// Cycles on an application subnet of 13 nodes.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Fees {
     /// Execution of a message, regardless of its instructions.
     pub execution: u128,

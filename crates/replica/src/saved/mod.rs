@@ -49,6 +49,7 @@ pub use lock::{LockError, StateLock};
 
 /// A canister could not be loaded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The file could not be read.
     #[error(transparent)]

@@ -103,6 +103,7 @@ pub struct Call {
 
 /// A call has no answer.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallError {
     /// The canister, or one that it called, has not answered.
     #[error("no answer within {MAX_ROUNDS} rounds; the call goes on in later rounds")]

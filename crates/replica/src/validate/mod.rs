@@ -44,6 +44,7 @@ use sections::Sections;
 
 /// Properties of a valid module.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct ModuleInfo {
     /// The methods that can be called, in the order of the export section.
     pub methods: Vec<Method>,

@@ -189,7 +189,7 @@ fn undoing_restores_every_layer() {
     let mut mapping = image.map(size, 0).unwrap();
     let scattered: Vec<Pages> = (0..64).step_by(2).map(|page| page..page + 1).collect();
     let wasm_pages: Vec<Pages> = vec![0..16, 32..64];
-    let all: Vec<Pages> = vec![0..64];
+    let all: Vec<Pages> = std::iter::once(0..64).collect();
     for written in [scattered, wasm_pages, all] {
         for range in &written {
             mapping.bytes_mut()[range.start * PAGE..range.end * PAGE].fill(9);
