@@ -164,66 +164,40 @@ fn narrow(wide: u64) -> u32 {
     }
 }
 
-/// WebAssembly's operators on the bits of `f64`. Arithmetic on a NaN gives the canonical NaN, and
+/// WebAssembly's operators on the bits of a type. Arithmetic on a NaN gives the canonical NaN, and
 /// the others only change the sign.
-fn wide_model(operator: &str, a: u64, b: u64) -> u64 {
-    const SIGN: u64 = 1 << 63;
-    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    let canonical = |number: f64| match number.is_nan() {
-        true => 0x7ff8_0000_0000_0000,
-        false => number.to_bits(),
+macro_rules! model {
+    ($name:ident, $float:ty, $bits:ty, $nan:literal) => {
+        fn $name(operator: &str, a: $bits, b: $bits) -> $bits {
+            const SIGN: $bits = 1 << (<$bits>::BITS - 1);
+            let (x, y) = (<$float>::from_bits(a), <$float>::from_bits(b));
+            let canonical = |number: $float| if number.is_nan() { $nan } else { number.to_bits() };
+            match operator {
+                "add" => canonical(x + y),
+                "sub" => canonical(x - y),
+                "mul" => canonical(x * y),
+                "div" => canonical(x / y),
+                "min" | "max" if x.is_nan() || y.is_nan() => $nan,
+                "min" if x == y => a | b,
+                "max" if x == y => a & b,
+                "min" => canonical(x.min(y)),
+                "max" => canonical(x.max(y)),
+                "sqrt" => canonical(x.sqrt()),
+                "ceil" => canonical(x.ceil()),
+                "floor" => canonical(x.floor()),
+                "trunc" => canonical(x.trunc()),
+                "nearest" => canonical(x.round_ties_even()),
+                "abs" => a & !SIGN,
+                "neg" => a ^ SIGN,
+                "copysign" => a & !SIGN | b & SIGN,
+                other => panic!("{other}"),
+            }
+        }
     };
-    match operator {
-        "add" => canonical(x + y),
-        "sub" => canonical(x - y),
-        "mul" => canonical(x * y),
-        "div" => canonical(x / y),
-        "min" | "max" if x.is_nan() || y.is_nan() => canonical(f64::NAN),
-        "min" if x == y => a | b,
-        "max" if x == y => a & b,
-        "min" => canonical(x.min(y)),
-        "max" => canonical(x.max(y)),
-        "sqrt" => canonical(x.sqrt()),
-        "ceil" => canonical(x.ceil()),
-        "floor" => canonical(x.floor()),
-        "trunc" => canonical(x.trunc()),
-        "nearest" => canonical(x.round_ties_even()),
-        "abs" => a & !SIGN,
-        "neg" => a ^ SIGN,
-        "copysign" => a & !SIGN | b & SIGN,
-        other => panic!("{other}"),
-    }
 }
 
-/// [`wide_model`] for `f32`.
-fn narrow_model(operator: &str, a: u32, b: u32) -> u32 {
-    const SIGN: u32 = 1 << 31;
-    let (x, y) = (f32::from_bits(a), f32::from_bits(b));
-    let canonical = |number: f32| match number.is_nan() {
-        true => 0x7fc0_0000,
-        false => number.to_bits(),
-    };
-    match operator {
-        "add" => canonical(x + y),
-        "sub" => canonical(x - y),
-        "mul" => canonical(x * y),
-        "div" => canonical(x / y),
-        "min" | "max" if x.is_nan() || y.is_nan() => canonical(f32::NAN),
-        "min" if x == y => a | b,
-        "max" if x == y => a & b,
-        "min" => canonical(x.min(y)),
-        "max" => canonical(x.max(y)),
-        "sqrt" => canonical(x.sqrt()),
-        "ceil" => canonical(x.ceil()),
-        "floor" => canonical(x.floor()),
-        "trunc" => canonical(x.trunc()),
-        "nearest" => canonical(x.round_ties_even()),
-        "abs" => a & !SIGN,
-        "neg" => a ^ SIGN,
-        "copysign" => a & !SIGN | b & SIGN,
-        other => panic!("{other}"),
-    }
-}
+model!(wide_model, f64, u64, 0x7ff8_0000_0000_0000);
+model!(narrow_model, f32, u32, 0x7fc0_0000);
 
 const OF_TWO: [&str; 7] = ["add", "sub", "mul", "div", "min", "max", "copysign"];
 const OF_ONE: [&str; 7] = ["sqrt", "ceil", "floor", "trunc", "nearest", "abs", "neg"];

@@ -1,4 +1,4 @@
-//! What memories need from the operating system besides `mmap` and `mprotect`.
+//! Services of the operating system, besides `mmap` and `mprotect`, that memories need.
 //!
 //! | | `linux` | `portable` |
 //! |---|---|---|
