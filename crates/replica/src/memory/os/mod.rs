@@ -7,7 +7,7 @@
 //! | commit | private pages are replaced by those of the file | private pages stay |
 //! | undo | `MADV_DONTNEED` | pages are mapped again, or read |
 //! | mapped ranges | of 4 KiB | of 64 KiB, others are read |
-//! | read or write fault | from the processor's error code | the second fault is a write |
+//! | read or write fault | from the error code of x86-64 | the second fault is a write |
 //!
 //! Both give the same content and the same counts. Linux with pages of 4 KiB uses the first, and
 //! everything else the second, unless the environment variable [`VARIABLE`] names one.
