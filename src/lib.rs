@@ -5,12 +5,16 @@
 //! ```text
 //!   cli → commands → runner → suites → compare, report → results
 //!            │          └───→ cache → replica             └──→ engines → canisters
-//!            └──→ profile, canbench
+//!            └──→ profile, canbench                             └──→ builds
 //! ```
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "network"), allow(dead_code, reason = "only networks need some of it"))]
+#![cfg_attr(
+    not(all(feature = "network", feature = "readme")),
+    allow(dead_code, reason = "only networks and the rendering of README.md need some of it")
+)]
 
+mod builds;
 mod cache;
 mod canbench;
 mod canisters;

@@ -21,18 +21,14 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
-use super::module::{Built, SOURCES, Source, hash, plain};
+use super::module::{BENCH_BUILDS, Built, SOURCES, Source, hash, plain};
 use super::revision::revision_of;
-use crate::interrupt;
+use crate::builds::{NotBuilt, Options, Project, cargo, convert};
 use crate::progress::Progress;
 use crate::saving;
 
@@ -41,9 +37,6 @@ use crate::saving;
 const EMBEDDED: (&[(&str, &[u8])], Option<&str>) =
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The longest time until Ctrl-C is noticed.
-const TICK: Duration = Duration::from_millis(50);
-
 /// The C compiler. One version, so that everybody gets the same module.
 const COMPILER: &str = "clang-19";
 
@@ -51,7 +44,16 @@ const COMPILER: &str = "clang-19";
 const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-wasip1"];
 
 /// Returns the canister with this name, or the module at this path.
+///
+/// # Errors
+///
+/// [`NotBuilt`] if it is `bench_builds` with options for which there is no module.
 pub fn find(name: &str, progress: &Progress) -> Result<Built> {
+    if let Some(options) = name.strip_prefix(BENCH_BUILDS.name).and_then(|it| it.strip_prefix('/'))
+    {
+        let wasm = with_options(&checkout()?, &options.parse()?, progress)?;
+        return Ok(Built::new(name, wasm));
+    }
     match Source::named(name) {
         Some(source) => build(source, progress),
         None if Path::new(name).is_file() => Built::read(Path::new(name)),
@@ -144,6 +146,21 @@ fn build_in(root: &Path, source: Source, progress: &Progress) -> Result<Built> {
     Built::read(&path)
 }
 
+/// Builds the canister `bench_builds` with options.
+fn with_options(root: &Path, options: &Options, progress: &Progress) -> Result<Vec<u8>> {
+    ensure_target(root, BENCH_BUILDS.target, progress)?;
+    let project = Project {
+        name: format!("canister {}", BENCH_BUILDS.name),
+        package: Some(BENCH_BUILDS.package.to_owned()),
+        folder: root.to_owned(),
+        target: BENCH_BUILDS.target.to_owned(),
+        features: Vec::new(),
+        flags: Some(remapped_paths(root)?),
+        is_own: true,
+    };
+    project.build(options, progress)
+}
+
 /// Adds the target to the toolchain if it is missing.
 fn ensure_target(root: &Path, target: &str, progress: &Progress) -> Result<()> {
     let libraries = rustc(root, &["--print", "target-libdir", "--target", target]);
@@ -177,92 +194,43 @@ fn compile(
     c_compiler: Vec<(String, OsString)>,
     progress: &Progress,
 ) -> Result<PathBuf> {
-    const PROFILE: &str = "canister";
-    let step = progress.spinner(&format!("building canister {}", source.name));
     // Cargo runs in the checkout, but a relative path begins where this program was started.
     let target = match env::var_os("CARGO_TARGET_DIR") {
         Some(named) => std::path::absolute(named)?,
         None => root.join("target"),
     };
-    let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--locked", "--profile", PROFILE])
+    let mut command = cargo::own();
+    command
+        .args(["build", "--locked", "--profile", "canister"])
         .args(["--package", source.package, "--target", source.target])
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .current_dir(root)
         // Neither the user's flags for native builds and unstable features nor the location of
         // the sources may change the module.
         .env_remove("RUSTFLAGS")
         .env_remove("RUSTC_BOOTSTRAP")
-        .env("CARGO_ENCODED_RUSTFLAGS", remapped_paths(root)?)
-        .envs(c_compiler)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot run cargo; install Rust from https://rustup.rs")?;
-    let output = child.stderr.take().map(lines).transpose()?;
-    let mut printed = Vec::new();
-    while let Some(output) = &output {
-        let line = match output.recv_timeout(TICK) {
-            Ok(line) => line?,
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                if let Err(interrupted) = interrupt::check() {
-                    // The signal may have been sent to this process alone. Compilers that cargo
-                    // has started end by themselves.
-                    child.kill().and_then(|()| child.wait())?;
-                    return Err(interrupted.into());
-                }
-                continue;
-            }
-        };
-        if printed.is_empty() && line.trim_start().starts_with("Compiling") {
-            progress.note(&format!("building canister {}", source.name));
-        }
-        step.at(printed.len() as u64, line.trim().to_owned());
-        printed.push(line);
-    }
-    let status = child.wait()?;
-    step.done("");
-    if !status.success() {
-        // Ctrl-C ends cargo too.
-        interrupt::check()?;
-        bail!("cargo could not build canister {}:\n{}", source.name, printed.join("\n"));
-    }
-    let file = format!("{}.wasm", source.package.replace('-', "_"));
-    Ok(target.join(source.target).join(PROFILE).join(file))
-}
-
-/// Returns the lines that cargo prints. A thread reads them, because programs that cargo has
-/// started may keep the pipe open for longer than cargo runs.
-fn lines(from: ChildStderr) -> Result<Receiver<io::Result<String>>> {
-    let (sender, lines) = channel();
-    let read = move || {
-        // Sending fails once the receiver is gone.
-        let _ = BufReader::new(from).lines().try_for_each(|line| sender.send(line));
-    };
-    thread::Builder::new()
-        .spawn(read)
-        .context("cannot start a thread that reads the output of cargo")?;
-    Ok(lines)
+        .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(remapped_paths(root)?))
+        .envs(c_compiler);
+    let name = format!("canister {}", source.name);
+    cargo::module_of(command, &name, progress).map_err(|error| match error.downcast::<NotBuilt>() {
+        Ok(NotBuilt { printed, .. }) => anyhow!("cargo could not build {name}:\n{printed}"),
+        Err(error) => error,
+    })
 }
 
 /// Returns the flags that keep this machine's paths out of the module.
-fn remapped_paths(root: &Path) -> Result<OsString> {
+fn remapped_paths(root: &Path) -> Result<Vec<OsString>> {
     let mut paths = own_paths(root);
     paths.push(library_sources(root)?);
-    let mut flags = OsString::new();
-    for (from, to) in paths {
-        if !flags.is_empty() {
-            flags.push("\x1f");
-        }
-        flags.push("--remap-path-prefix=");
-        flags.push(from);
-        flags.push("=");
-        flags.push(to);
-    }
-    Ok(flags)
+    let flag = |(from, to): (PathBuf, String)| {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(from);
+        flag.push("=");
+        flag.push(to);
+        flag
+    };
+    Ok(paths.into_iter().map(flag).collect())
 }
 
 /// Returns the paths of the checkout and of cargo's home, and their names in modules.
@@ -362,20 +330,6 @@ fn runs(program: &OsStr) -> bool {
     let mut command = Command::new(program);
     let silent = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     silent.status().is_ok_and(|status| status.success())
-}
-
-/// Replaces WASI calls, if there are any. A module that then still imports functions from
-/// elsewhere could not be installed.
-fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
-    let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(&wasm)?;
-    if module.imports.iter().all(|import| import.module == "ic0") {
-        return Ok(wasm);
-    }
-    wasi2ic::process_module(&mut module);
-    if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
-        bail!("the module still imports {}::{}", import.module, import.name);
-    }
-    Ok(module.emit_wasm())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   find ──→ embedded in this program (feature embed-canisters), or
-//!        ──→ build.rs: built by cargo in the checkout that contains the current folder
+//!        ──→ build.rs: built by cargo in the checkout that contains the current folder,
+//!            bench_builds with options
 //! ```
 
 mod build;
@@ -11,8 +12,8 @@ mod revision;
 
 pub use build::{build, find, output_folder, revision};
 pub use module::{
-    BENCH, BENCH_CALLS, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES, Source,
-    candid_of, deployable, hash, plain,
+    BENCH, BENCH_BUILDS, BENCH_CALLS, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES,
+    Source, candid_of, deployable, hash, in_order, plain,
 };
 
 /// The checkout of these tests.

@@ -71,6 +71,27 @@ pub const BENCH_CALLS: Source = Source {
     c_header: None,
 };
 
+/// The canister of the suite builds, whose name is followed by a slash and the options.
+pub const BENCH_BUILDS: Source = Source {
+    name: "bench_builds",
+    package: "stablebench-bench-builds",
+    target: "wasm32-wasip1",
+    c_header: None,
+};
+
+/// Returns names of canisters, each once: those of this repository first, in their order.
+pub fn in_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut ordered: Vec<&str> = Vec::new();
+    for name in names {
+        if !ordered.contains(&name) {
+            ordered.push(name);
+        }
+    }
+    let place = |name: &str| SOURCES.iter().position(|source| source.name == name);
+    ordered.sort_by_key(|name| place(name).unwrap_or(SOURCES.len()));
+    ordered
+}
+
 impl Source {
     /// Returns the canister with this name.
     pub fn named(name: &str) -> Option<Self> {

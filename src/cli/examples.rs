@@ -149,6 +149,15 @@ Examples:
   The one with ic-sqlite-vfs:
     stablebench build bench_vfs";
 
+/// Of `builds`.
+pub const BUILDS: &str = "\
+Examples:
+  All options, for the crate in the current folder:
+    stablebench builds --call add '(1, \"one\")' --call get '(1)'
+  A package of a workspace, with three builds only:
+    stablebench builds --manifest-path ../app/Cargo.toml --package backend --call list '()' \\
+        --build default --build lto=fat,codegen-units=1 --build opt-level=z";
+
 /// Of `cache`.
 pub const CACHE: &str = "\
 Examples:

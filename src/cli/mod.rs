@@ -14,8 +14,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    self, BuildArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs, PocketIcArgs,
-    ProfileArgs, ReportArgs, RunArgs, ServeArgs, with_run_options,
+    self, BuildArgs, BuildsArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs,
+    PocketIcArgs, ProfileArgs, ReportArgs, RunArgs, ServeArgs, with_run_options,
 };
 use crate::progress::Progress;
 use crate::suites::{SUITES, Suite, users};
@@ -90,6 +90,7 @@ impl Cli {
             Some(Command::Call(args)) => done(commands::call(&args, &output)),
             Some(Command::Serve(args)) => done(commands::serve(&args, &output)),
             Some(Command::PocketIc(args)) => done(commands::pocket_ic(&args, &output)),
+            Some(Command::Builds(args)) => done(commands::builds(&args, &output)),
             Some(Command::Build(args)) => done(commands::build(&args, &output)),
             Some(Command::Cache(args)) => done(commands::cache(&args)),
             Some(Command::Completions { shell }) => done(commands::completions(shell, command())),
@@ -210,6 +211,14 @@ pub enum Command {
     /// Computer shows. The same sources give the same hashes.
     #[command(after_help = examples::BUILD)]
     Build(BuildArgs),
+    /// Build a crate with many options, and compare what its calls cost
+    ///
+    /// Builds the crate of a canister with cargo, installs each module in a new canister on the embedded
+    /// replica, and makes the same calls in all of them. The replies must be the same. Prints a
+    /// row for each build, and a profile to copy into Cargo.toml. `run builds` does the same for a canister
+    /// of stablebench.
+    #[command(after_help = examples::BUILDS)]
+    Builds(BuildsArgs),
     /// Show or clear the cache of compiled modules and populated canisters.
     ///
     /// Runs on the embedded replica reuse an entry if everything that it depends on is the same: the

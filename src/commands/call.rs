@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use candid::types::{FuncMode, Type, TypeEnv};
+use candid::types::{FuncMode, Type, TypeEnv, TypeInner};
 use candid::{IDLArgs, types::Function};
 use candid_parser::token::{Token, Tokenizer};
 use candid_parser::utils::CandidSource;
@@ -82,8 +82,7 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let callee = canister.id();
     let others = others(&args.with, &replica, &output.progress)?;
     let mut subnet = subnet(canister, others, &replica)?;
-    let queries = [FuncMode::Query, FuncMode::CompositeQuery];
-    let query = function.modes.iter().any(|mode| queries.contains(mode));
+    let query = is_query(&function);
     let message = Message { callee, method: &args.method, argument: &argument, query };
     let followed = follow(&mut subnet, message)?;
     followed.note(&output.progress);
@@ -156,6 +155,24 @@ fn check_nesting(text: &str) -> Result<(), String> {
     }
 }
 
+/// Returns `true` if a method is called as a query.
+pub fn is_query(function: &Function) -> bool {
+    let queries = [FuncMode::Query, FuncMode::CompositeQuery];
+    function.modes.iter().any(|mode| queries.contains(mode))
+}
+
+/// Encodes the arguments of an installation, in Candid text.
+pub fn constructor_arguments(candid: &str, arguments: &str) -> Result<Vec<u8>> {
+    let (env, actor) = service(candid)?;
+    let types = match env.trace_type(&actor)?.as_ref() {
+        TypeInner::Class(arguments, _) => arguments.clone(),
+        _ => Vec::new(),
+    };
+    parse_arguments(arguments)
+        .and_then(|values| Ok(values.to_bytes_with_types(&env, &types)?))
+        .with_context(|| format!("the arguments {arguments} do not fit the canister's constructor"))
+}
+
 pub fn argument_types(function: &Function) -> Vec<Type> {
     function.args.clone()
 }
@@ -191,12 +208,7 @@ pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
     if candid.is_empty() {
         bail!("the module has no candid:service metadata, so {method} cannot be called in Candid");
     }
-    check_nesting(candid)
-        .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?;
-    let (env, actor) = CandidSource::Text(candid)
-        .load()
-        .context("the canister's interface is not valid Candid")?;
-    let actor = actor.ok_or_else(|| anyhow!("the canister's interface names no service"))?;
+    let (env, actor) = service(candid)?;
     let function = env.get_method(&actor, method).map_err(|_| {
         let methods: Vec<String> = env
             .as_service(&actor)
@@ -205,6 +217,17 @@ pub fn signature(candid: &str, method: &str) -> Result<(TypeEnv, Function)> {
         anyhow!("the canister has no method {method}; it has {}", methods.join(", "))
     })?;
     Ok((env.clone(), function.clone()))
+}
+
+/// Returns the types of an interface, and the type of its service.
+fn service(candid: &str) -> Result<(TypeEnv, Type)> {
+    check_nesting(candid)
+        .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?;
+    let (env, actor) = CandidSource::Text(candid)
+        .load()
+        .context("the canister's interface is not valid Candid")?;
+    let actor = actor.ok_or_else(|| anyhow!("the canister's interface names no service"))?;
+    Ok((env, actor))
 }
 
 /// Describes the part of the charge that is for pages.

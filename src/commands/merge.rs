@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, bail, ensure};
 
 use super::run::{Planned, failures, out_of};
-use crate::canisters::SOURCES;
+use crate::canisters;
 use crate::report::{self, Format};
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
 use crate::suites::plan::Fixture;
@@ -189,9 +189,10 @@ fn complete(part: &Part) -> Result<()> {
 /// Returns the canisters of all parts, in the order of a run.
 fn canisters(parts: &[Part]) -> Result<Vec<CanisterInfo>> {
     let mut found = Vec::new();
-    for source in &SOURCES {
+    let all = parts.iter().flat_map(|part| &part.results.configurations);
+    for name in canisters::in_order(all.map(|of| of.canister.as_str())) {
         let mut named = parts.iter().filter_map(|part| {
-            let of = part.results.canisters.iter().find(|canister| canister.name == source.name)?;
+            let of = part.results.canisters.iter().find(|canister| canister.name == name)?;
             Some((part, of))
         });
         let Some((base, known)) = named.next() else { continue };
@@ -201,7 +202,7 @@ fn canisters(parts: &[Part]) -> Result<Vec<CanisterInfo>> {
                 "{} and {} are not shards of one run, because their canister {} differs:\n  {}\n  {}",
                 base.file.display(),
                 part.file.display(),
-                source.name,
+                name,
                 known.sha256,
                 canister.sha256
             );

@@ -3,6 +3,7 @@
 mod all;
 mod as_pocket_ic;
 mod build;
+mod builds;
 mod cache;
 mod call;
 mod call_tree;
@@ -26,6 +27,7 @@ mod subnet;
 pub use all::run_all;
 pub use as_pocket_ic::as_pocket_ic;
 pub use build::{BuildArgs, build};
+pub use builds::{BuildsArgs, builds};
 pub use cache::{CacheArgs, cache};
 pub use call::{CallArgs, call};
 pub use canbench::{CanbenchArgs, canbench, percent};

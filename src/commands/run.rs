@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::replica::{check, target};
 use super::spending::agree;
-use crate::canisters::{self, Built, SOURCES, Source};
+use crate::builds::NotBuilt;
+use crate::canisters::{self, Built};
 use crate::compare::{Gates, compare};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
@@ -19,7 +20,7 @@ use crate::replica::options::{ReplicaArg, ReplicaArgs, TargetArgs};
 use crate::report::style::Style;
 use crate::report::{self, Format, comparison};
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
-use crate::runner::Runner;
+use crate::runner::{Missing, Runner};
 use crate::suites::plan::{Ceilings, Plan};
 use crate::suites::shard::Shard;
 use crate::suites::{SUITES, Suite, words};
@@ -210,7 +211,7 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     interrupt::listen()?;
     let progress = &output.progress;
     check(&args.target, &args.replica)?;
-    let built = needed(plan, progress)?;
+    let (built, missing) = needed(plan, progress)?;
     let target = target(&args.target, &args.replica, &out, &built, progress)?;
     let replica = &*target.replica;
     let mut results = empty(planned, replica, &built);
@@ -226,7 +227,8 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     }
     let runner = Runner::new(replica, &built, plan, progress, Some(file), results)?
         .with_wall_time(!args.no_wall_time)
-        .with_cache(target.cache.as_ref());
+        .with_cache(target.cache.as_ref())
+        .with_missing(missing);
     let ran = runner.run(jobs);
     let results = runner.results();
     if !results.cases.is_empty() {
@@ -249,11 +251,24 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     }
 }
 
-/// Builds the canisters of a plan's configurations.
-pub fn needed(plan: &Plan, progress: &Progress) -> Result<Vec<Built>> {
-    let needed =
-        |source: &&Source| plan.configurations.iter().any(|column| column.canister == source.name);
-    SOURCES.iter().filter(needed).map(|source| canisters::find(source.name, progress)).collect()
+/// Builds the canisters of a plan's configurations. Returns the reasons why some have no module.
+pub fn needed(plan: &Plan, progress: &Progress) -> Result<(Vec<Built>, Missing)> {
+    let (mut built, mut missing) = (Vec::new(), Missing::new());
+    let names = plan.configurations.iter().map(|column| column.canister.as_str());
+    for name in canisters::in_order(names) {
+        interrupt::check()?;
+        match canisters::find(name, progress) {
+            Ok(module) => built.push(module),
+            Err(error) => {
+                let NotBuilt { reason, .. } = error.downcast()?;
+                if !missing.values().any(|known| *known == reason) {
+                    progress.note(&format!("{name}: {reason}"));
+                }
+                missing.insert(name.to_owned(), reason);
+            }
+        }
+    }
+    Ok((built, missing))
 }
 
 /// Returns results without cases.

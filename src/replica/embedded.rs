@@ -74,11 +74,38 @@ impl Embedded {
         wasm: &[u8],
         before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
     ) -> Result<stablebench_replica::Canister> {
+        let (canister, module) = self.on_subnet(number, wasm)?;
+        install(canister, &module, before)
+    }
+
+    /// Creates the canister with this number on a subnet, and compiles the module for it.
+    fn on_subnet(
+        &self,
+        number: u8,
+        wasm: &[u8],
+    ) -> Result<(stablebench_replica::Canister, Module)> {
         let usual = self.0.create_canister()?;
         let id = Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1]);
         let module = self.compile_for_subnet(id, wasm)?;
         let settings = Settings { id, ..usual.settings().clone() };
-        install(stablebench_replica::Canister::new(settings)?, &module, before)
+        Ok((stablebench_replica::Canister::new(settings)?, module))
+    }
+
+    /// Creates a canister and installs the module with an argument. Returns the cost, too.
+    pub fn installed_with(
+        &self,
+        wasm: &[u8],
+        argument: &[u8],
+    ) -> Result<(Box<dyn Canister>, Cost)> {
+        let module = self.compile(wasm)?;
+        if calls_others(&module) {
+            let (mut canister, module) = self.on_subnet(0, wasm)?;
+            let cost = install_with(&mut canister, &module, argument)?;
+            return Ok((Box::new(OnSubnet::new(&self.0, canister)?), cost));
+        }
+        let mut canister = self.0.create_canister()?;
+        let cost = install_with(&mut canister, &module, argument)?;
+        Ok((Box::new(canister), cost))
     }
 
     /// Loads a saved canister with this module, and its note, or `None` if there is no such file.
@@ -107,11 +134,18 @@ fn install(
     before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
 ) -> Result<stablebench_replica::Canister> {
     before(&mut canister)?;
-    canister
-        .install(module, Principal::anonymous(), &candid::encode_args(())?)?
-        .outcome
-        .context("installing failed")?;
+    install_with(&mut canister, module, &candid::encode_args(())?)?;
     Ok(canister)
+}
+
+fn install_with(
+    canister: &mut stablebench_replica::Canister,
+    module: &Module,
+    argument: &[u8],
+) -> Result<Cost> {
+    let installed = answer(canister.install(module, Principal::anonymous(), argument)?);
+    installed.outcome.context("installing failed")?;
+    Ok(installed.cost)
 }
 
 impl Replica for Embedded {
@@ -125,12 +159,13 @@ impl Replica for Embedded {
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        let module = self.compile(wasm)?;
-        if calls_others(&module) {
-            let canister = self.installed_on_subnet(0, wasm, |_| Ok(()))?;
-            return Ok(Box::new(OnSubnet::new(&self.0, canister)?));
-        }
-        Ok(Box::new(install(self.0.create_canister()?, &module, |_| Ok(()))?))
+        let (canister, _) = self.installed_with(wasm, &candid::encode_args(())?)?;
+        Ok(canister)
+    }
+
+    fn installation(&self, wasm: &[u8]) -> Result<Option<Cost>> {
+        let (_, cost) = self.installed_with(wasm, &candid::encode_args(())?)?;
+        Ok(Some(cost))
     }
 
     fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {

@@ -39,6 +39,12 @@ pub trait Replica: Sync {
     /// Installs a module in a canister that the caller of all messages controls.
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>>;
 
+    /// Installs a module in a canister that is then dropped, and returns the cost. `None` if the
+    /// replica does not report it.
+    fn installation(&self, _wasm: &[u8]) -> Result<Option<Cost>> {
+        Ok(None)
+    }
+
     /// Loads a canister with this module that [`Canister::save`] has saved, and its note. Returns
     /// `None` if there is no such file, or if the replica does not support this.
     fn load(&self, _wasm: &[u8], _path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {

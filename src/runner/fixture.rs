@@ -55,6 +55,9 @@ struct Earlier {
 impl Runner<'_> {
     /// Measures the cases of a fixture that are not measured yet.
     pub fn fixture(&self, fixture: &Fixture) -> Result<()> {
+        if let Some(reason) = self.missing.get(&fixture.configuration.canister) {
+            return self.keep_missing(fixture, reason);
+        }
         let known = self.known(&fixture.key());
         let last = fixture.steps.iter().rposition(|step| !self.is_done(fixture, step));
         let last = match (last, &known) {
@@ -357,6 +360,16 @@ impl Runner<'_> {
             state: step.state,
             outcome,
         })
+    }
+
+    /// Keeps that the fixture's canister has no module.
+    fn keep_missing(&self, fixture: &Fixture, reason: &str) -> Result<()> {
+        for step in &fixture.steps {
+            let outcome = Outcome::NotApplicable { reason: reason.to_owned() };
+            self.keep_step(fixture, step, outcome)?;
+        }
+        let outcome = Outcome::NotApplicable { reason: reason.to_owned() };
+        self.keep_fixture(info(fixture, outcome))
     }
 
     /// Keeps that a step was refused, and with it those after it, whose tables are not there.

@@ -21,7 +21,7 @@ mod step;
 mod upgrade;
 mod wire;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,11 +54,15 @@ pub struct Runner<'a> {
     wall_time: bool,
     progress: &'a Progress,
     cache: Option<&'a Cache>,
+    missing: Missing,
     found: Mutex<Found>,
     order: Order,
     /// The maximum number of rows in a message.
     max_rows: u64,
 }
+
+/// The reasons why canisters have no module, by name.
+pub type Missing = BTreeMap<String, String>;
 
 struct Found {
     results: Results,
@@ -97,6 +101,7 @@ impl<'a> Runner<'a> {
             wall_time: true,
             progress,
             cache: None,
+            missing: Missing::new(),
             found: Mutex::new(Found { results, out, saved: None }),
             order: plan.order(),
             max_rows,
@@ -113,6 +118,12 @@ impl<'a> Runner<'a> {
     #[must_use]
     pub fn with_cache(self, cache: Option<&'a Cache>) -> Self {
         Self { cache, ..self }
+    }
+
+    /// Keeps the reasons why some canisters have no module as the outcome of their cases.
+    #[must_use]
+    pub fn with_missing(self, missing: Missing) -> Self {
+        Self { missing, ..self }
     }
 
     /// Returns the module of a configuration's canister.

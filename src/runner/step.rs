@@ -13,7 +13,7 @@ use crate::progress;
 use crate::replica::{Canister, Copied, Messages, Receipt};
 use crate::report::number::{Grouped, Short};
 use crate::results::{ConfigurationInfo, Detail, Measured, Populate, Spread, Stored};
-use crate::suites::plan::{self, Chosen, Fixture, Sent, Step};
+use crate::suites::plan::{self, Chosen, Fixture, Measures, Sent, Step};
 
 /// Operations of the first message of a step whose messages are judged by cost.
 const FIRST_OPERATIONS: u64 = 1_000;
@@ -51,8 +51,12 @@ impl Runner<'_> {
         subject: Subject<'_>,
         progress: &progress::Step,
     ) -> Result<(Measured, Populate)> {
-        if step.upgrade {
-            return self.upgrade(fixture, step, subject);
+        match step.measures {
+            Measures::Job => {}
+            Measures::Upgrade => return self.upgrade(fixture, step, subject),
+            Measures::Installation => {
+                return Ok((self.installation(fixture)?, Populate::default()));
+            }
         }
         let Subject { canister, model, role } = subject;
         if step.upgraded {

@@ -1,4 +1,5 @@
-//! Upgrades of a canister to its own module: their cost, and the size of the state at which one fails.
+//! Installations of a module, and upgrades of a canister to its own: their cost, and the size of the
+//! state at which an upgrade fails.
 //!
 //! ```text
 //!   cost    populated canister ── fork ──→ upgrade, measured ──→ the content is the same
@@ -22,6 +23,33 @@ use crate::suites::plan::{self, Fixture, Search, Step};
 const RESOLUTION: u64 = 20;
 
 impl Runner<'_> {
+    /// Installs the module of a fixture in another canister.
+    pub(super) fn installation(&self, fixture: &Fixture) -> Result<Measured> {
+        let wasm = self.wasm(&fixture.configuration)?;
+        let cost = self.replica.installation(wasm)?.ok_or_else(|| {
+            let reason = "the replica does not report the cost of an installation";
+            Unmeasured::NotApplicable(reason.to_owned())
+        })?;
+        let instructions = instructions(&cost)?;
+        let fresh = wire::describe(&mut *self.replica.install(wasm)?)?;
+        let detail = Detail {
+            messages: 1,
+            counter_overhead: 0,
+            message_instructions: instructions,
+            rows: 0,
+            bytes: None,
+            heap_pages_before: 0,
+            heap_pages_after: fresh.heap_pages,
+            stable_pages_before: 0,
+            stable_pages_after: fresh.stable_pages,
+            cost,
+            pages: None,
+            digest: None,
+            stored: None,
+        };
+        Ok(measured(detail, 1, None))
+    }
+
     /// Upgrades a canister, measured, and reads its content back.
     pub(super) fn upgrade(
         &self,
@@ -131,10 +159,10 @@ fn upgraded(canister: &mut dyn Messages, model: &dyn Model) -> Result<Detail> {
     })
 }
 
-/// The instructions of an upgrade, which a canister cannot count itself.
+/// The instructions of an installation or an upgrade, which a canister cannot count itself.
 fn instructions(cost: &Cost) -> Result<u64> {
     let inside = cost.inside.ok_or_else(|| {
-        let reason = "the replica does not report the instructions of an upgrade";
+        let reason = "the replica does not report the instructions of installations and upgrades";
         Unmeasured::NotApplicable(reason.to_owned())
     })?;
     Ok(inside.instructions)

@@ -1,6 +1,7 @@
 //! The registry of suites. Each has a folder with its arguments, its plan, its tables and the
 //! figures that others have published.
 
+pub mod builds;
 pub mod calls;
 pub mod cuckoo;
 pub mod db_bench;
@@ -68,7 +69,7 @@ pub trait Suite: Presentation {
 }
 
 /// Every suite.
-pub static SUITES: [&dyn Suite; 8] = [
+pub static SUITES: [&dyn Suite; 9] = [
     &users::Users,
     &db_bench::DbBench,
     &keys::KeysSuite,
@@ -77,6 +78,7 @@ pub static SUITES: [&dyn Suite; 8] = [
     &vfs::VfsSuite,
     &history::HistorySuite,
     &calls::CallsSuite,
+    &builds::BuildsSuite,
 ];
 
 /// Returns the suite with this name.
@@ -212,6 +214,7 @@ pub mod tests {
             ("cuckoo", "--num 256 --engines cuckoo/identity,array --keys scattered"),
             ("vfs", "--other doltlite --sections reads --rows 50 --sizes 1,50"),
             ("history", "--rows 500 --changes 1,7"),
+            ("builds", "--build lto=fat,wasm-opt=O3 --build default --work heap,install"),
             ("calls", "--sizes 0,5 --fan-out 2 --states 7 --sections size,fan-out,upgrade"),
         ] {
             let suite = suite(name).unwrap();

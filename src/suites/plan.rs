@@ -100,8 +100,7 @@ pub struct Step {
     pub sent: Sent,
     /// True if the canister is upgraded before.
     pub upgraded: bool,
-    /// True if an upgrade is what is measured, and not the job, whose tables it must keep.
-    pub upgrade: bool,
+    pub measures: Measures,
     /// True if results show the size of the tables afterwards.
     pub inspected: bool,
     /// True if results show the phases of its instructions, measured in a fork of its own.
@@ -121,6 +120,16 @@ pub enum Messages {
     UpTo(u64),
     /// As many operations as cost well less than a message may, judged by those before.
     ByCost,
+}
+
+/// The work of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measures {
+    Job,
+    /// An upgrade, which must keep the tables of the job.
+    Upgrade,
+    /// The installation of the module in another canister.
+    Installation,
 }
 
 /// The kind of a measured message.
@@ -260,7 +269,7 @@ impl Step {
             forked: false,
             sent: Sent::Update,
             upgraded: false,
-            upgrade: false,
+            measures: Measures::Job,
             inspected: false,
             phases: false,
             each: false,

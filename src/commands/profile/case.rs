@@ -32,11 +32,12 @@ fn profiled(
     progress: &Progress,
 ) -> Result<Found> {
     let Chosen { title, section, name, configuration: column, planned } = chosen;
-    let built = needed(&planned.plan, progress)?;
+    let (built, missing) = needed(&planned.plan, progress)?;
     let profiler = Profiler::new(replica.clone(), whole);
     let results = empty(&planned, &profiler, &built);
-    let runner =
-        Runner::new(&profiler, &built, &planned.plan, progress, None, results)?.with_cache(cache);
+    let runner = Runner::new(&profiler, &built, &planned.plan, progress, None, results)?
+        .with_cache(cache)
+        .with_missing(missing);
     runner.run(1)?;
     let results = runner.results();
     let measured = match results.case(&section, &name, &column).map(|case| &case.outcome) {

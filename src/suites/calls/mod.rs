@@ -22,7 +22,7 @@ use stablebench_calls::{Call, CallSize, CallTo, Callee, Calls};
 use stablebench_protocol::Engine;
 use stablebench_workload::users::UsersModel;
 
-use super::plan::{Fixture, Job, Messages, Plan, Search, Sent, Step};
+use super::plan::{Fixture, Job, Measures, Messages, Plan, Search, Sent, Step};
 use super::rows::{Access, Table, Verb, Work};
 use super::{Suite, unique};
 use crate::canisters::BENCH_CALLS;
@@ -270,7 +270,7 @@ fn with_task(configuration: &str, callee: Callee) -> Fixture {
 
 /// Returns the upgrade of a canister with rows of a job.
 fn upgrade(rows: u64, job: Job) -> Step {
-    Step { upgrade: true, ..Step::case(UPGRADE, state_of(rows), job, rows) }
+    Step { measures: Measures::Upgrade, ..Step::case(UPGRADE, state_of(rows), job, rows) }
 }
 
 /// Returns the fixture with rows of an engine.

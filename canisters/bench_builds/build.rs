@@ -1,0 +1,17 @@
+//! Exports the versions of the crates that decide what the work costs.
+
+#[path = "../locked_versions.rs"]
+mod locked_versions;
+
+fn main() {
+    locked_versions::export(&[
+        "candid",
+        "ciborium",
+        "ic-cdk",
+        "ic-rusqlite",
+        "ic-stable-structures",
+        "rusqlite",
+        "sha2",
+        "talc",
+    ]);
+}

@@ -1,0 +1,158 @@
+//! A crate that cargo builds to a module, with options.
+//!
+//! The finished module is kept, because the programs that change it are slow. Cargo detects changes of
+//! the sources. The stamp of a module names everything that decides about it:
+//!
+//! ```text
+//!   target/wasm32-unknown-unknown/release/NAME.wasm            as cargo has built it last
+//!                                         NAME.builds/KEY.wasm
+//!                                         NAME.builds/KEY.stamp   the hash of the former, and the
+//!                                                                 programs with their versions
+//! ```
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{self, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use super::{NotBuilt, Options, cargo};
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::saving;
+
+/// A crate, and the way in which cargo is run for it.
+pub struct Project {
+    /// Its name in the progress.
+    pub name: String,
+    pub package: Option<String>,
+    /// The folder of its manifest, in which cargo runs.
+    pub folder: PathBuf,
+    /// Rust's target, unless the options name another.
+    pub target: String,
+    pub features: Vec<String>,
+    /// Flags of rustc in addition to those of the options. Nothing if cargo's configuration decides.
+    pub flags: Option<Vec<OsString>>,
+    /// True if the toolchain is that of this program, and the lock file may not change.
+    pub is_own: bool,
+}
+
+impl Project {
+    /// Returns the module for some options.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBuilt`] if there is none.
+    pub fn build(&self, options: &Options, progress: &Progress) -> Result<Vec<u8>> {
+        let tools = options.tools();
+        let mut made = Vec::new();
+        for tool in &tools {
+            // A missing program is noticed before anything is compiled.
+            made.push(format!("{}: {}", tool.version()?, tool.command()));
+        }
+        let path = cargo::module_of(self.cargo(options)?, &self.label(options), progress)?;
+        let input = fs::read(&path)
+            .with_context(|| format!("cargo left no module at {}", path.display()))?;
+        let stamp = format!("{:x}\n{}", Sha256::digest(&input), made.join("\n"));
+        let folder = path.with_extension("builds");
+        let kept = folder.join(format!("{options}.wasm"));
+        let stamped = kept.with_extension("stamp");
+        if kept.is_file() && fs::read_to_string(&stamped).is_ok_and(|old| old == stamp) {
+            return fs::read(&kept).with_context(|| format!("cannot read {}", kept.display()));
+        }
+        let mut wasm = convert(input).map_err(|error| {
+            NotBuilt::because(format!("the module cannot be converted for the IC: {error:#}"))
+        })?;
+        for tool in tools {
+            let step = progress.spinner(&format!("{}: {}", self.label(options), tool.program));
+            wasm = interrupt::abandonable(move || tool.run(&wasm))??;
+            step.done("");
+        }
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        for (path, bytes) in [(&kept, &wasm[..]), (&stamped, stamp.as_bytes())] {
+            saving::save(path, bytes)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(wasm)
+    }
+
+    fn label(&self, options: &Options) -> String {
+        format!("{}, {options}", self.name)
+    }
+
+    fn cargo(&self, options: &Options) -> Result<Command> {
+        let target = options.target().unwrap_or(&self.target);
+        let mut command = if self.is_own { cargo::own() } else { Command::new("cargo") };
+        command.current_dir(&self.folder);
+        command.args(["build", "--release", "--target", target]);
+        if let Some(named) = env::var_os("CARGO_TARGET_DIR") {
+            // A relative path begins where this program was started.
+            command.arg("--target-dir").arg(path::absolute(named)?);
+        }
+        if let Some(package) = &self.package {
+            command.args(["--package", package]);
+        }
+        let features = self.features.iter().map(String::as_str).chain(options.features());
+        for feature in features {
+            command.args(["--features", feature]);
+        }
+        for line in options.profile() {
+            command.args(["--config", &format!("profile.release.{line}")]);
+        }
+        if self.is_own {
+            command.arg("--locked");
+        } else {
+            // Those of the toolchain that runs this program.
+            for name in ["CARGO", "RUSTUP_TOOLCHAIN"] {
+                command.env_remove(name);
+            }
+        }
+        let flags = options.flags();
+        match &self.flags {
+            Some(own) => {
+                let flags = own.iter().cloned().chain(flags.into_iter().map(OsString::from));
+                command
+                    .env_remove("RUSTFLAGS")
+                    .env_remove("RUSTC_BOOTSTRAP")
+                    .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(flags));
+            }
+            // Cargo adds them to those of its configuration, but not to those of the environment.
+            None if !flags.is_empty() => {
+                if let Some(name) = ["CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS"]
+                    .into_iter()
+                    .find(|name| env::var_os(name).is_some())
+                {
+                    bail!(
+                        "{options} sets flags of rustc, but the environment variable {name} does \
+                         too; unset it, and set the flags in .cargo/config.toml"
+                    );
+                }
+                let flags = serde_json::to_string(&flags)?;
+                command.args(["--config", &format!("target.{target}.rustflags={flags}")]);
+            }
+            None => {}
+        }
+        Ok(command)
+    }
+}
+
+/// Replaces a module's calls of WASI by ones that work on the IC, if it has any.
+///
+/// # Errors
+///
+/// If other imports than those of the IC are left.
+pub fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
+    let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(&wasm)?;
+    if module.imports.iter().all(|import| import.module == "ic0") {
+        return Ok(wasm);
+    }
+    wasi2ic::process_module(&mut module);
+    if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
+        bail!("the module still imports {}::{}", import.module, import.name);
+    }
+    Ok(module.emit_wasm())
+}

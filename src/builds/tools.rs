@@ -1,0 +1,121 @@
+//! Programs that change a finished module. They are optional: a build that needs a missing one has no
+//! module.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result};
+
+use super::NotBuilt;
+
+/// Proposals that the IC supports; without them, `wasm-opt` refuses modules of rustc.
+const PROPOSALS: [&str; 7] = [
+    "--enable-bulk-memory",
+    "--enable-multivalue",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+    "--enable-simd",
+];
+
+/// A program and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    pub program: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `wasm-opt -LEVEL`
+    WasmOpt(&'static str),
+    /// `ic-wasm shrink`
+    Shrink,
+    /// `ic-wasm optimize LEVEL`
+    Optimize(&'static str),
+}
+
+impl Tool {
+    /// `wasm-opt` of Binaryen with a level such as `O3`.
+    pub fn wasm_opt(level: &'static str) -> Self {
+        Self { program: "wasm-opt", kind: Kind::WasmOpt(level) }
+    }
+
+    /// `ic-wasm shrink`, or `ic-wasm optimize` with a level.
+    pub fn ic_wasm(value: &'static str) -> Self {
+        let kind = if value == "shrink" { Kind::Shrink } else { Kind::Optimize(value) };
+        Self { program: "ic-wasm", kind }
+    }
+
+    /// Returns the sentence that names the next step if the program is missing.
+    fn how_to_install(&self) -> &'static str {
+        match self.kind {
+            Kind::WasmOpt(_) => "wasm-opt is missing; install it: apt-get install binaryen",
+            Kind::Shrink | Kind::Optimize(_) => {
+                "ic-wasm is missing; install it: cargo install ic-wasm"
+            }
+        }
+    }
+
+    /// Returns the arguments for the files of a module before and after.
+    fn arguments(&self, from: &str, to: &str) -> Vec<String> {
+        let words: Vec<&str> = match self.kind {
+            Kind::WasmOpt(_) => [from, "-o", to].into_iter().chain(PROPOSALS).collect(),
+            Kind::Shrink => vec![from, "-o", to, "shrink"],
+            Kind::Optimize(level) => vec![from, "-o", to, "optimize", level],
+        };
+        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        if let Kind::WasmOpt(level) = self.kind {
+            words.push(format!("-{level}"));
+        }
+        words
+    }
+
+    /// Returns the command without files, for stamps and docs.
+    pub fn command(&self) -> String {
+        format!("{} {}", self.program, self.arguments("IN", "OUT").join(" "))
+    }
+
+    /// Returns the first line that the program prints of its version.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBuilt`] if it is missing.
+    pub fn version(&self) -> Result<String> {
+        let output = self.output(&["--version".to_owned()])?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        Ok(printed.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    fn output(&self, arguments: &[String]) -> Result<Output> {
+        match Command::new(self.program).args(arguments).stdin(Stdio::null()).output() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(NotBuilt::because(self.how_to_install().to_owned()).into())
+            }
+            output => output.with_context(|| format!("cannot run {}", self.program)),
+        }
+    }
+
+    /// Changes a module.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBuilt`] if the program is missing or fails.
+    pub fn run(&self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let folder = tempfile::tempdir().context("there is no room for temporary files")?;
+        let [from, to] = ["in.wasm", "out.wasm"].map(|name| folder.path().join(name));
+        fs::write(&from, wasm).with_context(|| format!("cannot write {}", from.display()))?;
+        let output =
+            self.output(&self.arguments(&from.to_string_lossy(), &to.to_string_lossy()))?;
+        if !output.status.success() {
+            let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+            let first = printed.lines().next().unwrap_or_default();
+            let reason = format!("{} failed: {first}", self.program);
+            return Err(NotBuilt { reason, printed }.into());
+        }
+        fs::read(&to)
+            .with_context(|| format!("{} left no module at {}", self.program, to.display()))
+    }
+}

@@ -1,0 +1,351 @@
+//! `stablebench builds`: a crate of the user's, built with many options.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use super::call::{constructor_arguments, is_query, parse_arguments, signature};
+use super::replica::embedded;
+use super::run::{PriceArgs, failures};
+use crate::builds::options::COMPARED;
+use crate::builds::{NotBuilt, Options, Project};
+use crate::canisters::{self, hash};
+use crate::interrupt::{self, Interrupted};
+use crate::progress::Progress;
+use crate::replica::embedded::Embedded;
+use crate::replica::options::ReplicaArgs;
+use crate::replica::{Answer, Cost, Replica};
+use crate::report::{self, Format};
+use crate::results::{
+    CanisterInfo, Case, Detail, FORMAT, Measured, Outcome, Prices, Results, RunFile, State,
+};
+use crate::suites::builds::{self, BuildsSuite};
+use crate::terminal::{Output, print, quoted};
+
+#[derive(Debug, Args)]
+pub struct BuildsArgs {
+    /// The crate's Cargo.toml.
+    #[arg(long, value_name = "PATH", default_value = "Cargo.toml")]
+    pub manifest_path: PathBuf,
+    /// The package, if the manifest is that of a workspace.
+    #[arg(long)]
+    pub package: Option<String>,
+    /// Rust's target. Calls of WASI are replaced as `wasi2ic` does.
+    #[arg(long, default_value = "wasm32-unknown-unknown")]
+    pub target: String,
+    /// Features of the crate.
+    #[arg(long, value_delimiter = ',')]
+    pub features: Vec<String>,
+    /// The interface in Candid, if the module does not contain it.
+    #[arg(long, value_name = "FILE")]
+    pub candid: Option<PathBuf>,
+    /// The argument of the installation as Candid text.
+    #[arg(long, value_name = "ARGUMENTS", default_value = "()")]
+    pub init: String,
+    /// A method and its arguments as Candid text; may be repeated. The calls are made one after
+    /// another, and each is measured.
+    #[arg(long = "call", num_args = 2, value_names = ["METHOD", "ARGUMENTS"], required = true)]
+    pub calls: Vec<String>,
+    /// The options of a build, such as `default` or `opt-level=s,lto=fat`; may be repeated. The first
+    /// build is the one that others are compared with [default: each option alone, and some together].
+    #[arg(long = "build", value_name = "OPTIONS")]
+    pub builds: Vec<Options>,
+    #[command(flatten)]
+    pub prices: PriceArgs,
+    /// The file of the results.
+    #[arg(long, value_name = "FILE", default_value = "builds.json")]
+    pub out: PathBuf,
+    /// The format in which results are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+/// A call whose arguments are checked and encoded.
+struct Call<'a> {
+    method: &'a str,
+    argument: Vec<u8>,
+    query: bool,
+    /// The name of its case: the method and the arguments as they were typed.
+    name: String,
+}
+
+/// Builds a crate with many options, and measures the installation and the calls of each.
+pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
+    let progress = &output.progress;
+    let options = match args.builds.as_slice() {
+        [] => compared()?,
+        chosen => crate::suites::unique(chosen),
+    };
+    let project = project(args)?;
+    let mut file = RunFile::new(&args.out)?;
+    interrupt::listen()?;
+    let (replica, _) = embedded(&args.replica, progress)?;
+    progress.note(&format!(
+        "building {} {} times; cargo takes about as long for each as for the first",
+        project.name,
+        options.len()
+    ));
+    let mut results = empty(args, &project, &options, &replica);
+    let mut replies = BTreeMap::new();
+    let measured = options.iter().try_for_each(|options| {
+        interrupt::check()?;
+        one(args, &project, options, &replica, &mut results, &mut replies, progress)?;
+        file.save(&results)
+    });
+    let complete = measured.is_ok();
+    file.finish(&results, complete)?;
+    if let Err(error) = measured {
+        return Err(
+            error.context(format!("the run is not complete; {}", file.summary_of_incomplete()))
+        );
+    }
+    print(&report::render(&BuildsSuite, &results, args.format, output.terminal)?)?;
+    if let (Format::Table | Format::Markdown, Some(profile)) =
+        (args.format, builds::profile(&results))
+    {
+        print(&profile)?;
+    }
+    progress.note(&file.summary());
+    failures(&results)
+}
+
+/// Returns the builds that are compared if none are chosen. Few crates have a feature for another
+/// allocator.
+fn compared() -> Result<Vec<Options>> {
+    let keys = COMPARED.iter().filter(|key| !key.starts_with("allocator="));
+    Ok(keys.map(|key| key.parse()).collect::<Result<_, _>>()?)
+}
+
+/// Returns the crate.
+fn project(args: &BuildsArgs) -> Result<Project> {
+    let manifest = fs::canonicalize(&args.manifest_path).with_context(|| {
+        format!(
+            "there is no {}; name the crate's Cargo.toml with --manifest-path",
+            args.manifest_path.display()
+        )
+    })?;
+    let folder = match manifest.is_dir() {
+        true => manifest.as_path(),
+        false => manifest.parent().unwrap_or(&manifest),
+    };
+    let name = match (&args.package, folder.file_name()) {
+        (Some(package), _) => package.clone(),
+        (None, Some(folder)) => folder.to_string_lossy().into_owned(),
+        (None, None) => "crate".to_owned(),
+    };
+    Ok(Project {
+        name,
+        package: args.package.clone(),
+        folder: folder.to_owned(),
+        target: args.target.clone(),
+        features: args.features.clone(),
+        flags: None,
+        is_own: false,
+    })
+}
+
+/// Returns results without cases.
+fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Embedded) -> Results {
+    let mut command = vec!["stablebench builds".to_owned()];
+    let mut add = |name: &str, value: &str| command.push(format!("--{name} {}", quoted(value)));
+    add("manifest-path", &args.manifest_path.to_string_lossy());
+    if let Some(package) = &args.package {
+        add("package", package);
+    }
+    add("target", &args.target);
+    args.features.iter().for_each(|feature| add("features", feature));
+    if let Some(candid) = &args.candid {
+        add("candid", &candid.to_string_lossy());
+    }
+    add("init", &args.init);
+    args.builds.iter().for_each(|options| add("build", &options.to_string()));
+    for call in args.calls.chunks(2) {
+        command.push(format!(
+            "--call {}",
+            call.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        ));
+    }
+    command.push(format!("--rules {}", args.replica.rules()));
+    Results {
+        format: FORMAT,
+        stablebench: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: None,
+        suite: builds::NAME.to_owned(),
+        command: command.join(" "),
+        published: None,
+        seed: 1,
+        prices: Prices {
+            nodes: args.prices.nodes,
+            usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
+        },
+        replica: replica.identity(),
+        canisters: Vec::new(),
+        configurations: builds
+            .iter()
+            .map(|options| builds::configuration(&project.name, options))
+            .collect(),
+        fixtures: Vec::new(),
+        cases: Vec::new(),
+        harness: Vec::new(),
+    }
+}
+
+/// Builds the crate with some options, and measures the module. All builds must have the same
+/// replies: those of the first one are kept in `replies`.
+fn one(
+    args: &BuildsArgs,
+    project: &Project,
+    options: &Options,
+    replica: &Embedded,
+    results: &mut Results,
+    replies: &mut BTreeMap<usize, Result<Vec<u8>, String>>,
+    progress: &Progress,
+) -> Result<()> {
+    let is_first = results.cases.is_empty();
+    let mut keep = |section: &str, name: String, outcome| {
+        results.cases.push(Case {
+            section: section.to_owned(),
+            name,
+            configuration: options.to_string(),
+            rows: 0,
+            payload: 0,
+            state: State::Warm,
+            outcome,
+        });
+    };
+    let wasm = match project.build(options, progress) {
+        Ok(wasm) => wasm,
+        Err(error) => {
+            let NotBuilt { reason, printed } = error.downcast()?;
+            // Nothing can be compared with the first build if there is none.
+            ensure!(!is_first, "{} cannot be built: {reason}\n{printed}", project.name);
+            progress.note(&format!("{options}: {reason}"));
+            keep_all(&mut keep, args, &Outcome::NotApplicable { reason });
+            return Ok(());
+        }
+    };
+    let interface = interface(args, project, &wasm)?;
+    let calls = calls(args, &interface)?;
+    let init = constructor_arguments(&interface, &args.init)?;
+    let step = progress.step(&options.to_string(), "calls", calls.len() as u64);
+    let (mut canister, cost) = match replica.installed_with(&wasm, &init) {
+        Ok(installed) => installed,
+        Err(error) if is_first || error.is::<Interrupted>() => return Err(error),
+        Err(error) => {
+            keep_all(&mut keep, args, &Outcome::Failed { reason: format!("{error:#}") });
+            return Ok(());
+        }
+    };
+    keep(builds::INSTALL, builds::MODULE.to_owned(), measured(&cost));
+    for (at, call) in calls.iter().enumerate() {
+        interrupt::check()?;
+        let answer = match call.query {
+            true => canister.query(call.method, &call.argument),
+            false => canister.update(call.method, &call.argument),
+        }?;
+        let Answer { outcome, cost, .. } = answer;
+        let reply = outcome.map_err(|reject| reject.to_string());
+        let expected = replies.entry(at).or_insert_with(|| reply.clone());
+        let outcome = match reply {
+            Err(reject) => Outcome::Failed { reason: reject },
+            Ok(reply) if Ok(&reply) != expected.as_ref() => {
+                Outcome::Failed { reason: "the reply is not that of the first build".to_owned() }
+            }
+            Ok(_) => measured(&cost),
+        };
+        keep(builds::CALL, call.name.clone(), outcome);
+        step.advance();
+    }
+    step.done("");
+    results.canisters.push(CanisterInfo {
+        name: format!("{}/{options}", project.name),
+        sha256: hash(&wasm),
+        bytes: wasm.len() as u64,
+        crates: Vec::new(),
+        sqlite: None,
+    });
+    Ok(())
+}
+
+/// Keeps the same outcome for the installation and all calls of a build.
+fn keep_all(
+    keep: &mut impl FnMut(&str, String, Outcome<Measured>),
+    args: &BuildsArgs,
+    outcome: &Outcome<Measured>,
+) {
+    keep(builds::INSTALL, builds::MODULE.to_owned(), outcome.clone());
+    for call in args.calls.chunks(2) {
+        keep(builds::CALL, call.join(" "), outcome.clone());
+    }
+}
+
+/// Returns the interface of a module: its own, that of a file, or that of the file that `dfx` expects.
+fn interface(args: &BuildsArgs, project: &Project, wasm: &[u8]) -> Result<String> {
+    let read = |path: &Path| {
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    if let Some(path) = &args.candid {
+        return read(path);
+    }
+    if let Some(candid) = canisters::candid_of(wasm) {
+        return Ok(candid);
+    }
+    let expected = project.folder.join(&project.name).with_extension("did");
+    match expected.is_file() {
+        true => read(&expected),
+        false => bail!(
+            "the module of {} does not contain its interface; name a file with --candid",
+            project.name
+        ),
+    }
+}
+
+/// Encodes the arguments of the calls.
+fn calls<'a>(args: &'a BuildsArgs, interface: &str) -> Result<Vec<Call<'a>>> {
+    let call = |words: &'a [String]| {
+        let [method, arguments] = words else { bail!("--call has a method and its arguments") };
+        let (env, function) = signature(interface, method)?;
+        let argument = parse_arguments(arguments)
+            .and_then(|values| Ok(values.to_bytes_with_types(&env, &function.args)?))
+            .with_context(|| {
+                format!("the arguments {arguments} do not fit {method} : {function}")
+            })?;
+        let query = is_query(&function);
+        Ok(Call { method, argument, query, name: words.join(" ") })
+    };
+    args.calls.chunks(2).map(call).collect()
+}
+
+/// Returns the outcome of a message or an installation.
+fn measured(cost: &Cost) -> Outcome<Measured> {
+    let Some(inside) = cost.inside else {
+        return Outcome::NotApplicable { reason: "the replica reports no instructions".to_owned() };
+    };
+    Outcome::Measured(Measured {
+        instructions: inside.instructions,
+        operations: 1,
+        capacity: None,
+        detail: Some(Detail {
+            messages: 1,
+            counter_overhead: 0,
+            message_instructions: inside.instructions,
+            rows: 0,
+            bytes: None,
+            heap_pages_before: 0,
+            heap_pages_after: 0,
+            stable_pages_before: 0,
+            stable_pages_after: 0,
+            cost: *cost,
+            pages: inside.pages,
+            digest: None,
+            stored: None,
+        }),
+        each: None,
+        phases: None,
+    })
+}
