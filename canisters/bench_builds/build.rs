@@ -11,7 +11,6 @@ fn main() {
         "ic-rusqlite",
         "ic-stable-structures",
         "rusqlite",
-        "sha2",
         "talc",
     ]);
 }

@@ -11,7 +11,7 @@ mod project;
 mod tools;
 
 pub use options::Options;
-pub use project::{Project, convert};
+pub use project::{Module, Project, convert};
 pub use tools::Tool;
 
 /// The reason why there is no module: the project's, or a program that is not installed.

@@ -18,6 +18,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
+use stablebench_protocol::CrateVersion;
 
 use super::{NotBuilt, Options, cargo};
 use crate::interrupt;
@@ -40,18 +41,26 @@ pub struct Project {
     pub is_own: bool,
 }
 
+/// A finished module, and the versions of the programs that made it.
+pub struct Module {
+    pub wasm: Vec<u8>,
+    pub programs: Vec<CrateVersion>,
+}
+
 impl Project {
     /// Returns the module for some options.
     ///
     /// # Errors
     ///
     /// [`NotBuilt`] if there is none.
-    pub fn build(&self, options: &Options, progress: &Progress) -> Result<Vec<u8>> {
+    pub fn build(&self, options: &Options, progress: &Progress) -> Result<Module> {
         let tools = options.tools();
-        let mut made = Vec::new();
+        let (mut made, mut versions) = (Vec::new(), vec![self.rustc()?]);
         for tool in &tools {
             // A missing program is noticed before anything is compiled.
-            made.push(format!("{}: {}", tool.version()?, tool.command()));
+            let version = version(tool.program, tool.version()?);
+            made.push(format!("{}: {}", version.version, tool.command()));
+            versions.push(version);
         }
         let path = cargo::module_of(self.cargo(options)?, &self.label(options), progress)?;
         let input = fs::read(&path)
@@ -61,7 +70,9 @@ impl Project {
         let kept = folder.join(format!("{options}.wasm"));
         let stamped = kept.with_extension("stamp");
         if kept.is_file() && fs::read_to_string(&stamped).is_ok_and(|old| old == stamp) {
-            return fs::read(&kept).with_context(|| format!("cannot read {}", kept.display()));
+            let wasm =
+                fs::read(&kept).with_context(|| format!("cannot read {}", kept.display()))?;
+            return Ok(Module { wasm, programs: versions });
         }
         let mut wasm = convert(input).map_err(|error| {
             NotBuilt::because(format!("the module cannot be converted for the IC: {error:#}"))
@@ -77,7 +88,21 @@ impl Project {
             saving::save(path, bytes)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(wasm)
+        Ok(Module { wasm, programs: versions })
+    }
+
+    /// Returns the version of the compiler.
+    fn rustc(&self) -> Result<CrateVersion> {
+        let mut rustc = Command::new("rustc");
+        if !self.is_own {
+            rustc.env_remove("RUSTUP_TOOLCHAIN");
+        }
+        let output = rustc
+            .arg("--version")
+            .current_dir(&self.folder)
+            .output()
+            .context("cannot run rustc; install Rust from https://rustup.rs")?;
+        Ok(version("rustc", String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
     fn label(&self, options: &Options) -> String {
@@ -138,6 +163,13 @@ impl Project {
         }
         Ok(command)
     }
+}
+
+/// Returns the version in what a program has printed: its first word that begins with a digit.
+fn version(program: &str, printed: String) -> CrateVersion {
+    let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    let number = printed.split_whitespace().find(is_number);
+    CrateVersion { name: program.to_owned(), version: number.unwrap_or(&printed).to_owned() }
 }
 
 /// Replaces a module's calls of WASI by ones that work on the IC, if it has any.

@@ -28,7 +28,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::module::{BENCH_BUILDS, Built, SOURCES, Source, hash, plain};
 use super::revision::revision_of;
-use crate::builds::{NotBuilt, Options, Project, cargo, convert};
+use crate::builds::{Module, NotBuilt, Options, Project, cargo, convert};
 use crate::progress::Progress;
 use crate::saving;
 
@@ -51,8 +51,8 @@ const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-was
 pub fn find(name: &str, progress: &Progress) -> Result<Built> {
     if let Some(options) = name.strip_prefix(BENCH_BUILDS.name).and_then(|it| it.strip_prefix('/'))
     {
-        let wasm = with_options(&checkout()?, &options.parse()?, progress)?;
-        return Ok(Built::new(name, wasm));
+        let module = with_options(&checkout()?, &options.parse()?, progress)?;
+        return Ok(Built { programs: module.programs, ..Built::new(name, module.wasm) });
     }
     match Source::named(name) {
         Some(source) => build(source, progress),
@@ -147,7 +147,7 @@ fn build_in(root: &Path, source: Source, progress: &Progress) -> Result<Built> {
 }
 
 /// Builds the canister `bench_builds` with options.
-fn with_options(root: &Path, options: &Options, progress: &Progress) -> Result<Vec<u8>> {
+fn with_options(root: &Path, options: &Options, progress: &Progress) -> Result<Module> {
     ensure_target(root, BENCH_BUILDS.target, progress)?;
     let project = Project {
         name: format!("canister {}", BENCH_BUILDS.name),

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
+use stablebench_protocol::CrateVersion;
 use stablebench_replica::files;
 
 /// The maximum size of a module that is read from a file, in bytes: more than any replica
@@ -107,12 +108,14 @@ pub struct Built {
     pub wasm: Vec<u8>,
     /// The interface in Candid, from the module's metadata; empty if it has none.
     pub candid: String,
+    /// The versions of the programs that made it, if they are known.
+    pub programs: Vec<CrateVersion>,
 }
 
 impl Built {
     pub(super) fn new(name: &str, wasm: Vec<u8>) -> Self {
         let candid = candid_of(&wasm).unwrap_or_default();
-        Self { name: name.to_owned(), wasm, candid }
+        Self { name: name.to_owned(), wasm, candid, programs: Vec::new() }
     }
 
     /// Reads a module from a file, plain or in gzip.

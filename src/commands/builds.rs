@@ -11,7 +11,7 @@ use super::call::{constructor_arguments, is_query, parse_arguments, signature};
 use super::replica::embedded;
 use super::run::{PriceArgs, failures};
 use crate::builds::options::COMPARED;
-use crate::builds::{NotBuilt, Options, Project};
+use crate::builds::{Module, NotBuilt, Options, Project};
 use crate::canisters::{self, hash};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
@@ -218,8 +218,8 @@ fn one(
             outcome,
         });
     };
-    let wasm = match project.build(options, progress) {
-        Ok(wasm) => wasm,
+    let Module { wasm, programs } = match project.build(options, progress) {
+        Ok(module) => module,
         Err(error) => {
             let NotBuilt { reason, printed } = error.downcast()?;
             // Nothing can be compared with the first build if there is none.
@@ -241,7 +241,10 @@ fn one(
             return Ok(());
         }
     };
-    keep(builds::INSTALL, builds::MODULE.to_owned(), measured(&cost));
+    let compiling = replica.compiling(&wasm)?.unwrap_or_default();
+    let compiling = Outcome::Measured(Measured::without_detail(compiling, 1));
+    keep(builds::INSTALL, builds::COMPILE.to_owned(), compiling);
+    keep(builds::INSTALL, builds::RUN.to_owned(), measured(&cost));
     for (at, call) in calls.iter().enumerate() {
         interrupt::check()?;
         let answer = match call.query {
@@ -266,7 +269,7 @@ fn one(
         name: format!("{}/{options}", project.name),
         sha256: hash(&wasm),
         bytes: wasm.len() as u64,
-        crates: Vec::new(),
+        crates: programs,
         sqlite: None,
     });
     Ok(())
@@ -278,7 +281,9 @@ fn keep_all(
     args: &BuildsArgs,
     outcome: &Outcome<Measured>,
 ) {
-    keep(builds::INSTALL, builds::MODULE.to_owned(), outcome.clone());
+    for name in [builds::COMPILE, builds::RUN] {
+        keep(builds::INSTALL, name.to_owned(), outcome.clone());
+    }
     for call in args.calls.chunks(2) {
         keep(builds::CALL, call.join(" "), outcome.clone());
     }

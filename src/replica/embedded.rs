@@ -168,6 +168,10 @@ impl Replica for Embedded {
         Ok(Some(cost))
     }
 
+    fn compiling(&self, wasm: &[u8]) -> Result<Option<u64>> {
+        Ok(Some(self.compile(wasm)?.compiling().get()))
+    }
+
     fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {
         let loaded = self.loaded(wasm, path)?;
         Ok(loaded.map(|(canister, note)| (Box::new(canister) as Box<dyn Canister>, note)))

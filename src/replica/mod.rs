@@ -45,6 +45,11 @@ pub trait Replica: Sync {
         Ok(None)
     }
 
+    /// Returns an estimate of the instructions for compiling a module. `None` if the replica has none.
+    fn compiling(&self, _wasm: &[u8]) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Loads a canister with this module that [`Canister::save`] has saved, and its note. Returns
     /// `None` if there is no such file, or if the replica does not support this.
     fn load(&self, _wasm: &[u8], _path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {

@@ -174,6 +174,7 @@ mod tests {
             name: name.to_owned(),
             wasm,
             candid: String::new(),
+            programs: Vec::new(),
         };
         let modules = [built("other", b"other".to_vec()), built("counter", wasm.clone())];
         let tally = Tally::new(

@@ -48,6 +48,11 @@ pub trait Presentation: Sync {
         true
     }
 
+    /// Returns `true` if configurations are settings of engines, which the common tables compare.
+    fn compares_engines(&self) -> bool {
+        true
+    }
+
     /// Returns `true` if the fixtures stay as they were populated and are listed.
     fn lists_fixtures(&self) -> bool {
         true

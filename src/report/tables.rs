@@ -36,16 +36,21 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
     grids.extend(suite.tables(results, style)?);
     grids.extend(common::spread(results));
     grids.extend(common::harness(results));
-    grids.extend(common::writes(results));
+    if suite.compares_engines() {
+        grids.extend(common::writes(results));
+    }
     if !results.fixtures.is_empty() {
         grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
-        grids.extend(common::settings(results));
+        if suite.compares_engines() {
+            grids.extend(common::settings(results));
+        }
     }
     let mut text = String::new();
     for grid in &grids {
         writeln!(text, "{}", grid.render(style))?;
     }
-    for (title, sentences) in advice::advice(results) {
+    let advice = if suite.compares_engines() { advice::advice(results) } else { Vec::new() };
+    for (title, sentences) in advice {
         writeln!(text, "{}\n", style.heading(title))?;
         for sentence in sentences {
             writeln!(text, "{}", style.item(&sentence))?;
@@ -65,7 +70,9 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
 pub fn summaries(suite: &dyn Presentation, results: &Results) -> Result<Vec<Grid>> {
     let mut grids = suite.summaries(results)?;
     grids.extend(common::harness(results));
-    grids.extend(common::writes(results));
+    if suite.compares_engines() {
+        grids.extend(common::writes(results));
+    }
     grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
     grids.retain(|grid| !grid.rows.is_empty());
     Ok(grids)
@@ -295,12 +302,13 @@ fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<St
             },
         )
     };
-    if exclusive(results) {
+    if suite.compares_engines() && exclusive(results) {
         let open = "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal \
                     file open: DELETE then overwrites its header, as PERSIST does.";
         writeln!(text, "{}", style.sentence(open))?;
     }
     writeln!(text)?;
+    let mut before = String::new();
     for canister in &results.canisters {
         let versions: Vec<String> = canister
             .crates
@@ -308,13 +316,14 @@ fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<St
             .map(|version| format!("{} {}", version.name, version.version))
             .chain(canister.sqlite.iter().map(|sqlite| format!("SQLite {}", sqlite.version)))
             .collect();
-        let measured = format!(
-            "Canister {} {}: {}",
-            canister.name,
-            &canister.sha256[..canister.sha256.len().min(16)],
-            versions.join(", ")
-        );
+        let versions = versions.join(", ");
+        let hash = &canister.sha256[..canister.sha256.len().min(16)];
+        let measured = match versions == before {
+            true => format!("Canister {} {hash}: the same versions", canister.name),
+            false => format!("Canister {} {hash}: {versions}", canister.name),
+        };
         writeln!(text, "{}", style.sentence(&measured))?;
+        before = versions;
     }
     let ran = format!(
         "Replica {} {}, rules {}, stablebench {}{}",

@@ -421,6 +421,11 @@ impl<T> Outcome<T> {
 }
 
 impl Measured {
+    /// A number of instructions without further values.
+    pub fn without_detail(instructions: u64, operations: u64) -> Self {
+        Self { instructions, operations, capacity: None, detail: None, each: None, phases: None }
+    }
+
     /// Returns the instructions of one operation, rounded.
     pub fn each_operation(&self) -> u64 {
         let operations = self.operations.max(1);

@@ -86,7 +86,7 @@ impl<'a> Runner<'a> {
         for (built, info) in canisters.iter().zip(&mut results.canisters) {
             let mut fresh = replica.install(&built.wasm)?;
             let description = wire::describe(&mut *fresh)?;
-            info.crates = description.crates;
+            info.crates = built.programs.iter().cloned().chain(description.crates).collect();
             info.sqlite = description.sqlite;
             max_rows = max_rows.min(description.max_rows);
             if results.harness.iter().all(|empty| empty.configuration != built.name) {

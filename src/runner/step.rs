@@ -57,6 +57,7 @@ impl Runner<'_> {
             Measures::Installation => {
                 return Ok((self.installation(fixture)?, Populate::default()));
             }
+            Measures::Compilation => return Ok((self.compilation(fixture)?, Populate::default())),
         }
         let Subject { canister, model, role } = subject;
         if step.upgraded {

@@ -50,6 +50,16 @@ impl Runner<'_> {
         Ok(measured(detail, 1, None))
     }
 
+    /// Estimates the cost of compiling the module of a fixture.
+    pub(super) fn compilation(&self, fixture: &Fixture) -> Result<Measured> {
+        let compiling = self.replica.compiling(self.wasm(&fixture.configuration)?)?;
+        let instructions = compiling.ok_or_else(|| {
+            let reason = "the replica has no estimate of what compiling costs";
+            Unmeasured::NotApplicable(reason.to_owned())
+        })?;
+        Ok(Measured::without_detail(instructions, 1))
+    }
+
     /// Upgrades a canister, measured, and reads its content back.
     pub(super) fn upgrade(
         &self,

@@ -130,6 +130,8 @@ pub enum Measures {
     Upgrade,
     /// The installation of the module in another canister.
     Installation,
+    /// The compilation of the module, estimated.
+    Compilation,
 }
 
 /// The kind of a measured message.

@@ -9,10 +9,11 @@ use wasmtime::{Engine, InstancePre, Linker};
 
 use crate::fault::{ErrorCode, Fault};
 use crate::globals::{self, ExportedGlobal};
-use crate::instrument::{Instrumented, Metering, instrument};
+use crate::instrument::{Instrumented, Metering, compiling, instrument};
 use crate::profile::Names;
 use crate::rules::Rules;
 use crate::system_api::host::Host;
+use crate::units::Instructions;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode, validate};
 
 /// A module that canisters can be installed from. Cloning it is cheap.
@@ -112,6 +113,13 @@ impl Module {
     pub fn wasm(&self) -> Cow<'_, [u8]> {
         // The module was decoded when it was compiled, so this cannot fail.
         decode(&self.0.uploaded).unwrap_or_default()
+    }
+
+    /// Returns an estimate of the instructions that the Internet Computer charges for compiling the
+    /// module, without the functions that it adds itself. Nothing here charges for them.
+    pub fn compiling(&self) -> Instructions {
+        // The module was rewritten from the same bytes, so this cannot fail.
+        Instructions(compiling::estimate(&self.wasm(), self.rules()).unwrap_or_default())
     }
 
     /// SHA-256 of the module as it was uploaded: the IC's module hash.

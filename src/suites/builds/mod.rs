@@ -43,8 +43,9 @@ pub const INSTALL: &str = "install";
 /// The calls of a user's own crate.
 pub const CALL: &str = "call";
 
-/// The case of the section install.
-pub const MODULE: &str = "the module";
+/// The cases of the section install: the estimate of compiling, and the functions that run.
+pub const COMPILE: &str = "compile, estimated";
+pub const RUN: &str = "start and canister_init";
 
 /// Bytes of each row's text.
 const TEXT: u32 = 100;
@@ -216,10 +217,9 @@ fn computing(options: &Options, compute: bool, install: bool) -> Fixture {
         );
     }
     if install {
-        steps.push(Step {
-            measures: Measures::Installation,
-            ..Step::case(INSTALL, MODULE, first, 1)
-        });
+        for (name, measures) in [(COMPILE, Measures::Compilation), (RUN, Measures::Installation)] {
+            steps.push(Step { measures, ..Step::case(INSTALL, name, first.clone(), 1) });
+        }
     }
     Fixture {
         configuration: configuration(BENCH_BUILDS.name, options),
@@ -252,12 +252,13 @@ mod tests {
     #[test]
     fn work_is_that_which_was_chosen() {
         let rows = |typed: &str| plan_of(&BuildsSuite, typed).unwrap().rows;
-        assert_eq!(rows("").len(), 3 + 3 + 3 + 1);
+        assert_eq!(rows("").len(), 3 + 3 + 3 + 2);
         let heap = rows("--work heap --batch 5");
         assert_eq!(
             heap,
             [INSERT, READ].map(|it| (it.to_owned(), "BTreeMap on the heap".to_owned()))
         );
-        assert_eq!(rows("--work install"), [(INSTALL.to_owned(), MODULE.to_owned())]);
+        let install = rows("--work install");
+        assert_eq!(install, [COMPILE, RUN].map(|it| (INSTALL.to_owned(), it.to_owned())));
     }
 }

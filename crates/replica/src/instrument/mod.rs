@@ -24,6 +24,7 @@
 
 mod blocks;
 mod body;
+pub mod compiling;
 pub mod operator_cost;
 pub mod page_map;
 pub mod profiled;
