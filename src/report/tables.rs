@@ -279,11 +279,13 @@ fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<St
             let best = if style.markdown { "Bold" } else { BEST };
             writeln!(text, "{best} marks the cheapest of a row.")?;
         }
-        let mut counted = format!(
-            "Instructions are read from performance_counter(0) inside of the canister. Reading it \
-             twice costs {}, which are not subtracted.",
-            detail.counter_overhead
-        );
+        let mut counted = match detail.counter_overhead {
+            0 => "Instructions are those of whole messages.".to_owned(),
+            overhead => format!(
+                "Instructions are read from performance_counter(0) inside of the canister. Reading \
+                 it twice costs {overhead}, which are not subtracted."
+            ),
+        };
         if let Some(seen) = price::counter(&results.replica.rules) {
             counted = format!("{counted}\n{seen}");
         }

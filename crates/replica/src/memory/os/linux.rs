@@ -1,5 +1,6 @@
 //! Linux with pages of 4 KiB: files in memory, and the kernel's map of written pages.
 
+#[cfg(target_arch = "x86_64")]
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
@@ -12,6 +13,7 @@ use rustix::mm::{Advice, madvise};
 use super::super::image::Image;
 use super::super::mapping::{Mapping, Rights, bytes_of, map_over};
 use super::super::pages::{PAGE, Pages, joined, push};
+#[cfg(target_arch = "x86_64")]
 use super::super::touch::Access;
 use super::Os;
 
