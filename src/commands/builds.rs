@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::call::{constructor_arguments, is_query, parse_arguments, signature};
 use super::replica::embedded;
-use super::run::{PriceArgs, failures};
+use super::run::{PriceArgs, failed};
 use crate::builds::options::COMPARED;
 use crate::builds::{Module, NotBuilt, Options, Project};
 use crate::canisters::{self, hash};
@@ -86,7 +86,7 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     interrupt::listen()?;
     let (replica, _) = embedded(&args.replica, progress)?;
     progress.note(&format!(
-        "building {} {} times; cargo takes about as long for each as for the first",
+        "builds of {}: {}; for most of them, cargo compiles all crates again",
         project.name,
         options.len()
     ));
@@ -111,7 +111,9 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
         print(&profile)?;
     }
     progress.note(&file.summary());
-    failures(&results)
+    let failed = failed(&results);
+    ensure!(failed.is_empty(), "{} cases failed:\n{}", failed.len(), failed.join("\n"));
+    Ok(())
 }
 
 /// Returns the builds that are compared if none are chosen. Few crates have a feature for another

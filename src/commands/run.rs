@@ -373,18 +373,20 @@ fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Resu
 
 /// Fails if any case failed.
 pub fn failures(results: &Results) -> Result<()> {
-    let failed: Vec<String> = results
-        .cases
-        .iter()
-        .filter_map(|case| match &case.outcome {
-            Outcome::Failed { reason } => Some(format!("  {}: {reason}", case.title())),
-            Outcome::Measured(_) | Outcome::NotApplicable { .. } => None,
-        })
-        .collect();
+    let failed = failed(results);
     if failed.is_empty() {
         return Ok(());
     }
     bail!("{} cases failed; run them again with --resume:\n{}", failed.len(), failed.join("\n"))
+}
+
+/// Returns a line for each case that failed.
+pub fn failed(results: &Results) -> Vec<String> {
+    let line = |case: &Case| match &case.outcome {
+        Outcome::Failed { reason } => Some(format!("  {}: {reason}", case.title())),
+        Outcome::Measured(_) | Outcome::NotApplicable { .. } => None,
+    };
+    results.cases.iter().filter_map(line).collect()
 }
 
 /// Returns the fixtures and their cases as text.

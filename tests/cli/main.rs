@@ -90,6 +90,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+mod builds;
 mod cache;
 mod calls;
 mod calls_suite;
