@@ -51,7 +51,8 @@ const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-was
 pub fn find(name: &str, progress: &Progress) -> Result<Built> {
     if let Some(options) = name.strip_prefix(BENCH_BUILDS.name).and_then(|it| it.strip_prefix('/'))
     {
-        let module = with_options(&checkout()?, &options.parse()?, progress)?;
+        let root = checkout().context("the canister of the suite builds is compiled each time")?;
+        let module = with_options(&root, &options.parse()?, progress)?;
         return Ok(Built { programs: module.programs, ..Built::new(name, module.wasm) });
     }
     match Source::named(name) {

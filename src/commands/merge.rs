@@ -8,7 +8,7 @@ use super::run::{Planned, failures, out_of};
 use crate::canisters;
 use crate::report::{self, Format};
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
-use crate::suites::plan::Fixture;
+use crate::suites::plan::{Fixture, Plan};
 use crate::suites::shard::Shard;
 use crate::suites::suite;
 use crate::terminal::{Output, print};
@@ -130,7 +130,7 @@ fn joined(whole: &Planned, parts: &[Part]) -> Result<Results> {
     }
     let results = || parts.iter().map(|part| &part.results);
     let first = results().next().context("there are no shards")?;
-    let canisters = canisters(parts)?;
+    let canisters = canisters(plan, parts)?;
     let harness = canisters.iter().filter_map(|canister| {
         let of = |case: &&Case| case.configuration == canister.name;
         results().flat_map(|part| &part.harness).find(of).cloned()
@@ -187,10 +187,9 @@ fn complete(part: &Part) -> Result<()> {
 }
 
 /// Returns the canisters of all parts, in the order of a run.
-fn canisters(parts: &[Part]) -> Result<Vec<CanisterInfo>> {
+fn canisters(plan: &Plan, parts: &[Part]) -> Result<Vec<CanisterInfo>> {
     let mut found = Vec::new();
-    let all = parts.iter().flat_map(|part| &part.results.configurations);
-    for name in canisters::in_order(all.map(|of| of.canister.as_str())) {
+    for name in canisters::in_order(plan.configurations.iter().map(|of| of.canister.as_str())) {
         let mut named = parts.iter().filter_map(|part| {
             let of = part.results.canisters.iter().find(|canister| canister.name == name)?;
             Some((part, of))
