@@ -19,13 +19,13 @@ use crate::progress::Progress;
 /// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs a `cargo build` that prints messages in JSON, and returns the path of its module. `name` is
+/// Runs a `cargo build`, and returns the path of the module that it reports, if it does. `name` is
 /// what is built, for the progress.
 ///
 /// # Errors
 ///
 /// [`NotBuilt`] if cargo cannot build it.
-pub fn module_of(mut cargo: Command, name: &str, progress: &Progress) -> Result<PathBuf> {
+pub fn build(mut cargo: Command, name: &str, progress: &Progress) -> Result<Option<PathBuf>> {
     let step = progress.spinner(&format!("building {name}"));
     let mut child = cargo
         .arg("--message-format=json-render-diagnostics")
@@ -68,8 +68,7 @@ pub fn module_of(mut cargo: Command, name: &str, progress: &Progress) -> Result<
         return Err(NotBuilt { reason: reason(&printed), printed }.into());
     }
     let modules = messages.iter().collect::<io::Result<Vec<_>>>()?;
-    let module = modules.iter().filter_map(|message| module_in(message)).next_back();
-    module.with_context(|| format!("cargo has built no module for {name}"))
+    Ok(modules.iter().filter_map(|message| module_in(message)).next_back())
 }
 
 /// Returns the toolchain's cargo: the one that runs this program, if it does.

@@ -62,7 +62,10 @@ impl Project {
             made.push(format!("{}: {}", version.version, tool.command()));
             versions.push(version);
         }
-        let path = cargo::module_of(self.cargo(options)?, &self.label(options), progress)?;
+        let label = self.label(options);
+        let path = cargo::build(self.cargo(options)?, &label, progress)?.with_context(|| {
+            format!("{label} has no module; its Cargo.toml must have crate-type = [\"cdylib\"]")
+        })?;
         let input = fs::read(&path)
             .with_context(|| format!("cargo left no module at {}", path.display()))?;
         let stamp = format!("{:x}\n{}", Sha256::digest(&input), made.join("\n"));

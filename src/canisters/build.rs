@@ -195,6 +195,7 @@ fn compile(
     c_compiler: Vec<(String, OsString)>,
     progress: &Progress,
 ) -> Result<PathBuf> {
+    const PROFILE: &str = "canister";
     // Cargo runs in the checkout, but a relative path begins where this program was started.
     let target = match env::var_os("CARGO_TARGET_DIR") {
         Some(named) => std::path::absolute(named)?,
@@ -202,10 +203,10 @@ fn compile(
     };
     let mut command = cargo::own();
     command
-        .args(["build", "--locked", "--profile", "canister"])
+        .args(["build", "--locked", "--profile", PROFILE])
         .args(["--package", source.package, "--target", source.target])
         .arg("--target-dir")
-        .arg(target)
+        .arg(&target)
         .current_dir(root)
         // Neither the user's flags for native builds and unstable features nor the location of
         // the sources may change the module.
@@ -214,10 +215,12 @@ fn compile(
         .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(remapped_paths(root)?))
         .envs(c_compiler);
     let name = format!("canister {}", source.name);
-    cargo::module_of(command, &name, progress).map_err(|error| match error.downcast::<NotBuilt>() {
+    cargo::build(command, &name, progress).map_err(|error| match error.downcast::<NotBuilt>() {
         Ok(NotBuilt { printed, .. }) => anyhow!("cargo could not build {name}:\n{printed}"),
         Err(error) => error,
-    })
+    })?;
+    let file = format!("{}.wasm", source.package.replace('-', "_"));
+    Ok(target.join(source.target).join(PROFILE).join(file))
 }
 
 /// Returns the flags that keep this machine's paths out of the module.

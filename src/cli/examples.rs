@@ -154,9 +154,8 @@ pub const BUILDS: &str = "\
 Examples:
   All options, for the crate in the current folder:
     stablebench builds --call add '(1, \"one\")' --call get '(1)'
-  A package of a workspace, with three builds only:
-    stablebench builds --manifest-path ../app/Cargo.toml --package backend --call list '()' \\
-        --build default --build lto=fat,codegen-units=1 --build opt-level=z";
+  A package of a workspace, in two builds:
+    stablebench builds --package backend --call list '()' --build default --build opt-level=z";
 
 /// Of `cache`.
 pub const CACHE: &str = "\

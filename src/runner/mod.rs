@@ -237,7 +237,7 @@ impl<'a> Runner<'a> {
 fn duration(fixture: &Fixture) -> u32 {
     let settings = fixture.configuration.settings.as_ref();
     let mode = settings.and_then(|settings| settings.get("journal_mode"));
-    match (fixture.configuration.engine, mode) {
+    match (fixture.engine(), mode) {
         (Engine::BTREE, _) => 6,
         (_, Some(mode)) if mode == "wal" => 3,
         _ => 2,

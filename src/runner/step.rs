@@ -295,7 +295,7 @@ impl Runner<'_> {
     fn table<'a>(fixture: &Fixture, job: &'a Job, model: &dyn Model) -> Option<Table<'a>> {
         model.between(job, 0, Some(0))?;
         let rows = ranges::rows_of_range(fixture.rows, fixture.payload)?;
-        Some(Table { engine: fixture.configuration.engine, job, rows })
+        Some(Table { engine: fixture.engine(), job, rows })
     }
 
     /// Reads a number of rows from a position on, and compares their digest.

@@ -142,6 +142,7 @@ fn fixture(args: &HistoryArgs) -> Result<Fixture> {
         case(BRANCH, name, HistoryTask::Merge, Some(HistoryTask::Part(changed)));
     }
     Ok(Fixture {
+        rows_in: None,
         configuration: Configuration::of("doltlite")?.info(),
         name: String::new(),
         rows,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use stablebench_protocol::{
-    self as protocol, Operation, Part, Selection, SuiteJob, Users, UsersTask,
+    self as protocol, Engine, Operation, Part, Selection, SuiteJob, Users, UsersTask,
 };
 use stablebench_workload::{Model, Selected};
 
@@ -55,6 +55,8 @@ pub struct Fixture {
     pub configuration: ConfigurationInfo,
     /// Distinguishes fixtures of one configuration; may be empty.
     pub name: String,
+    /// The engine of its rows, if the configuration is not that of an engine.
+    pub rows_in: Option<Engine>,
     /// Rows that its cases work on.
     pub rows: u64,
     /// Bytes of each row's value.
@@ -312,8 +314,13 @@ impl Fixture {
                 return Ok(Chosen { job: job.clone(), users: None, seed, operations });
             }
         };
-        let users = Users { engine: self.configuration.engine, payload_bytes: self.payload, task };
+        let users = Users { engine: self.engine(), payload_bytes: self.payload, task };
         Ok(Chosen { job: protocol::Job::new(&users), users: Some(users), seed, operations })
+    }
+
+    /// The engine of its rows.
+    pub fn engine(&self) -> Engine {
+        self.rows_in.unwrap_or(self.configuration.engine)
     }
 
     /// The name in progress, notes and lists: `btree, 1 000 rows of 100 bytes`, or `sqlite-vfs, text
@@ -417,6 +424,7 @@ mod tests {
 
     fn fixture(rows: u64) -> Fixture {
         Fixture {
+            rows_in: None,
             configuration: Configuration::of("btree").unwrap().info(),
             name: String::new(),
             rows,

@@ -162,11 +162,6 @@ pub fn configuration(canister: &str, options: &Options) -> ConfigurationInfo {
     }
 }
 
-/// Returns the same for the canister of this repository, whose rows are in an engine.
-fn info(options: &Options, engine: Engine) -> ConfigurationInfo {
-    ConfigurationInfo { engine, ..configuration(BENCH_BUILDS.name, options) }
-}
-
 /// Returns the fixture with rows in an engine.
 fn with_rows(args: &BuildsArgs, options: &Options, engine: Engine, name: &str) -> Fixture {
     let rows = args.rows;
@@ -181,7 +176,8 @@ fn with_rows(args: &BuildsArgs, options: &Options, engine: Engine, name: &str) -
         Step::case(section, name, job, args.batch)
     };
     Fixture {
-        configuration: info(options, engine),
+        rows_in: Some(engine),
+        configuration: configuration(BENCH_BUILDS.name, options),
         name: name.to_owned(),
         rows,
         payload: TEXT,
@@ -222,6 +218,7 @@ fn computing(options: &Options, compute: bool, install: bool) -> Fixture {
         }
     }
     Fixture {
+        rows_in: None,
         configuration: configuration(BENCH_BUILDS.name, options),
         name: COMPUTE.to_owned(),
         rows: 0,

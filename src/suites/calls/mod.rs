@@ -176,6 +176,7 @@ fn info(key: &str) -> ConfigurationInfo {
 
 fn fixture(key: &str, rows: u64, payload: u32, populate: Step, cases: Vec<Step>) -> Fixture {
     Fixture {
+        rows_in: None,
         configuration: info(key),
         name: String::new(),
         rows,
@@ -281,6 +282,7 @@ fn with_engine(configuration: ConfigurationInfo, rows: u64) -> Fixture {
     let count = Work::new(Verb::Count, Access::All, rows);
     let count = Job::Rows { table: Table::Populated(rows), work: count };
     Fixture {
+        rows_in: None,
         configuration,
         name: String::new(),
         rows,

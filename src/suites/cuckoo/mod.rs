@@ -196,6 +196,7 @@ fn fixture(
         }
     }
     Fixture {
+        rows_in: None,
         configuration: configuration.named().info(),
         name,
         rows: items,

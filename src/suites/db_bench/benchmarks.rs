@@ -234,6 +234,7 @@ fn fixture(
         });
     }
     Fixture {
+        rows_in: None,
         configuration,
         name: String::new(),
         rows: args.num,

@@ -231,6 +231,7 @@ fn fixture(job: &Keys, configuration: &Configuration, args: &KeysArgs) -> Fixtur
         KeysTask::Watchers,
     ];
     Fixture {
+        rows_in: None,
         configuration: info(configuration, job.key),
         name: schema_name(job.schema).to_owned(),
         rows: args.rows,

@@ -205,6 +205,7 @@ fn fixture(
         }
     }
     Fixture {
+        rows_in: None,
         configuration: side.info(),
         name: format!("{} keys, {}", section::shape_name(shape), section::storage_name(storage)),
         rows,

@@ -255,6 +255,7 @@ fn fixture(
         }
     }
     Fixture {
+        rows_in: None,
         configuration: configuration.info(),
         name: String::new(),
         rows,

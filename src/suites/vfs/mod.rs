@@ -308,6 +308,7 @@ fn fixture(configuration: &Configuration, rows: u64, cases: Vec<Step>) -> Fixtur
     let populated = steps.len();
     steps.extend(cases);
     Fixture {
+        rows_in: None,
         configuration: configuration.info(),
         name: String::new(),
         rows,
