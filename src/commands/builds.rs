@@ -70,7 +70,7 @@ struct Call<'a> {
     method: &'a str,
     argument: Vec<u8>,
     query: bool,
-    /// The name of its case: the method and the arguments as they were typed.
+    /// The name of its case.
     name: String,
 }
 
@@ -286,9 +286,21 @@ fn keep_all(
     for name in [builds::COMPILE, builds::RUN] {
         keep(builds::INSTALL, name.to_owned(), outcome.clone());
     }
-    for call in args.calls.chunks(2) {
-        keep(builds::CALL, call.join(" "), outcome.clone());
+    for name in names(&args.calls) {
+        keep(builds::CALL, name, outcome.clone());
     }
+}
+
+/// Returns the names of the calls: method and arguments, with a number from the second time on.
+fn names(calls: &[String]) -> Vec<String> {
+    let name = |(at, call): (usize, &[String])| {
+        let before = calls.chunks(2).take(at).filter(|other| *other == call).count();
+        match before {
+            0 => call.join(" "),
+            _ => format!("{}, {}", call.join(" "), before + 1),
+        }
+    };
+    calls.chunks(2).enumerate().map(name).collect()
 }
 
 /// Returns the interface of a module: its own, that of a file, or that of the file that `dfx` expects.
@@ -314,7 +326,7 @@ fn interface(args: &BuildsArgs, project: &Project, wasm: &[u8]) -> Result<String
 
 /// Encodes the arguments of the calls.
 fn calls<'a>(args: &'a BuildsArgs, interface: &str) -> Result<Vec<Call<'a>>> {
-    let call = |words: &'a [String]| {
+    let call = |(words, name): (&'a [String], String)| {
         let [method, arguments] = words else { bail!("--call has a method and its arguments") };
         let (env, function) = signature(interface, method)?;
         let argument = parse_arguments(arguments)
@@ -322,10 +334,9 @@ fn calls<'a>(args: &'a BuildsArgs, interface: &str) -> Result<Vec<Call<'a>>> {
             .with_context(|| {
                 format!("the arguments {arguments} do not fit {method} : {function}")
             })?;
-        let query = is_query(&function);
-        Ok(Call { method, argument, query, name: words.join(" ") })
+        Ok(Call { method, argument, query: is_query(&function), name })
     };
-    args.calls.chunks(2).map(call).collect()
+    args.calls.chunks(2).zip(names(&args.calls)).map(call).collect()
 }
 
 /// Returns the outcome of a message or an installation.

@@ -108,11 +108,13 @@ fn a_crate_is_compared_over_builds() {
     small(folder.path());
     let keys = ["default", "opt-level=1", "allocator=talc", "overflow-checks=on", "panic=unwind"];
     let mut arguments = vec!["--call", "add", "()", "--call", "vectors", "()"];
+    arguments.extend(["--call", "add", "()"]);
     arguments.extend(keys.iter().flat_map(|key| ["--build", key]));
     let output = run(folder.path(), &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let results = results(&folder.path().join("builds.json"));
     let measured = |build| instructions(&results, "add ()", build);
+    assert_eq!(instructions(&results, "add (), 2", "default"), measured("default"));
     // The feature changes nothing here; an overflow check costs at least a branch for each number.
     assert_eq!(measured("allocator=talc"), measured("default"));
     assert!(measured("overflow-checks=on") >= measured("default") + 1_000);
@@ -124,7 +126,10 @@ fn a_crate_is_compared_over_builds() {
     assert!(table.contains("Instructions are those of whole messages."), "{table}");
     // The command repeats the run, and other commands understand the file.
     let command = results["command"].as_str().unwrap();
-    assert!(command.contains("--call add '()' --call vectors '()' --rules"), "{command}");
+    assert!(
+        command.contains("--call add '()' --call vectors '()' --call add '()' --rules"),
+        "{command}"
+    );
     for arguments in [
         &["report", "builds.json", "--format", "markdown"][..],
         &["compare", "builds.json", "--configurations", "default", "opt-level=1"],
