@@ -146,6 +146,10 @@ impl Options {
     pub fn flags(&self) -> Vec<String> {
         let flag = |(name, value): &(&str, &str)| match (*name, *value) {
             ("panic", "unwind") => Some("-Cpanic=unwind".to_owned()),
+            // LLVM's feature for copying and filling alone would stay on. rustc passes it on, and warns.
+            ("bulk-memory", "off") => {
+                Some("-Ctarget-feature=-bulk-memory,-bulk-memory-opt".to_owned())
+            }
             ("bulk-memory" | "simd128", value) => {
                 let sign = if value == "on" { '+' } else { '-' };
                 Some(format!("-Ctarget-feature={sign}{name}"))

@@ -51,7 +51,9 @@ const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-was
 pub fn find(name: &str, progress: &Progress) -> Result<Built> {
     if let Some(options) = name.strip_prefix(BENCH_BUILDS.name).and_then(|it| it.strip_prefix('/'))
     {
-        let root = checkout().context("the canister of the suite builds is compiled each time")?;
+        let root = found_checkout()?.context(
+            "the suite builds compiles its canister; run this in a checkout of stablebench",
+        )?;
         let module = with_options(&root, &options.parse()?, progress)?;
         return Ok(Built { programs: module.programs, ..Built::new(name, module.wasm) });
     }
@@ -94,21 +96,26 @@ fn embedded(source: Source) -> Option<&'static [u8]> {
     EMBEDDED.0.iter().find(|(name, _)| *name == source.name).map(|(_, gzip)| *gzip)
 }
 
-/// Returns the root folder of the checkout to work in: the one from which cargo runs this
-/// program, else the one that contains the current folder.
+/// Returns the root folder of the checkout to work in.
 pub fn checkout() -> Result<PathBuf> {
-    let here = env::current_dir().context("the current folder is unknown")?;
-    // `cargo run` and `cargo test` set it.
-    let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let found = manifest.as_deref().and_then(checkout_above).or_else(|| checkout_above(&here));
-    found.map(Path::to_owned).with_context(|| {
+    found_checkout()?.with_context(|| {
         format!(
             "{} is in no checkout of stablebench, whose canisters this program builds; run this \
              in a checkout, or install the program with embedded canisters: `just install` in a \
              checkout",
-            here.display()
+            env::current_dir().unwrap_or_default().display()
         )
     })
+}
+
+/// Returns the checkout from which cargo runs this program, else the one that contains the current
+/// folder, if there is one.
+fn found_checkout() -> Result<Option<PathBuf>> {
+    let here = env::current_dir().context("the current folder is unknown")?;
+    // `cargo run` and `cargo test` set it.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let found = manifest.as_deref().and_then(checkout_above).or_else(|| checkout_above(&here));
+    Ok(found.map(Path::to_owned))
 }
 
 /// Returns the nearest folder, from `folder` upwards, that contains this workspace.

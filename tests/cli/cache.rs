@@ -55,8 +55,6 @@ fn results_are_the_same_with_a_cache_and_without() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("cache");
         let cache = format!("--cache-dir={}", folder.display());
-        // Compiles the modules.
-        run(suite, &[], directory.path());
         let (without, _) = run(suite, &["--no-cache", &cache], directory.path());
         assert!(!folder.exists(), "nothing is touched");
         own_cache(&folder);

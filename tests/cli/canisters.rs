@@ -31,5 +31,10 @@ fn outside_of_a_checkout_the_error_names_the_next_step() {
             assert!(error.contains("is in no checkout of stablebench"), "{error}");
             assert!(error.contains("`just install`"), "{error}");
         }
+        // No program contains all of its builds.
+        let mut command = command(&["run", "builds"], directory.path());
+        let output = command.env_remove("CARGO_MANIFEST_DIR").output().unwrap();
+        let error = stderr(&output);
+        assert!(error.contains("the suite builds compiles its canister; run this in"), "{error}");
     }
 }
