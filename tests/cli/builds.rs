@@ -114,7 +114,8 @@ fn a_crate_is_compared_over_builds() {
     assert!(output.status.success(), "{}", stderr(&output));
     let results = results(&folder.path().join("builds.json"));
     let measured = |build| instructions(&results, "add ()", build);
-    assert_eq!(instructions(&results, "add (), 2", "default"), measured("default"));
+    // Calls that are repeated have cases of their own.
+    assert!(instructions(&results, "add (), 2", "default") > 1_000);
     // The feature changes nothing here; an overflow check costs at least a branch for each number.
     assert_eq!(measured("allocator=talc"), measured("default"));
     assert!(measured("overflow-checks=on") >= measured("default") + 1_000);
