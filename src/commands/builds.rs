@@ -344,26 +344,9 @@ fn measured(cost: &Cost) -> Outcome<Measured> {
     let Some(inside) = cost.inside else {
         return Outcome::NotApplicable { reason: "the replica reports no instructions".to_owned() };
     };
+    let detail = Detail { pages: inside.pages, ..Detail::of_message(inside.instructions, *cost) };
     Outcome::Measured(Measured {
-        instructions: inside.instructions,
-        operations: 1,
-        capacity: None,
-        detail: Some(Detail {
-            messages: 1,
-            counter_overhead: 0,
-            message_instructions: inside.instructions,
-            rows: 0,
-            bytes: None,
-            heap_pages_before: 0,
-            heap_pages_after: 0,
-            stable_pages_before: 0,
-            stable_pages_after: 0,
-            cost: *cost,
-            pages: inside.pages,
-            digest: None,
-            stored: None,
-        }),
-        each: None,
-        phases: None,
+        detail: Some(detail),
+        ..Measured::without_detail(inside.instructions, 1)
     })
 }

@@ -420,6 +420,27 @@ impl<T> Outcome<T> {
     }
 }
 
+impl Detail {
+    /// Returns the detail of one whole message, of which only the cost is known.
+    pub fn of_message(instructions: u64, cost: Cost) -> Self {
+        Self {
+            messages: 1,
+            counter_overhead: 0,
+            message_instructions: instructions,
+            rows: 0,
+            bytes: None,
+            heap_pages_before: 0,
+            heap_pages_after: 0,
+            stable_pages_before: 0,
+            stable_pages_after: 0,
+            cost,
+            pages: None,
+            digest: None,
+            stored: None,
+        }
+    }
+}
+
 impl Measured {
     /// A number of instructions without further values.
     pub fn without_detail(instructions: u64, operations: u64) -> Self {

@@ -33,19 +33,9 @@ impl Runner<'_> {
         let instructions = instructions(&cost)?;
         let fresh = wire::describe(&mut *self.replica.install(wasm)?)?;
         let detail = Detail {
-            messages: 1,
-            counter_overhead: 0,
-            message_instructions: instructions,
-            rows: 0,
-            bytes: None,
-            heap_pages_before: 0,
             heap_pages_after: fresh.heap_pages,
-            stable_pages_before: 0,
             stable_pages_after: fresh.stable_pages,
-            cost,
-            pages: None,
-            digest: None,
-            stored: None,
+            ..Detail::of_message(instructions, cost)
         };
         Ok(measured(detail, 1, None))
     }
@@ -153,19 +143,12 @@ fn upgraded(canister: &mut dyn Messages, model: &dyn Model) -> Result<Detail> {
     let Digest { rows, .. } = model.content();
     let instructions = instructions(&cost)?;
     Ok(Detail {
-        messages: 1,
-        counter_overhead: 0,
-        message_instructions: instructions,
         rows,
-        bytes: None,
         heap_pages_before: before.heap_pages,
         heap_pages_after: after.heap_pages,
         stable_pages_before: before.stable_pages,
         stable_pages_after: after.stable_pages,
-        cost,
-        pages: None,
-        digest: None,
-        stored: None,
+        ..Detail::of_message(instructions, cost)
     })
 }
 

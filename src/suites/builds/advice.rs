@@ -1,6 +1,6 @@
 //! Advice that is computed from the figures: the builds to choose for speed, for size, and for both.
 
-use super::{BuildsSuite, INSTALL};
+use super::INSTALL;
 use crate::builds::Options;
 use crate::report::number::Factor;
 use crate::results::Results;
@@ -15,24 +15,22 @@ pub struct Compared<'a> {
     pub bytes: f64,
 }
 
-impl BuildsSuite {
-    /// Returns the builds for which all work was measured, next to the first one.
-    pub(super) fn compared(results: &Results) -> Vec<Compared<'_>> {
-        let Some(base) = results.configurations.first() else { return Vec::new() };
-        let all = results.configurations.iter();
-        all.filter_map(|build| {
-            let bytes = |name: &str| {
-                let module = results.canisters.iter().find(|canister| canister.name == name)?;
-                Some(module.bytes as f64)
-            };
-            Some(Compared {
-                key: &build.key,
-                instructions: mean(results, &base.key, &build.key)?,
-                bytes: bytes(&build.canister)? / bytes(&base.canister)?,
-            })
+/// Returns the builds for which all work was measured, next to the first one.
+pub fn compared(results: &Results) -> Vec<Compared<'_>> {
+    let Some(base) = results.configurations.first() else { return Vec::new() };
+    let bytes = |name: &str| {
+        let module = results.canisters.iter().find(|canister| canister.name == name)?;
+        Some(module.bytes as f64)
+    };
+    let all = results.configurations.iter();
+    all.filter_map(|build| {
+        Some(Compared {
+            key: &build.key,
+            instructions: mean(results, &base.key, &build.key)?,
+            bytes: bytes(&build.canister)? / bytes(&base.canister)?,
         })
-        .collect()
-    }
+    })
+    .collect()
 }
 
 /// Returns the geometric mean of the ratios of instructions over all work but installing. `None` if
@@ -54,15 +52,15 @@ type Score = fn(&Compared<'_>) -> f64;
 
 /// Returns the advice as sentences.
 pub fn advice(results: &Results) -> Vec<String> {
-    let compared = BuildsSuite::compared(results);
-    let Some(base) = compared.first().map(|base| base.key) else { return Vec::new() };
+    let builds = compared(results);
+    let Some(base) = builds.first().map(|base| base.key) else { return Vec::new() };
     let all: [(&str, Score); 3] = [
         ("speed", |build| build.instructions),
         ("size", |build| build.bytes),
         ("both", |build| build.instructions * build.bytes),
     ];
     let sentence = |(aim, by): (&str, Score)| {
-        let build = best(&compared, by)?;
+        let build = best(&builds, by)?;
         Some(format!(
             "For {aim}: {}, with {} the instructions and {} the bytes of {base}.{}",
             build.key,
@@ -77,8 +75,8 @@ pub fn advice(results: &Results) -> Vec<String> {
 /// Returns the profile to copy into a crate's Cargo.toml, that of the build for both speed and size.
 /// `None` if the first build is the best.
 pub fn profile(results: &Results) -> Option<String> {
-    let compared = BuildsSuite::compared(results);
-    let build = best(&compared, |build| build.instructions * build.bytes)?;
+    let builds = compared(results);
+    let build = best(&builds, |build| build.instructions * build.bytes)?;
     let options: Options = build.key.parse().ok()?;
     let mut text = String::new();
     let lines = options.profile();

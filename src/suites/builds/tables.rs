@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::advice::advice;
+use super::advice::{advice, compared};
 use super::{BuildsSuite, CALL, COMPILE, COMPUTE, INSERT, INSTALL, READ, RUN};
 use crate::report::Presentation;
 use crate::report::grid::{Cell, Grid, Style};
@@ -68,7 +68,7 @@ fn touched(measured: &Measured) -> Option<u64> {
 
 /// Returns the table of the modules: bytes, installation, and the mean of all work.
 fn summary(results: &Results) -> Grid {
-    let compared = BuildsSuite::compared(results);
+    let builds = compared(results);
     let base = results.configurations.first();
     let bytes = |build: &ConfigurationInfo| {
         let module = results.canisters.iter().find(|of| of.name == build.canister)?;
@@ -76,7 +76,7 @@ fn summary(results: &Results) -> Grid {
     };
     let installed = |build: &ConfigurationInfo, name| results.case(INSTALL, name, &build.key);
     let row = |build: &ConfigurationInfo| {
-        let mean = compared.iter().find(|of| of.key == build.key);
+        let mean = builds.iter().find(|of| of.key == build.key);
         let bytes = match bytes(build) {
             Some(value) => Cell::Number { value, base: base.and_then(bytes), best: false },
             None => Cell::Absent,
