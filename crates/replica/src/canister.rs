@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ic_management_canister_types::WasmMemoryPersistence;
 use ic_principal::Principal;
 
 use crate::cycles;
@@ -326,6 +327,24 @@ impl Canister {
     ) -> Result<Execution, HostError> {
         self.upgrade_module(module, caller, argument, Upgrade::default())
             .map(|installed| installed.execution)
+    }
+
+    /// Replaces the module as [`Canister::upgrade`] does, but keeps the heap, as with the option
+    /// `wasm_memory_persistence = keep` of `install_code`. Both modules must have enhanced orthogonal
+    /// persistence.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::upgrade`].
+    pub fn upgrade_keeping_heap(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        let persistence = Some(WasmMemoryPersistence::Keep);
+        let upgrade = Upgrade { persistence, ..Upgrade::default() };
+        self.upgrade_module(module, caller, argument, upgrade).map(|installed| installed.execution)
     }
 
     /// Replaces the module as [`Canister::upgrade`] does, but does not run `canister_pre_upgrade`, as

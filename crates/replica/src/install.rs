@@ -98,9 +98,6 @@ impl InstallRun {
     }
 }
 
-/// The custom section of modules with enhanced orthogonal persistence.
-const PERSISTENCE: &str = "enhanced-orthogonal-persistence";
-
 /// Returns true if an upgrade keeps the heap of `state`, or the reject of the replica if the option
 /// is missing or not allowed. `canister_pre_upgrade` has run before.
 pub fn keeps_heap(
@@ -109,19 +106,18 @@ pub fn keeps_heap(
     option: Option<WasmMemoryPersistence>,
     state: &State,
 ) -> Result<bool, Reject> {
-    let persists = |module: &Module| module.info().custom_sections.contains_key(PERSISTENCE);
     let refused = |message: String| {
         let code = ErrorCode::CanisterContractViolation;
         Err(Reject { code, message })
     };
     match option {
-        None if persists(old) => refused(
+        None if old.has_enhanced_persistence() => refused(
             "Missing upgrade option: Enhanced orthogonal persistence requires the \
              `wasm_memory_persistence` upgrade option."
                 .to_owned(),
         ),
         None | Some(WasmMemoryPersistence::Replace) => Ok(false),
-        Some(WasmMemoryPersistence::Keep) if !persists(new) => refused(
+        Some(WasmMemoryPersistence::Keep) if !new.has_enhanced_persistence() => refused(
             "Invalid upgrade option: The `wasm_memory_persistence: opt Keep` upgrade option \
              requires that the new canister module supports enhanced orthogonal persistence."
                 .to_owned(),

@@ -122,6 +122,11 @@ impl Module {
         Instructions(compiling::estimate(&self.wasm(), self.rules()).unwrap_or_default())
     }
 
+    /// True if the module has enhanced orthogonal persistence: upgrades say whether the heap stays.
+    pub fn has_enhanced_persistence(&self) -> bool {
+        self.info().custom_sections.contains_key("enhanced-orthogonal-persistence")
+    }
+
     /// SHA-256 of the module as it was uploaded: the IC's module hash.
     pub fn hash(&self) -> [u8; 32] {
         self.0.hash

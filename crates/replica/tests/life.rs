@@ -591,3 +591,25 @@ fn system_calls_of_2026() {
         "{refusal}"
     );
 }
+
+/// A module without the section cannot keep its heap, and one with it must say whether it stays.
+#[test]
+fn an_upgrade_keeps_the_heap_of_modules_with_enhanced_persistence() {
+    let name = "icp:private enhanced-orthogonal-persistence";
+    let section = [&[0, name.len() as u8 + 1, name.len() as u8], name.as_bytes()].concat();
+    let plain = wat::parse_str(KEEPER).unwrap();
+    let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
+    for (wasm, persists) in [(plain.clone(), false), ([plain, section].concat(), true)] {
+        let module = replica.compile(&wasm).unwrap();
+        assert_eq!(module.has_enhanced_persistence(), persists);
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        keep(&mut canister, "keep", 7).outcome.unwrap();
+        let kept = canister.upgrade_keeping_heap(&module, CALLER, &[]).unwrap();
+        let emptied = canister.upgrade(&module, CALLER, &[]).unwrap();
+        assert_eq!((kept.outcome.is_ok(), emptied.outcome.is_ok()), (persists, !persists));
+        // A global starts again in either case.
+        let heap = if persists { 7 } else { 0 };
+        assert_eq!(numbers(query(&canister, "show", &[])), [0, heap, 7]);
+    }
+}
