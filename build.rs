@@ -13,12 +13,15 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// The canisters, and whether one may be left out because it needs a C compiler.
-const CANISTERS: [(&str, bool); 5] = [
+const CANISTERS: [(&str, bool); 8] = [
     ("bench", false),
     ("bench_vfs", false),
     ("bench_leveldb", false),
     ("bench_doltlite", true),
     ("bench_calls", false),
+    ("bench_collections", false),
+    ("bench_motoko", false),
+    ("bench_motoko_classical", false),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

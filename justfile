@@ -43,12 +43,13 @@ verify:
 fmt:
     cargo fmt --all
 
-# Lint the host code and the scripts as CI does, then three canisters.
+# Lint the host code and the scripts as CI does, then four canisters.
 lint:
     scripts/check format clippy scripts
     cargo clippy --profile canister --package stablebench-bench --target wasm32-wasip1 -- -D warnings
     cargo clippy --profile canister --package stablebench-bench-leveldb --target wasm32-unknown-unknown -- -D warnings
-    cargo clippy --profile canister --package stablebench-bench-calls --target wasm32-unknown-unknown -- -D warnings
+    cargo clippy --profile canister --package stablebench-bench-calls --package stablebench-bench-collections \
+        --target wasm32-unknown-unknown -- -D warnings
 
 # Check licences, advisories and sources of dependencies (needs cargo-deny).
 deny:
@@ -58,7 +59,8 @@ deny:
 # DoltLite's canister is included if its C compiler is installed.
 install:
     rm -f target/canisters/bench_doltlite.wasm.gz
-    for canister in bench bench_vfs bench_leveldb bench_calls; do cargo run --release --quiet -- build $canister; done
+    for canister in bench bench_vfs bench_leveldb bench_calls bench_collections bench_motoko bench_motoko_classical; do \
+        cargo run --release --quiet -- build $canister; done
     if command -v clang-19 >/dev/null; then cargo run --release --quiet -- build bench_doltlite; fi
     cargo install --locked --path . --features embed-canisters,network,serve
 

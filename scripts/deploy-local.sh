@@ -10,7 +10,9 @@ usage() {
 Deploys a canister to the local network and prints its id. The network is started if it is not
 running, and keeps running afterwards.
 
-usage: scripts/deploy-local.sh [--with icp|dfx] [bench|bench_vfs|bench_leveldb|bench_doltlite|bench_calls]
+usage: scripts/deploy-local.sh [--with icp|dfx] [CANISTER]
+
+  CANISTER         one of those in icp.yaml and dfx.json; by default bench
 
   --with icp|dfx   the client; by default the one that is installed, icp first
   -h, --help       this
@@ -25,6 +27,7 @@ while (($#)); do
         -h | --help) usage; exit ;;
         --with) with=$(value_of "$@"); shift ;;
         bench | bench_vfs | bench_leveldb | bench_doltlite | bench_calls) canister=$1 ;;
+        bench_collections | bench_motoko | bench_motoko_classical) canister=$1 ;;
         *) wrong_use "$1 is not known" ;;
     esac
     shift

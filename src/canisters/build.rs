@@ -26,7 +26,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::module::{BENCH_BUILDS, Built, SOURCES, Source, hash, plain};
+use super::module::{BENCH_BUILDS, BUILDS, Built, Origin, Package, SOURCES, Source, hash, plain};
 use super::revision::revision_of;
 use crate::builds::{Module, NotBuilt, Options, Project, cargo, convert};
 use crate::progress::Progress;
@@ -49,8 +49,7 @@ const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-was
 ///
 /// [`NotBuilt`] if it is `bench_builds` with options for which there is no module.
 pub fn find(name: &str, progress: &Progress) -> Result<Built> {
-    if let Some(options) = name.strip_prefix(BENCH_BUILDS.name).and_then(|it| it.strip_prefix('/'))
-    {
+    if let Some(options) = name.strip_prefix(BENCH_BUILDS).and_then(|it| it.strip_prefix('/')) {
         let root = found_checkout()?.context(
             "the suite builds compiles its canister; run this in a checkout of stablebench",
         )?;
@@ -131,12 +130,19 @@ fn modules(root: &Path) -> PathBuf {
 }
 
 fn build_in(root: &Path, source: Source, progress: &Progress) -> Result<Built> {
-    ensure_target(root, source.target, progress)?;
-    let c_compiler = match source.c_header {
-        Some(header) => c_environment(root, source, &root.join(header))?,
+    let package = match source.origin {
+        Origin::Package(package) => package,
+        Origin::File(path) => {
+            let built = Built::read(&root.join(path))?;
+            return Ok(Built::new(source.name, plain(&built.wasm).into_owned()));
+        }
+    };
+    ensure_target(root, package.target, progress)?;
+    let c_compiler = match package.c_header {
+        Some(header) => c_environment(root, source.name, package.target, &root.join(header))?,
         None => Vec::new(),
     };
-    let compiled = compile(root, source, c_compiler, progress)?;
+    let compiled = compile(root, source.name, package, c_compiler, progress)?;
     let path = modules(root).join(source.name).with_extension("wasm");
     let stamp = path.with_extension("stamp");
     let input = fs::read(&compiled)
@@ -156,12 +162,12 @@ fn build_in(root: &Path, source: Source, progress: &Progress) -> Result<Built> {
 
 /// Builds the canister `bench_builds` with options.
 fn with_options(root: &Path, options: &Options, progress: &Progress) -> Result<Module> {
-    ensure_target(root, BENCH_BUILDS.target, progress)?;
+    ensure_target(root, BUILDS.target, progress)?;
     let project = Project {
-        name: format!("canister {}", BENCH_BUILDS.name),
-        package: Some(BENCH_BUILDS.package.to_owned()),
+        name: format!("canister {BENCH_BUILDS}"),
+        package: Some(BUILDS.name.to_owned()),
         folder: root.to_owned(),
-        target: BENCH_BUILDS.target.to_owned(),
+        target: BUILDS.target.to_owned(),
         features: Vec::new(),
         flags: Some(remapped_paths(root)?),
         is_own: true,
@@ -198,7 +204,8 @@ fn ensure_target(root: &Path, target: &str, progress: &Progress) -> Result<()> {
 /// Runs cargo and returns the path of the module.
 fn compile(
     root: &Path,
-    source: Source,
+    canister: &str,
+    package: Package,
     c_compiler: Vec<(String, OsString)>,
     progress: &Progress,
 ) -> Result<PathBuf> {
@@ -211,7 +218,7 @@ fn compile(
     let mut command = cargo::own();
     command
         .args(["build", "--locked", "--profile", PROFILE])
-        .args(["--package", source.package, "--target", source.target])
+        .args(["--package", package.name, "--target", package.target])
         .arg("--target-dir")
         .arg(&target)
         .current_dir(root)
@@ -221,13 +228,13 @@ fn compile(
         .env_remove("RUSTC_BOOTSTRAP")
         .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(remapped_paths(root)?))
         .envs(c_compiler);
-    let name = format!("canister {}", source.name);
+    let name = format!("canister {canister}");
     cargo::build(command, &name, progress).map_err(|error| match error.downcast::<NotBuilt>() {
         Ok(NotBuilt { printed, .. }) => anyhow!("cargo could not build {name}:\n{printed}"),
         Err(error) => error,
     })?;
-    let file = format!("{}.wasm", source.package.replace('-', "_"));
-    Ok(target.join(source.target).join(PROFILE).join(file))
+    let file = format!("{}.wasm", package.name.replace('-', "_"));
+    Ok(target.join(package.target).join(PROFILE).join(file))
 }
 
 /// Returns the flags that keep this machine's paths out of the module.
@@ -286,8 +293,13 @@ fn rustc(root: &Path, arguments: &[&str]) -> Result<String> {
 /// # Errors
 ///
 /// If the compiler or the headers are missing; the message names the packages to install.
-fn c_environment(root: &Path, source: Source, header: &Path) -> Result<Vec<(String, OsString)>> {
-    let name = |tool: &str| format!("{tool}_{}", source.target.replace('-', "_"));
+fn c_environment(
+    root: &Path,
+    canister: &str,
+    target: &str,
+    header: &Path,
+) -> Result<Vec<(String, OsString)>> {
+    let name = |tool: &str| format!("{tool}_{}", target.replace('-', "_"));
     let chosen = |tool: &str| env::var_os(name(tool));
     let compiler = chosen("CC").unwrap_or_else(|| COMPILER.into());
     let mut missing = Vec::new();
@@ -300,10 +312,9 @@ fn c_environment(root: &Path, source: Source, header: &Path) -> Result<Vec<(Stri
     }
     if !missing.is_empty() {
         bail!(
-            "canister {} has C sources, and for them {} {} missing; install them: \
+            "canister {canister} has C sources, and for them {} {} missing; install them: \
              apt-get install {COMPILER} wasi-libc\n\
              No other canister needs that.",
-            source.name,
             missing.join(" and "),
             if missing.len() == 1 { "is" } else { "are" },
         );

@@ -3,7 +3,7 @@
 //! ```text
 //!   find ──→ embedded in this program (feature embed-canisters), or
 //!        ──→ build.rs: built by cargo in the checkout that contains the current folder,
-//!            bench_builds with options
+//!            bench_builds with options; the ones in Motoko are files of the checkout
 //! ```
 
 mod build;
@@ -12,8 +12,9 @@ mod revision;
 
 pub use build::{build, find, output_folder, revision};
 pub use module::{
-    BENCH, BENCH_BUILDS, BENCH_CALLS, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS, Built, SOURCES,
-    Source, candid_of, deployable, hash, in_order, plain,
+    BENCH, BENCH_BUILDS, BENCH_CALLS, BENCH_COLLECTIONS, BENCH_DOLTLITE, BENCH_LEVELDB,
+    BENCH_MOTOKO, BENCH_MOTOKO_CLASSICAL, BENCH_VFS, Built, SOURCES, Source, candid_of, deployable,
+    hash, imports, in_order, keeps_heap, plain,
 };
 
 /// The checkout of these tests.

@@ -15,6 +15,7 @@ use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 use stablebench_protocol::CrateVersion;
 use stablebench_replica::files;
+use wasmparser::{Parser, Payload};
 
 /// The maximum size of a module that is read from a file, in bytes: more than any replica
 /// accepts.
@@ -27,58 +28,94 @@ const MAX_INFLATED: u64 = 100 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     pub name: &'static str,
-    pub(super) package: &'static str,
-    pub(super) target: &'static str,
+    pub(super) origin: Origin,
+}
+
+/// The origin of a canister's module.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    /// Cargo builds it.
+    Package(Package),
+    /// A file of the checkout, in gzip: cargo cannot build it.
+    File(&'static str),
+}
+
+/// A package that cargo builds for a target.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Package {
+    pub name: &'static str,
+    pub target: &'static str,
     /// The header that is included before each of its C sources, if it has any.
-    pub(super) c_header: Option<&'static str>,
+    pub c_header: Option<&'static str>,
 }
 
 /// All canisters.
-pub const SOURCES: [Source; 5] = [BENCH, BENCH_VFS, BENCH_LEVELDB, BENCH_DOLTLITE, BENCH_CALLS];
+pub const SOURCES: [Source; 8] = [
+    BENCH,
+    BENCH_VFS,
+    BENCH_LEVELDB,
+    BENCH_DOLTLITE,
+    BENCH_CALLS,
+    BENCH_COLLECTIONS,
+    BENCH_MOTOKO,
+    BENCH_MOTOKO_CLASSICAL,
+];
 
 /// StableBTreeMap and SQLite through `ic-rusqlite`.
-pub const BENCH: Source =
-    Source { name: "bench", package: "stablebench-bench", target: "wasm32-wasip1", c_header: None };
+pub const BENCH: Source = wasi("bench", "stablebench-bench");
 
 /// SQLite through `ic-sqlite-vfs`.
-pub const BENCH_VFS: Source = Source {
-    name: "bench_vfs",
-    package: "stablebench-bench-vfs",
-    target: "wasm32-unknown-unknown",
-    c_header: None,
-};
+pub const BENCH_VFS: Source = unknown("bench_vfs", "stablebench-bench-vfs");
 
 /// LevelDB through `rusty-leveldb`.
-pub const BENCH_LEVELDB: Source = Source {
-    name: "bench_leveldb",
-    package: "stablebench-bench-leveldb",
-    target: "wasm32-unknown-unknown",
-    c_header: None,
-};
+pub const BENCH_LEVELDB: Source = unknown("bench_leveldb", "stablebench-bench-leveldb");
 
 /// DoltLite: SQL on a prolly tree.
 pub const BENCH_DOLTLITE: Source = Source {
     name: "bench_doltlite",
-    package: "stablebench-bench-doltlite",
-    target: "wasm32-wasip1",
-    c_header: Some("canisters/bench_doltlite/include/canister.h"),
+    origin: Origin::Package(Package {
+        name: "stablebench-bench-doltlite",
+        target: WASI,
+        c_header: Some("canisters/bench_doltlite/include/canister.h"),
+    }),
 };
 
 /// Calls to other canisters, and a map on the heap.
-pub const BENCH_CALLS: Source = Source {
-    name: "bench_calls",
-    package: "stablebench-bench-calls",
-    target: "wasm32-unknown-unknown",
-    c_header: None,
+pub const BENCH_CALLS: Source = unknown("bench_calls", "stablebench-bench-calls");
+
+/// Maps from numbers to numbers.
+pub const BENCH_COLLECTIONS: Source = unknown("bench_collections", "stablebench-bench-collections");
+
+/// The same in Motoko, with enhanced orthogonal persistence.
+pub const BENCH_MOTOKO: Source = Source {
+    name: "bench_motoko",
+    origin: Origin::File("canisters/bench_collections/motoko/enhanced.wasm.gz"),
 };
 
-/// The canister of the suite builds, whose name is followed by a slash and the options.
-pub const BENCH_BUILDS: Source = Source {
-    name: "bench_builds",
-    package: "stablebench-bench-builds",
-    target: "wasm32-wasip1",
-    c_header: None,
+/// The same in Motoko, with classical persistence.
+pub const BENCH_MOTOKO_CLASSICAL: Source = Source {
+    name: "bench_motoko_classical",
+    origin: Origin::File("canisters/bench_collections/motoko/classical.wasm.gz"),
 };
+
+/// The package of the suite builds. The name of its canister is followed by a slash and the options.
+pub(super) const BUILDS: Package =
+    Package { name: "stablebench-bench-builds", target: WASI, c_header: None };
+/// The name of its canister without options.
+pub const BENCH_BUILDS: &str = "bench_builds";
+
+/// The target of canisters with code in C.
+const WASI: &str = "wasm32-wasip1";
+
+const fn wasi(name: &'static str, package: &'static str) -> Source {
+    let package = Package { name: package, target: WASI, c_header: None };
+    Source { name, origin: Origin::Package(package) }
+}
+
+const fn unknown(name: &'static str, package: &'static str) -> Source {
+    let package = Package { name: package, target: "wasm32-unknown-unknown", c_header: None };
+    Source { name, origin: Origin::Package(package) }
+}
 
 /// Returns names of canisters, each once: those of this repository first, in their order.
 pub fn in_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -159,20 +196,49 @@ pub fn hash(file: &[u8]) -> String {
     format!("{:x}", Sha256::digest(file))
 }
 
+/// The section of modules whose heap stays in upgrades.
+const PERSISTENCE: [&str; 2] =
+    ["icp:public enhanced-orthogonal-persistence", "icp:private enhanced-orthogonal-persistence"];
+
 /// The sections that contain an interface. Motoko's compiler makes a private one.
 const INTERFACE: [&str; 2] = ["icp:public candid:service", "icp:private candid:service"];
 
 /// Returns the interface in a module's section `candid:service`, public or private.
 pub fn candid_of(module: &[u8]) -> Option<String> {
-    let wasm = plain(module);
-    wasmparser::Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(|payload| {
-        match payload {
-            wasmparser::Payload::CustomSection(section) if INTERFACE.contains(&section.name()) => {
-                String::from_utf8(section.data().to_vec()).ok()
-            }
-            _ => None,
+    section_of(module, &INTERFACE).and_then(|interface| String::from_utf8(interface).ok())
+}
+
+/// Returns `true` if an upgrade of a module keeps the heap: enhanced orthogonal persistence.
+pub fn keeps_heap(module: &[u8]) -> bool {
+    section_of(module, &PERSISTENCE).is_some()
+}
+
+/// Returns `true` if a module imports a function of the System API.
+pub fn imports(module: &[u8], function: &str) -> bool {
+    found_in(module, |payload| match payload {
+        Payload::ImportSection(section) => {
+            let mut imports = section.into_imports().filter_map(Result::ok);
+            imports.any(|import| import.name == function).then_some(())
         }
+        _ => None,
     })
+    .is_some()
+}
+
+/// Returns the first custom section with one of these names.
+fn section_of(module: &[u8], names: &[&str]) -> Option<Vec<u8>> {
+    found_in(module, |payload| match payload {
+        Payload::CustomSection(section) if names.contains(&section.name()) => {
+            Some(section.data().to_vec())
+        }
+        _ => None,
+    })
+}
+
+/// Returns what is found in one of a module's sections.
+fn found_in<T>(module: &[u8], find: impl Fn(Payload<'_>) -> Option<T>) -> Option<T> {
+    let wasm = plain(module);
+    Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(find)
 }
 
 #[cfg(test)]

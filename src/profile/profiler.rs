@@ -14,7 +14,7 @@ use stablebench_replica::{Canister as Inner, Execution, Instructions, Principal,
 
 use super::flame::Flame;
 use crate::replica::decoding::decode_one;
-use crate::replica::embedded::{Embedded, answer, calls_others};
+use crate::replica::embedded::{Embedded, answer, needs_subnet};
 use crate::replica::{Answer, Canister, Cost, Identity, Messages, Replica};
 
 /// A replica that profiles measurements.
@@ -53,12 +53,11 @@ impl Replica for Profiler {
     }
 
     fn install(&self, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-        let canister = self.replica.installed(wasm)?;
         ensure!(
-            !canister.module().is_some_and(calls_others),
-            "messages of a canister that calls others cannot be profiled"
+            !needs_subnet(wasm),
+            "messages of a canister that calls others or sets timers cannot be profiled"
         );
-        Ok(self.canister(canister))
+        Ok(self.canister(self.replica.installed(wasm)?))
     }
 
     fn load(&self, wasm: &[u8], path: &Path) -> Result<Option<(Box<dyn Canister>, String)>> {

@@ -9,7 +9,7 @@ use stablebench_replica::{
     Difference, Execution, LoadError, Module, PageCharges, Principal, Rules, Settings,
 };
 
-use crate::interrupt;
+use crate::{canisters, interrupt};
 
 use super::subnet::OnSubnet;
 use super::{
@@ -97,12 +97,12 @@ impl Embedded {
         wasm: &[u8],
         argument: &[u8],
     ) -> Result<(Box<dyn Canister>, Cost)> {
-        let module = self.compile(wasm)?;
-        if calls_others(&module) {
+        if needs_subnet(wasm) {
             let (mut canister, module) = self.on_subnet(0, wasm)?;
             let cost = install_with(&mut canister, &module, argument)?;
             return Ok((Box::new(OnSubnet::new(&self.0, canister)?), cost));
         }
+        let module = self.compile(wasm)?;
         let mut canister = self.0.create_canister()?;
         let cost = install_with(&mut canister, &module, argument)?;
         Ok((Box::new(canister), cost))
@@ -123,9 +123,9 @@ impl Embedded {
     }
 }
 
-/// Returns `true` if a module can call other canisters.
-pub fn calls_others(module: &Module) -> bool {
-    module.info().imports.iter().any(|import| import.name() == "call_new")
+/// Returns `true` if a module can call other canisters or set timers, and so runs on a subnet only.
+pub fn needs_subnet(wasm: &[u8]) -> bool {
+    ["call_new", "global_timer_set"].iter().any(|function| canisters::imports(wasm, function))
 }
 
 fn install(
@@ -220,7 +220,11 @@ impl Messages for stablebench_replica::Canister {
     fn upgrade(&mut self) -> Result<Cost> {
         let module = self.module().context("there is no module to upgrade to")?.clone();
         let argument = candid::encode_args(())?;
-        let upgraded = answer(self.upgrade(&module, Principal::anonymous(), &argument)?);
+        let caller = Principal::anonymous();
+        let upgraded = answer(match module.has_enhanced_persistence() {
+            true => self.upgrade_keeping_heap(&module, caller, &argument)?,
+            false => self.upgrade(&module, caller, &argument)?,
+        });
         upgraded.outcome.context("upgrading failed")?;
         Ok(upgraded.cost)
     }
@@ -284,10 +288,14 @@ impl Messages for Fork<'_> {
 /// Converts an execution on the embedded replica.
 pub fn answer(execution: Execution) -> Answer {
     let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
+    let readings = readings(&execution);
+    Answer { outcome: execution.outcome.map_err(reject), cost, readings }
+}
+
+/// Returns the readings of the counter by a canister that reports them.
+pub fn readings(execution: &Execution) -> Readings {
     let noted = execution.readings.iter();
-    let readings = noted.map(|noted| (noted.used.get(), page_costs(&noted.pages))).collect();
-    let outcome = execution.outcome.map_err(reject);
-    Answer { outcome, cost, readings: Readings(readings) }
+    Readings(noted.map(|noted| (noted.used.get(), page_costs(&noted.pages))).collect())
 }
 
 pub(super) fn reject(reject: stablebench_replica::Reject) -> Reject {

@@ -16,6 +16,7 @@ use stablebench_pocket_ic::{Instance, Mode, Principal, Server, Snapshot, Subnet}
 use stablebench_replica::Rules;
 
 use super::{Answer, Canister, Cost, Identity, Messages, Readings, Reject, Replica};
+use crate::canisters;
 
 /// A server and the kind of subnet that its instances have.
 pub struct PocketIc {
@@ -112,8 +113,11 @@ impl Installed {
 
     fn renew(&mut self) -> Result<Cost> {
         let argument = candid::encode_args(())?;
-        let outcome =
-            self.instance.install(self.id, CALLER, Mode::Upgrade, &self.wasm, &argument)?;
+        let mode = match canisters::keeps_heap(&self.wasm) {
+            true => Mode::UpgradeKeepingHeap,
+            false => Mode::Upgrade,
+        };
+        let outcome = self.instance.install(self.id, CALLER, mode, &self.wasm, &argument)?;
         // A refused upgrade costs cycles too, which are not part of the next message's cost.
         let balance = self.instance.balance(self.id)?;
         let cycles = self.balance.saturating_sub(balance);

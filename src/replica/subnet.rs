@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_replica::Principal;
 use stablebench_replica::subnet::{Call, Executed, Subnet};
 
-use super::embedded::{answer as answer_of, cycles, inside, reject};
+use super::embedded::{answer as answer_of, cycles, inside, readings, reject};
 use super::{Answer, Canister, Cost, Inside, Messages, Messaging, Readings};
 
 /// Rounds that are executed after an answer, for calls that go on.
@@ -39,6 +39,15 @@ impl OnSubnet {
     fn canister(&self) -> Result<&stablebench_replica::Canister> {
         self.subnet.canister(&self.id).context("the canister is gone")
     }
+
+    fn canister_mut(&mut self) -> Result<&mut stablebench_replica::Canister> {
+        self.subnet.canister_mut(&self.id).context("the canister is gone")
+    }
+
+    fn report_readings(&mut self, report: bool) -> Result<()> {
+        self.canister_mut()?.report_readings(report);
+        Ok(())
+    }
 }
 
 impl Messages for OnSubnet {
@@ -53,6 +62,13 @@ impl Messages for OnSubnet {
             call.executions.append(&mut self.subnet.take_executions());
         }
         bail!("{method}: calls go on {MAX_ROUNDS} rounds after the answer")
+    }
+
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.report_readings(true)?;
+        let measured = self.update(method, argument);
+        self.report_readings(false)?;
+        measured
     }
 
     /// As for a canister that runs by itself.
@@ -71,8 +87,7 @@ impl Messages for OnSubnet {
     }
 
     fn upgrade(&mut self) -> Result<Cost> {
-        let canister = self.subnet.canister_mut(&self.id).context("the canister is gone")?;
-        Messages::upgrade(canister)
+        Messages::upgrade(self.canister_mut()?)
     }
 }
 
@@ -86,8 +101,12 @@ impl Canister for OnSubnet {
 fn answer(call: Call) -> Answer {
     let cost = call.executions.iter().map(cost).reduce(|one, other| one + other);
     let outcome = call.response.map_err(reject);
-    // Readings of several executions would not be in one order.
-    Answer { outcome, cost: cost.unwrap_or_default(), readings: Readings::default() }
+    let readings = match call.executions.as_slice() {
+        [only] => readings(&only.execution),
+        // Those of several executions would not be in one order.
+        _ => Readings::default(),
+    };
+    Answer { outcome, cost: cost.unwrap_or_default(), readings }
 }
 
 fn cost(executed: &Executed) -> Cost {
@@ -146,6 +165,28 @@ mod tests {
         // A call is sent twice, there and back, an ingress message once; both are in the cycles.
         assert!(messaging(&calls.cost).cycles > messaging(&alone.cost).cycles);
         assert!(calls.cost.cycles > messaging(&calls.cost).cycles + alone.cost.cycles);
+    }
+
+    /// The canister reads its counter twice; the pages that it touches between cost what they do in a
+    /// canister that runs alone.
+    #[test]
+    fn a_message_without_calls_reports_its_readings() {
+        let reads = CALLS_ITSELF.replace(
+            "(memory 1)",
+            r#"(import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+               (memory 1)
+               (func (export "canister_update reads")
+                   (drop (call $counter (i32.const 0)))
+                   (i32.store (i32.const 4096) (i32.const 1))
+                   (drop (call $counter (i32.const 0)))
+                   (call $reply))"#,
+        );
+        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let mut canister = replica.install(&wat::parse_str(reads).unwrap()).unwrap();
+        let Readings(readings) = canister.measure("reads", &[]).unwrap().readings;
+        let [(_, before), (_, after)] = readings.as_slice() else { panic!("{readings:?}") };
+        assert!(after.heap > before.heap);
+        assert!(canister.update("reads", &[]).unwrap().readings.0.is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod builds;
 pub mod calls;
+pub mod collections;
 pub mod cuckoo;
 pub mod db_bench;
 pub mod history;
@@ -69,7 +70,7 @@ pub trait Suite: Presentation {
 }
 
 /// Every suite.
-pub static SUITES: [&dyn Suite; 9] = [
+pub static SUITES: [&dyn Suite; 10] = [
     &users::Users,
     &db_bench::DbBench,
     &keys::KeysSuite,
@@ -79,6 +80,7 @@ pub static SUITES: [&dyn Suite; 9] = [
     &history::HistorySuite,
     &calls::CallsSuite,
     &builds::BuildsSuite,
+    &collections::CollectionsSuite,
 ];
 
 /// Returns the suite with this name.
@@ -215,6 +217,7 @@ pub mod tests {
             ("vfs", "--other doltlite --sections reads --rows 50 --sizes 1,50"),
             ("history", "--rows 500 --changes 1,7"),
             ("builds", "--build lto=fat,wasm-opt=O3 --build default --work heap,install"),
+            ("collections", "--entries 70,50 --maps motoko-map,rust-table"),
             ("calls", "--sizes 0,5 --fan-out 2 --states 7 --sections size,fan-out,upgrade"),
         ] {
             let suite = suite(name).unwrap();

@@ -23,11 +23,11 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
             _ => {}
         }
     }
-    for canister in ["bench", "bench_vfs", "bench_leveldb", "bench_calls"] {
+    for canister in ["bench", "bench_vfs", "bench_leveldb", "bench_calls", "bench_collections"] {
         let folder = tempfile::tempdir().unwrap();
         let built = in_cache(&home, &["build", canister], folder.path()).output().unwrap();
         assert!(built.status.success(), "{canister} cannot be built: {}", stderr(&built));
-        if !compiled && canister != "bench_calls" {
+        if !compiled && !["bench_calls", "bench_collections"].contains(&canister) {
             let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
             assert!(call.output().unwrap().status.success(), "{canister} cannot be called");
         }
@@ -96,6 +96,7 @@ mod calls;
 mod calls_suite;
 mod canbench;
 mod canisters;
+mod collections;
 mod cuckoo;
 mod db_bench;
 mod doltlite;

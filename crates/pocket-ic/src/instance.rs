@@ -14,7 +14,8 @@ use candid::{Principal, decode_args, encode_args};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, InstallCodeArgs,
     LoadCanisterSnapshotArgs, ProvisionalCreateCanisterWithCyclesArgs, Snapshot as SnapshotInfo,
-    TakeCanisterSnapshotArgs, UploadChunkArgs, UploadChunkResult,
+    TakeCanisterSnapshotArgs, UpgradeFlags, UploadChunkArgs, UploadChunkResult,
+    WasmMemoryPersistence,
 };
 use sha2::{Digest, Sha256};
 
@@ -44,6 +45,8 @@ pub enum Mode {
     Reinstall,
     /// Keeps stable memory.
     Upgrade,
+    /// Keeps the heap as well, which needs a module with enhanced orthogonal persistence.
+    UpgradeKeepingHeap,
 }
 
 /// A snapshot of a canister's whole state, which the replica keeps.
@@ -217,6 +220,10 @@ impl Instance {
             Mode::Install => CanisterInstallMode::Install,
             Mode::Reinstall => CanisterInstallMode::Reinstall,
             Mode::Upgrade => CanisterInstallMode::Upgrade(None),
+            Mode::UpgradeKeepingHeap => CanisterInstallMode::Upgrade(Some(UpgradeFlags {
+                wasm_memory_persistence: Some(WasmMemoryPersistence::Keep),
+                skip_pre_upgrade: None,
+            })),
         };
         if wasm.len() + argument.len() < CHUNKED_FROM {
             let code = InstallCodeArgs {

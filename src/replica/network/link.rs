@@ -17,7 +17,7 @@ use ic_agent::{Agent, AgentError, Identity, NonceFactory};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, ChunkHash, DeleteCanisterSnapshotArgs,
     InstallChunkedCodeArgs, InstallCodeArgs, LoadCanisterSnapshotArgs, TakeCanisterSnapshotArgs,
-    UploadChunkArgs, UploadChunkResult,
+    UpgradeFlags, UploadChunkArgs, UploadChunkResult, WasmMemoryPersistence,
 };
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -27,6 +27,7 @@ use super::error::{NetworkError, reject};
 use super::sending::{
     self, Call, EXPIRY, Outcome, Retry, Signed, Submitted, Wire, is_passing, now, rising, submitted,
 };
+use crate::canisters::keeps_heap;
 use crate::interrupt;
 use crate::replica::Reject;
 use crate::replica::address::Address;
@@ -58,7 +59,7 @@ const CHUNK: usize = 1 << 20;
 pub(super) enum Mode {
     /// Everything is dropped.
     Reinstall,
-    /// Stable memory stays.
+    /// Stable memory stays, and the heap if the module has enhanced orthogonal persistence.
     Upgrade,
 }
 
@@ -255,6 +256,10 @@ impl Link {
     ) -> Result<Result<(), Reject>> {
         let mode = match mode {
             Mode::Reinstall => CanisterInstallMode::Reinstall,
+            Mode::Upgrade if keeps_heap(wasm) => CanisterInstallMode::Upgrade(Some(UpgradeFlags {
+                wasm_memory_persistence: Some(WasmMemoryPersistence::Keep),
+                skip_pre_upgrade: None,
+            })),
             Mode::Upgrade => CanisterInstallMode::Upgrade(None),
         };
         let arg = encode_args(())?;

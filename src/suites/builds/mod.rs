@@ -177,7 +177,7 @@ fn with_rows(args: &BuildsArgs, options: &Options, engine: Engine, name: &str) -
     };
     Fixture {
         rows_in: Some(engine),
-        configuration: configuration(BENCH_BUILDS.name, options),
+        configuration: configuration(BENCH_BUILDS, options),
         name: name.to_owned(),
         rows,
         payload: TEXT,
@@ -219,7 +219,7 @@ fn computing(options: &Options, compute: bool, install: bool) -> Fixture {
     }
     Fixture {
         rows_in: None,
-        configuration: configuration(BENCH_BUILDS.name, options),
+        configuration: configuration(BENCH_BUILDS, options),
         name: COMPUTE.to_owned(),
         rows: 0,
         payload: 0,
