@@ -14,13 +14,13 @@ persistent actor {
   type Part = Types.Part;
   type Result<T> = Types.Result<T>;
 
-  let SUITE = "collections";
+  transient let SUITE = "collections";
   // The seeds of the entries that are generated, and of others.
-  let GENERATED : Nat64 = 1;
-  let OTHERS : Nat64 = 42;
+  transient let GENERATED : Nat64 = 1;
+  transient let OTHERS : Nat64 = 42;
   // The most entries that a query reads.
-  let MAX_READ : Nat64 = 200_000;
-  let MAX_COUNT : Nat64 = 10_000_000;
+  transient let MAX_READ : Nat64 = 200_000;
+  transient let MAX_COUNT : Nat64 = 10_000_000;
 
   // The collection in use, as an upgrade keeps it.
   var stored : ?(Text, Maps.Stored) = null;
@@ -29,8 +29,6 @@ persistent actor {
   transient var staged : ?Staged = null;
 
   type Staged = { work : Types.Work; part : Part; collection : Maps.Collection };
-
-  type Amount = { rows : Nat64; results : ?Types.Digest };
 
   system func preupgrade() {
     switch opened {
