@@ -20,7 +20,7 @@ const KNOWN = {
   array: ["floor", "4 4", "plus", 1.4],
 };
 
-/** Styles of other configurations, in order. */
+/** Styles of other configurations, in order. Once all are taken, symbols come again in other colours. */
 const OTHERS = [
   ["c1", null, "circle", 1.8],
   ["c3", "7 3", "square", 1.8],
@@ -34,17 +34,27 @@ const OTHERS = [
 
 /** @param {import("../data.js").Report} report @param {string[]} keys @returns {Series[]} */
 export function series(report, keys) {
-  const taken = new Set(keys.filter((key) => Object.hasOwn(KNOWN, key)).map((key) => KNOWN[key][0]));
+  const known = keys.filter((key) => Object.hasOwn(KNOWN, key)).map((key) => KNOWN[key]);
+  const taken = new Set(known.map(([colour]) => colour));
   const free = OTHERS.filter(([colour]) => !taken.has(colour));
-  const pool = free.length ? free : OTHERS;
-  let next = 0;
+  const styles = others(free.length ? free : OTHERS, known);
   return keys.map((key) => {
     let style = Object.hasOwn(KNOWN, key) ? KNOWN[key] : null;
-    if (!style) {
-      style = isFloor(report, key) ? KNOWN.array : pool[next % pool.length];
-      next += 1;
-    }
+    if (!style) style = isFloor(report, key) ? KNOWN.array : styles.next().value;
     const [colour, dash, symbol, width] = style;
     return { key, heading: heading(report, key), colour, dash, symbol, width };
   });
+}
+
+/** Styles in their order, then their symbols in other colours, and all again. Those of `known` are left out. */
+function* others(pool, known) {
+  const look = ([colour, , symbol]) => `${colour} ${symbol}`;
+  const looks = new Set(known.map(look));
+  for (let number = 0; ; number += 1) {
+    const round = Math.floor(number / pool.length);
+    const [colour] = pool[(number + round) % pool.length];
+    const [, dash, symbol, width] = pool[number % pool.length];
+    const style = [colour, dash, symbol, width];
+    if (!looks.has(look(style))) yield style;
+  }
 }
