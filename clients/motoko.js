@@ -48,6 +48,7 @@ const ACCEPTED = [
 export function modules() {
   return Object.entries(COMPILERS).flatMap(([persistence, { npm, library }]) => {
     const compiler = require(npm);
+    compiler.setPublicMetadata([]);
     const actors = ["counter", "counter_next"].map((actor) => {
       const file = `${actor}.mo`;
       compiler.write(file, read(ACTORS, file));
@@ -55,6 +56,8 @@ export function modules() {
     });
     const packaged = require(`${npm}/packages/latest/${library}.json`);
     compiler.loadPackage(packaged);
+    // Clients read the interface from the canister.
+    compiler.setPublicMetadata(["candid:service"]);
     for (const file of ["Types.mo", "Keys.mo", "Digests.mo", "Table.mo", "Main.mo"]) {
       compiler.write(file, read(CANISTER, file));
     }

@@ -40,6 +40,11 @@ pub enum Which {
     Doltlite,
     /// Without engines.
     Calls,
+    /// Without engines of the suite users.
+    Collections,
+    /// Not built by cargo.
+    Motoko,
+    MotokoClassical,
 }
 
 impl Which {
@@ -47,13 +52,25 @@ impl Which {
     pub const ENGINES: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
 
     /// The canisters that can be built everywhere.
-    pub const ALL: [Self; 4] = [Self::Bench, Self::Vfs, Self::Leveldb, Self::Calls];
+    pub const ALL: [Self; 5] =
+        [Self::Bench, Self::Vfs, Self::Leveldb, Self::Calls, Self::Collections];
+
+    /// The canisters that can be deployed without more than cargo.
+    pub const DEPLOYABLE: [Self; 7] = [
+        Self::Bench,
+        Self::Vfs,
+        Self::Leveldb,
+        Self::Calls,
+        Self::Collections,
+        Self::Motoko,
+        Self::MotokoClassical,
+    ];
 
     /// The canisters with SQLite itself.
     pub const SQLITE: [Self; 2] = [Self::Bench, Self::Vfs];
 
     /// The number of all canisters.
-    pub const NUMBER: usize = 5;
+    pub const NUMBER: usize = 8;
 
     pub fn name(self) -> &'static str {
         match self {
@@ -62,22 +79,28 @@ impl Which {
             Self::Leveldb => "bench_leveldb",
             Self::Doltlite => "bench_doltlite",
             Self::Calls => "bench_calls",
+            Self::Collections => "bench_collections",
+            Self::Motoko => "bench_motoko",
+            Self::MotokoClassical => "bench_motoko_classical",
         }
     }
 
     /// The file with the interface.
     pub fn candid(self) -> &'static str {
         match self {
-            Self::Bench | Self::Vfs | Self::Leveldb | Self::Doltlite => CANDID,
+            Self::Bench | Self::Vfs | Self::Leveldb | Self::Doltlite | Self::Collections => CANDID,
             Self::Calls => "canisters/bench_calls/bench_calls.did",
+            Self::Motoko | Self::MotokoClassical => {
+                "canisters/bench_collections/motoko/bench_motoko.did"
+            }
         }
     }
 
     /// Methods that are not in the interface, because their arguments are plain bytes.
     pub fn raw_methods(self) -> &'static [&'static str] {
         match self {
-            Self::Bench | Self::Vfs | Self::Leveldb | Self::Doltlite => &[],
             Self::Calls => &["give", "take"],
+            _ => &[],
         }
     }
 
