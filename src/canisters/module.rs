@@ -131,6 +131,11 @@ pub fn in_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Source {
+    /// Returns `true` if the canister has the table of the suite users in SQLite.
+    pub fn has_sqlite(self) -> bool {
+        [BENCH, BENCH_VFS, BENCH_DOLTLITE].iter().any(|source| source.name == self.name)
+    }
+
     /// Returns the canister with this name.
     pub fn named(name: &str) -> Option<Self> {
         SOURCES.iter().copied().find(|source| source.name == name)

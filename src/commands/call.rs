@@ -28,8 +28,7 @@ use crate::terminal::{Output, safe};
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// `bench`, `bench_vfs`, `bench_leveldb`, `bench_doltlite` or `bench_calls`, or the path of a wasm
-    /// file.
+    /// The name of a canister as of `stablebench build`, or the path of a wasm file.
     pub canister: String,
     /// The method.
     pub method: String,

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{stablebench, stderr, stdout};
+use crate::server::Server;
 
 fn run(more: &[&str], directory: &Path) -> String {
     let words = ["run", "collections", "--no-wall-time"];
@@ -22,12 +23,17 @@ impl Saved {
         Self(serde_json::from_str(&saved).unwrap())
     }
 
-    fn number(&self, section: &str, map: &str, path: &str) -> u64 {
+    fn outcome(&self, section: &str, map: &str) -> &Value {
         let mut cases = self.0["cases"].as_array().unwrap().iter();
         let found =
             cases.find(|case| case["section"] == section && case["configuration"] == map).unwrap();
-        let found = found.pointer(&format!("/outcome/measured{path}")).and_then(Value::as_u64);
-        found.unwrap_or_else(|| panic!("{section}, {map}: no {path}"))
+        &found["outcome"]
+    }
+
+    fn number(&self, section: &str, map: &str, path: &str) -> u64 {
+        let found = self.outcome(section, map).pointer(&format!("/measured{path}"));
+        let number = found.and_then(Value::as_u64);
+        number.unwrap_or_else(|| panic!("{section}, {map}: no {path}"))
     }
 
     /// The content after a case: the number of entries, and their hashes.
@@ -99,4 +105,26 @@ fn published_figures_are_beside_ours() {
     // No figures were published for this size.
     let printed = run(&["--entries=60", maps, "--format=markdown"], directory.path());
     assert!(!printed.contains("published: "), "{printed}");
+}
+
+/// An upgrade over the network says that the heap stays; otherwise the replica refuses it.
+#[test]
+fn upgrades_keep_the_heap_on_a_network() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&["bench_motoko", "bench_collections"], directory.path());
+    let small = ["--entries=60", "--maps=rust-table,motoko-map,motoko-table", "--format=json"];
+    let saved = run(&[&small[..], &server.target()].concat(), directory.path());
+    let saved = Saved(serde_json::from_str(&saved).unwrap());
+    let embedded = Saved::of(&small[..2]);
+    for map in saved.maps() {
+        for section in ["generate", "get", "get existing", "put", "remove"] {
+            let of = |saved: &Saved| saved.number(section, map, "/instructions");
+            assert_eq!(of(&saved), of(&embedded), "{section}, {map}");
+        }
+        let outcome = saved.outcome("upgrade", map);
+        let reason = outcome["not_applicable"]["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("does not report the instructions"), "{outcome}");
+    }
+    let printed = run(&[&small[..2], &server.target()].concat(), directory.path());
+    assert!(printed.contains("generate is the work alone"), "{printed}");
 }

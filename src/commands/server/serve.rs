@@ -50,8 +50,7 @@ pub const PORT: u16 = 4943;
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Canisters to install: `bench`, `bench_vfs`, `bench_leveldb`, `bench_doltlite`,
-    /// `bench_calls`, or paths of wasm files.
+    /// Canisters to install: names as of `stablebench build`, or paths of wasm files.
     #[arg(default_value = "bench", value_name = "CANISTER")]
     pub canisters: Vec<String>,
     /// The port; 0 for any that is free.
@@ -261,10 +260,10 @@ fn announced(
         let _ = writeln!(text, "{name:<9} {id}");
     }
     for (name, id) in served {
-        let call = if canisters::Source::named(name).is_some() {
-            "add_users_sqlite '(0, 10, 1000)'"
-        } else {
-            "METHOD '(…)'"
+        let call = match canisters::Source::named(name) {
+            Some(source) if source.has_sqlite() => "add_users_sqlite '(0, 10, 1000)'",
+            Some(_) => "describe '()'",
+            None => "METHOD '(…)'",
         };
         let _ = write!(
             text,

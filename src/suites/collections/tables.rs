@@ -50,10 +50,17 @@ impl Presentation for CollectionsSuite {
         sizes.dedup();
         for entries in sizes {
             grids.push(costs(results, entries));
-            grids.push(computing(results, &published, entries));
+            if has_details(results) {
+                grids.push(computing(results, &published, entries));
+            }
         }
         Ok(grids)
     }
+}
+
+/// Returns `true` if the replica reports whole messages, and what their pages cost.
+fn has_details(results: &Results) -> bool {
+    results.cases.iter().filter_map(Case::measured).any(|it| computing_message(it).is_some())
 }
 
 /// A column: its heading, its section, the value of a case, and the published one.
@@ -80,7 +87,7 @@ fn costs(results: &Results, entries: u64) -> Grid {
         column("get existing", GET_EXISTING, work, true),
         column("put", PUT, work, true),
         column("remove", REMOVE, work, true),
-        column("generate", GENERATE, message, true),
+        column("generate", GENERATE, message_or_work, true),
         column("after the work", GENERATE, rest_of_message, false),
         column("upgrade", UPGRADE, message, false),
     ];
@@ -101,6 +108,10 @@ fn costs(results: &Results, entries: u64) -> Grid {
          messages. The part after the work is the reply and, in Motoko, garbage collection. Memory is \
          that after generating."
     )];
+    if !has_details(results) {
+        let note = "The replica does not report whole messages, so generate is the work alone.";
+        grid.notes.push(note.to_owned());
+    }
     grid
 }
 
@@ -133,6 +144,10 @@ fn work(measured: &Measured) -> Option<u64> {
 
 fn computing_work(measured: &Measured) -> Option<u64> {
     Some(measured.instructions - touching(measured.detail.as_ref()?.pages?))
+}
+
+fn message_or_work(measured: &Measured) -> Option<u64> {
+    message(measured).or_else(|| work(measured))
 }
 
 /// Instructions of whole messages, if the replica reports them.
