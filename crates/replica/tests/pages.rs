@@ -65,6 +65,11 @@ const CANISTER: &str = r#"(module
         (call $begin) (call $writes (call $size) (i32.const 1)) (call $end))
     (func (export "canister_composite_query composite")
         (call $begin) (call $writes (call $size) (i32.const 1)) (call $end))
+    ;; The argument is as long as what is copied.
+    (func (export "canister_update copy onto itself")
+        (call $begin)
+        (memory.copy (i32.const 131072) (i32.const 131072) (call $size))
+        (call $end))
     (func (export "canister_update copy past the end")
         (call $begin)
         (call $write (i64.const 0) (i64.const 2621439990) (i64.const 20)))
@@ -107,6 +112,15 @@ fn for_pages(canister: &mut Canister, method: &str, pages: usize) -> u64 {
     };
     let operators = between(update(&mut older, method, pages));
     between(update(canister, method, pages)) - operators
+}
+
+/// The C library of the real replica's hosts reads the beginning of many bytes, and writes none.
+#[test]
+fn bytes_that_are_copied_onto_themselves_are_read() {
+    let mut canister = canister();
+    for (bytes, pages) in [(0, 0), (1_372, 1), (60_000, 1)] {
+        assert_eq!(for_pages(&mut canister, "copy onto itself", bytes), pages * PAGE, "{bytes}");
+    }
 }
 
 #[test]

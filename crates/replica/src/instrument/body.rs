@@ -21,7 +21,7 @@
 //! the same, but it is slower.
 
 use wasm_encoder::reencode::{self, Reencode};
-use wasm_encoder::{BlockType, BranchHint, Function, InstructionSink, ValType};
+use wasm_encoder::{BlockType, BranchHint, Function, InstructionSink, MemArg, ValType};
 use wasmparser::{FunctionBody, Operator};
 
 use super::Error;
@@ -119,12 +119,14 @@ impl Bodies<'_> {
         };
         let left = (self.metering == Metering::Local).then(|| add(ValType::I64));
         let grows = operators.iter().any(|op| matches!(op, Operator::MemoryGrow { .. }));
-        let delta = grows.then(|| {
-            add(match self.address_width {
-                AddressWidth::Bits32 => ValType::I32,
-                AddressWidth::Bits64 => ValType::I64,
-            })
-        });
+        let address = match self.address_width {
+            AddressWidth::Bits32 => ValType::I32,
+            AddressWidth::Bits64 => ValType::I64,
+        };
+        let delta = grows.then(|| add(address));
+        let copies = operators.iter().any(|op| matches!(op, Operator::MemoryCopy { .. }));
+        let copied =
+            (copies && self.added.page_map.is_some()).then(|| [add(address), add(address)]);
 
         let drops_segments = operators
             .iter()
@@ -169,8 +171,13 @@ impl Bodies<'_> {
                 code.stored = false;
             }
             let calls = matches!(operator, Operator::Call { .. } | Operator::CallIndirect { .. });
-            match (&operator, delta) {
-                (Operator::MemoryGrow { .. }, Some(delta)) => {
+            match (&operator, delta, copied) {
+                (Operator::MemoryCopy { .. }, _, Some([from, size])) => {
+                    code.sink().local_set(size).local_tee(from).local_get(size);
+                    code.function.instruction(&self.map.instruction(operator)?);
+                    self.touch(&mut code, from, size);
+                }
+                (Operator::MemoryGrow { .. }, Some(delta), _) => {
                     code.sink()
                         .local_tee(delta)
                         .memory_grow(self.added.heap)
@@ -186,6 +193,18 @@ impl Bodies<'_> {
             }
         }
         Ok(Body { function: code.function, hints: code.hints, drops_segments })
+    }
+
+    /// Reads the first byte of what was copied. If it was copied onto itself, the C library of the
+    /// real replica's hosts reads the beginning, but that of other processors nothing.
+    fn touch(&self, code: &mut Code<'_>, from: u32, size: u32) {
+        let byte = MemArg { offset: 0, align: 0, memory_index: self.added.heap };
+        let mut code = code.sink();
+        code.local_get(size);
+        if self.address_width == AddressWidth::Bits64 {
+            code.i64_const(0).i64_ne();
+        }
+        code.if_(BlockType::Empty).local_get(from).i32_load8_u(byte).drop().end();
     }
 
     fn charge(&self, code: &mut Code<'_>, kind: ChargeKind, operator: &Operator<'_>) {
