@@ -53,9 +53,8 @@ impl Tool {
     fn how_to_install(&self) -> &'static str {
         match self.kind {
             Kind::WasmOpt(_) => "wasm-opt is missing; install it: apt-get install binaryen",
-            Kind::Shrink | Kind::Optimize(_) => {
-                "ic-wasm is missing; install it: cargo install ic-wasm"
-            }
+            Kind::Shrink => "ic-wasm is missing; install it: cargo install ic-wasm",
+            Kind::Optimize(_) => "ic-wasm is missing; install it: cargo install ic-wasm@0.10.0",
         }
     }
 
@@ -111,6 +110,11 @@ impl Tool {
             self.output(&self.arguments(&from.to_string_lossy(), &to.to_string_lossy()))?;
         if !output.status.success() {
             let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+            if matches!(self.kind, Kind::Optimize(_)) && printed.contains("'optimize'") {
+                let reason = "ic-wasm has no command optimize since 0.11; install an earlier one: \
+                              cargo install ic-wasm@0.10.0";
+                return Err(NotBuilt { reason: reason.to_owned(), printed }.into());
+            }
             let first = printed.lines().next().unwrap_or_default();
             let reason = format!("{} failed: {first}", self.program);
             return Err(NotBuilt { reason, printed }.into());

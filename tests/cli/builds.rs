@@ -164,9 +164,12 @@ fn stand_in(folder: &Path, version: &str) {
          echo run >>'{}/runs'\ncp \"$1\" \"$3\"\n",
         folder.display()
     );
-    let path = folder.join("wasm-opt");
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&folder.join("wasm-opt"), &text);
+}
+
+fn executable(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -217,6 +220,26 @@ fn a_missing_program_is_a_row_with_the_next_step() {
     ] {
         assert!(table.contains(reason), "{table}");
     }
+}
+
+#[test]
+fn an_ic_wasm_without_the_command_is_a_row_with_the_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = tempfile::tempdir().unwrap();
+    small(folder.path());
+    let script = "#!/bin/sh\n\
+                  case $* in *optimize*) echo \"error: unexpected argument 'optimize' found\" >&2; exit 2 ;; esac\n\
+                  if [ \"$1\" = --version ]; then echo 'ic-wasm 0.11.1'; else cp \"$1\" \"$3\"; fi\n";
+    executable(&programs.path().join("ic-wasm"), script);
+    let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+    let arguments = ["--call", "add", "()", "--build", "ic-wasm=shrink", "--build", "ic-wasm=O3"];
+    let output = builds(folder.path(), &arguments).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let results = results(&folder.path().join("builds.json"));
+    assert!(outcome(&results, "add ()", "ic-wasm=shrink")["measured"].is_object());
+    let optimised = outcome(&results, "add ()", "ic-wasm=O3");
+    let reason = optimised["not_applicable"]["reason"].as_str().unwrap();
+    assert!(reason.ends_with("install an earlier one: cargo install ic-wasm@0.10.0"), "{reason}");
 }
 
 /// Binaryen is optional.
