@@ -202,6 +202,7 @@ pub fn hash(file: &[u8]) -> String {
 }
 
 /// The section of modules whose heap stays in upgrades.
+#[cfg(any(feature = "network", feature = "pocket-ic"))]
 const PERSISTENCE: [&str; 2] =
     ["icp:public enhanced-orthogonal-persistence", "icp:private enhanced-orthogonal-persistence"];
 
@@ -214,6 +215,7 @@ pub fn candid_of(module: &[u8]) -> Option<String> {
 }
 
 /// Returns `true` if an upgrade of a module keeps the heap: enhanced orthogonal persistence.
+#[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub fn keeps_heap(module: &[u8]) -> bool {
     section_of(module, &PERSISTENCE).is_some()
 }
