@@ -143,7 +143,7 @@ fn work(measured: &Measured) -> Option<u64> {
 }
 
 fn computing_work(measured: &Measured) -> Option<u64> {
-    Some(measured.instructions - touching(measured.detail.as_ref()?.pages?))
+    measured.instructions.checked_sub(touching(measured.detail.as_ref()?.pages?))
 }
 
 fn message_or_work(measured: &Measured) -> Option<u64> {
@@ -157,11 +157,11 @@ fn message(measured: &Measured) -> Option<u64> {
 
 fn computing_message(measured: &Measured) -> Option<u64> {
     let inside = measured.detail.as_ref()?.cost.inside?;
-    Some(inside.instructions - touching(inside.pages?))
+    inside.instructions.checked_sub(touching(inside.pages?))
 }
 
 fn touching(pages: PageCosts) -> u64 {
-    pages.heap + pages.stable
+    pages.heap.saturating_add(pages.stable)
 }
 
 /// Instructions of a message after the canister has read its counter for the last time.
