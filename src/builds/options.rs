@@ -125,7 +125,8 @@ impl fmt::Display for Options {
 }
 
 impl Options {
-    fn value(&self, name: &str) -> Option<&'static str> {
+    /// Returns the value that was chosen for an option.
+    pub fn value(&self, name: &str) -> Option<&'static str> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 

@@ -133,6 +133,10 @@ impl Project {
         }
         if self.is_own {
             command.arg("--locked");
+            if options.value("lto").is_none() {
+                // Cargo's default, which Cargo.toml changes for the program itself.
+                command.args(["--config", "profile.release.lto = false"]);
+            }
         } else {
             // Those of the toolchain that runs this program.
             for name in ["CARGO", "RUSTUP_TOOLCHAIN"] {

@@ -7,18 +7,21 @@ use std::sync::LazyLock;
 
 use stablebench_replica::testing::{Canister, assert_instructions};
 
-/// The module, built as for deployment.
+/// The module, built as for deployment: here under this workspace's profile of canisters. In a
+/// project of your own, that is often `release`.
 static MODULE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     const TARGET: &str = "wasm32-unknown-unknown";
+    const PROFILE: &str = "canister";
     // The target directory, in which cargo makes a folder for tests.
     let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/..");
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--lib", "--target", TARGET, "--target-dir", folder])
+        .args(["build", "--profile", PROFILE, "--lib"])
+        .args(["--target", TARGET, "--target-dir", folder])
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
         .status()
         .expect("cargo starts");
     assert!(status.success(), "the canister does not build");
-    std::fs::read(format!("{folder}/{TARGET}/release/tested_canister.wasm")).expect("the module")
+    std::fs::read(format!("{folder}/{TARGET}/{PROFILE}/tested_canister.wasm")).expect("the module")
 });
 
 /// A canister with 10 000 counters. Preparing it takes the longest, so tests run on forks of it.
