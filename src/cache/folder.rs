@@ -1,7 +1,7 @@
 //! The folder of a cache: its files, and dropping them.
 //!
 //! ```text
-//!   HASH-VERSION.module   a compiled module: SHA-256 of the module, of everything else
+//!   HASH-VERSION.module   a form of a compiled module: SHA-256 of module and form, of everything else
 //!   HASH-VERSION.state    a populated canister: SHA-256 of its setup, of the tool
 //!   HASH-VERSION.digests  digests that were read from forks of it
 //!   .stablebench-XXXXXX   a file that is being written

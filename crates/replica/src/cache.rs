@@ -1,89 +1,33 @@
-//! Compiled modules, cached in memory and in a folder, so that none is validated, rewritten and
-//! compiled twice.
+//! Modules of a replica, cached in memory, so that none is linked twice.
 //!
 //! ```text
 //!   upload ── SHA-256 ──→ recent modules, with a lock each
-//!                           ├─ compiled: done
-//!                           ├─ HASH-VERSION.module in the folder, checked
-//!                           └─ validate → instrument → compile → write to the folder
-//! ```
-//!
-//! `VERSION` identifies everything else that compiled code depends on: this crate, the rewriting,
-//! the rules, the engine and its settings, the processor. A cache that cannot be read or written
-//! only costs time. Entries contain machine code, so an entry is used only if it belongs to the user
-//! and others cannot write to it. The folder must be as trusted as the program.
-//!
-//! An entry is a file:
-//!
-//! ```text
-//!   0        magic, 8 bytes
-//!   8        length h of the header, u64, little-endian
-//!   16       SHA-256 of everything that follows
-//!   48       header, JSON: what it was made from, and properties of the rewritten module
-//!   48 + h   active data of the module, segment by segment
-//!   …        compiled code, to the end
+//!                           ├─ linked: done
+//!                           ├─ HASH-VERSION.module in the folder, checked ──────┐
+//!                           └─ validate → instrument → compile → to the folder ─┴→ link
 //! ```
 
-use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use wasmparser::ValType;
 use wasmtime::Engine;
 
+use crate::entries::Entries;
 use crate::fault::Fault;
-use crate::files;
-use crate::hex;
-use crate::instrument::{self, Instrumented, Metering};
-use crate::module::{Module, Prepared};
-use crate::rules::Rules;
-use crate::system_api::names::{AddressWidth, SystemCall};
-use crate::validate::{ModuleInfo, Purpose};
+use crate::instrument::Metering;
+use crate::module::Module;
+use crate::prepared::Prepared;
+use crate::validate::Purpose;
 
+pub use crate::entries::{MODULE, Note, NoteHandler};
 pub use crate::files::TEMPORARY;
 
-/// Extension of files with compiled modules.
-pub const MODULE: &str = ".module";
 /// Number of modules kept in memory, in addition to those that canisters use.
 const RECENT: usize = 8;
-/// Larger than any entry; larger files are not read.
-const MAX_ENTRY: u64 = 2 << 30;
-
-/// A problem of the cache.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Note {
-    /// An entry is damaged; the module is compiled again.
-    #[error("{} is rebuilt: {reason}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The damage.
-        reason: String,
-    },
-    /// An entry could not be written.
-    #[error("{} could not be written: {error}", path.display())]
-    NotKept {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
-}
-
-/// A handler of notes.
-pub type NoteHandler = Box<dyn Fn(Note) + Send + Sync>;
 
 /// The modules that a replica has compiled.
+#[derive(Debug)]
 pub(crate) struct Modules {
-    folder: Option<PathBuf>,
-    rules: Rules,
-    version: String,
-    handle_note: NoteHandler,
+    entries: Arc<Entries>,
     /// Most recently used first.
     recent: Mutex<Vec<([u8; 32], Slot)>>,
 }
@@ -91,33 +35,13 @@ pub(crate) struct Modules {
 /// Locked while its module is compiled, so that a second thread waits instead of compiling it too.
 type Slot = Arc<Mutex<Option<Module>>>;
 
-impl fmt::Debug for Modules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Modules")
-            .field("folder", &self.folder)
-            .field("version", &self.version)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Modules {
-    pub fn new(
-        engine: &Engine,
-        rules: Rules,
-        folder: Option<PathBuf>,
-        handle_note: NoteHandler,
-    ) -> Self {
-        let mut version = DefaultHasher::new();
-        (crate::VERSION, instrument::VERSION, FORMAT).hash(&mut version);
-        // Compiled code does not depend on the kind of subnet.
-        rules.name().hash(&mut version);
-        engine.precompile_compatibility_hash().hash(&mut version);
-        let version = format!("{:016x}", version.finish());
-        Self { folder, rules, version, handle_note, recent: Mutex::default() }
+    pub fn new(entries: Entries) -> Self {
+        Self { entries: Arc::new(entries), recent: Mutex::default() }
     }
 
-    pub fn version(&self) -> &str {
-        &self.version
+    pub fn entries(&self) -> &Arc<Entries> {
+        &self.entries
     }
 
     /// Returns the module with that hash: a recent one, or what `link` makes of the folder's entry
@@ -137,7 +61,8 @@ impl Modules {
             purpose.check(module.info())?;
             return Ok(module.clone());
         }
-        let module = link(self.prepared(engine, hash, uploaded, purpose)?)?;
+        let module =
+            link(self.entries.prepared(engine, hash, uploaded, Metering::Local, purpose)?)?;
         *slot = Some(module.clone());
         Ok(module)
     }
@@ -154,225 +79,11 @@ impl Modules {
         recent.truncate(RECENT);
         slot
     }
-
-    fn prepared(
-        &self,
-        engine: &Engine,
-        hash: [u8; 32],
-        uploaded: &[u8],
-        purpose: Purpose,
-    ) -> Result<Prepared, Fault> {
-        let Some(folder) = &self.folder else {
-            return Prepared::new(engine, uploaded, Metering::Local, self.rules, purpose);
-        };
-        let path = folder.join(format!("{}-{}{MODULE}", hex::encode(&hash), self.version));
-        let key = Key { uploaded: hash, version: &self.version };
-        match files::open_own(&path).and_then(|file| files::read_at_most(file, MAX_ENTRY)) {
-            Ok(bytes) => match decode(engine, &key, &bytes) {
-                Ok(prepared) => {
-                    purpose.check(&prepared.info)?;
-                    files::touch(&path);
-                    return Ok(prepared);
-                }
-                Err(reason) => self.damaged(&path, reason),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.damaged(&path, error),
-        }
-        let prepared = Prepared::new(engine, uploaded, Metering::Local, self.rules, purpose)?;
-        let written = encode(&key, &prepared)
-            .and_then(|bytes| files::write(&path, |mut file| file.write_all(&bytes)));
-        if let Err(error) = written {
-            (self.handle_note)(Note::NotKept { path, error });
-        }
-        Ok(prepared)
-    }
-
-    fn damaged(&self, path: &Path, reason: impl fmt::Display) {
-        (self.handle_note)(Note::Damaged { path: path.to_owned(), reason: reason.to_string() });
-    }
 }
 
 /// A lock that a panicking thread held. The slot has no module then.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Must change with the layout, the content of the header, and the set of modules that are kept.
-const FORMAT: u32 = 3;
-
-const MAGIC: [u8; 8] = *b"compiled";
-const PREAMBLE: usize = 48;
-
-/// The source of an entry.
-struct Key<'a> {
-    /// SHA-256 of the module as it was uploaded.
-    uploaded: [u8; 32],
-    /// Everything else.
-    version: &'a str,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header {
-    uploaded: String,
-    version: String,
-    info: ModuleInfo,
-    address_width: AddressWidth,
-    has_heap: bool,
-    heap_pages: u64,
-    has_start: bool,
-    drops_segments: bool,
-    tracks_pages: bool,
-    stable_calls: Vec<String>,
-    globals: Vec<(u32, Number)>,
-    /// Address and length of each segment.
-    data: Vec<(u64, u64)>,
-}
-
-/// The type of a mutable global.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-enum Number {
-    I32,
-    I64,
-    F32,
-    F64,
-    V128,
-}
-
-impl Number {
-    /// `None` for references. Modules with mutable globals of references are refused.
-    fn of(ty: ValType) -> Option<Self> {
-        Some(match ty {
-            ValType::I32 => Self::I32,
-            ValType::I64 => Self::I64,
-            ValType::F32 => Self::F32,
-            ValType::F64 => Self::F64,
-            ValType::V128 => Self::V128,
-            ValType::Ref(_) => return None,
-        })
-    }
-
-    fn val_type(self) -> ValType {
-        match self {
-            Self::I32 => ValType::I32,
-            Self::I64 => ValType::I64,
-            Self::F32 => ValType::F32,
-            Self::F64 => ValType::F64,
-            Self::V128 => ValType::V128,
-        }
-    }
-}
-
-/// Encodes an entry.
-///
-/// # Errors
-///
-/// If the engine cannot serialize its code, or a global is a reference.
-fn encode(key: &Key<'_>, prepared: &Prepared) -> io::Result<Vec<u8>> {
-    let Instrumented {
-        wasm: _,
-        address_width,
-        has_heap,
-        heap_pages,
-        globals,
-        data,
-        has_start,
-        drops_segments,
-        tracks_pages,
-        stable_calls,
-    } = &prepared.rewritten;
-    let globals = globals
-        .iter()
-        .map(|(index, ty)| Some((*index, Number::of(*ty)?)))
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| io::Error::other("it has globals that are references"))?;
-    let header = serde_json::to_vec(&Header {
-        uploaded: hex::encode(&key.uploaded),
-        version: key.version.to_owned(),
-        info: prepared.info.clone(),
-        address_width: *address_width,
-        has_heap: *has_heap,
-        heap_pages: *heap_pages,
-        has_start: *has_start,
-        drops_segments: *drops_segments,
-        tracks_pages: *tracks_pages,
-        stable_calls: stable_calls.iter().map(|call| call.name().to_owned()).collect(),
-        globals,
-        data: data.iter().map(|(address, bytes)| (*address, bytes.len() as u64)).collect(),
-    })?;
-    let code =
-        prepared.compiled.serialize().map_err(|error| io::Error::other(error.to_string()))?;
-    let mut entry = Vec::with_capacity(PREAMBLE + header.len() + code.len());
-    entry.extend(MAGIC);
-    entry.extend((header.len() as u64).to_le_bytes());
-    entry.extend([0; 32]);
-    entry.extend(header);
-    for (_, bytes) in data {
-        entry.extend(bytes);
-    }
-    entry.extend(code);
-    let checksum = Sha256::digest(&entry[PREAMBLE..]);
-    entry[16..PREAMBLE].copy_from_slice(&checksum);
-    Ok(entry)
-}
-
-/// Decodes an entry.
-///
-/// # Errors
-///
-/// The reason why the entry cannot be used.
-#[expect(unsafe_code, reason = "deserializes machine code, which the engine executes")]
-fn decode(engine: &Engine, key: &Key<'_>, entry: &[u8]) -> Result<Prepared, &'static str> {
-    let (preamble, rest) = entry.split_at_checked(PREAMBLE).ok_or("it is too short")?;
-    let (magic, preamble) = preamble.split_at(8);
-    let (length, checksum) = preamble.split_at(8);
-    if magic != MAGIC {
-        return Err("it is not a compiled module");
-    }
-    if Sha256::digest(rest).as_slice() != checksum {
-        return Err("its checksum is wrong");
-    }
-    let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
-    let cut = |bytes: &mut &[u8], length: u64| -> Result<Vec<u8>, &'static str> {
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let (front, back) = bytes.split_at_checked(length).ok_or("its lengths are wrong")?;
-        *bytes = back;
-        Ok(front.to_vec())
-    };
-    let mut rest = rest;
-    let header = cut(&mut rest, length)?;
-    let header: Header = serde_json::from_slice(&header).map_err(|_| "its header is wrong")?;
-    if hex::decode(&header.uploaded) != Some(key.uploaded) || header.version != key.version {
-        return Err("it belongs to another module or version");
-    }
-    let mut data = Vec::with_capacity(header.data.len());
-    for (address, length) in header.data {
-        data.push((address, cut(&mut rest, length)?));
-    }
-    // SAFETY: the checksum shows that the bytes are those that were written, and the version that
-    // an equal engine serialized them.
-    let compiled = unsafe { wasmtime::Module::deserialize(engine, rest) }
-        .map_err(|_| "the engine refuses its code")?;
-    let stable_calls = header
-        .stable_calls
-        .iter()
-        .map(|name| SystemCall::from_name(name).ok_or("it has unknown calls"))
-        .collect::<Result<_, _>>()?;
-    let globals = header.globals.iter().map(|(index, ty)| (*index, ty.val_type())).collect();
-    let rewritten = Instrumented {
-        wasm: Vec::new(),
-        address_width: header.address_width,
-        has_heap: header.has_heap,
-        heap_pages: header.heap_pages,
-        globals,
-        data,
-        has_start: header.has_start,
-        drops_segments: header.drops_segments,
-        tracks_pages: header.tracks_pages,
-        stable_calls,
-    };
-    Ok(Prepared { info: header.info, rewritten, compiled })
 }
 
 #[cfg(test)]

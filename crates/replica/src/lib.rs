@@ -45,7 +45,7 @@
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
-//! | `cache` | compiled modules in memory and in files |
+//! | `cache`, `entries` | modules in memory; prepared modules in files |
 //! | `files` | access to files that users name |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
@@ -59,6 +59,7 @@ mod canister;
 mod cycles;
 mod difference;
 mod engine;
+mod entries;
 mod environment;
 mod execution;
 mod fault;
@@ -72,6 +73,7 @@ mod instrument;
 mod limits;
 mod memory;
 mod module;
+mod prepared;
 mod profile;
 mod replica;
 pub mod rules;

@@ -5,16 +5,18 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
-use wasmtime::{Engine, InstancePre, Linker};
+use wasmtime::{InstancePre, Linker};
 
-use crate::fault::{ErrorCode, Fault};
+use crate::entries::Entries;
+use crate::fault::Fault;
 use crate::globals::{self, ExportedGlobal};
-use crate::instrument::{Instrumented, Metering, compiling, instrument};
+use crate::instrument::{Instrumented, Metering, compiling};
+use crate::prepared::Prepared;
 use crate::profile::Names;
 use crate::rules::Rules;
 use crate::system_api::host::Host;
 use crate::units::Instructions;
-use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode, validate};
+use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode};
 
 /// A module that canisters can be installed from. Cloning it is cheap.
 #[derive(Clone)]
@@ -29,6 +31,8 @@ struct Inner {
     globals: OnceLock<Vec<ExportedGlobal>>,
     ready: InstancePre<Host>,
     linker: Linker<Host>,
+    /// The cache of its other forms.
+    entries: Arc<Entries>,
     exact: OnceLock<InstancePre<Host>>,
     profiled: OnceLock<Profiled>,
 }
@@ -37,36 +41,6 @@ struct Inner {
 pub(crate) struct Profiled {
     pub ready: InstancePre<Host>,
     pub names: Names,
-}
-
-/// A module before it is linked to the System API, as the cache keeps it.
-pub(crate) struct Prepared {
-    pub info: ModuleInfo,
-    /// Without the rewritten module itself, which is no longer needed.
-    pub rewritten: Instrumented,
-    pub compiled: wasmtime::Module,
-}
-
-impl Prepared {
-    /// Validates, rewrites and compiles an uploaded module, plain or gzipped.
-    pub fn new(
-        engine: &Engine,
-        uploaded: &[u8],
-        metering: Metering,
-        rules: Rules,
-        purpose: Purpose,
-    ) -> Result<Self, Fault> {
-        let wasm = decode(uploaded)?;
-        let info = validate(&wasm, rules, purpose)?;
-        let mut rewritten = instrument(&wasm, metering, rules).map_err(|error| Fault::Module {
-            code: ErrorCode::CanisterInvalidWasm,
-            message: format!("Could not instrument wasm module of canister: {error}"),
-        })?;
-        let wasm = std::mem::take(&mut rewritten.wasm);
-        let compiled = wasmtime::Module::new(engine, &wasm)
-            .map_err(|error| Fault::Engine(format!("Failed to compile: {error:#}")))?;
-        Ok(Self { info, rewritten, compiled })
-    }
 }
 
 impl fmt::Debug for Module {
@@ -80,6 +54,7 @@ impl Module {
     pub(crate) fn link(
         prepared: Prepared,
         linker: &Linker<Host>,
+        entries: &Arc<Entries>,
         uploaded: &[u8],
         hash: [u8; 32],
         rules: Rules,
@@ -99,6 +74,7 @@ impl Module {
             globals: OnceLock::new(),
             ready,
             linker,
+            entries: Arc::clone(entries),
             exact: OnceLock::new(),
             profiled: OnceLock::new(),
         })))
@@ -162,7 +138,7 @@ impl Module {
         maximum.unwrap_or_default()
     }
 
-    /// The module in the form that counts in its global, compiled at the first use.
+    /// The module in the form that counts in its global, compiled at the first use if it is not cached.
     pub(crate) fn exact(&self) -> wasmtime::Result<&InstancePre<Host>> {
         if let Some(exact) = self.0.exact.get() {
             return Ok(exact);
@@ -172,7 +148,8 @@ impl Module {
         Ok(self.0.exact.get_or_init(|| exact))
     }
 
-    /// The module in the form that attributes charges to functions, compiled at the first use.
+    /// The module in the form that attributes charges to functions, compiled at the first use if it is
+    /// not cached.
     pub(crate) fn profiled(&self) -> wasmtime::Result<&Profiled> {
         if let Some(profiled) = self.0.profiled.get() {
             return Ok(profiled);
@@ -185,8 +162,8 @@ impl Module {
 
     /// Prepares another form of the module. Its purpose was checked when it was first compiled.
     fn prepared(&self, metering: Metering) -> Result<Prepared, Fault> {
-        let engine = self.0.ready.module().engine();
-        Prepared::new(engine, &self.0.uploaded, metering, self.0.rules, Purpose::Queries)
+        let Inner { ready, hash, uploaded, entries, .. } = &*self.0;
+        entries.prepared(ready.module().engine(), *hash, uploaded, metering, Purpose::Queries)
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {

@@ -10,10 +10,12 @@ use wasmtime::{Engine, Linker};
 use crate::cache::{Modules, Note};
 use crate::canister::{Canister, Settings};
 use crate::engine;
+use crate::entries::Entries;
 use crate::fault::{Fault, HostError, Reject};
 use crate::instrument::Metering;
 use crate::memory::os::{self, UnknownOs};
-use crate::module::{Module, Prepared, first_canister};
+use crate::module::{Module, first_canister};
+use crate::prepared::Prepared;
 use crate::rules::Rules;
 use crate::saved::{self, LoadError};
 use crate::system_api::host::{Host, link};
@@ -51,7 +53,7 @@ impl Inner {
             AddressWidth::Bits32 => &self.wasm32,
             AddressWidth::Bits64 => &self.wasm64,
         };
-        Module::link(prepared, linker, module, hash, self.rules)
+        Module::link(prepared, linker, self.modules.entries(), module, hash, self.rules)
     }
 }
 
@@ -89,7 +91,7 @@ impl Replica {
         link(&mut wasm32, AddressWidth::Bits32).map_err(failed)?;
         let mut wasm64 = Linker::new(&engine);
         link(&mut wasm64, AddressWidth::Bits64).map_err(failed)?;
-        let modules = Modules::new(&engine, rules, cache, Box::new(tell));
+        let modules = Modules::new(Entries::new(&engine, rules, cache, Box::new(tell)));
         Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, modules, rules })))
     }
 
@@ -101,7 +103,7 @@ impl Replica {
     /// The version part of file names in the cache: files of this version have it between the
     /// module's hash and the extension.
     pub fn cache_version(&self) -> &str {
-        self.0.modules.version()
+        self.0.modules.entries().version()
     }
 
     /// Validates, rewrites and compiles a module, plain or gzipped, or takes it from the cache. The

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ic_principal::Principal;
@@ -6,7 +7,8 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::*;
-use crate::Replica;
+use crate::rules::Rules;
+use crate::{Replica, Span};
 
 const MODULE: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
@@ -19,6 +21,8 @@ const MODULE: &str = r#"(module
     (func (export "canister_query show")
         (call $append (i32.const 64) (i32.const 50))
         (call $reply))
+    (func (export "canister_query trap")
+        (drop (i32.div_u (i32.const 1) (i32.const 0))))
     (@custom "icp:public what" "ever"))"#;
 
 /// A replica with a cache, and the notes about it.
@@ -72,10 +76,35 @@ fn a_module_from_the_cache_is_the_same() {
     // An invalid upload shows that nothing is validated again.
     let key = Sha256::digest(wat::parse_str(MODULE).unwrap()).into();
     let slot = again.compile_as(key, b"nothing", Purpose::Everything).ok().unwrap();
-    assert_eq!(slot.info().methods.len(), 1);
+    assert_eq!(slot.info().methods.len(), 2);
     let (again, _) = replica(&folder);
     assert_eq!(seen(&again), expected);
     assert_eq!(lock(&notes).len(), 0);
+}
+
+#[test]
+fn other_forms_of_a_module_are_kept_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let wasm = wat::parse_str(MODULE).unwrap();
+    let anyone = Principal::anonymous();
+    let both = |module: &Module, replica: &Replica| {
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(module, anyone, &[]).unwrap();
+        let trapped = canister.query(anyone, "trap", &[]).unwrap();
+        let (shown, profile) = canister.profile_query(anyone, "show", &[], Span::Message).unwrap();
+        let nodes: Vec<_> = profile.nodes.iter().map(|node| node.instructions).collect();
+        let [trapped, shown] = [trapped, shown].map(|of| (of.outcome, of.instructions, of.charge));
+        (trapped, shown, nodes)
+    };
+    let (fresh, _) = replica(&folder);
+    let expected = both(&fresh.compile(&wasm).unwrap(), &fresh);
+    assert_eq!(entries(&folder).len(), 3, "normal, exact after a trap, and for profiles");
+    // An invalid upload cannot be compiled.
+    let (again, notes) = replica(&folder);
+    let key = Sha256::digest(&wasm).into();
+    let module = again.compile_as(key, b"nothing", Purpose::Everything).ok().unwrap();
+    assert_eq!(both(&module, &again), expected);
+    assert_eq!(lock(&notes).len(), 0, "{notes:?}");
 }
 
 #[test]
@@ -151,7 +180,8 @@ fn a_cache_that_cannot_be_written_only_costs_time() {
 #[test]
 fn threads_that_need_the_same_module_compile_it_once() {
     let engine = crate::engine::new(Rules::of_2025_10()).unwrap();
-    let modules = Modules::new(&engine, Rules::of_2025_10(), None, Box::new(|_| {}));
+    let entries = Entries::new(&engine, Rules::of_2025_10(), None, Box::new(|_| {}));
+    let modules = Modules::new(entries);
     let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let wasm = wat::parse_str(MODULE).unwrap();
     let linked = AtomicUsize::new(0);
@@ -162,7 +192,7 @@ fn threads_that_need_the_same_module_compile_it_once() {
                     linked.fetch_add(1, Ordering::Relaxed);
                     Ok(replica.compile(&wasm).unwrap())
                 });
-                assert_eq!(module.unwrap().info().methods.len(), 1);
+                assert_eq!(module.unwrap().info().methods.len(), 2);
             });
         }
     });

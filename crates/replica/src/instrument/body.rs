@@ -43,6 +43,18 @@ pub enum Metering {
     Off,
 }
 
+impl Metering {
+    /// Returns its name in caches.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Stored => "stored",
+            Self::Profiled => "profiled",
+            Self::Off => "off",
+        }
+    }
+}
+
 /// An encoded function body.
 pub struct Body {
     /// The function.
