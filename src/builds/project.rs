@@ -150,6 +150,7 @@ impl Project {
                 command
                     .env_remove("RUSTFLAGS")
                     .env_remove("RUSTC_BOOTSTRAP")
+                    .env_remove("RUSTC_WORKSPACE_WRAPPER")
                     .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(flags));
             }
             // Cargo adds them to those of its configuration, but not to those of the environment.

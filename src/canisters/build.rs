@@ -23,6 +23,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -177,8 +178,8 @@ fn with_options(root: &Path, options: &Options, progress: &Progress) -> Result<M
 
 /// Adds the target to the toolchain if it is missing.
 fn ensure_target(root: &Path, target: &str, progress: &Progress) -> Result<()> {
-    let libraries = rustc(root, &["--print", "target-libdir", "--target", target]);
-    if libraries.is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
+    let libraries = rustc(root).map(|rustc| rustc.sysroot.join("lib/rustlib").join(target));
+    if libraries.is_ok_and(|folder| folder.join("lib").is_dir()) {
         return Ok(());
     }
     let step = progress.spinner(&format!("adding the Rust target {target}"));
@@ -222,10 +223,11 @@ fn compile(
         .arg("--target-dir")
         .arg(&target)
         .current_dir(root)
-        // Neither the user's flags for native builds and unstable features nor the location of
-        // the sources may change the module.
+        // Neither the user's flags for native builds and unstable features nor a wrapper of the
+        // compiler nor the location of the sources may change the module.
         .env_remove("RUSTFLAGS")
         .env_remove("RUSTC_BOOTSTRAP")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(remapped_paths(root)?))
         .envs(c_compiler);
     let name = format!("canister {canister}");
@@ -264,16 +266,36 @@ fn own_paths(root: &Path) -> Vec<(PathBuf, String)> {
 /// Returns the path of the standard library's sources, and the name by which rustc calls them
 /// without the component `rust-src`. With it, rustc names the files themselves.
 fn library_sources(root: &Path) -> Result<(PathBuf, String)> {
-    let sysroot = rustc(root, &["--print", "sysroot"])?;
-    let version = rustc(root, &["-vV"])?;
-    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
-    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
-    Ok((sources, format!("/rustc/{}", commit.unwrap_or("unknown"))))
+    let Rustc { sysroot, commit } = rustc(root)?;
+    Ok((sysroot.join("lib/rustlib/src/rust"), format!("/rustc/{commit}")))
 }
 
-/// Returns the output of the rustc of the checkout's toolchain.
-fn rustc(root: &Path, arguments: &[&str]) -> Result<String> {
-    let output = Command::new("rustc")
+/// The compiler of the checkout's toolchain.
+struct Rustc {
+    sysroot: PathBuf,
+    commit: String,
+}
+
+/// Asks the compiler once for all canisters.
+fn rustc(root: &Path) -> Result<&'static Rustc> {
+    static FOUND: OnceLock<Rustc> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found);
+    }
+    let sysroot = ask_rustc(root, &["--print", "sysroot"])?;
+    let version = ask_rustc(root, &["-vV"])?;
+    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    Ok(FOUND.get_or_init(|| Rustc {
+        sysroot: sysroot.trim().into(),
+        commit: commit.unwrap_or("unknown").to_owned(),
+    }))
+}
+
+/// Returns the compiler's output.
+fn ask_rustc(root: &Path, arguments: &[&str]) -> Result<String> {
+    // Cargo reads the variable too.
+    let program = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(program)
         .args(arguments)
         .current_dir(root)
         .output()

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{command, stderr, stdout};
+use super::{building, stderr, stdout};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")
@@ -27,7 +27,7 @@ static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 fn run(args: &[&str], directory: &Path) -> Output {
-    command(&[&["canbench"], args].concat(), directory).output().unwrap()
+    building(&[&["canbench"], args].concat(), directory).output().unwrap()
 }
 
 /// Returns a folder with the built project, and `more` in its canbench.yml.
@@ -308,7 +308,7 @@ fn mistakes_end_in_one_message() {
     let output = run(&[], empty.path());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with("configuration file not found: 'canbench.yml'\n"));
-    let mut named = command(&["canbench", "nothing-is-called-so"], empty.path());
+    let mut named = building(&["canbench", "nothing-is-called-so"], empty.path());
     named.env("CANBENCH_CFG_FILE", path.join("canbench.yml"));
     let output = named.output().unwrap();
     assert!(stderr(&output).contains("Error reading stable memory file memory.bin"));

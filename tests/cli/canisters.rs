@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{command, stderr, stdout};
+use super::{building, command, stderr, stdout};
 
 #[test]
 fn a_checkout_is_found_above_the_current_folder() {
@@ -37,4 +37,13 @@ fn outside_of_a_checkout_the_error_names_the_next_step() {
         let error = stderr(&output);
         assert!(error.contains("the suite builds compiles its canister; run this in"), "{error}");
     }
+}
+
+/// It would change the names of symbols, and so the module.
+#[test]
+fn no_wrapper_of_the_compiler_is_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = building(&["build", "bench_calls"], directory.path());
+    let output = command.env("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
 }
