@@ -36,7 +36,7 @@ use crate::replica::decoding::decode_args;
 /// The maximum number of repetitions of a query without an answer.
 const MAX_REPETITIONS: u32 = 5;
 /// The time limit for a replica's status.
-const STATUS: Duration = Duration::from_secs(30);
+const STATUS: Duration = Duration::from_secs(10);
 /// The time limit of one request: more than a replica's limit for a query. A call may take longer,
 /// because its status is polled.
 const REQUEST: Duration = Duration::from_secs(180);
