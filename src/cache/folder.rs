@@ -4,7 +4,7 @@
 //!   HASH-VERSION.module   a form of a compiled module: SHA-256 of module and form, of everything else
 //!   HASH-VERSION.state    a populated canister: SHA-256 of its setup, of the tool
 //!   HASH-VERSION.digests  digests that were read from forks of it
-//!   .stablebench-XXXXXX   a file that is being written
+//!   .stablebench-RANDOM   a file that is being written
 //! ```
 //!
 //! HASH has 64 hexadecimal digits, VERSION 16. Files with other names are not the cache's.

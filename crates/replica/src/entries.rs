@@ -105,21 +105,21 @@ impl Entries {
         &self.version
     }
 
-    /// Returns a form of the module whose hash is `uploaded`: the folder's entry, else prepared from
-    /// `wasm` and written there.
+    /// Returns a form of the uploaded module, plain or gzipped, with this hash: the folder's entry, else
+    /// prepared from the upload and written there.
     pub fn prepared(
         &self,
         engine: &Engine,
-        uploaded: [u8; 32],
-        wasm: &[u8],
+        hash: [u8; 32],
+        uploaded: &[u8],
         form: Metering,
         purpose: Purpose,
     ) -> Result<Prepared, Fault> {
-        let prepare = || Prepared::new(engine, wasm, form, self.rules, purpose);
+        let prepare = || Prepared::new(engine, uploaded, form, self.rules, purpose);
         let Some(folder) = &self.folder else {
             return prepare();
         };
-        let hash = hash(uploaded, form);
+        let hash = hash_of(hash, form);
         let path = folder.join(format!("{}-{}{MODULE}", hex::encode(&hash), self.version));
         let key = Key { hash, version: &self.version };
         match files::open_own(&path).and_then(|file| files::read_at_most(file, MAX_ENTRY)) {
@@ -155,7 +155,7 @@ const MAGIC: [u8; 8] = *b"compiled";
 const PREAMBLE: usize = 48;
 
 /// Returns the hash that identifies a form of the module with the hash `uploaded`.
-fn hash(uploaded: [u8; 32], form: Metering) -> [u8; 32] {
+fn hash_of(uploaded: [u8; 32], form: Metering) -> [u8; 32] {
     match form {
         Metering::Local => uploaded,
         other => Sha256::new().chain_update(uploaded).chain_update(other.name()).finalize().into(),

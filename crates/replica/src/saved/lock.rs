@@ -3,7 +3,7 @@
 //! ```text
 //!   NAME                  a saved canister
 //!   NAME.lock             locked by the process that saves there; contains its process id
-//!   .NAME.XXXXXX.saving   a canister that is being written, locked by the writer
+//!   .NAME.RANDOM.saving   a canister that is being written, locked by the writer
 //! ```
 //!
 //! The locks are those of `flock`: the system releases them when their process ends for any reason.
