@@ -308,7 +308,7 @@ impl Canister {
         if let Some(reject) = reject_large_argument(module.rules(), argument) {
             return Ok(Installed::refused(reject));
         }
-        let state = State::initial(module, Image::new()?)?;
+        let state = State::initial(module, Image::new())?;
         self.install_code(module, caller, argument, state, EntryPoint::Init, InstallRun::default())
     }
 

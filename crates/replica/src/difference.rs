@@ -103,6 +103,7 @@ mod tests {
         (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
         (import "ic0" "global_timer_set" (func $timer (param i64) (result i64)))
         (memory 2)
+        (data (i32.const 65536) "own")
         (global $global (mut i32) (i32.const 0))
         (func $take (call $argument (i32.const 0) (i32.const 0) (i32.const 2)))
         (func $leave (i64.store (i32.const 0) (i64.const 0)) (call $reply))

@@ -37,8 +37,8 @@ impl State {
     /// If the host has no memory left.
     pub fn empty() -> io::Result<Self> {
         Ok(Self {
-            heap: Image::new()?,
-            stable: Image::new()?,
+            heap: Image::new(),
+            stable: Image::new(),
             globals: Vec::new(),
             certified_data: Vec::new(),
             timer: 0,
@@ -49,7 +49,7 @@ impl State {
     /// The state of a canister before the first function of `module` runs.
     pub fn initial(module: &Module, stable: Image) -> io::Result<Self> {
         let rewritten = module.rewritten();
-        let mut heap = Image::new()?;
+        let mut heap = Image::new();
         let size = usize::try_from(rewritten.heap_pages * WASM_PAGE)
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut mapping = heap.map(size, 0)?;

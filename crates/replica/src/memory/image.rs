@@ -19,15 +19,12 @@ const MAX_LAYERS: usize = 8;
 /// Pages read or written at once.
 const CHUNK: usize = 256;
 
-/// A file of pages. The first layer of an image has all pages, a layer above it only those in
-/// `ranges`.
+/// A file with some pages of a memory.
 #[derive(Debug)]
 struct Layer {
     file: File,
-    /// Offset of the first page in the file.
+    /// Offset of the memory's first page in the file.
     offset: u64,
-    /// Bytes from there on that belong to the memory; others may follow.
-    length: usize,
     writable: bool,
     /// Pages present, ascending and not adjacent.
     ranges: Vec<Pages>,
@@ -36,13 +33,13 @@ struct Layer {
 impl Layer {
     /// Creates an empty layer with its own file.
     fn new() -> io::Result<Self> {
-        let file = current().anonymous()?;
-        Ok(Self { file, offset: 0, length: usize::MAX, writable: true, ranges: Vec::new() })
+        Ok(Self { file: current().anonymous()?, offset: 0, writable: true, ranges: Vec::new() })
     }
 }
 
-/// Committed pages of a memory, shared with the images forked from it.
-#[derive(Clone, Debug)]
+/// Committed pages of a memory, shared with the images forked from it. Pages in no layer are zero,
+/// and take no space even if they are read.
+#[derive(Clone, Debug, Default)]
 pub struct Image {
     layers: Vec<Arc<Layer>>,
     size: usize,
@@ -60,12 +57,13 @@ pub enum MappingState {
 
 impl Image {
     /// Creates an empty image.
-    ///
-    /// # Errors
-    ///
-    /// If no file can be created.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { layers: vec![Arc::new(Layer::new()?)], size: 0 })
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates an image of `size` zeros, a multiple of the WebAssembly page size.
+    pub fn zeros(size: usize) -> Self {
+        Self { layers: Vec::new(), size }
     }
 
     /// Opens an image whose `size` bytes start at `offset` in a file, a multiple of the page size.
@@ -73,22 +71,23 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// If the file is too short.
+    /// If the file is too short, or cannot be read.
     pub fn open(file: File, offset: u64, size: usize) -> io::Result<Self> {
         if file.metadata()?.len() < offset.saturating_add(size as u64) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is too short"));
         }
-        let layer = Layer { file, offset, length: size, writable: false, ranges: Vec::new() };
+        let ranges = bridged(&present(&file, offset, size / PAGE)?, MAX_RANGES);
+        let layer = Layer { file, offset, writable: false, ranges };
         Ok(Self { layers: vec![Arc::new(layer)], size })
     }
 
-    /// Creates an image of the bytes, padded to a WebAssembly page. Pages of zeros take no space.
+    /// Creates an image of the bytes, padded to a WebAssembly page.
     ///
     /// # Errors
     ///
     /// If the pages cannot be stored.
     pub fn from_bytes(bytes: &[u8]) -> io::Result<Self> {
-        let mut image = Self::new()?;
+        let mut image = Self::new();
         let size = bytes.len().next_multiple_of(WASM_PAGE as usize);
         let mut mapping = image.map(size, 0)?;
         mapping.grow(size)?;
@@ -101,18 +100,6 @@ impl Image {
         }
         let _ = image.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
         Ok(image)
-    }
-
-    /// Creates an image of `size` zeros, a multiple of the WebAssembly page size, which take no
-    /// space.
-    ///
-    /// # Errors
-    ///
-    /// If no file can be created.
-    pub fn zeros(size: usize) -> io::Result<Self> {
-        let layer = Layer::new()?;
-        layer.file.set_len(size as u64)?;
-        Ok(Self { layers: vec![Arc::new(layer)], size })
     }
 
     /// Returns the bytes of a range that is inside of the image.
@@ -153,11 +140,6 @@ impl Image {
         self.size
     }
 
-    fn layers(&self) -> (&Layer, &[Arc<Layer>]) {
-        let (first, above) = self.layers.split_first().unwrap_or_else(|| unreachable!());
-        (first, above)
-    }
-
     /// Maps the image into new address space of `reserved` bytes and a guard. Writes to the mapping
     /// do not change the image.
     ///
@@ -171,28 +153,15 @@ impl Image {
         Ok(mapping)
     }
 
-    /// Makes `pages` of a mapping's usable bytes those of the image, except for pages of which no
-    /// layer has anything: they keep their content.
+    /// Makes `pages` of a mapping's usable bytes those of the image, except for pages in no layer:
+    /// they keep their content.
     fn show(&self, memory: &mut [u8], pages: Pages) -> io::Result<()> {
-        let (first, above) = self.layers();
-        let below = pages.start..pages.end.min(self.first_pages()?);
-        if !below.is_empty() {
-            current().show(memory, below, &first.file, first.offset)?;
-        }
-        for layer in above {
+        for layer in &self.layers {
             for range in common(&layer.ranges, std::slice::from_ref(&pages)) {
-                current().show(memory, range, &layer.file, 0)?;
+                current().show(memory, range, &layer.file, layer.offset)?;
             }
         }
         Ok(())
-    }
-
-    /// Number of pages in the first layer.
-    fn first_pages(&self) -> io::Result<usize> {
-        let (first, _) = self.layers();
-        let in_file = first.file.metadata()?.len().saturating_sub(first.offset);
-        let in_file = usize::try_from(in_file).unwrap_or(usize::MAX);
-        Ok(self.size.min(first.length).min(in_file) / PAGE)
     }
 
     /// Undoes writes to `pages` of `memory`, the usable bytes of a mapping of this image with its
@@ -202,8 +171,9 @@ impl Image {
     ///
     /// If the system returns an error.
     pub fn restore(&self, memory: &mut [u8], pages: Pages) -> io::Result<()> {
-        let zeros = pages.start.max(self.first_pages()?.min(pages.end))..pages.end;
-        memory[zeros.start * PAGE..zeros.end * PAGE].fill(0);
+        for zeros in without(std::slice::from_ref(&pages), &pages_in(&self.layers)) {
+            memory[zeros.start * PAGE..zeros.end * PAGE].fill(0);
+        }
         self.show(memory, pages)
     }
 
@@ -213,23 +183,7 @@ impl Image {
     ///
     /// Errors of reading a file.
     pub fn read(&self, pages: Pages, buffer: &mut Vec<u8>) -> io::Result<()> {
-        buffer.clear();
-        buffer.resize(pages.len() * PAGE, 0);
-        let (first, above) = self.layers();
-        let end = self.size.min(first.length).min(pages.end * PAGE);
-        if let Some(length) = end.checked_sub(pages.start * PAGE) {
-            let offset = first.offset + (pages.start * PAGE) as u64;
-            read_or_zero(&first.file, &mut buffer[..length], offset)?;
-        }
-        for layer in above {
-            let from = layer.ranges.partition_point(|range| range.end <= pages.start);
-            for range in layer.ranges[from..].iter().take_while(|range| range.start < pages.end) {
-                let (start, end) = (range.start.max(pages.start), range.end.min(pages.end));
-                let bytes = (start - pages.start) * PAGE..(end - pages.start) * PAGE;
-                layer.file.read_exact_at(&mut buffer[bytes], (start * PAGE) as u64)?;
-            }
-        }
-        Ok(())
+        read_pages(&self.layers, pages, buffer)
     }
 
     /// Returns those of `pages` that differ in `memory`, which started as this image and may be
@@ -261,10 +215,7 @@ impl Image {
     pub fn changed_since(&self, base: &Self) -> Option<Vec<Pages>> {
         let (common, above) = self.layers.split_at_checked(base.layers.len())?;
         let same = common.iter().zip(&base.layers).all(|(one, other)| Arc::ptr_eq(one, other));
-        let pages = |above: &[Arc<Layer>]| {
-            above.iter().fold(Vec::new(), |pages, layer| union(&pages, &layer.ranges))
-        };
-        same.then(|| pages(above))
+        same.then(|| pages_in(above))
     }
 
     /// Returns the pages whose content differs from that of `other`. Pages beyond the end are zero.
@@ -275,14 +226,8 @@ impl Image {
     pub fn differing_from(&self, other: &Self) -> io::Result<Vec<Pages>> {
         let pairs = self.layers.iter().zip(&other.layers);
         let common = pairs.take_while(|(one, other)| Arc::ptr_eq(one, other)).count();
-        let whole = 0..self.size.max(other.size).div_ceil(PAGE);
         // Below the layers of their own, both show the same pages.
-        let own = |image: &Self| match image.layers.get(common..) {
-            Some(above) if common > 0 => {
-                above.iter().fold(Vec::new(), |pages, layer| union(&pages, &layer.ranges))
-            }
-            _ => vec![whole.clone()],
-        };
+        let own = |image: &Self| pages_in(&image.layers[common..]);
         let mut pages = Vec::new();
         self.differing(other, &union(&own(self), &own(other)), |page, _| push(&mut pages, page))?;
         Ok(pages)
@@ -331,10 +276,8 @@ impl Image {
         changed: &[Pages],
         rights: Rights,
     ) -> io::Result<MappingState> {
-        let before = self.size / PAGE;
         self.size = memory.len();
-        let now = self.size / PAGE;
-        if changed.is_empty() && before == now {
+        if changed.is_empty() {
             current().forget(memory, written)?;
             return Ok(MappingState::Current);
         }
@@ -347,38 +290,22 @@ impl Image {
                 self.layers.push(Arc::new(Layer::new()?));
             }
         }
-        let Some(last) = self.layers.last() else {
+        let Some((top, below)) = self.layers.split_last_mut() else {
             return Err(io::Error::other("there is no layer"));
         };
-        let ranges = bridged(&union(&last.ranges, changed), MAX_RANGES);
-        let lacking = without(&ranges, &last.ranges);
-        // Pages that bridge a gap have not changed, but are missing in the top layer's file.
-        let bridges = without(&lacking, changed);
-        let is_first = self.layers.len() == 1;
-        if !is_first {
-            self.copy_pages(&bridges, &last.file, 0)?;
-        }
-        let Some(top) = self.layers.last_mut().and_then(Arc::get_mut) else {
-            return Err(io::Error::other("the top layer is shared"));
-        };
-        if is_first {
-            // The file has the whole memory, so it is written in place.
-            write_all(&top.file, memory, changed)?;
-            if top.file.metadata()?.len() < self.size as u64 {
-                top.file.set_len(self.size as u64)?;
-            }
-            if state == MappingState::Current {
-                current().share(memory, before..now, &top.file, rights)?;
-                current().forget(memory, written)?;
-            }
-        } else {
-            write_all(&top.file, memory, changed)?;
-            top.ranges = ranges;
-            let taken = union(changed, &lacking);
-            for range in &taken {
+        let top = Arc::get_mut(top).ok_or_else(|| io::Error::other("the top layer is shared"))?;
+        let ranges = bridged(&union(&top.ranges, changed), MAX_RANGES);
+        let lacking = without(&ranges, &top.ranges);
+        // Pages that bridge a gap have not changed. Those in no layer are holes of the file.
+        let bridges = common(&without(&lacking, changed), &pages_in(below));
+        copy_pages(below, &bridges, &top.file, 0)?;
+        write_all(&top.file, memory, changed)?;
+        top.ranges = ranges;
+        if state == MappingState::Current {
+            for range in &lacking {
                 current().share(memory, range.clone(), &top.file, rights)?;
             }
-            current().forget(memory, &without(written, &taken))?;
+            current().forget(memory, &without(written, &lacking))?;
         }
         Ok(state)
     }
@@ -389,9 +316,11 @@ impl Image {
 
     /// Copies all layers into one that no other image shares.
     fn flatten(&mut self) -> io::Result<()> {
-        let layer = Layer::new()?;
+        let mut layer = Layer::new()?;
+        let pages = self.present()?;
         layer.file.set_len(self.size as u64)?;
-        self.copy_into(&layer.file, 0)?;
+        copy_pages(&self.layers, &pages, &layer.file, 0)?;
+        layer.ranges = bridged(&pages, MAX_RANGES);
         self.layers = vec![Arc::new(layer)];
         Ok(())
     }
@@ -406,53 +335,50 @@ impl Image {
         if file.metadata()?.len() < end {
             file.set_len(end)?;
         }
-        self.copy_into(file, offset)
+        copy_pages(&self.layers, &self.present()?, file, offset)
     }
 
-    fn copy_into(&self, file: &File, offset: u64) -> io::Result<()> {
-        self.copy_pages(&self.present()?, file, offset)
-    }
-
-    /// Writes pages to `file` at `offset`, except those that are zero.
-    fn copy_pages(&self, pages: &[Pages], file: &File, offset: u64) -> io::Result<()> {
-        let mut buffer = Vec::new();
-        for range in pages {
-            for start in range.clone().step_by(CHUNK) {
-                let part = start..range.end.min(start + CHUNK);
-                self.read(part.clone(), &mut buffer)?;
-                if buffer.iter().any(|byte| *byte != 0) {
-                    let length = buffer.len().min(self.size - part.start * PAGE);
-                    file.write_all_at(&buffer[..length], offset + (part.start * PAGE) as u64)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the pages that may not be zero. Reading the others would be slow, and the system
-    /// would fill the holes of the files.
+    /// Returns the pages that may not be zero. Reading the holes of the files would be slow.
     fn present(&self) -> io::Result<Vec<Pages>> {
-        let (first, above) = self.layers();
-        let held = self.size.min(first.length).div_ceil(PAGE);
-        let mut pages = present(&first.file, first.offset, held)?;
-        for layer in above {
-            pages = union(&pages, &layer.ranges);
+        let mut pages = Vec::new();
+        for layer in &self.layers {
+            let in_file = present(&layer.file, layer.offset, self.size / PAGE)?;
+            pages = union(&pages, &common(&layer.ranges, &in_file));
         }
         Ok(pages)
     }
 }
 
-/// Reads from a file that may end earlier; the rest is zero.
-fn read_or_zero(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match file.read_at(buffer, offset)? {
-            0 => {
-                buffer.fill(0);
-                return Ok(());
-            }
-            read => {
-                buffer = &mut buffer[read..];
-                offset += read as u64;
+/// The pages in any of the layers.
+fn pages_in(layers: &[Arc<Layer>]) -> Vec<Pages> {
+    layers.iter().fold(Vec::new(), |pages, layer| union(&pages, &layer.ranges))
+}
+
+/// Reads pages from layers; those in no layer are zero.
+fn read_pages(layers: &[Arc<Layer>], pages: Pages, buffer: &mut Vec<u8>) -> io::Result<()> {
+    buffer.clear();
+    buffer.resize(pages.len() * PAGE, 0);
+    for layer in layers {
+        let from = layer.ranges.partition_point(|range| range.end <= pages.start);
+        for range in layer.ranges[from..].iter().take_while(|range| range.start < pages.end) {
+            let (start, end) = (range.start.max(pages.start), range.end.min(pages.end));
+            let bytes = (start - pages.start) * PAGE..(end - pages.start) * PAGE;
+            let offset = layer.offset + (start * PAGE) as u64;
+            layer.file.read_exact_at(&mut buffer[bytes], offset)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes pages of layers to `file` at `offset`, except those that are zero.
+fn copy_pages(layers: &[Arc<Layer>], pages: &[Pages], file: &File, offset: u64) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    for range in pages {
+        for start in range.clone().step_by(CHUNK) {
+            let part = start..range.end.min(start + CHUNK);
+            read_pages(layers, part, &mut buffer)?;
+            if buffer.iter().any(|byte| *byte != 0) {
+                file.write_all_at(&buffer, offset + (start * PAGE) as u64)?;
             }
         }
     }

@@ -4,10 +4,13 @@
 //! private [`Mapping`] of the image:
 //!
 //! ```text
-//!   mapping   ····▓▓····▓·   private pages that the message wrote
-//!   layer 1       ░░░        pages committed since the fork
-//!   layer 0   ████████████   shared with the fork
+//!   mapping   ····▓▓····▓····   private pages that the message wrote
+//!   layer 1       ░░░           pages committed since the fork
+//!   layer 0   ███████████       shared with the fork
 //! ```
+//!
+//! Pages in no layer were never written and are zero: the mapping has no file there, so that reading
+//! them takes no space and a first write copies nothing.
 //!
 //! Commit moves the changed pages into the top layer, or into a new one if the top layer is shared
 //! with a fork, and discards them from the mapping, which then shows the layer's pages. The next

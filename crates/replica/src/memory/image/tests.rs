@@ -33,7 +33,7 @@ fn whole(image: &Image) -> Vec<u8> {
 #[test]
 fn forks_do_not_see_each_other() {
     let size = 16 * PAGE;
-    let mut one = Image::new().unwrap();
+    let mut one = Image::new();
     commit(&mut one, &[(0, 1), (5, 2)], size);
     let mut two = one.clone();
     commit(&mut two, &[(5, 3)], size);
@@ -49,7 +49,7 @@ fn forks_do_not_see_each_other() {
 #[test]
 fn bytes_are_written_into_zeros() {
     let size = 65_536 * 2;
-    let mut image = Image::zeros(size).unwrap();
+    let mut image = Image::zeros(size);
     assert_eq!(whole(&image), vec![0; size]);
     image.write(PAGE - 2, b"across").unwrap();
     image.write(size - 3, b"end").unwrap();
@@ -69,7 +69,7 @@ fn bytes_are_written_into_zeros() {
 #[test]
 fn scattered_pages_are_bridged() {
     let size = 65_536 * 256;
-    let mut image = Image::new().unwrap();
+    let mut image = Image::new();
     let first: Vec<(usize, u8)> = (0..4_096).map(|page| (page, 9)).collect();
     commit(&mut image, &first, size);
     let fork = image.clone();
@@ -96,7 +96,7 @@ fn scattered_pages_are_bridged() {
 #[test]
 fn a_long_chain_of_forks_is_flattened() {
     let size = 16 * PAGE;
-    let mut image = Image::new().unwrap();
+    let mut image = Image::new();
     let mut forks = Vec::new();
     for generation in 0..3 * MAX_LAYERS {
         commit(&mut image, &[(generation % 16, generation as u8 + 1)], size);
@@ -111,7 +111,7 @@ fn a_long_chain_of_forks_is_flattened() {
 #[test]
 fn changed_pages_are_those_that_differ() {
     let size = 600 * PAGE;
-    let mut image = Image::new().unwrap();
+    let mut image = Image::new();
     commit(&mut image, &[(1, 1), (299, 2)], size);
     let fork = image.clone();
     commit(&mut image, &[(300, 3)], size);
@@ -132,7 +132,7 @@ fn changed_pages_are_those_that_differ() {
 fn flattening_leaves_holes() {
     use std::os::unix::fs::MetadataExt;
     let pages = (1 << 30) / PAGE;
-    let mut image = Image::new().unwrap();
+    let mut image = Image::new();
     let _ = fill(&mut image, &[(pages - 1, 5)], pages * PAGE);
     let fork = image.clone();
     let _ = fill(&mut image, &[(7, 6)], pages * PAGE);
@@ -146,12 +146,27 @@ fn flattening_leaves_holes() {
     assert_eq!(old.bytes()[7 * PAGE], 0);
 }
 
+/// A gigabyte is read, of which two pages were written.
+#[test]
+#[cfg(target_os = "linux")]
+fn reading_pages_that_were_never_written_takes_no_space() {
+    use std::os::unix::fs::MetadataExt;
+    let pages = (1 << 30) / PAGE;
+    let mut image = Image::zeros(pages * PAGE);
+    let (_, mapping) = fill(&mut image, &[(7, 5), (pages - 1, 6)], pages * PAGE);
+    for mapping in [&mapping, &image.map(0, 0).unwrap()] {
+        let firsts = mapping.bytes().iter().step_by(PAGE);
+        assert_eq!(firsts.map(|byte| u64::from(*byte)).sum::<u64>(), 5 + 6);
+    }
+    assert_eq!(image.layers[0].file.metadata().unwrap().blocks() * 512, 2 * PAGE as u64);
+}
+
 #[test]
 fn an_image_can_be_saved_and_opened() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");
     let create = || File::options().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut image = Image::new().unwrap();
+    let mut image = Image::new();
     commit(&mut image, &[(3, 8)], 16 * PAGE);
     image.save(&create().unwrap(), PAGE as u64).unwrap();
     let mut opened = Image::open(create().unwrap(), PAGE as u64, 16 * PAGE).unwrap();
@@ -181,7 +196,7 @@ fn an_opened_image_grows_with_zeros() {
 #[test]
 fn undoing_restores_every_layer() {
     let size = 64 * PAGE;
-    let mut image = Image::new().unwrap();
+    let mut image = Image::new();
     commit(&mut image, &[(1, 1), (20, 2), (35, 3)], 48 * PAGE);
     let _fork = image.clone();
     commit(&mut image, &[(20, 4), (50, 5)], size);

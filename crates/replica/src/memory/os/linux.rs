@@ -303,7 +303,7 @@ mod tests {
             return;
         }
         let size = 64 * PAGE;
-        let mut image = Image::new().unwrap();
+        let mut image = Image::new();
         let mut mapping = image.map(size, 0).unwrap();
         mapping.grow(size).unwrap();
         for generation in 1..=3 {

@@ -193,8 +193,8 @@ impl Subnet {
         let member = self.member_mut(&id)?;
         let bytes = args.bytes();
         let cost = caller.map_or(Cycles(0), |_| creation(member, bytes));
-        let heap = zeros(args.wasm_memory_size)?;
-        let stable = zeros(args.stable_memory_size)?;
+        let heap = zeros(args.wasm_memory_size);
+        let stable = zeros(args.stable_memory_size);
         let mut empty = State::empty().map_err(HostError::from)?;
         empty.certified_data.clone_from(&args.certified_data);
         let id_or_caller = caller.copied().unwrap_or(id);
@@ -363,9 +363,8 @@ fn write(image: &mut Image, offset: u64, data: &[u8]) -> Result<(), Failed> {
 }
 
 /// An image of so many zeros.
-fn zeros(bytes: u64) -> Result<Image, Failed> {
-    let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-    Ok(Image::zeros(size).map_err(HostError::from)?)
+fn zeros(bytes: u64) -> Image {
+    Image::zeros(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 /// The range of a slice of something that has `length` bytes.
