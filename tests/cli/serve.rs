@@ -197,6 +197,10 @@ fn a_client_that_stops_sending_does_not_delay_the_end() {
     assert_eq!(count(&server, "get"), 1);
 }
 
+/// The environment variable with the number of threads that compile a module. Other tests use the
+/// other processors.
+const COMPILING_THREADS: &str = "RAYON_NUM_THREADS";
+
 /// Returns a module in gzip that takes very long to compile.
 fn slow() -> Vec<u8> {
     let functions = format!("(func {})", "(loop)".repeat(40)).repeat(49_000);
@@ -212,7 +216,8 @@ fn a_compilation_does_not_delay_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
-    let mut server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
+    let options = ["serve", "counter.wasm", "--port=0", "--quiet", "--state=counter.canister"];
+    let mut server = Server::of(command(&options, directory).env(COMPILING_THREADS, "1"));
     assert_eq!(count(&server, "add"), 1);
     let id = Principal::from_text(&server.canisters[0]).unwrap();
     let url = format!("http://{}", server.address);
@@ -250,7 +255,8 @@ fn ctrl_c_stops_the_first_compilation() {
     let directory = directory.path();
     std::fs::write(directory.join("slow.wasm"), slow()).unwrap();
     for arguments in [&["call", "slow.wasm", "m"][..], &["serve", "slow.wasm", "--port=0"]] {
-        let mut child = command(arguments, directory).arg("--no-cache").spawn().unwrap();
+        let mut command = command(arguments, directory);
+        let mut child = command.arg("--no-cache").env(COMPILING_THREADS, "1").spawn().unwrap();
         std::thread::sleep(Duration::from_secs(2));
         assert!(child.try_wait().unwrap().is_none(), "it is to compile longer than that");
         let began = Instant::now();
