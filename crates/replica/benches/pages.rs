@@ -2,7 +2,8 @@
 //!
 //! The same messages run under the rules of 2025, which do not track touches, and of 2026, which do,
 //! each on a fork of the same canister. Goals: an empty update below 50 µs, inserts at most 1.15 times
-//! as long as under the rules of 2025, at most 10 µs for each touched page.
+//! as long as under the rules of 2025, at most 10 µs for each touched page, and 2 µs for reading a page
+//! of 4 KiB that was never written.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
 
@@ -44,6 +45,20 @@ const CANISTER: &str = r#"(module
     (func (export "canister_update adjacent") (call $writes (i32.const 1)) (call $reply))
     (func (export "canister_update every_other") (call $writes (i32.const 2)) (call $reply)))"#;
 
+/// Grows its stable memory to 4 GiB when it is installed, and reads a byte of each page in 2 GiB.
+const UNWRITTEN: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+    (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+    (memory 1)
+    (func (export "canister_init") (drop (call $grow (i64.const 65536))))
+    (func (export "canister_update read") (local $at i64)
+        (loop $next
+            (call $read (i64.const 0) (local.get $at) (i64.const 1))
+            (local.set $at (i64.add (local.get $at) (i64.const 4096)))
+            (br_if $next (i64.lt_u (local.get $at) (i64.const 0x80000000))))
+        (call $reply)))"#;
+
 fn replica(rules: &str) -> &'static Replica {
     static REPLICAS: OnceLock<Vec<Replica>> = OnceLock::new();
     let replicas = REPLICAS.get_or_init(|| {
@@ -82,6 +97,14 @@ fn written_pages<const STEP: usize>(bencher: Bencher<'_, '_>, rules: &str) {
     let mut canister = install(rules, &wat(CANISTER));
     let method = if STEP == 1 { "adjacent" } else { "every_other" };
     bencher.counter(ItemsCount::new(PAGES)).bench_local(|| update(&mut canister, method, &[]));
+}
+
+#[divan::bench(args = SETS, sample_count = 10)]
+fn unwritten_stable_pages(bencher: Bencher<'_, '_>, rules: &str) {
+    bencher
+        .with_inputs(|| install(rules, &wat(UNWRITTEN)))
+        .counter(ItemsCount::new(0x8000_0000_u64 / 4_096))
+        .bench_local_refs(|canister| update(canister, "read", &[]));
 }
 
 /// Inserts into an empty table. These and inserts into a map are the main work of the users suite.
