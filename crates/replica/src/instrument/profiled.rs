@@ -26,7 +26,7 @@
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
-use super::page_map::PageMap;
+use super::page_map::{self, PageMap};
 use crate::units::WASM_PAGE;
 
 /// Bytes of a node.
@@ -120,17 +120,18 @@ impl Profiler {
         code.call(self.leave);
     }
 
-    /// Emits a call that attributes charges for heap pages to the current function.
+    /// Emits a call that attributes charges for heap pages to the current function, if there are any.
     pub fn settle_pages(self, code: &mut InstructionSink<'_>) {
-        if let Some((_, settle)) = self.pages {
-            code.call(settle);
+        if let Some((map, settle)) = self.pages {
+            map.load(code, page_map::offset::CHARGES);
+            code.i64_const(0).i64_ne().if_(BlockType::Empty).call(settle).end();
         }
     }
 
     /// `settle_pages()`: subtracts the charges from the counter in a frame of their own, with one
     /// call for each price.
     pub fn settle_pages_function(self, map: PageMap) -> Function {
-        use super::page_map::offset::{CHARGES, TOUCH_PRICE};
+        use page_map::offset::{CHARGES, TOUCH_PRICE};
         const CHARGED: u32 = 0;
         let mut function = Function::new([(1, ValType::I64)]);
         let mut code = function.instructions();
