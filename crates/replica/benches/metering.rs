@@ -1,125 +1,145 @@
 //! Questions: what does counting instructions cost, and what does profiling cost?
 //!
 //! The same module is compiled by the same optimizer with charges, without them, and in the form for
-//! profiles; the loop is also compiled natively. Each sample runs the same message on a fork of the
-//! same canister, so only the charges differ.
+//! profiles. Each round runs the same message in one form after the other, on a fork of the same
+//! canister, so that all forms meet the same state of the machine.
+//!
+//! ```text
+//!   cargo bench -p stablebench-replica --bench metering -- [ROUNDS]
+//! ```
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
+#![allow(clippy::disallowed_methods, reason = "benchmarks measure time")]
 
 mod support;
 
-use divan::{Bencher, black_box};
-use stablebench_replica::{Canister, Module, Principal, Span};
-use support::{install, on_a_large_stack, replica, update, users, wat};
+use std::time::Instant;
+
+use stablebench_replica::{Canister, Module, Principal, Replica, Rules, Span};
+use support::{install_on, on_a_large_stack, update, users, wat};
 
 fn main() {
-    on_a_large_stack(divan::main);
+    on_a_large_stack(|| {
+        for name in Rules::SETS {
+            let replica = Replica::new(name.parse().unwrap(), None).unwrap();
+            for work in [LOOP, SQLITE, MAP] {
+                compare(&replica, name, &work);
+            }
+        }
+    });
 }
 
+/// Rounds, unless the command line contains another number.
+const ROUNDS: usize = 11;
 /// Iterations of the loop.
-const ROUNDS: u64 = 100_000_000;
-/// Rows that are inserted.
+const TURNS: u64 = 100_000_000;
+/// Rows that are inserted into an empty table or map.
 const ROWS: u64 = 100_000;
 
-#[derive(Clone, Copy, Debug)]
-enum Metering {
-    Metered,
-    Unmetered,
+/// A message to a canister.
+struct Work {
+    name: &'static str,
+    module: fn() -> Vec<u8>,
+    prepare: fn(&mut Canister),
+    method: &'static str,
+    argument: fn() -> Vec<u8>,
 }
 
-const BOTH: [Metering; 2] = [Metering::Metered, Metering::Unmetered];
+const LOOP: Work = Work {
+    name: "a loop of 100 M turns",
+    module: generator,
+    prepare: |_| {},
+    method: "run",
+    argument: Vec::new,
+};
 
-fn messages(bencher: Bencher<'_, '_>, canister: Canister, message: impl Fn(&mut Canister) + Sync) {
-    bencher.with_inputs(|| canister.fork()).bench_local_refs(|fork| message(fork));
+const SQLITE: Work = Work {
+    name: "SQLite, 100 000 inserts",
+    module: users_module,
+    prepare: users::create_table,
+    method: "add_users_sqlite",
+    argument: || users::rows(0, ROWS),
+};
+
+const MAP: Work = Work {
+    name: "StableBTreeMap, 100 000 inserts",
+    prepare: |_| {},
+    method: "add_users_btree",
+    ..SQLITE
+};
+
+fn users_module() -> Vec<u8> {
+    users::uploaded().to_vec()
 }
 
-/// A linear congruential generator, `ROUNDS` times.
-mod tight_loop {
-    use super::*;
-
-    fn module(metering: Metering) -> Module {
-        let module = wat(&format!(
-            r#"(module
-                (import "ic0" "msg_reply" (func $reply))
-                (global $sum (mut i64) (i64.const 0))
-                (func (export "canister_update run") (local $left i64) (local $x i64)
-                    (local.set $left (i64.const {ROUNDS}))
-                    (loop $next
-                        (local.set $x (i64.add
-                            (i64.mul (local.get $x) (i64.const 6364136223846793005))
-                            (local.get $left)))
-                        (local.tee $left (i64.sub (local.get $left) (i64.const 1)))
-                        (i64.const 0)
-                        (br_if $next (i64.ne)))
-                    (global.set $sum (local.get $x))
-                    (call $reply)))"#
-        ));
-        match metering {
-            Metering::Metered => replica().compile(&module),
-            Metering::Unmetered => replica().compile_unmetered(&module),
-        }
-        .unwrap()
-    }
-
-    #[divan::bench(args = BOTH, sample_count = 20)]
-    fn wasm(bencher: Bencher<'_, '_>, metering: Metering) {
-        let canister = install(&module(metering));
-        messages(bencher, canister, |canister| drop(update(canister, "run", &[])));
-    }
-
-    #[divan::bench(sample_count = 20)]
-    fn native() -> u64 {
-        let (mut left, mut x) = (black_box(ROUNDS), 0_u64);
-        while left != 0 {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(left);
-            left -= 1;
-        }
-        x
-    }
+/// A linear congruential generator, `TURNS` times.
+fn generator() -> Vec<u8> {
+    wat(&format!(
+        r#"(module
+            (import "ic0" "msg_reply" (func $reply))
+            (global $sum (mut i64) (i64.const 0))
+            (func (export "canister_update run") (local $left i64) (local $x i64)
+                (local.set $left (i64.const {TURNS}))
+                (loop $next
+                    (local.set $x (i64.add
+                        (i64.mul (local.get $x) (i64.const 6364136223846793005))
+                        (local.get $left)))
+                    (local.tee $left (i64.sub (local.get $left) (i64.const 1)))
+                    (i64.const 0)
+                    (br_if $next (i64.ne)))
+                (global.set $sum (local.get $x))
+                (call $reply)))"#
+    ))
 }
 
-fn users_module(metering: Metering) -> &'static Module {
-    match metering {
-        Metering::Metered => users::metered(),
-        Metering::Unmetered => users::unmetered(),
-    }
-}
-
-/// Inserts into an empty table in one transaction.
-#[divan::bench(args = BOTH, sample_count = 20)]
-fn sqlite_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
-    let canister = users::with_table(users_module(metering));
-    messages(bencher, canister, |canister| drop(users::add(canister, "add_users_sqlite", 0, ROWS)));
-}
-
-/// Inserts into an empty map.
-#[divan::bench(args = BOTH, sample_count = 10)]
-fn map_inserts(bencher: Bencher<'_, '_>, metering: Metering) {
-    let canister = install(users_module(metering));
-    messages(bencher, canister, |canister| drop(users::add(canister, "add_users_btree", 0, ROWS)));
-}
-
-/// Executes the message once before the measurement, so that compilation is not included.
-fn profiles(bencher: Bencher<'_, '_>, canister: Canister, method: &str) {
-    let profiled = |canister: &mut Canister| {
-        let argument = users::rows(0, ROWS);
-        let caller = Principal::anonymous();
-        let (execution, profile) =
-            canister.profile_update(caller, method, &argument, Span::Message).unwrap();
-        assert_eq!(profile.instructions, execution.instructions);
+fn compare(replica: &Replica, rules: &str, work: &Work) {
+    let module = (work.module)();
+    let installed = |module: &Module| {
+        let mut canister = install_on(replica, module);
+        (work.prepare)(&mut canister);
+        canister
     };
-    profiled(&mut canister.fork());
-    messages(bencher, canister, profiled);
+    let counted = installed(&replica.compile(&module).unwrap());
+    let unmetered = installed(&replica.compile_unmetered(&module).unwrap());
+    let argument = (work.argument)();
+    let send = |canister: &Canister| {
+        let mut fork = canister.fork();
+        seconds(|| drop(update(&mut fork, work.method, &argument)))
+    };
+    let profile = |canister: &Canister| {
+        let mut fork = canister.fork();
+        let caller = Principal::anonymous();
+        seconds(|| {
+            let (execution, profile) =
+                fork.profile_update(caller, work.method, &argument, Span::Message).unwrap();
+            assert_eq!(profile.instructions, execution.instructions);
+        })
+    };
+    // The form for profiles is compiled when it is first used.
+    profile(&counted);
+    let rounds = std::env::args().find_map(|it| it.parse().ok()).unwrap_or(ROUNDS).max(1);
+    let times: Vec<[f64; 3]> =
+        (0..rounds).map(|_| [send(&unmetered), send(&counted), profile(&counted)]).collect();
+    let over = |above: usize, below: usize| {
+        quartiles(times.iter().map(|times| times[above] / times[below]).collect())
+    };
+    let [_, median, _] = quartiles(times.iter().map(|times| times[0]).collect());
+    println!("{rules}, {}, {rounds} rounds", work.name);
+    println!("  not counted         {median:.3} s");
+    for (name, [low, median, high]) in
+        [("counted / not", over(1, 0)), ("profiled / counted", over(2, 1))]
+    {
+        println!("  {name:<19} {median:.2} × ({low:.2} to {high:.2})");
+    }
 }
 
-/// The inserts of `sqlite_inserts`, profiled.
-#[divan::bench(sample_count = 20)]
-fn sqlite_inserts_profiled(bencher: Bencher<'_, '_>) {
-    profiles(bencher, users::with_table(users::metered()), "add_users_sqlite");
+fn seconds(run: impl FnOnce()) -> f64 {
+    let began = Instant::now();
+    run();
+    began.elapsed().as_secs_f64()
 }
 
-/// The inserts of `map_inserts`, profiled.
-#[divan::bench(sample_count = 10)]
-fn map_inserts_profiled(bencher: Bencher<'_, '_>) {
-    profiles(bencher, install(users::metered()), "add_users_btree");
+fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
 }

@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use stablebench_replica::{Canister, Principal, Replica, Rules};
-use support::{on_a_large_stack, update, users, wat};
+use stablebench_replica::{Canister, Replica, Rules};
+use support::{install_on, on_a_large_stack, update, users, wat};
 
 fn main() {
     on_a_large_stack(divan::main);
@@ -71,11 +71,7 @@ fn replica(rules: &str) -> &'static Replica {
 
 fn install(rules: &str, module: &[u8]) -> Canister {
     let replica = replica(rules);
-    let module = replica.compile(module).unwrap();
-    let mut canister = replica.create_canister().unwrap();
-    let none = [0x44, 0x49, 0x44, 0x4c, 0, 0];
-    canister.install(&module, Principal::anonymous(), &none).unwrap().outcome.unwrap();
-    canister
+    install_on(replica, &replica.compile(module).unwrap())
 }
 
 #[divan::bench(args = SETS)]
@@ -112,8 +108,7 @@ fn unwritten_stable_pages(bencher: Bencher<'_, '_>, rules: &str) {
 #[divan::bench(args = SETS, sample_count = 20)]
 fn sqlite_inserts(bencher: Bencher<'_, '_>, rules: &str) {
     let mut canister = install(rules, users::uploaded());
-    // One text in Candid: the journal mode.
-    update(&mut canister, "create_tables", b"DIDL\0\x01\x71\x06memory");
+    users::create_table(&mut canister);
     bencher
         .with_inputs(|| canister.fork())
         .bench_local_refs(|fork| users::add(fork, "add_users_sqlite", 0, ROWS));

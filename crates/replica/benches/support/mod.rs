@@ -28,7 +28,12 @@ pub fn wat(text: &str) -> Vec<u8> {
 
 /// Installs a module in a new canister.
 pub fn install(module: &Module) -> Canister {
-    let mut canister = replica().create_canister().unwrap();
+    install_on(replica(), module)
+}
+
+/// Installs a module in a new canister of a replica.
+pub fn install_on(replica: &Replica, module: &Module) -> Canister {
+    let mut canister = replica.create_canister().unwrap();
     let none = [0x44, 0x49, 0x44, 0x4c, 0, 0];
     canister.install(module, Principal::anonymous(), &none).unwrap().outcome.unwrap();
     canister
@@ -62,23 +67,15 @@ pub mod users {
         MODULE.get_or_init(|| replica().compile(USERS).unwrap())
     }
 
-    /// Its module without charges.
-    pub fn unmetered() -> &'static Module {
-        static MODULE: OnceLock<Module> = OnceLock::new();
-        MODULE.get_or_init(|| replica().compile_unmetered(USERS).unwrap())
-    }
-
     /// The module as it was uploaded.
     pub fn uploaded() -> &'static [u8] {
         USERS
     }
 
-    /// Creates a canister with an empty SQLite table.
-    pub fn with_table(module: &Module) -> Canister {
-        let mut canister = install(module);
+    /// Creates an empty SQLite table.
+    pub fn create_table(canister: &mut Canister) {
         // One text in Candid: the journal mode.
-        update(&mut canister, "create_tables", b"DIDL\0\x01\x71\x06memory");
-        canister
+        update(canister, "create_tables", b"DIDL\0\x01\x71\x06memory");
     }
 
     /// Adds rows with the ids first, first + 10, ….
@@ -98,7 +95,8 @@ pub mod users {
 
     /// Creates a canister with `rows` rows in SQLite or in the map.
     pub fn with_rows(method: &'static str, rows: u64) -> Canister {
-        let mut canister = with_table(metered());
+        let mut canister = install(metered());
+        create_table(&mut canister);
         for first in (0..rows).step_by(100_000) {
             add(&mut canister, method, first * 10, 100_000.min(rows - first));
         }
