@@ -121,12 +121,12 @@ impl Which {
         BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
     }
 
-    /// The module as it is deployed.
+    /// The plain module, whose compiled form is shared with the tests of the command line.
     pub fn module(self) -> &'static Module {
         static MODULES: [OnceLock<Module>; Which::NUMBER] =
             [const { OnceLock::new() }; Which::NUMBER];
         MODULES[self as usize].get_or_init(|| {
-            let wasm = std::fs::read(root().join(&self.built().deployable.path)).unwrap();
+            let wasm = std::fs::read(root().join(&self.built().plain.path)).unwrap();
             replica().compile(&wasm).unwrap()
         })
     }
@@ -171,7 +171,7 @@ impl BuiltFiles {
 pub fn replica() -> &'static Replica {
     static REPLICA: OnceLock<Replica> = OnceLock::new();
     REPLICA.get_or_init(|| {
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stablebench");
         Replica::new(stablebench_replica::Rules::of_2025_10(), Some(cache)).unwrap()
     })
 }

@@ -12,22 +12,20 @@ use stablebench_replica::{Replica, Rules};
 /// The cache of these tests. It contains compiled modules, but no populated canisters, since
 /// populating is tested too. The canisters of most tests are built before the first test, so that
 /// not each of 400 commands asks cargo whether they have changed. They are also compiled, because two
-/// tests that need the same module at the same time would both compile it.
+/// tests that need the same module at the same time would both compile it. Other tests keep their
+/// compiled modules there, too.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
-    let mut compiled = false;
+    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for file in files(&home.join("stablebench")) {
-        match file.extension().and_then(OsStr::to_str) {
-            Some("state") => std::fs::remove_file(file).unwrap(),
-            Some("module") => compiled = true,
-            _ => {}
+        if file.extension() == Some(OsStr::new("state")) {
+            std::fs::remove_file(file).unwrap();
         }
     }
     for canister in ["bench", "bench_vfs", "bench_leveldb", "bench_calls", "bench_collections"] {
         let folder = tempfile::tempdir().unwrap();
         let built = in_cache(&home, &["build", canister], folder.path()).output().unwrap();
         assert!(built.status.success(), "{canister} cannot be built: {}", stderr(&built));
-        if !compiled && !["bench_calls", "bench_collections"].contains(&canister) {
+        if !["bench_calls", "bench_collections"].contains(&canister) {
             let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
             assert!(call.output().unwrap().status.success(), "{canister} cannot be called");
         }

@@ -14,6 +14,7 @@ use stablebench_pocket_ic::BINARY;
 use crate::example;
 use crate::faulty::{FAULT, environment};
 use crate::pair::WASM;
+use crate::replica::CACHE_HOME;
 use crate::scenarios::suites::{assert_no_difference, stablebench, stderr, stdout};
 use crate::served::{self, rules_of};
 
@@ -184,6 +185,7 @@ fn the_example() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let port_file = directory.path().join("port");
     let mut server = Command::new(served::PROGRAM)
+        .env("XDG_CACHE_HOME", CACHE_HOME)
         .args(["pocket-ic", "--ttl", "60", "--port-file"])
         .arg(&port_file)
         .spawn()?;

@@ -150,13 +150,16 @@ fn reject(reject: stablebench_replica::Reject) -> Reject {
     Reject { code: reject.code.name().to_owned(), message: reject.message }
 }
 
+/// Where the tool and its servers have their cache, which the tests of the command line use, too.
+pub const CACHE_HOME: &str = env!("CARGO_TARGET_TMPDIR");
+
 /// Returns the embedded replica with the given rules. Its compiled modules are cached on disk.
 pub fn replica(rules: Rules) -> stablebench_replica::Replica {
     use stablebench_replica::Replica;
     static REPLICAS: Mutex<BTreeMap<&'static str, Replica>> = Mutex::new(BTreeMap::new());
     let mut replicas = REPLICAS.lock().unwrap_or_else(PoisonError::into_inner);
     let start = || {
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules");
+        let cache = Path::new(CACHE_HOME).join("stablebench");
         Replica::new(rules, Some(cache)).unwrap()
     };
     replicas.entry(rules.name()).or_insert_with(start).clone()

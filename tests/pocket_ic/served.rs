@@ -2,6 +2,8 @@
 
 use stablebench_replica::Rules;
 
+use crate::replica::CACHE_HOME;
+
 /// The tool.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_stablebench");
 
@@ -19,5 +21,6 @@ pub fn environment(version: &str) -> Vec<(&'static str, String)> {
         (stablebench_pocket_ic::BINARY, PROGRAM.to_owned()),
         ("STABLEBENCH_POCKET_IC_VERSION", version.to_owned()),
         ("STABLEBENCH_RULES", rules_of(version).name().to_owned()),
+        ("XDG_CACHE_HOME", CACHE_HOME.to_owned()),
     ]
 }

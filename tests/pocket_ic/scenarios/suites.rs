@@ -10,7 +10,7 @@ use std::sync::Once;
 use stablebench_protocol::{Description, Engine, JournalMode, SqliteConfig, SqliteSettings};
 
 use crate::pair::Bench;
-use crate::replica::{Embedded, Replica};
+use crate::replica::{CACHE_HOME, Embedded, Replica};
 
 /// Rows before the measured work.
 const ROWS: u64 = 400;
@@ -116,7 +116,7 @@ pub fn stablebench(directory: &Path) -> Command {
 
 fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stablebench"));
-    command.current_dir(directory).env("NO_COLOR", "1");
+    command.current_dir(directory).env("NO_COLOR", "1").env("XDG_CACHE_HOME", CACHE_HOME);
     command
 }
 
