@@ -121,7 +121,7 @@ impl Which {
         BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
     }
 
-    /// The plain module, whose compiled form is shared with the tests of the command line.
+    /// The plain module. The command-line tests use the same compiled form of it.
     pub fn module(self) -> &'static Module {
         static MODULES: [OnceLock<Module>; Which::NUMBER] =
             [const { OnceLock::new() }; Which::NUMBER];

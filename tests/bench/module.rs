@@ -128,7 +128,7 @@ fn the_deployed_file_is_the_compressed_module_and_fits_into_one_message() {
     }
 }
 
-/// The `module_hash` of an installed file. The smallest module is compiled soonest.
+/// The `module_hash` of an installed file. The canister is the one that compiles fastest.
 #[test]
 fn the_printed_hashes_are_those_that_canisters_have() {
     let BuiltFiles { deployable, plain } = Which::Calls.built();

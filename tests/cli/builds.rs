@@ -289,7 +289,7 @@ fn mistakes_name_the_next_step() {
 /// compared with the model.
 #[test]
 fn the_suite_measures_every_kind_of_work() {
-    // Compiled soonest, with macros and build scripts of the program, whose profile has this `lto`.
+    // The fastest build: with this `lto`, cargo reuses macros and build scripts of the program.
     const BUILD: &str = "opt-level=1,lto=off";
     let folder = tempfile::tempdir().unwrap();
     let arguments =

@@ -12,8 +12,8 @@ use stablebench_replica::{Replica, Rules};
 /// The cache of these tests. It contains compiled modules, but no populated canisters, since
 /// populating is tested too. The canisters of most tests are built before the first test, so that
 /// not each of 400 commands asks cargo whether they have changed. They are also compiled, because two
-/// tests that need the same module at the same time would both compile it. Other tests keep their
-/// compiled modules there, too.
+/// tests that need the same module at the same time would both compile it. Other test programs share
+/// the folder.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for file in files(&home.join("stablebench")) {

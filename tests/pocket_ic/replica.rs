@@ -150,7 +150,7 @@ fn reject(reject: stablebench_replica::Reject) -> Reject {
     Reject { code: reject.code.name().to_owned(), message: reject.message }
 }
 
-/// Where the tool and its servers have their cache, which the tests of the command line use, too.
+/// The parent folder of the cache, which is shared with the command-line tests.
 pub const CACHE_HOME: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// Returns the embedded replica with the given rules. Its compiled modules are cached on disk.
