@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use stablebench_conformance::subnet::{
@@ -133,8 +134,12 @@ impl RunningSubnet for Both {
         argument: &[u8],
         outcalls: &[Outcall],
     ) -> Result<Expected, Failure> {
-        let expected = self.normal.call(to, kind, method, argument, outcalls)?;
-        let answer = self.profiled.call(to, kind, method, argument, outcalls)?;
+        let (expected, answer) = thread::scope(|scope| {
+            let normal = scope.spawn(|| self.normal.call(to, kind, method, argument, outcalls));
+            let answer = self.profiled.call(to, kind, method, argument, outcalls);
+            (normal.join().unwrap(), answer)
+        });
+        let (expected, answer) = (expected?, answer?);
         assert_eq!(answer, expected, "{method}");
         self.compare();
         Ok(answer)
