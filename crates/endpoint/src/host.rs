@@ -24,17 +24,12 @@ use crate::directory::{Directory, Listed};
 use crate::driver::{self, Open};
 use crate::ingress::Ingress;
 use crate::keys::Keys;
+use crate::limits::{MAX_CANISTERS, MAX_LARGE_BODIES, MAX_WAITING};
 use crate::messages::Message;
 use crate::outcome::{Outcome, Rejected};
 use crate::state_tree;
 use crate::system::{self, System};
 
-/// The most canisters at a time.
-const MAX_CANISTERS: usize = 1_000;
-/// The most messages that may wait for a canister.
-pub const MAX_WAITING: usize = 1_000;
-/// The most bytes of large messages that are received, waiting or running.
-const MAX_BYTES: usize = 256 << 20;
 /// The time between two rounds without messages, in which heartbeats run.
 const ROUND: Duration = Duration::from_secs(1);
 
@@ -232,7 +227,7 @@ impl Host {
         let host = Arc::new(Self {
             keys,
             ingress: Ingress::default(),
-            memory: Arc::new(Semaphore::new(MAX_BYTES)),
+            memory: Arc::new(Semaphore::new(MAX_LARGE_BODIES)),
             queue: Mutex::default(),
             open: Mutex::default(),
             system,

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A call can be repeated until it expires, so its id is kept until then. The number of calls and
-//! the bytes of their replies are limited. At the limit of calls, new ones are refused.
+//! the bytes of their replies are limited. At the limit of calls, new ones are refused. A call takes
+//! about 250 bytes in addition to its reply.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,13 +16,10 @@ use ic_transport_types::RequestId;
 use tokio::sync::oneshot;
 
 use crate::clock::MINUTE;
+use crate::limits::{MAX_CALLS, MAX_REPLIES};
 use crate::outcome::{Outcome, Rejected};
 use crate::tree::Tree;
 
-/// The most calls that are kept. One takes about 250 bytes in addition to its reply.
-pub const MAX_CALLS: usize = 500_000;
-/// The most bytes of replies that are kept. At the limit, the oldest are dropped.
-const MAX_BYTES: usize = 256 << 20;
 /// The time for which a status is kept after its request has expired.
 const RETENTION: u64 = MINUTE;
 
@@ -217,7 +215,7 @@ impl History {
 
     /// Drops the oldest replies while their total size is above the limit.
     fn drop_old_replies(&mut self) {
-        while self.bytes > MAX_BYTES
+        while self.bytes > MAX_REPLIES
             && let Some(oldest) = self.finished.pop_front()
         {
             if let Some(call) = self.calls.get_mut(&oldest)
@@ -292,7 +290,7 @@ mod tests {
     #[test]
     fn replies_have_a_limit() {
         let ingress = Ingress::default();
-        let (reply, more) = (MAX_BYTES / 4, 3);
+        let (reply, more) = (MAX_REPLIES / 4, 3);
         for number in 0..4 + more {
             assert_eq!(register(&ingress, number, MINUTE, 1), Registered::New);
             ingress.finish(&id(number), Ok(vec![0; reply]));

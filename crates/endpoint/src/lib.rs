@@ -26,6 +26,7 @@ mod host;
 mod http;
 mod ingress;
 mod keys;
+mod limits;
 mod messages;
 mod outcome;
 pub mod pocket_ic;

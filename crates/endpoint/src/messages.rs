@@ -12,8 +12,9 @@ use stablebench_replica::subnet::{self, Status};
 use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::oneshot;
 
-use crate::host::{Host, MAX_WAITING, MemoryPermit, Task};
-use crate::ingress::{Finished, MAX_CALLS, Registered};
+use crate::host::{Host, MemoryPermit, Task};
+use crate::ingress::{Finished, Registered};
+use crate::limits::{MAX_CALLS, MAX_WAITING};
 use crate::outcome::{Outcome, Rejected};
 
 /// A message to a canister.

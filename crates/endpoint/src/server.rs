@@ -13,6 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
+use crate::limits::MAX_CONNECTIONS;
+
 /// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -28,7 +30,7 @@ impl Default for Limits {
     fn default() -> Self {
         let minute = Duration::from_secs(60);
         // More connections than concurrent requests.
-        Self { connections: 2_500, head: minute, answer: minute }
+        Self { connections: MAX_CONNECTIONS, head: minute, answer: minute }
     }
 }
 

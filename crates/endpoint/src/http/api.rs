@@ -26,14 +26,13 @@ use super::body::{CBOR, Received};
 use crate::envelope::{Kind, Request};
 use crate::host::Host;
 use crate::ingress::Finished;
+use crate::limits::MAX_CALL;
 use crate::messages::{Message, Sent};
 use crate::outcome::Rejected;
 use crate::state_tree::{self, Effective, MAX_LABELS, MAX_PATHS};
 use crate::wire::{self, Refusal};
 use crate::{messages, tree};
 
-/// The size limit of a call, in bytes.
-const MAX_INGRESS: usize = 2 << 20;
 /// The most requests that are checked, and certificates that are created, at a time.
 const MAX_WORK: usize = 4;
 /// The time for which a synchronous call waits.
@@ -154,10 +153,10 @@ fn decode_call(
 ) -> Result<(RequestId, Message, u64), Refusal> {
     let request = Request::check(body, Kind::Call, host.now(), host.verifies)?;
     let id = request.id;
-    if body.len() > MAX_INGRESS {
+    if body.len() > MAX_CALL {
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("The call has {} bytes, at most {MAX_INGRESS} are accepted.", body.len()),
+            format!("The call has {} bytes, at most {MAX_CALL} are accepted.", body.len()),
         ));
     }
     let EnvelopeContent::Call { sender, canister_id, method_name, arg, ingress_expiry, .. } =

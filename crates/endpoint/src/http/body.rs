@@ -18,13 +18,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::host::{Host, MemoryPermit};
+use crate::limits::MAX_BODY as MAX;
 use crate::wire::Refusal;
 
 /// The content type of requests and answers.
 pub const CBOR: &str = "application/cbor";
 
-/// The size limit of a body, in bytes.
-const MAX: usize = 5 << 20;
 /// The size of the largest body that needs no permit, in bytes.
 const SMALL: usize = 64 << 10;
 /// The time limit for the next part of a body.

@@ -31,10 +31,8 @@ use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
 use crate::access::Access;
 use crate::host::Host;
+use crate::limits::MAX_REQUESTS;
 use crate::wire::Refusal;
-
-/// The most concurrent requests.
-const MAX_REQUESTS: usize = 2_000;
 
 /// Returns the router for a subnet whose endpoint listens at `address`.
 pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {

@@ -9,11 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::Failed;
 use crate::host::lock;
-
-/// The most bytes of a blob, before and after it is unpacked.
-pub const MAX_BLOB: usize = 4 << 30;
-/// The most bytes of all blobs. At the limit, the oldest are dropped.
-const MAX_BYTES: usize = 8 << 30;
+use crate::limits::{MAX_BLOB, MAX_BLOBS};
 
 /// A blob as it was uploaded.
 #[derive(Clone)]
@@ -64,7 +60,7 @@ impl Blobs {
             kept.order.push_back(hash);
             kept.bytes += size;
         }
-        while kept.bytes > MAX_BYTES
+        while kept.bytes > MAX_BLOBS
             && let Some(oldest) = kept.order.pop_front()
         {
             if let Some(dropped) = kept.blobs.remove(&oldest) {

@@ -24,17 +24,14 @@ use crate::clock;
 use crate::driver::Open;
 use crate::host::{Host, Pace, lock};
 use crate::ingress::Registered;
+use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS};
 
 /// The most rounds in which the answer to a message is awaited.
 const MAX_ROUNDS: usize = 100;
 /// Nanoseconds for which a message may be executed. A minute later its answer may be dropped.
 const LIFE: u64 = 5 * clock::MINUTE;
-/// The most bytes of a message.
-const MAX_INGRESS: usize = 2 << 20;
 /// The method of users that creates a canister.
 const CREATE: &str = "provisional_create_canister_with_cycles";
-/// The most canisters of an instance.
-const MAX_CANISTERS: usize = 10_000;
 /// The time between two rounds of an instance that makes progress by itself.
 const PROGRESS: Duration = Duration::from_millis(100);
 /// The time with which an instance begins, and the earliest that it may begin with.
@@ -80,7 +77,7 @@ impl Instance {
         }
         let first = parts.remove(0);
         let mut subnet = Subnet::with_parts(first, parts);
-        subnet.set_max_canisters(MAX_CANISTERS);
+        subnet.set_max_canisters(MAX_INSTANCE_CANISTERS);
         subnet.allow_http_requests(true);
         subnet.set_keys(&subnets.keys());
         subnet.set_time(time);
@@ -147,10 +144,10 @@ impl Instance {
     /// canister chooses itself.
     fn refuse(&self, call: &CanisterCall) -> Result<Option<Reject>, Failed> {
         let bytes = call.method.len() + call.payload.len();
-        if bytes > MAX_INGRESS {
+        if bytes > MAX_CALL {
             return Err(Failed::ingress(format!(
                 "Request is too large. Message byte size {bytes} is larger than the max allowed \
-                 {MAX_INGRESS}."
+                 {MAX_CALL}."
             )));
         }
         if call.canister_id != Principal::management_canister() || call.method != CREATE {

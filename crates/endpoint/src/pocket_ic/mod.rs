@@ -37,15 +37,13 @@ use tokio::net::TcpListener;
 
 use crate::access::Access;
 use crate::host::lock;
+use crate::limits::MAX_INSTANCES;
 use crate::server;
 use blobs::Blobs;
 use gateway::Gateways;
 use instance::Instance;
 use pending::Pending;
 use types::{ApiError, CreatedInstance, InstanceConfig};
-
-/// The most instances at a time.
-const MAX_INSTANCES: usize = 256;
 
 /// The version of a PocketIC server whose clients are served.
 #[derive(Clone, Debug, PartialEq, Eq)]

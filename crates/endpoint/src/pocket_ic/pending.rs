@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::Failed;
 use super::types::{ApiError, Started};
 use crate::host::lock;
+use crate::limits::MAX_RESULTS;
 
 /// The time for which a request waits, unless it says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const HEADER: &str = "processing-timeout-ms";
 /// The state in which all operations begin, in the words of the interface.
 const LABEL: &str = "instance";
-/// The most results that are kept. At the limit, the oldest are dropped.
-const MAX_RESULTS: usize = 1_000;
 
 /// The result of an operation: JSON, or a failure.
 pub type Outcome = Result<Vec<u8>, Failed>;

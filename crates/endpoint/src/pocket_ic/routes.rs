@@ -33,7 +33,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use super::blobs::MAX_BLOB;
 use super::instance::Instance;
 use super::operations::{self, decode};
 use super::types::{Creation, GatewayConfig, InstanceConfig};
@@ -41,11 +40,8 @@ use super::{Failed, Shared, created, gateway};
 use crate::access::Access;
 use crate::host::lock;
 use crate::http;
+use crate::limits::{MAX_BLOB, MAX_FORWARDED, MAX_JSON};
 
-/// The most bytes of JSON.
-const MAX_JSON: usize = 16 << 20;
-/// The most bytes of a request to the Internet Computer's HTTP interface.
-const MAX_REQUEST: usize = 4 << 20;
 /// The most bytes of a refused body that are read.
 const MAX_DROPPED: usize = 1 << 30;
 /// The time limit for the next part of a body.
@@ -203,12 +199,12 @@ pub async fn forward(instance: &Instance, path: &str, request: Request) -> Respo
         return (StatusCode::BAD_REQUEST, refused).into_response();
     }
     let (parts, body) = request.into_parts();
-    let body = match read(body, MAX_REQUEST).await {
+    let body = match read(body, MAX_FORWARDED).await {
         Ok(body) => body,
         Err(Failed::TooLarge(_)) => {
             let text = format!(
                 "error: payload_too_large\ndetails: Payload is too large: maximum body size is \
-                 {MAX_REQUEST} bytes."
+                 {MAX_FORWARDED} bytes."
             );
             return (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
         }
