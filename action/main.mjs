@@ -11,7 +11,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -56,6 +56,7 @@ function settings(env) {
     maxAverage: number("max-average", undefined, Number.MIN_VALUE),
     noise: number("noise-threshold", "2", 0),
     posting: yes("comment"),
+    author: input("comment-author", "github-actions[bot]"),
     uploading: yes("report"),
     marker: `<!-- stablebench ${key} -->`,
     output: join(env.RUNNER_TEMP || tmpdir(), `stablebench-${key}`),
@@ -108,9 +109,26 @@ export function subject(name, event, parents) {
   }
 }
 
-/** Runs programs. The code that they run does not get the token. */
+/** What programs may know about the run: no path of a file that GitHub reads or writes, and no token. */
+const DESCRIBING = new Set(
+  `ACTIONS ACTOR ACTOR_ID API_URL BASE_REF EVENT_NAME GRAPHQL_URL HEAD_REF JOB REF REF_NAME REF_PROTECTED REF_TYPE
+  REPOSITORY REPOSITORY_ID REPOSITORY_OWNER REPOSITORY_OWNER_ID RETENTION_DAYS RUN_ATTEMPT RUN_ID RUN_NUMBER SERVER_URL SHA
+  TRIGGERING_ACTOR WORKFLOW WORKFLOW_REF WORKFLOW_SHA WORKSPACE`.split(/\s+/).map((name) => `GITHUB_${name}`),
+);
+
+/**
+ * The environment of programs, which run code of the pull request. Names that GitHub adds later are left out too.
+ * @param {Object<string, string>} env
+ */
+function environment(env) {
+  // Windows ignores the case of names.
+  const passes = (name) => DESCRIBING.has(name) || !/^(GITHUB|GH|ACTIONS|INPUT|STATE)_/.test(name);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => passes(name.toUpperCase())));
+}
+
+/** Runs programs. */
 function runner(env) {
-  const { GITHUB_TOKEN, ...clean } = env;
+  const clean = environment(env);
   return (program, args, cwd, { codes = [0], quiet = false } = {}) =>
     new Promise((done, fail) => {
       const child = spawn(program, args, { cwd, env: { ...clean, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"] });
@@ -214,7 +232,23 @@ function entries(benches, of = (bench) => bench) {
 /** The names of benchmarks in a results file of canbench, whose layout is fixed. */
 export function kept(text) {
   const names = [...text.matchAll(/^ {2}([^\s#].*):(?: \{\})?\s*$/gm)].map(([, name]) => name);
-  return names.map((name) => (/^'.*'$/.test(name) ? name.slice(1, -1).replaceAll("''", "'") : /^".*"$/.test(name) ? JSON.parse(name) : name));
+  return names.map((name) => (/^'.*'$/.test(name) ? name.slice(1, -1).replaceAll("''", "'") : /^".*"$/.test(name) ? unescaped(name.slice(1, -1)) : name));
+}
+
+/** YAML's escapes that stand for one character. JSON has fewer. */
+const ESCAPES = {
+  0: "\0", a: "\x07", b: "\b", t: "\t", "\t": "\t", n: "\n", v: "\v", f: "\f", r: "\r", e: "\x1b",
+  " ": " ", '"': '"', "/": "/", "\\": "\\", N: "\x85", _: "\xa0", L: "\u2028", P: "\u2029",
+};
+
+/** The text between the double quotes of YAML. An escape that YAML does not have stands for itself. */
+function unescaped(text) {
+  const code = /\\(?:x([\dA-Fa-f]{2})|u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8})|(.))/gu;
+  return text.replace(code, (all, two, four, eight, letter) => {
+    if (letter !== undefined) return ESCAPES[letter] ?? all;
+    const point = parseInt(two ?? four ?? eight, 16);
+    return point > 0x10ffff ? "\u{fffd}" : String.fromCodePoint(point);
+  });
 }
 
 /** A project of canbench. */
@@ -318,10 +352,17 @@ const suite = {
   },
 };
 
-/** Writes the comment, in place of an earlier one. Returns the reason if the token may not do it. */
-async function post(env, repository, number, marker, body) {
+/** The reason why a comment was not written, as a sentence. */
+const unwritten = (reason) =>
+  `The comment was not written: ${reason}. The token of a pull request from a fork can only read; others need \`pull-requests: write\`.`;
+
+/**
+ * Writes the comment, in place of an earlier one by `author`. Anybody can write the marker, so a comment by somebody else
+ * stays as it is. Returns a note if the token may not write, or writes under another name.
+ */
+async function post(env, repository, number, { marker, author }, body) {
   const token = env.GITHUB_TOKEN;
-  if (!token) return "GITHUB_TOKEN is not set";
+  if (!token) return unwritten("GITHUB_TOKEN is not set");
   const api = `${env.GITHUB_API_URL || "https://api.github.com"}/repos/${repository}/issues`;
   const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.github+json", "content-type": "application/json", "user-agent": "stablebench" };
   const request = async (method, address, content) => {
@@ -340,10 +381,17 @@ async function post(env, repository, number, marker, body) {
   };
   for (let at = 1; ; at += 1) {
     const { json, refused } = await request("GET", `${api}/${number}/comments?per_page=100&page=${at}`);
-    if (refused) return refused;
-    const earlier = json.find((one) => one.body?.startsWith(marker));
-    if (earlier) return (await request("PATCH", `${api}/comments/${earlier.id}`, { body })).refused;
-    if (json.length < 100) return (await request("POST", `${api}/${number}/comments`, { body })).refused;
+    if (refused) return unwritten(refused);
+    const own = (one) => one.user?.login?.toLowerCase() === author.toLowerCase();
+    const earlier = json.find((one) => one.body?.startsWith(marker) && own(one));
+    if (!earlier && json.length === 100) continue;
+    const [method, address] = earlier ? ["PATCH", `${api}/comments/${earlier.id}`] : ["POST", `${api}/${number}/comments`];
+    const written = await request(method, address, { body });
+    if (written.refused) return unwritten(written.refused);
+    if (own(written.json)) return "";
+    const name = (login) => `\`${String(login).replace(/[^\w[\]-]/g, "")}\``;
+    const writer = name(written.json.user?.login);
+    return `The comment is by ${writer}, not by ${name(author)}, so the next run leaves another one: set the input comment-author to ${writer}.`;
   }
 }
 
@@ -407,8 +455,7 @@ export async function main(env) {
   if (found.number !== undefined && chosen.posting) {
     try {
       if (!Number.isInteger(found.number) || !repository) throw new Failed("the event names no pull request with a number and a repository");
-      const refused = await post(env, repository, found.number, chosen.marker, text);
-      if (refused) note = `The comment was not written: ${refused}. The token of a pull request from a fork can only read; others need \`pull-requests: write\`.`;
+      note = await post(env, repository, found.number, chosen, text);
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       note = `The comment was not written: ${error.message.replace(/[^\w .,:;/()=?-]/g, " ")}.`;
@@ -421,8 +468,12 @@ export async function main(env) {
 }
 
 if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  // Lines such as `::set-output …` are commands to GitHub's runner, but programs of the pull request can print them.
+  const end = process.env.GITHUB_ACTIONS === "true" && randomUUID();
+  if (end) for (const stream of [process.stdout, process.stderr]) stream.write(`::stop-commands::${end}\n`);
   process.exitCode = await main(process.env).catch((error) => {
     process.stderr.write(`stablebench action: ${message(error)}\n`);
     return 2;
   });
+  if (end) process.stdout.write(`::${end}::\n`);
 }

@@ -5,7 +5,8 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, describe, test } from "node:test";
 import { LIMIT } from "../comment.mjs";
-import { Api, Project, ROOT, golden, project, pull, tool } from "./support.mjs";
+import { kept } from "../main.mjs";
+import { Api, BOT, Project, ROOT, golden, project, pull, tool } from "./support.mjs";
 
 const created = [];
 const fresh = () => {
@@ -132,6 +133,30 @@ describe("a canbench project", () => {
 });
 
 describe("the base", () => {
+  test("has names with any escape of YAML", () => {
+    const name = (text) => kept(`benches:\n  ${text}:\n    total:\n`)[0];
+    for (const [text, expected] of [
+      ['"bell \\a \\x07 \\0"', "bell \x07 \x07 \0"],
+      ['"\\e[31m\\v\\b\\t\\n\\f\\r"', "\x1b[31m\v\b\t\n\f\r"],
+      ['"\\N\\_\\L\\P\\u2028\\U0001F600"', "\x85\xa0\u2028\u2029\u2028\u{1f600}"],
+      ['"a \\"b\\" \\/ \\\\x07 \\ c"', 'a "b" / \\x07  c'],
+      // What YAML does not have is no error here: the tool has read the file already.
+      ['"\\q \\x7 \\UFFFFFFFF \\"', "\\q \\x7 \ufffd \\"],
+      ["'it''s'", "it's"],
+      ["plain", "plain"],
+    ]) {
+      assert.equal(name(text), expected, text);
+    }
+  });
+
+  test("whose results file has such a name is compared", async () => {
+    const escaped = YAML.replace("'old: one'", '"old \\e\\x07\\U0001F600"');
+    const { made, event } = two(project(BEFORE, { "results.yml": escaped }), project(NOW));
+    const { code, stdout, stderr } = await made.act(event, { INPUT_BASE: "results.yml" });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /Missing or failed:\*\*\n\n- <code>old &#65533;&#65533;&#128512;<\/code>\n/);
+  });
+
   test("of a merge is its first parent, also in a shallow clone, from which older commits are fetched", async () => {
     const { made, base } = two(project(BEFORE), project(BEFORE));
     made.git("checkout", "--quiet", "-b", "topic", base);
@@ -191,6 +216,42 @@ describe("the comment", () => {
     // Another command has a comment of its own.
     await made.act(event, { ...github.env, INPUT_COMMAND: "canbench insert" });
     assert.equal(github.comments.length, 103);
+  });
+
+  test("never replaces a comment of somebody else", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const probe = await api();
+    await made.act(event, probe.env);
+    const [marker] = probe.comments[0].body.split("\n");
+    // GitHub gives nobody else a login with brackets. The author of an account that was deleted is null.
+    const strangers = ["someone", "github-actions", "github-actions-bot", "other[bot]", undefined].map((login, id) =>
+      ({ id, user: login === undefined ? null : { login }, body: `${marker}\nby ${login}` }));
+    const untouched = structuredClone(strangers);
+    const github = await api({ comments: [...strangers] });
+    const { code, stdout, stderr } = await made.act(event, github.env);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(github.comments.slice(0, -1), untouched);
+    assert.equal(github.comments.at(-1).body, stdout);
+    // Its own comment behind theirs is still found, and a comment of its own without the marker at the start is another one.
+    github.comments.unshift({ id: 77, user: { login: BOT }, body: `> ${marker}` });
+    await made.act(event, github.env);
+    assert.deepEqual(github.requests.map(({ method }) => method), ["GET", "POST", "GET", "PATCH"]);
+    assert.equal(github.comments[0].body, `> ${marker}`);
+    assert.equal(github.comments.length, 7);
+  });
+
+  test("is found by the login of another token, which a note names", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const github = await api({ login: "My-App[bot]" });
+    const first = await made.act(event, github.env);
+    assert.equal(first.code, 0);
+    const note = "The comment is by `My-App[bot]`, not by `github-actions[bot]`, so the next run leaves another one: set the input comment-author to `My-App[bot]`.\n";
+    assert.ok(first.stderr.endsWith(note), first.stderr);
+    assert.ok(first.summary.endsWith(note), first.summary);
+    const again = await made.act(event, { ...github.env, INPUT_COMMENT_AUTHOR: "my-app[bot]" });
+    assert.equal(github.requests.at(-1).method, "PATCH");
+    assert.equal(again.summary, again.stdout);
+    assert.equal(github.comments.length, 1);
   });
 
   test("is left to the summary if the token can only read", async () => {
@@ -327,12 +388,33 @@ describe("the script", () => {
     assert.match(missing.stdout, /nowhere cannot be run in/);
   });
 
-  test("passes inputs to no shell, and its token to no program", async () => {
+  test("passes inputs to no shell, and to programs neither tokens nor files of the runner", async () => {
     const { made, event } = two(project(BEFORE), project(NOW));
     const recorder = made.program('printf "%s\\n" "$@" >"$RUNNER_TEMP/arguments"; env >"$RUNNER_TEMP/environment"; exit 3');
-    await made.act(event, { STABLEBENCH: recorder, GITHUB_TOKEN: "secret", INPUT_COMMAND: "canbench $(touch${IFS}hacked);`id` ''" });
+    const names = (text) => text.split(" ");
+    const hidden = names(
+      "GITHUB_TOKEN GITHUB_ENV GITHUB_PATH GITHUB_STATE GITHUB_OF_A_LATER_RUNNER GH_TOKEN ACTIONS_RUNTIME_TOKEN " +
+        "ACTIONS_RUNTIME_URL ACTIONS_RESULTS_URL ACTIONS_CACHE_URL ACTIONS_ID_TOKEN_REQUEST_TOKEN ACTIONS_ID_TOKEN_REQUEST_URL STATE_x",
+    );
+    const shown = names("CI GITHUB_ACTIONS GITHUB_SHA GITHUB_REF GITHUB_WORKSPACE CARGO_TARGET_DIR LIBCLANG_PATH");
+    const env = Object.fromEntries([...hidden.map((name) => [name, "secret"]), ...shown.map((name) => [name, `shown ${name}`])]);
+    await made.act(event, { ...env, STABLEBENCH: recorder, INPUT_COMMAND: "canbench $(touch${IFS}hacked);`id` ''" });
     assert.equal(readFileSync(join(made.path, "arguments"), "utf8"), "canbench\n$(touch${IFS}hacked);`id`\n''\n--format\njson\n");
-    assert.doesNotMatch(readFileSync(join(made.path, "environment"), "utf8"), /secret/);
+    const passed = readFileSync(join(made.path, "environment"), "utf8");
+    // Those that act() sets are among them.
+    assert.doesNotMatch(passed, /secret|^(INPUT_|STATE_|ACTIONS_|GITHUB_(ENV|PATH|OUTPUT|STATE|STEP_SUMMARY|EVENT_PATH)=)/m);
+    for (const name of shown) assert.match(passed, new RegExp(`^${name}=shown ${name}$`, "m"));
+    assert.match(passed, /^PATH=/m);
     assert.ok(!existsSync(join(made.folder, "hacked")));
+  });
+
+  test("lets no program command GitHub's runner by what it prints", async () => {
+    const { made, event } = two(project(BEFORE), project(NOW));
+    const printing = made.program('echo "::set-output name=report::/etc" >&2; exit 3');
+    const { stdout, stderr } = await made.act(event, { STABLEBENCH: printing, GITHUB_ACTIONS: "true" });
+    const [, end] = /^::stop-commands::(.+)\n/.exec(stderr);
+    assert.ok(stderr.includes("\n::set-output name=report::/etc\n"));
+    assert.ok(stdout.startsWith(`::stop-commands::${end}\n`) && stdout.endsWith(`\n::${end}::\n`), stdout);
+    assert.match(end, /^[\da-f-]{36}$/);
   });
 });

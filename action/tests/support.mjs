@@ -176,12 +176,16 @@ export function canister(benches) {
 /** The files of a canbench project. */
 export const project = (benches, more = {}) => ({ "canbench.yml": "wasm_path: bench.wasm\n", "bench.wasm": canister(benches), ...more });
 
-/** A fake of GitHub's API, which keeps comments. */
+/** The login of comments that a workflow's token writes. */
+export const BOT = "github-actions[bot]";
+
+/** A fake of GitHub's API, which keeps comments. Its token belongs to `login`. */
 export class Api {
-  static async start({ comments = [], status } = {}) {
+  static async start({ comments = [], status, login = BOT } = {}) {
     const api = new Api();
     api.requests = [];
     api.comments = comments;
+    api.login = login;
     api.server = createServer((request, response) => {
       let body = "";
       request.on("data", (part) => (body += part));
@@ -202,7 +206,7 @@ export class Api {
     const page = Number(new URL(url, "http://api").searchParams.get("page") ?? 1);
     if (method === "GET") return this.comments.slice((page - 1) * 100, page * 100);
     if (method === "POST") {
-      this.comments.push({ id: 1_000 + this.comments.length, body: content.body });
+      this.comments.push({ id: 1_000 + this.comments.length, user: { login: this.login }, body: content.body });
       return this.comments.at(-1);
     }
     const found = this.comments.find((one) => url.endsWith(`/comments/${one.id}`));
