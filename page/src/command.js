@@ -20,8 +20,34 @@ export function narrowed(results, section) {
   return command.replace(/ --sections [a-z,]+(?= |$)/, ` --sections ${option}`);
 }
 
-/** A command with a button that copies it. @param {string} command @param {string} what the command measures */
-export function copyable(command, what) {
+/** Options of a run of the suite users that do not choose its sizes, and the number of their values. */
+const KEPT = {
+  "--engines": 1, "--journal-modes": 1, "--check-around": 0, "--seed": 1, "--nodes": 1, "--usd-per-trillion-cycles": 1, "--rules": 1,
+  "--replica": 1, "--subnet": 1,
+};
+
+/**
+ * The command that measures exactly one message with new rows, with the engines and rules of a run.
+ * @param {any} results of the suite users
+ * @param {{n: number, payload: number, rows: number, place: string}} asked
+ */
+export function exactly(results, { n, payload, rows, place }) {
+  const words = String(results.command).split(" ");
+  const kept = words.flatMap((word, at) => {
+    const name = word.split("=")[0];
+    if (!Object.hasOwn(KEPT, name)) return [];
+    return word.includes("=") ? [word] : words.slice(at, at + 1 + KEPT[name]);
+  });
+  return ["stablebench run users", `--rows ${rows}`, `--payload ${payload}`, `--batches ${n}`, `--at ${place}`, ...kept].join(" ");
+}
+
+/**
+ * A command with a button that copies it.
+ * @param {string} command
+ * @param {string} what the command measures
+ * @param {boolean} [open] shows the command from the beginning
+ */
+export function copyable(command, what, open = false) {
   const code = h("code", {}, command);
   const button = h("button", { type: "button", class: "quiet" }, "Copy command", h("span", { class: "hidden" }, `: ${what}`));
   const label = button.firstChild;
@@ -34,7 +60,7 @@ export function copyable(command, what) {
   return h(
     "div",
     { class: "command" },
-    h("details", { class: "code" }, h("summary", {}, "Command"), code),
+    h("details", { class: "code", open }, h("summary", {}, "Command"), code),
     button,
   );
 }

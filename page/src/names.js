@@ -23,6 +23,25 @@ export function payload(name) {
   return match && { bytes: number(match[1]), n: number(match[2]), rows: number(match[3]), work: match[4] };
 }
 
+/**
+ * New rows in one message, in a case of any section of the suite users.
+ * @param {string} section
+ * @param {string} name
+ * @returns {{place: string, n: number}?}
+ */
+export function newRows(section, name) {
+  if (section === "insert") return insert(name);
+  const sized = section === "curve" ? curve(name) : section === "payload" ? payload(name) : null;
+  if (sized) {
+    const found = place(sized.work);
+    return found && { place: found, n: sized.n };
+  }
+  // `insert 1 000 uniform, warm` of work and settings, `uniform: insert 100` of locality, `10: insert end` of base.
+  const match = /^insert (?<n>[\d ]+) (?<at>middle|end|uniform), warm$/.exec(name)
+    ?? /^(?<at>middle|end|uniform): insert (?<n>[\d ]+)$/.exec(name) ?? /^(?<n>[\d ]+): insert (?<at>middle|end|uniform)$/.exec(name);
+  return match && { place: place(`insert ${match.groups.at}`), n: number(match.groups.n) };
+}
+
 /** `10 000 rows by 100, one message` of the section transactions. @param {string} name */
 export function transaction(name) {
   const match = /^([\d ]+) rows by ([\d ]+), (.+)$/.exec(name);

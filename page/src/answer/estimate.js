@@ -1,30 +1,32 @@
 /**
- * The cost of a message with new rows at sizes that may not have been measured.
+ * The cost of a message with new rows at sizes that may not have been measured. Compute and pages are estimated
+ * apart: `parts.js` describes the assumptions, `docs/report.md` the errors.
  *
- *     cost(n, payload, rows) = insert(n) × payload ratio × rows ratio
- *
- * `insert` are the points at the sizes of the section insert. The ratios compare messages with the same
- * number of new rows. Each part of a cost is computed separately.
- *
- * @typedef {"measured"|"interpolated"|"scaled"|"none"} Kind
- * @typedef {{kind: Kind, cost: ReturnType<typeof sum>?,
- *   how: string, error: number?, unknown: boolean}} Estimate
- *   `error` is a share of the instructions; `unknown` is true if the error of a step is unknown.
- */
-/**
- * One of the three sizes along which measured points lie, and its effect on a figure.
- *
- * @typedef {{of?: (part: string) => number?, how?: string, ratio?: boolean, off?: boolean,
- *   error?: {worst: number}?, refused?: string}} Axis
- *   `of` returns a factor, or the cost itself, of a part; `off` is true if the size lies between points;
- *   `refused` is the reason why there is no figure.
+ * @typedef {"measured"|"interpolated"|"estimated"|"none"} Kind
+ * @typedef {{kind: Kind, cost: ReturnType<typeof sum>?, low: number, high: number, how: string, error: number?}} Estimate
+ *   `low` and `high` limit the instructions; `error` is the larger distance to them as a share of the estimate,
+ *   `null` if measured
  */
 
-import { interpolate, leaveOneOut, range } from "./interpolate.js";
-import { sum } from "./points.js";
-import { percent, times, whole } from "../format.js";
+import { span } from "./interpolate.js";
+import { growing, lines, pages } from "./parts.js";
+import { sum, work } from "./points.js";
+import { fixed, percent, short, whole } from "../format.js";
+import { unique } from "../data.js";
 
-const PARTS = ["work", "heap", "around", "fee"];
+/** An estimate with a larger error answers nothing: the page asks to measure. */
+export const UNCERTAIN = 0.25;
+/** The smallest range of an estimate. */
+const LEAST = 0.05;
+
+/** The parts of a cost, and their models. */
+const MODELS = { compute: growing, touched: pages, stable: pages, heap: pages, around: growing, fee: growing };
+const WORK = ["compute", "touched", "stable"];
+const SIZES = [
+  ["n", "rows per message"],
+  ["payload", "bytes per row"],
+  ["rows", "rows in the table"],
+];
 
 /**
  * @param {import("./points.js").Points} all
@@ -34,148 +36,102 @@ const PARTS = ["work", "heap", "around", "fee"];
  */
 export function estimate(all, column, at) {
   const here = column.points.filter((point) => point.place === at.place);
-  const exact = here.find((of) => of.n === at.n && of.payload === at.payload && of.rows === at.rows);
-  if (exact) return { kind: "measured", cost: sum(exact.parts), how: "", error: null, unknown: false };
-
-  const insert = ascending(here.filter((of) => of.section === "insert"), "n");
-  if (insert.length === 0) return none("not measured at this place");
-  const axes = [batch(insert, at), payloadRatio(all, here, at), rowsRatio(all, here, at)];
-  const refused = axes.flatMap((axis) => axis.refused ?? []);
+  const exact = here.find((of) => SIZES.every(([axis]) => of[axis] === at[axis]));
+  if (exact) {
+    const cost = sum(exact.parts);
+    return { kind: "measured", cost, low: cost.instructions, high: cost.instructions, how: "", error: null };
+  }
+  const of = lines(all, here);
+  if (of.inserts.length === 0) return none("not measured at this place");
+  const refused = SIZES.flatMap(([axis, what]) => {
+    const sizes = sizesAlong(of, axis);
+    const [low, high] = [Math.min(...sizes), Math.max(...sizes)];
+    if (low <= at[axis] && at[axis] <= high) return [];
+    if (low === high) return [`measured with ${whole(low)} ${what} only`];
+    return [`${whole(at[axis])} ${what} is outside of the measured range: ${whole(low)} to ${whole(high)}`];
+  });
   if (refused.length) return none(refused.join("; "));
 
-  const factors = axes.filter((axis) => axis.of);
-  const product = (part) => {
-    const values = factors.map((axis) => axis.of(part));
-    return values.includes(null) ? null : values.reduce((one, other) => one * other, 1);
-  };
-  const scaled = axes.some((axis) => axis.ratio);
-  const shown = axes.filter((axis) => axis.how && (scaled || axis.off));
-  const errors = axes.filter((axis) => axis.off).map((axis) => axis.error?.worst);
-  const known = errors.filter((error) => error !== undefined);
+  const spans = Object.entries(MODELS).map(([part, model]) => [part, here.some((point) => point.parts[part] === null) ? null : model(of, part, at)]);
+  const cost = sum(Object.fromEntries(spans.map(([part, found]) => [part, found?.y ?? null])));
+  const worked = spans.filter(([part]) => WORK.includes(part)).map(([, found]) => found ?? span(0));
+  const low = Math.min(total(worked, "low"), cost.instructions * (1 - LEAST));
+  const high = Math.max(total(worked, "high"), cost.instructions * (1 + LEAST));
+  const off = SIZES.filter(([axis]) => at[axis] !== of.usual[axis] || (axis === "n" && at.n !== of.usual.n));
   return {
-    kind: scaled ? "scaled" : "interpolated",
-    cost: sum(Object.fromEntries(PARTS.map((part) => [part, product(part)]))),
-    how: shown.map((axis) => axis.how).join(" "),
-    error: known.length ? known.reduce((one, other) => one * (1 + other), 1) - 1 : null,
-    unknown: known.length < errors.length,
+    kind: kind(of, at),
+    cost,
+    low,
+    high,
+    how: off.map(([axis, what]) => surrounding(sizesAlong(of, axis), at[axis], what)).join(", "),
+    error: Math.max(high / cost.instructions - 1, 1 - low / cost.instructions),
   };
 }
 
 function none(how) {
-  return { kind: "none", cost: null, how, error: null, unknown: false };
+  return { kind: "none", cost: null, low: NaN, high: NaN, how, error: null };
 }
 
-/** The error of an estimate as text; empty for measured figures. @param {Estimate} of */
-export function errorText(of) {
-  if (of.error !== null) return `surrounding points are missed by up to ${percent(of.error)}${of.unknown ? ", other errors are unknown" : ""}`;
-  return of.unknown ? "error not known" : "";
+function total(spans, which) {
+  return spans.reduce((all, found) => all + found[which], 0);
 }
 
-/** The axes on which each size is interpolated. @type {Object<string, import("./interpolate.js").Axes>} */
-export const AXES = { n: "linear", payload: "linear", rows: "logarithmic" };
-
-/** @param {import("./points.js").Point[]} points of one section @param {string} axis */
-export function ascending(points, axis) {
-  return [...points].sort((one, other) => one[axis] - other[axis]);
+/** Interpolated if the sizes lie on a line of measured points, which vary one size. */
+function kind({ usual }, at) {
+  const off = ["payload", "rows"].filter((axis) => at[axis] !== usual[axis]).length;
+  return off === 0 || (off === 1 && at.n === usual.n && at.payload === usual.payload) ? "interpolated" : "estimated";
 }
 
-/** Points of one part over one size; `null` if a point lacks the part. */
-function series(points, axis, part) {
-  const values = points.map((of) => ({ x: of[axis], y: of.parts[part] }));
-  return values.some((of) => of.y === null) ? null : values;
+/** The measured sizes along one axis. @param {import("./parts.js").Lines} of @param {string} axis */
+function sizesAlong({ usual, inserts, curve, lengths }, axis) {
+  const points = { n: inserts, rows: curve, payload: lengths }[axis];
+  const usually = axis === "n" ? [] : [usual[axis]];
+  return unique([...points.map((point) => point[axis]), ...usually]).sort((one, other) => one - other);
 }
 
-/** The cost by rows per message, at the sizes of the section insert. @returns {Axis} */
-export function batch(insert, { n }) {
-  const work = series(insert, "n", "work");
-  const found = interpolate(work, n, AXES.n);
-  if (!found) return outside("rows per message", work, n);
-  const off = found.from !== found.to;
-  return {
-    of: (part) => valueAt(series(insert, "n", part), n, "n"),
-    how: off ? `between ${whole(found.from)} and ${whole(found.to)} rows per message` : `${whole(n)} rows per message`,
-    ...near(work, found, "n"),
-  };
-}
-
-/** The ratio for another number of rows in the table. @returns {Axis} */
-export function rowsRatio(all, here, { n, rows, payload }) {
-  if (rows === all.rows) return {};
-  const curve = ascending(here.filter((of) => of.section === "curve"), "rows");
-  const work = series(curve, "rows", "work");
-  if (!work?.length) return { refused: `measured with ${whole(all.rows)} rows only` };
-  const [there, base] = [interpolate(work, rows, AXES.rows), interpolate(work, all.rows, AXES.rows)];
-  if (!there) return outside("rows in the table", work, rows);
-  if (!base) return outside("rows in the table", work, all.rows);
-  const ratio = (part) => {
-    const points = series(curve, "rows", part);
-    const [one, other] = [valueAt(points, rows, "rows"), valueAt(points, all.rows, "rows")];
-    if (one === null || other === null) return null;
-    // Zero has no ratio: use that of the work.
-    return other === 0 ? ratio("work") : one / other;
-  };
-  // The same messages were measured with fewer and with more rows.
-  const direct = payload === all.payload && n === curve[0].n;
-  return {
-    of: ratio,
-    ratio: !direct,
-    how: direct ? `between ${ends(there, " and ")} rows in the table` : `× ${bare(ratio("work"))} (${ends(there)} rows)`,
-    ...near(work, there, "rows"),
-  };
-}
-
-/** The ratio for another length of rows. @returns {Axis} */
-export function payloadRatio(all, here, { payload }) {
-  if (payload === all.payload) return {};
-  const work = lengthRatios(all, here, "work");
-  if (!work.length) return { refused: `measured with ${whole(all.payload)} bytes only` };
-  const there = interpolate(work, payload, AXES.payload);
-  if (!there) return outside("bytes per row", work, payload);
-  return {
-    of: (part) => valueAt(lengthRatios(all, here, part), payload, "payload"),
-    ratio: true,
-    how: `× ${bare(there.y)} (${ends(there)} bytes)`,
-    ...near(work, there, "payload"),
-  };
+function surrounding(sizes, at, what) {
+  if (sizes.includes(at)) return `${whole(at)} ${what}`;
+  const after = sizes.findIndex((size) => size > at);
+  return `between ${whole(sizes[after - 1])} and ${whole(sizes[after])} ${what}`;
 }
 
 /**
- * Costs of messages with rows of each length, divided by the cost of the same number of rows of the usual
- * length in a table with the same number of rows.
+ * The error of estimates of measured points: each is left out in turn and estimated from the others, which are
+ * then further apart than in use.
+ * @param {import("./points.js").Points} all
+ * @param {import("./points.js").Column} column
+ * @param {string} place
+ * @returns {Object<string, {errors: number[], within: number}>} by axis: shares of the measured values in
+ *   ascending order, and the number of values within the stated range
  */
-export function lengthRatios(all, here, part) {
-  const curve = series(ascending(here.filter((of) => of.section === "curve"), "rows"), "rows", part);
-  // Zero has no ratio: use that of the work.
-  const works = series(ascending(here.filter((of) => of.section === "curve"), "rows"), "rows", "work");
-  const lengths = ascending(here.filter((of) => of.section === "payload"), "payload");
-  const usual = lengths.find((of) => of.payload === all.payload);
-  return lengths.flatMap((of) => {
-    const base = of.rows === usual?.rows ? usual.parts[part] : valueAt(curve, of.rows, "rows");
-    if (of.parts[part] === null || base === null || base === undefined) return [];
-    const [one, other] = base === 0 ? [of.parts.work, valueAt(works, of.rows, "rows") ?? usual?.parts.work] : [of.parts[part], base];
-    return other ? [{ x: of.payload, y: one / other }] : [];
+export function leaveOneOut(all, column, place) {
+  const here = column.points.filter((point) => point.place === place);
+  const { inserts, curve, lengths } = lines(all, here);
+  const found = Object.entries({ n: inserts, payload: lengths, rows: curve }).map(([axis, points]) => {
+    const missed = points.flatMap((point) => {
+      const others = here.filter((of) => SIZES.some(([size]) => of[size] !== point[size]));
+      const guess = estimate(all, { key: column.key, points: others }, point);
+      const real = work(point.parts);
+      return guess.cost ? [{ error: Math.abs(guess.cost.instructions / real - 1), within: guess.low <= real && real <= guess.high }] : [];
+    });
+    const errors = missed.map((of) => of.error).sort((one, other) => one - other);
+    return [axis, { errors, within: missed.filter((of) => of.within).length }];
   });
+  return Object.fromEntries(found);
 }
 
-function valueAt(points, x, axis) {
-  return points?.length ? (interpolate(points, x, AXES[axis])?.y ?? null) : null;
+/** The error of an estimate as text; empty for measured figures. @param {Estimate} of */
+export function errorText({ error, low, high }) {
+  if (error === null) return "";
+  return `${short(low)} to ${short(high)} instructions: wrong by ${errorSize(error)}`;
 }
 
-/** The error at the surrounding measured points; none at a measured point. */
-function near(points, { from, to }, axis) {
-  if (from === to) return { off: false };
-  return { off: true, error: leaveOneOut(points, AXES[axis], [from, to]) };
+/** An error in words. @param {number} error as a share */
+export function errorSize(error) {
+  return error > 1 ? `up to a factor of ${error < 9 ? fixed(1 + error, 1) : whole(1 + error)}` : `up to ${percent(error)}`;
 }
 
-function outside(what, points, x) {
-  const [low, high] = range(points);
-  return { refused: `${whole(x)} ${what} is outside of the measured range: ${whole(low)} to ${whole(high)}` };
-}
-
-function ends({ from, to }, between = " to ") {
-  return from === to ? whole(from) : `${whole(from)}${between}${whole(to)}`;
-}
-
-function bare(ratio) {
-  return times(ratio).replace("×", "");
+/** Returns `true` if an estimate is too inexact for a decision. @param {Estimate} of */
+export function uncertain({ error }) {
+  return error !== null && error > UNCERTAIN;
 }

@@ -1,73 +1,75 @@
 /**
- * The measured points of new rows, from the sections insert, curve and payload of the users suite.
+ * The measured points of new rows: every message of the suite users that inserts rows into a warm table.
  *
- * The cost of a message has four parts that add up to its cycles:
+ * The cost of a message has parts that add up to its cycles:
  *
- *     work     the instructions of the work
- *     heap     the charge for changed heap pages
- *     around   the instructions around the work: this canister's own checks
- *     fee      the cycles beyond the charge: submitting the message
+ *     compute   the instructions of the work, without charges for pages
+ *     touched   the part of the work charged for heap pages
+ *     stable    the part of the work charged for pages of stable memory
+ *     heap      the charge for changed heap pages at the end of the message
+ *     around    the instructions around the work: this canister's own checks
+ *     fee       the cycles beyond the charge: submitting the message
  *
- * @typedef {{work: number, heap: number?, around: number?, fee: number?}} Parts
- * @typedef {{n: number, rows: number, payload: number, place: string, parts: Parts, section: string}} Point
+ * If the replica does not report pages, `compute` is the whole work.
+ *
+ * @typedef {{compute: number, touched: number?, stable: number?, heap: number?, around: number?, fee: number?}} Parts
+ * @typedef {{n: number, rows: number, payload: number, place: string, parts: Parts}} Point
  * @typedef {{key: string, points: Point[]}} Column
  * @typedef {{rows: number, payload: number, places: string[], columns: Column[], limit: number?,
- *   ratioN: number}} Points `ratioN` is the largest number of new rows of the messages used for ratios
+ *   page: number}} Points
+ *   `rows` and `payload` are the usual sizes: those of the section insert; `page` is the charge for a written
+ *   page, 0 if pages have no such charge
  */
 
-import { measured, unique } from "../data.js";
+import { measured, unique, workParts } from "../data.js";
 import * as names from "../names.js";
 
-/** @param {import("../data.js").Report} report @returns {Points?} `null` if no rows were inserted */
+/** @param {import("../data.js").Report} report @returns {Points?} `null` if the section insert is missing */
 export function points(report) {
   if (report.results.suite !== "users") return null;
-  const first = report.results.cases.find((of) => of.section === "insert" && names.insert(of.name));
+  const { cases } = report.results;
+  const first = cases.find((of) => of.section === "insert" && names.insert(of.name));
   if (!first) return null;
   const { rows, payload } = first;
   const columns = new Map();
-  const places = [];
   let limit = null;
-  for (const of of report.results.cases) {
+  for (const of of cases) {
     const found = measured(of);
     limit ??= found?.capacity && Number(found.capacity.limit);
-    const point = found && read(of, found);
-    if (!point) continue;
-    if (point.section === "insert") {
-      if (of.rows !== rows || of.payload !== payload) continue;
-      places.push(point.place);
-    }
-    if (!columns.has(of.configuration)) columns.set(of.configuration, { key: of.configuration, points: [] });
-    columns.get(of.configuration).points.push(point);
+    const sizes = found && of.state === "warm" && names.newRows(of.section, of.name);
+    if (!sizes) continue;
+    if (!columns.has(of.configuration)) columns.set(of.configuration, { key: of.configuration, points: [], inserts: false });
+    const column = columns.get(of.configuration);
+    column.inserts ||= of.section === "insert";
+    column.points.push({ ...sizes, rows: of.rows, payload: of.payload, parts: parts(of, found) });
   }
-  const kept = [...columns.values()].filter((column) => column.points.some((of) => of.section === "insert"));
-  const others = kept.flatMap((column) => column.points.filter((of) => of.section !== "insert").map((of) => of.n));
-  return { rows, payload, places: unique(places), columns: kept, limit, ratioN: Math.max(...others, 0) };
-}
-
-function read(of, found) {
-  const sizes = size(of);
-  return sizes && { ...sizes, section: of.section, parts: parts(found) };
-}
-
-function size({ section, name, rows, payload }) {
-  if (section === "insert") {
-    const named = names.insert(name);
-    return named && { ...named, rows, payload };
-  }
-  const named = section === "curve" ? names.curve(name) : section === "payload" ? names.payload(name) : null;
-  const place = named && names.place(named.work);
-  return place && { place, n: named.n, rows, payload };
+  const kept = [...columns.values()].filter((column) => column.inserts).map(({ key, points: all }) => ({ key, points: all }));
+  const usual = kept.flatMap((column) => column.points.filter((of) => of.rows === rows && of.payload === payload));
+  const measuredPlaces = new Set(usual.map((of) => of.place));
+  return { rows, payload, places: ["middle", "end", "random"].filter((place) => measuredPlaces.has(place)), columns: kept, limit, page: pageCharge(cases) };
 }
 
 /** @returns {Parts} */
-function parts(found) {
+function parts(of, found) {
   const work = Number(found.instructions);
+  const [compute, touched, stable] = workParts(of) ?? [work, null, null];
   const cost = found.detail?.cost;
   const cycles = cost ? Number(cost.cycles) : null;
-  if (!cost?.inside) return { work, heap: null, around: null, fee: cycles === null ? null : cycles - work };
+  if (!cost?.inside) return { compute, touched, stable, heap: null, around: null, fee: cycles === null ? null : cycles - work };
   const charge = Number(cost.inside.charge);
   const counted = Number(cost.inside.instructions);
-  return { work, heap: charge - counted, around: counted - work, fee: cycles - charge };
+  return { compute, touched, stable, heap: charge - counted, around: counted - work, fee: cycles - charge };
+}
+
+/** The charge for a page that a message writes; a page that it reads only costs half of it. */
+function pageCharge(cases) {
+  const pages = cases.map((of) => measured(of)?.detail?.pages).find((of) => of?.touched?.stable_written);
+  return pages ? (2 * Number(pages.stable)) / (Number(pages.touched.stable) + Number(pages.touched.stable_written)) : 0;
+}
+
+/** The instructions of the work. @param {Parts} of */
+export function work(of) {
+  return of.compute + (of.touched ?? 0) + (of.stable ?? 0);
 }
 
 /**
@@ -75,29 +77,27 @@ function parts(found) {
  * @param {Parts} of
  */
 export function sum(of) {
-  const charge = of.heap === null ? null : of.work + of.heap;
+  const instructions = work(of);
+  const charge = of.heap === null ? null : instructions + of.heap;
   const message = charge === null || of.around === null ? null : charge + of.around;
-  const cycles = (charged) => (of.fee === null ? null : (charged ?? of.work) + of.fee);
-  return {
-    instructions: of.work,
-    charge,
-    cycles: cycles(charge),
-    message: { charge: message, cycles: cycles(message) },
-  };
+  const cycles = (charged) => (of.fee === null ? null : (charged ?? instructions) + of.fee);
+  return { instructions, charge, cycles: cycles(charge), message: { charge: message, cycles: cycles(message) } };
 }
 
 /** The sizes for which there are figures. @param {Points} all @returns {{n: [number, number], payload: [number, number], rows: [number, number]}} */
 export function rangesOf(all) {
-  const values = (section, axis) => all.columns.flatMap((column) => column.points.filter((of) => of.section === section).map((of) => of[axis]));
+  const every = all.columns.flatMap((column) => column.points);
   const ends = (list) => [Math.min(...list), Math.max(...list)];
-  const rows = [...values("curve", "rows"), all.rows];
-  // Lengths are compared with rows of the usual length in a table of the same size.
-  const payload = values("curve", "rows").length ? [...values("payload", "payload"), all.payload] : [all.payload];
-  return { n: ends(values("insert", "n")), payload: ends(payload), rows: ends(rows) };
+  const usual = (of) => of.payload === all.payload;
+  return {
+    n: ends(every.filter((of) => usual(of) && of.rows === all.rows).map((of) => of.n)),
+    payload: ends(every.map((of) => of.payload)),
+    rows: ends(every.filter(usual).map((of) => of.rows)),
+  };
 }
 
 /** The initial number of rows per message: 100, or else the median of those measured. */
 export function usual([low, high], all) {
-  const measured = unique(all.columns.flatMap((column) => column.points.filter((of) => of.section === "insert").map((of) => of.n)));
-  return measured.includes(100) ? 100 : measured.sort((one, other) => one - other)[measured.length >> 1] ?? Math.round((low + high) / 2);
+  const found = unique(all.columns.flatMap((column) => column.points).filter((of) => of.payload === all.payload && of.rows === all.rows).map((of) => of.n));
+  return found.includes(100) ? 100 : found.sort((one, other) => one - other)[found.length >> 1] ?? Math.round((low + high) / 2);
 }

@@ -1,10 +1,10 @@
 /** The first part of the page: the question, its answer, and the origin and errors of the figures. */
 
 import { controls } from "./controls.js";
-import { errorText, AXES, ascending, lengthRatios } from "./estimate.js";
-import { leaveOneOut } from "./interpolate.js";
+import { errorText, leaveOneOut, uncertain } from "./estimate.js";
 import { points, rangesOf, usual } from "./points.js";
 import { ranked } from "./rank.js";
+import { warning } from "./warning.js";
 import { heading } from "../data.js";
 import { choice, h } from "../dom.js";
 import { count, dollars, short, times, whole, percent } from "../format.js";
@@ -59,11 +59,13 @@ function question({ report, all }, chargedNodes, kept) {
     nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "cycles", ...kept,
   });
   const spoken = h("p", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
+  const warned = h("div");
   const list = h("div");
   const errors = h("div");
   let timer = 0;
   const change = (now) => {
     const found = ranked(report, all, asked, chargedNodes);
+    warned.replaceChildren(warning(report.results, found.rows, asked) ?? "");
     list.replaceChildren(answerTable(found, asked));
     const say = () => spoken.replaceChildren(...sentence(found, asked));
     clearTimeout(timer);
@@ -82,7 +84,7 @@ function question({ report, all }, chargedNodes, kept) {
   change(true);
   const fixed = fixedSizes(ranges);
   const note = fixed ? [h("p", { class: "about" }, fixed)] : [];
-  return [...fields, ...note, order, spoken, list, method(report, all, errors)];
+  return [...fields, ...note, order, warned, spoken, list, method(report, all, errors)];
 }
 
 function fixedSizes(ranges) {
@@ -105,16 +107,16 @@ function sentence({ rows, by }, asked) {
   if (Number.isFinite(best.cycles)) {
     cost.push(`${short(best.cycles)} cycles, ${dollars(best.usd * MESSAGES)} for a million messages`);
   }
-  const parts = [h("strong", {}, best.heading), ` is cheapest: ${cost.join("; ")}.`];
+  const inexact = [best, ...others].some((row) => uncertain(row.estimate)) ? "By inexact estimates, " : "";
+  const parts = [inexact, h("strong", {}, best.heading), ` is cheapest: ${cost.join("; ")}.`];
   if (last) {
     const noun = by === "cycles" ? "cycles" : "instructions";
     parts.push(` ${others[0].heading} takes ${times(others[0][by] / best[by])} the ${noun}`);
     parts.push(others.length > 1 ? `, ${last.heading} ${times(last[by] / best[by])}.` : ".");
   }
-  const kinds = { measured: "This was measured.", interpolated: "This is interpolated.", scaled: "This is estimated from measured ratios." };
-  parts.push(` ${kinds[best.estimate.kind]}`);
-  // Within the error of the instructions, the order may differ.
-  const close = others.filter((row) => row[by] / best[by] - 1 < Math.max(best.estimate.error ?? 0, row.estimate.error ?? 0));
+  const kinds = { measured: "This was measured", interpolated: "This is interpolated", estimated: "This is estimated from the measured sizes around it" };
+  parts.push(` ${[kinds[best.estimate.kind], best.estimate.how].filter(Boolean).join(": ")}.`);
+  const close = others.filter((row) => row.estimate.low <= best.estimate.high && (row.estimate.error !== null || best.estimate.error !== null));
   if (close.length) parts.push(` ${count(close.length, "other")} may be as cheap: the difference is within the error.`);
   return parts;
 }
@@ -149,11 +151,11 @@ function answerTable({ rows, by }, asked) {
   });
 }
 
-const KINDS = { measured: "measured", interpolated: "interpolated", scaled: "scaled", none: "no figure" };
+const KINDS = { measured: "measured", interpolated: "interpolated", estimated: "estimated", none: "no figure" };
 
 function how(row) {
   const { estimate } = row;
-  const facts = [estimate.how, errorText(estimate)];
+  const facts = [estimate.kind === "none" ? estimate.how : errorText(estimate)];
   if (!row.fits) facts.unshift("more than one message can do");
   return [h("span", { class: `badge ${estimate.kind}` }, KINDS[estimate.kind]), h("span", { class: "facts" }, facts.filter(Boolean).join("; "))];
 }
@@ -163,62 +165,48 @@ function method(report, all, errors) {
     "details",
     { class: "method" },
     h("summary", {}, "Origin and error of these figures"),
-    h("p", {}, "Measured figures are raw. Between measured numbers of rows per message, figures are on the straight line between the neighbours. ",
-      "For other row lengths and table sizes, this is multiplied by ratios of measured messages, each shown with the points between which it lies: ",
-      `of messages of ${whole(all.ratioN)} rows if the table is large enough, compared with ${whole(all.payload)} bytes and ${whole(all.rows)} rows. `,
-      "Over rows in the table, both axes are logarithmic. The change of a ratio with the number of rows per message was not measured. There is no figure beyond the measured sizes."),
+    h("p", {}, "Measured figures are raw. Others are estimated from the measured sizes that surround the question, compute and pages apart. ",
+      "Compute has a fixed part and a part for each row; what longer rows add is added for each row. ",
+      "Pages depend on the bytes of the message and of the table: 5 rows of 300 bytes touch about as many as 15 of 100. There is no figure beyond the measured sizes."),
     h("p", {}, report.rules && `${report.rules.charge} `, "The charge above excludes what is around the work; cycles are the charge and the fee for submitting the message, ",
       "for the given number of nodes. Around the work, this canister decodes its argument and checks the ids; other canisters do something else. ",
-      "The whole message, as measured, includes that part. Each part is interpolated and scaled separately."),
-    h("p", {}, "The error is determined by leaving out a measured point and estimating it from its neighbours, which are then further apart than in use. ",
-      "Next to a figure it is the error of the surrounding points; the table shows the worst and the median of all. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
+      "The whole message, as measured, includes that part."),
+    h("p", {}, "The stated range contains what different ways of estimating give. Where something begins between two measured sizes, as when SQLite goes through its whole cache after pages have split, it contains both sides. ",
+      "The table shows how far each measured point is missed if it is left out and estimated from the others, which are then further apart than in use. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
     errors,
   );
 }
 
-/** @type {Array<[string, string, (all: any, here: any[]) => Array<{x: number, y: number}>]>} */
 const SIZES = [
-  ["n", "rows per message", (all, here) => work(here, "insert", "n")],
-  ["rows", "rows in the table", (all, here) => work(here, "curve", "rows")],
-  ["payload", "bytes per row", (all, here) => lengthRatios(all, here, "work")],
+  ["n", "rows per message"],
+  ["rows", "rows in the table"],
+  ["payload", "bytes per row"],
 ];
 
-function work(here, section, axis) {
-  return ascending(here.filter((of) => of.section === section), axis).map((of) => ({ x: of[axis], y: of.parts.work }));
-}
-
 /**
- * The errors of interpolation by configuration.
+ * The errors of estimates by configuration.
  * @param {import("../data.js").Report} report
  * @param {import("./points.js").Points} all
  * @param {string} place
  */
 export function errorTable(report, all, place) {
-  const rows = all.columns.map((column) => {
-    const here = column.points.filter((of) => of.place === place);
-    const errors = SIZES.map(([axis, , read]) => {
-      const points = read(all, here);
-      return { ...leaveOneOut(points, AXES[axis]), measured: points.length };
-    });
-    return { heading: heading(report, column.key), errors };
-  });
+  const rows = all.columns.map((column) => ({ heading: heading(report, column.key), errors: leaveOneOut(all, column, place) }));
   return table({
-    caption: `Error of a measured point estimated from its neighbours (${place}): worst / typical`,
+    caption: `Error of a measured point estimated from the others (${place}): worst / typical, and how many are within the stated range`,
     rows,
     columns: [
       { heading: "Engine", value: (row) => row.heading, cell: (row) => row.heading },
-      ...SIZES.map(([, name], at) => ({
+      ...SIZES.map(([axis, name]) => ({
         heading: `Over ${name}`,
         numeric: true,
-        value: (row) => row.errors[at].worst,
-        cell: (row) => words(row.errors[at]),
+        value: (row) => row.errors[axis].errors.at(-1) ?? NaN,
+        cell: (row) => words(row.errors[axis]),
       })),
     ],
   });
 }
 
-function words({ worst, typical, measured }) {
-  if (measured === 0) return "not measured";
-  if (worst === undefined) return measured === 1 ? "one point" : "two points";
-  return `${percent(worst)} / ${percent(typical)}`;
+function words({ errors, within }) {
+  if (errors.length === 0) return "too few points";
+  return `${percent(errors.at(-1))} / ${percent(errors[errors.length >> 1])}, ${whole(within)} of ${whole(errors.length)}`;
 }

@@ -3,6 +3,7 @@
 import { places } from "../answer/controls.js";
 import { errorText } from "../answer/estimate.js";
 import { points, rangesOf, usual } from "../answer/points.js";
+import { warning } from "../answer/warning.js";
 import { DAYS, billed, envelope } from "./bill.js";
 import { stack } from "../charts/stack.js";
 import { choice, h, slug, numberField } from "../dom.js";
@@ -62,6 +63,7 @@ function content({ report, all }, chargedNodes, kept) {
     nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "work", ...kept,
   });
   const spoken = h("p", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
+  const warned = h("div");
   const list = h("div");
   const stated = h("div");
   let rows = [];
@@ -79,6 +81,7 @@ function content({ report, all }, chargedNodes, kept) {
   });
   const change = (now) => {
     rows = billed(report, all, asked, ranges, chargedNodes);
+    warned.replaceChildren(warning(report.results, rows, asked) ?? "");
     list.replaceChildren(billTable(rows));
     stated.replaceChildren(assumptions(report, rows, asked, chargedNodes));
     chart.redraw();
@@ -93,7 +96,7 @@ function content({ report, all }, chargedNodes, kept) {
   });
   const fields = controls({ asked, all, ranges, change });
   change(true);
-  return [...fields, basis, spoken, list, chart.element, stated];
+  return [...fields, basis, warned, spoken, list, chart.element, stated];
 }
 
 function sentence(rows) {
@@ -128,7 +131,7 @@ function billTable(rows) {
   });
 }
 
-const KINDS = { measured: "measured", interpolated: "interpolated", scaled: "scaled from measured ratios", none: "no figure" };
+const KINDS = { measured: "measured", interpolated: "interpolated", estimated: "estimated from the measured sizes around these", none: "no figure" };
 
 /** The origin of instructions and storage. */
 function how(row) {

@@ -49,14 +49,36 @@ onPage("the controls change the answer and its origin", async (page) => {
   const rows = page.locator("#answer .scroll").first().locator("tbody tr");
   await field("n").fill("700");
   await page.waitForFunction((before) => document.querySelector("#answer .answer").textContent !== before, first);
-  assert.match(await answer.textContent(), /This is interpolated\./);
-  assert.match(await rows.first().textContent(), /between 100 and 1\u202f000 rows per message; surrounding points are missed by up to/);
+  assert.match(await answer.textContent(), /This is interpolated: between 100 and 1\u202f000 rows per message\./);
+  assert.match(await rows.first().textContent(), /instructions: wrong by up to/);
   await field("payload").fill("500");
-  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("estimated from measured ratios"));
-  assert.match(await rows.first().textContent(), /× [\d.]+ \(100 to 1\u202f000 bytes\)/);
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("estimated from the measured sizes around it"));
+  assert.match(await answer.textContent(), /between 100 and 1\u202f000 bytes per row/);
   await field("n").fill("20000");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("Nothing was measured"));
   assert.match(await rows.first().textContent(), /20\u202f000 rows per message is outside of the measured range: 1 to 10\u202f000/);
+});
+
+onPage("inexact answers say so first, with the command that measures exactly these sizes", async (page) => {
+  const warning = page.locator("#answer .warning");
+  assert.equal(await warning.count(), 0, "the first answer was measured");
+  await page.locator("#answer input[name=n]").fill("5");
+  await page.locator("#answer input[name=payload]").fill("300");
+  await page.locator("#answer input[name=rows]").fill("200000");
+  assert.match(await warning.textContent(), /^Measure this\. .*wrong by more than 25/);
+  assert.equal(await warning.locator("code").textContent(), "stablebench run users --rows 200000 --payload 300 --batches 5 --at middle --rules 2026-08");
+  assert.ok(await warning.locator("code").isVisible());
+  const top = async (locator) => (await locator.boundingBox()).y;
+  assert.ok((await top(warning)) < (await top(page.locator("#answer .answer"))), "before the answer");
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("By inexact estimates, "));
+  await page.locator("#bill input[name=n]").fill("5");
+  await page.locator("#bill input[name=payload]").fill("300");
+  assert.equal(await page.locator("#bill .warning code").textContent(), "stablebench run users --rows 1000000 --payload 300 --batches 5 --at middle --rules 2026-08");
+});
+
+onPage("rows at random can be chosen", async (page) => {
+  await page.locator("#answer select[name=place]").selectOption({ label: "at random places" });
+  await page.waitForFunction(() => /This was measured\./.test(document.querySelector("#answer .answer").textContent));
 });
 
 onPage("nodes and the price of cycles change the cost", async (page) => {
