@@ -9,7 +9,8 @@ use crate::rules::Rules;
 use crate::units::Bytes;
 
 /// Resources that a canister has reserved, and the time for which it must be able to pay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Allocation {
     /// Compute, in percent of a core.
     pub compute: u64,

@@ -13,6 +13,8 @@
 //!
 //! Memories are mapped when a file is loaded, so the file must not change while the canister is
 //! used. All parts are checked before. Only one process at a time saves to a file: see [`lock`].
+//!
+//! The file of a subnet contains each of its canisters in this format: see `subnet::saved`.
 
 mod lock;
 #[cfg(test)]
@@ -58,8 +60,16 @@ pub enum LoadError {
     #[error("this is no saved canister, or it is damaged: {0}")]
     Damaged(&'static str),
     /// The file has another format version.
-    #[error("saved in format {0}, this version reads format {FORMAT}; save it again")]
-    Version(u32),
+    #[error("saved in format {saved}, this version reads format {newest}; save it again")]
+    Version {
+        /// The format of the file.
+        saved: u32,
+        /// The format that this version reads.
+        newest: u32,
+    },
+    /// The file contains a subnet, where one canister is expected.
+    #[error("this is a saved subnet; load it with its canisters")]
+    Subnet,
     /// The canister counted by other rules.
     #[error("saved under the rules {saved}, loaded under {now}; load it under the same rules")]
     Rules {
@@ -81,10 +91,10 @@ impl Canister {
     ///
     /// If the file cannot be written, `path` is not a regular file, or the canister has no module.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let path = files::replaceable(path)?;
+        let content = self.content()?;
         let module = self.module.as_ref().map_or(&[][..], Module::uploaded);
-        let file = self.to_file(module, String::new())?;
-        lock::replace(&path, |to| file.write(to))
+        let saved = Saved::new(self, Content { module, ..content }, 0)?;
+        replace(path, |to| saved.write(to))
     }
 
     /// Saves the canister without its module for [`Replica::load_with_note`], atomically
@@ -96,23 +106,41 @@ impl Canister {
     ///
     /// [`Replica::load_with_note`]: crate::Replica::load_with_note
     pub fn save_with_note(&self, path: &Path, note: &str) -> io::Result<()> {
-        let file = self.to_file(&[], note.to_owned())?;
-        files::write(path, |to| file.write(to)).map(drop)
+        let saved = Saved::new(self, Content { note, ..self.content()? }, 0)?;
+        files::write(path, |to| saved.write(to)).map(drop)
     }
 
-    /// Prepares the content of a file.
-    fn to_file<'a>(&'a self, module: &'a [u8], note: String) -> io::Result<SavedFile<'a>> {
-        self.check_consistent().map_err(io::Error::other)?;
-        let header = Header::of(self, module.len() as u64, note)
-            .ok_or_else(|| io::Error::other("the canister has no module"))?;
-        let text = serde_json::to_vec(&header)?;
-        let offsets = header.offsets(text.len() as u64).map_err(io::Error::other)?;
-        Ok(SavedFile { canister: self, header, text, offsets, module })
+    /// The content of a file with this canister, but without its module.
+    fn content(&self) -> io::Result<Content<'_>> {
+        let module = self.module.as_ref();
+        let module = module.ok_or_else(|| io::Error::other("the canister has no module"))?;
+        Ok(Content { rules: module.rules(), hash: module.hash(), module: &[], note: "" })
     }
 }
 
-/// The content of a file to be written.
-struct SavedFile<'a> {
+/// Replaces the file at `path` atomically, and waits until it is on disk. Links are followed.
+///
+/// # Errors
+///
+/// If the file cannot be written, or is not a regular file.
+pub(crate) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    lock::replace(&files::replaceable(path)?, fill)
+}
+
+/// The parts of a saved canister that are not in [`Canister`].
+pub(crate) struct Content<'a> {
+    /// The rules by which the canister counts.
+    pub rules: Rules,
+    /// The hash of its module, or of nothing if it has none.
+    pub hash: [u8; 32],
+    /// The module, if it is saved.
+    pub module: &'a [u8],
+    /// Text of the caller.
+    pub note: &'a str,
+}
+
+/// A canister to be written to a file.
+pub(crate) struct Saved<'a> {
     canister: &'a Canister,
     header: Header,
     /// The header in JSON.
@@ -121,29 +149,54 @@ struct SavedFile<'a> {
     module: &'a [u8],
 }
 
-impl SavedFile<'_> {
-    fn write(&self, file: &File) -> io::Result<()> {
+impl<'a> Saved<'a> {
+    /// Prepares a canister that begins at `start` in a file, a multiple of the page size.
+    ///
+    /// # Errors
+    ///
+    /// If a message was committed only in part.
+    pub fn new(canister: &'a Canister, content: Content<'a>, start: u64) -> io::Result<Self> {
+        canister.check_consistent().map_err(io::Error::other)?;
+        let header = Header::of(canister, &content);
+        let text = serde_json::to_vec(&header)?;
+        let offsets = header.offsets(start, text.len() as u64).map_err(io::Error::other)?;
+        Ok(Self { canister, header, text, offsets, module: content.module })
+    }
+
+    /// Writes the canister.
+    ///
+    /// # Errors
+    ///
+    /// Errors of writing the file.
+    pub fn write(&self, file: &File) -> io::Result<()> {
         let Self { canister, header, text, offsets, module } = self;
         canister.state.heap.save(file, offsets.heap)?;
         canister.state.stable.save(file, offsets.stable)?;
         let checksums = checksums(file, header, offsets)?;
-        file.write_all_at(&preamble(text, &checksums), 0)?;
-        file.write_all_at(text, PREAMBLE)?;
+        file.write_all_at(&preamble(&MAGIC, text, &checksums), offsets.start)?;
+        file.write_all_at(text, offsets.start + PREAMBLE)?;
         file.write_all_at(&checksums, offsets.checksums)?;
         file.write_all_at(module, offsets.module)
+    }
+
+    /// The offset after the last byte.
+    pub fn end(&self) -> u64 {
+        self.offsets.stable + self.header.stable
     }
 }
 
 /// The version of the format that this version of the crate reads and writes.
 const FORMAT: u32 = 4;
 /// Bytes before the header.
-const PREAMBLE: u64 = 48;
+pub(crate) const PREAMBLE: u64 = 48;
 
 const MAGIC: [u8; 8] = *b"canister";
+/// The first bytes of a file with a subnet.
+pub(crate) const SUBNET_MAGIC: [u8; 8] = *b"subnet\0\0";
 /// Larger than any header and any module that may be installed.
 const MAX_PART: u64 = 200 << 20;
 /// Larger than any version, and than any time in nanoseconds since 1970.
-const MAX_AGE: u64 = u64::MAX / 2;
+pub(crate) const MAX_AGE: u64 = u64::MAX / 2;
 
 /// The header of a saved canister: everything except its module and memories.
 #[derive(Serialize, Deserialize)]
@@ -180,8 +233,9 @@ struct Format {
     format: u32,
 }
 
-/// Offsets of the parts of a file.
+/// Offsets of a canister and its parts in a file.
 struct Offsets {
+    start: u64,
     checksums: u64,
     module: u64,
     heap: u64,
@@ -189,12 +243,11 @@ struct Offsets {
 }
 
 impl Header {
-    /// The header of a canister, or `None` if it has no module.
-    fn of(canister: &Canister, module: u64, note: String) -> Option<Self> {
-        Some(Self {
+    fn of(canister: &Canister, content: &Content<'_>) -> Self {
+        Self {
             format: FORMAT,
-            note,
-            rules: canister.module.as_ref()?.rules().name().to_owned(),
+            note: content.note.to_owned(),
+            rules: content.rules.name().to_owned(),
             id: canister.settings.id,
             controllers: canister.settings.controllers.clone(),
             heap_limit: canister.settings.heap_limit.get(),
@@ -204,28 +257,26 @@ impl Header {
             time: canister.time,
             timer: canister.state.timer,
             certified_data: canister.state.certified_data.clone(),
-            module_hash: hex::encode(&canister.module.as_ref()?.hash()),
-            module,
+            module_hash: hex::encode(&content.hash),
+            module: content.module.len() as u64,
             heap: canister.state.heap.size() as u64,
             stable: canister.state.stable.size() as u64,
             globals: canister.state.globals.clone(),
-        })
+        }
     }
 
     /// Checks that the canister counted by these rules.
     fn check_rules(&self, rules: Rules) -> Result<(), LoadError> {
-        if self.rules == rules.name() {
-            return Ok(());
-        }
-        Err(LoadError::Rules { saved: self.rules.clone(), now: rules.name() })
+        check_rules(&self.rules, rules)
     }
 
-    /// Checks that a canister with that module can have this state. Messages rely on it.
-    fn check_fits(&self, module: &Module) -> Result<(), LoadError> {
-        let (rewritten, limits) = (module.rewritten(), &module.rules().set().memory);
-        let largest = match rewritten.address_width {
-            AddressWidth::Bits32 => limits.heap32,
-            AddressWidth::Bits64 => limits.heap64,
+    /// Checks that a canister with that module, or without one, can have this state. Messages rely on
+    /// it.
+    fn check_fits(&self, module: Option<&Module>, rules: Rules) -> Result<(), LoadError> {
+        let limits = &rules.set().memory;
+        let largest = match module.map(|module| module.rewritten().address_width) {
+            Some(AddressWidth::Bits32) => limits.heap32,
+            Some(AddressWidth::Bits64) | None => limits.heap64,
         };
         for (bytes, largest) in [(self.heap, largest), (self.stable, limits.stable)] {
             if !bytes.is_multiple_of(WASM_PAGE) || bytes > Bytes::from(largest).get() {
@@ -236,10 +287,11 @@ impl Header {
             return Err(LoadError::Damaged("its age"));
         }
         // They may have been set before the module was installed.
-        let most = max_variables(Some(module.rules())).max(max_variables(None));
+        let most = max_variables(Some(rules)).max(max_variables(None));
         if environment::check(&self.environment, most).is_err() {
             return Err(LoadError::Damaged("its environment variables"));
         }
+        let Some(rewritten) = module.map(Module::rewritten) else { return Ok(()) };
         // There are none before the first message.
         let types = rewritten.globals.iter().map(|(_, ty)| *ty);
         if !self.globals.is_empty() && !types.eq(self.globals.iter().map(|value| value.ty())) {
@@ -251,54 +303,95 @@ impl Header {
         Ok(())
     }
 
-    /// Returns the offsets of the parts after this header of `length` bytes.
-    fn offsets(&self, length: u64) -> Result<Offsets, LoadError> {
+    /// Returns the offsets of a canister that begins at `start`, and of its parts after this header of
+    /// `length` bytes.
+    fn offsets(&self, start: u64, length: u64) -> Result<Offsets, LoadError> {
         let next_page = |offset: u64| offset.checked_next_multiple_of(WASM_PAGE);
         let offsets = || -> Option<Offsets> {
-            let checksums = PREAMBLE.checked_add(length)?;
+            let checksums = start.checked_add(PREAMBLE)?.checked_add(length)?;
             let module = checksums.checked_add(8)?;
             let heap = next_page(module.checked_add(self.module)?)?;
             let stable = next_page(heap.checked_add(self.heap)?)?;
-            Some(Offsets { checksums, module, heap, stable })
+            stable.checked_add(self.stable)?;
+            Some(Offsets { start, checksums, module, heap, stable })
         };
         offsets().ok_or(LoadError::Damaged("its lengths are wrong"))
     }
 }
 
-/// The first bytes of a file: magic, length of the header, hash.
-fn preamble(header: &[u8], checksums: &[u8; 8]) -> Vec<u8> {
-    let checksum = Sha256::new().chain_update(header).chain_update(checksums).finalize();
-    [&MAGIC[..], &(header.len() as u64).to_le_bytes(), &checksum].concat()
+/// Checks that a file was saved under these rules.
+pub(crate) fn check_rules(saved: &str, rules: Rules) -> Result<(), LoadError> {
+    if saved == rules.name() {
+        return Ok(());
+    }
+    Err(LoadError::Rules { saved: saved.to_owned(), now: rules.name() })
 }
 
-/// Reads and checks the header. Returns it with the offsets and the checksums of the memories.
-fn read_header(file: &File) -> Result<(Header, Offsets, [u8; 8]), LoadError> {
-    let preamble = read_part(file, 0, PREAMBLE)?;
-    let (magic, rest) = preamble.split_at(8);
-    let (length, checksum) = rest.split_at(8);
-    if magic != MAGIC {
+/// The first bytes of a file, or of a canister in it: magic, length of the header, hash of the header
+/// and of what follows it.
+pub(crate) fn preamble(magic: &[u8; 8], header: &[u8], rest: &[u8]) -> Vec<u8> {
+    let checksum = Sha256::new().chain_update(header).chain_update(rest).finalize();
+    [&magic[..], &(header.len() as u64).to_le_bytes(), &checksum].concat()
+}
+
+/// Reads a header in JSON and the `rest` bytes after it, from `start` on, and checks their hash and
+/// the format.
+///
+/// # Errors
+///
+/// If the file is something else, is damaged, or has another format.
+pub(crate) fn read_preamble(
+    file: &File,
+    start: u64,
+    magic: &[u8; 8],
+    newest: u32,
+    rest: u64,
+) -> Result<(Vec<u8>, Vec<u8>), LoadError> {
+    let after = start.checked_add(PREAMBLE).ok_or(LoadError::Damaged("its lengths are wrong"))?;
+    let preamble = read_part(file, start, PREAMBLE)?;
+    let (found, others) = preamble.split_at(8);
+    let (length, checksum) = others.split_at(8);
+    if found != magic {
         return Err(LoadError::Damaged("it does not start like one"));
     }
     let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
-    let text = read_part(file, PREAMBLE, length)?;
-    let damaged = |_| LoadError::Damaged("its header");
-    let format: Format = serde_json::from_slice(&text).map_err(damaged)?;
-    if format.format != FORMAT {
-        return Err(LoadError::Version(format.format));
+    let text = read_part(file, after, length)?;
+    let format: Format =
+        serde_json::from_slice(&text).map_err(|_| LoadError::Damaged("its header"))?;
+    if format.format != newest {
+        return Err(LoadError::Version { saved: format.format, newest });
     }
-    let mut checksums = [0; 8];
-    checksums.copy_from_slice(&read_part(file, PREAMBLE + length, 8)?);
-    let found = Sha256::new().chain_update(&text).chain_update(checksums).finalize();
+    // The header was read, so the sum is an offset in the file.
+    let rest = read_part(file, after + length, rest)?;
+    let found = Sha256::new().chain_update(&text).chain_update(&rest).finalize();
     if found.as_slice() != checksum {
         return Err(LoadError::Damaged("its checksum"));
     }
-    let header: Header = serde_json::from_slice(&text).map_err(damaged)?;
-    let offsets = header.offsets(length)?;
+    Ok((text, rest))
+}
+
+/// Returns true if a file contains a subnet.
+pub(crate) fn is_subnet(file: &File) -> bool {
+    read_part(file, 0, MAGIC.len() as u64).is_ok_and(|magic| magic == SUBNET_MAGIC)
+}
+
+/// Reads and checks the header of the canister that begins at `start`. Returns it with the offsets and
+/// the checksums of the memories.
+fn read_header(file: &File, start: u64) -> Result<(Header, Offsets, [u8; 8]), LoadError> {
+    if start == 0 && is_subnet(file) {
+        return Err(LoadError::Subnet);
+    }
+    let (text, rest) = read_preamble(file, start, &MAGIC, FORMAT, 8)?;
+    let mut checksums = [0; 8];
+    checksums.copy_from_slice(&rest);
+    let header: Header =
+        serde_json::from_slice(&text).map_err(|_| LoadError::Damaged("its header"))?;
+    let offsets = header.offsets(start, text.len() as u64)?;
     Ok((header, offsets, checksums))
 }
 
 /// Reads a part of a file.
-fn read_part(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, LoadError> {
+pub(crate) fn read_part(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, LoadError> {
     if length > MAX_PART {
         return Err(LoadError::Damaged("its lengths are wrong"));
     }
@@ -376,17 +469,29 @@ pub(crate) fn load(
     compile: impl FnOnce(&[u8]) -> Result<Module, Reject>,
 ) -> Result<Canister, LoadError> {
     let file = files::open(path)?;
-    let (header, offsets, expected) = read_header(&file)?;
+    let (canister, _) = load_at(&file, 0, rules, |module| compile(module).map(Some))?;
+    Ok(canister)
+}
+
+/// Loads the canister that begins at `start`, and returns it with the bytes of its module. `compile`
+/// may return no module: then the canister has none.
+pub(crate) fn load_at(
+    file: &File,
+    start: u64,
+    rules: Rules,
+    compile: impl FnOnce(&[u8]) -> Result<Option<Module>, Reject>,
+) -> Result<(Canister, Vec<u8>), LoadError> {
+    let (header, offsets, expected) = read_header(file, start)?;
     header.check_rules(rules)?;
-    let bytes = read_part(&file, offsets.module, header.module)?;
+    let bytes = read_part(file, offsets.module, header.module)?;
     if Some(Sha256::digest(&bytes).into()) != hex::decode(&header.module_hash) {
         return Err(LoadError::Damaged("its module"));
     }
     let module = compile(&bytes)?;
     // Sizes are checked before anything of that size is read.
-    header.check_fits(&module)?;
-    check_memories(&file, &header, &offsets, expected)?;
-    open(&file, header, &offsets, module)
+    header.check_fits(module.as_ref(), rules)?;
+    check_memories(file, &header, &offsets, expected)?;
+    Ok((open(file, header, &offsets, module)?, bytes))
 }
 
 /// Loads a canister with the given module, and the note in the file.
@@ -395,14 +500,15 @@ pub(crate) fn load_with_note(
     module: &Module,
 ) -> Result<(Canister, String), LoadError> {
     let file = files::open_own(path)?;
-    let (mut header, offsets, expected) = read_header(&file)?;
+    let (mut header, offsets, expected) = read_header(&file, 0)?;
     header.check_rules(module.rules())?;
     if hex::decode(&header.module_hash) != Some(module.hash()) {
         return Err(LoadError::Damaged("it belongs to another module"));
     }
+    header.check_fits(Some(module), module.rules())?;
     check_memories(&file, &header, &offsets, expected)?;
     let note = std::mem::take(&mut header.note);
-    Ok((open(&file, header, &offsets, module.clone())?, note))
+    Ok((open(&file, header, &offsets, Some(module.clone()))?, note))
 }
 
 /// Returns the note in a file that [`Canister::save_with_note`] wrote. Only the header is checked.
@@ -411,16 +517,16 @@ pub(crate) fn load_with_note(
 ///
 /// If the file cannot be read, is damaged, or has another version.
 pub fn saved_note(path: &Path) -> Result<String, LoadError> {
-    read_header(&files::open_own(path)?).map(|(header, ..)| header.note)
+    read_header(&files::open_own(path)?, 0).map(|(header, ..)| header.note)
 }
 
+/// Opens a canister that fits its module.
 fn open(
     file: &File,
     header: Header,
     offsets: &Offsets,
-    module: Module,
+    module: Option<Module>,
 ) -> Result<Canister, LoadError> {
-    header.check_fits(&module)?;
     let image = |offset, size| -> Result<Image, LoadError> {
         let size = usize::try_from(size).map_err(|_| LoadError::Damaged("its lengths"))?;
         Image::open(file.try_clone()?, offset, size)
@@ -445,7 +551,7 @@ fn open(
         history: Canister::history_of(&settings),
         settings: Arc::new(settings),
         environment: Arc::new(header.environment),
-        module: Some(module),
+        module,
         state,
         idle: IdleSlot::default(),
         reports_calls: false,

@@ -7,6 +7,7 @@ use candid::Principal;
 use ic_management_canister_types::{
     CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
 };
+use serde::{Deserialize, Serialize};
 
 use super::contexts::Origin;
 use super::management::metadata::{Global, GlobalTimer, HookStatus};
@@ -23,11 +24,16 @@ use crate::units::{Bytes, Cycles};
 pub const CHUNK: Bytes = Bytes(1 << 20);
 /// The default limit of reserved cycles.
 const RESERVED_CYCLES: u128 = 5_000_000_000_000;
+/// More changes, snapshots and records than a canister can have.
+const MAX_COUNT: u64 = u64::MAX / 2;
 /// Bytes of a log.
 pub const LOG: Bytes = Bytes(4 << 10);
 
 /// The state of a canister that only the management canister knows.
-#[derive(Clone, Debug)]
+///
+/// The fields that are skipped in files are saved apart, with the exception of calls that wait.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Managed {
     /// The most cycles that the canister wants to reserve for storage.
     pub reserved_cycles_limit: Cycles,
@@ -40,8 +46,10 @@ pub struct Managed {
     /// The log.
     pub log: Log,
     /// Uploaded chunks by their SHA-256.
+    #[serde(skip)]
     pub chunks: BTreeMap<[u8; 32], Arc<Vec<u8>>>,
     /// Snapshots by their ids.
+    #[serde(skip)]
     pub snapshots: BTreeMap<Vec<u8>, Arc<Snapshot>>,
     /// Number of snapshots that were ever taken.
     pub snapshots_taken: u64,
@@ -50,6 +58,7 @@ pub struct Managed {
     /// Number of all changes.
     pub total_changes: u64,
     /// Calls that wait until the canister has stopped.
+    #[serde(skip)]
     pub stops: Vec<Stop>,
 }
 
@@ -124,6 +133,14 @@ impl Managed {
         }
     }
 
+    /// Returns true if messages can rely on what was read from a file.
+    pub fn is_valid(&self) -> bool {
+        let counts = [self.snapshots_taken, self.total_changes, self.log.next];
+        counts.iter().all(|count| *count <= MAX_COUNT)
+            && self.changes.len() <= MAX_HISTORY
+            && self.log.is_valid()
+    }
+
     /// Bytes of chunks.
     pub fn chunk_bytes(&self) -> Bytes {
         Bytes(self.chunks.len() as u64 * CHUNK.get())
@@ -151,7 +168,8 @@ impl Managed {
 }
 
 /// The newest records of a log, the oldest first. A trap adds its text after `[TRAP]: `.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Log {
     records: VecDeque<CanisterLogRecord>,
     bytes: usize,
@@ -175,6 +193,14 @@ impl Log {
     pub fn clear(&mut self) {
         self.records.clear();
         self.bytes = 0;
+    }
+
+    /// Returns true if its size is that of its records.
+    fn is_valid(&self) -> bool {
+        let size =
+            |record: &CanisterLogRecord| record.content.len() + LOG_RECORD_OVERHEAD.get() as usize;
+        self.bytes == self.records.iter().map(size).sum::<usize>()
+            && self.bytes <= LOG.get() as usize
     }
 
     /// The records, the oldest first.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ic_principal::Principal;
+use serde::{Deserialize, Serialize};
 
 use super::SECOND;
 use super::contexts::{CallContext, Callback, ContextId, Contexts};
@@ -55,6 +56,22 @@ pub struct Member {
     pub(super) routes: Routes,
 }
 
+/// The place of a canister in a saved subnet.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedPlace {
+    /// `canister_status`.
+    status: Status,
+    /// The first kind of work in the next round with a task.
+    next: Turn,
+    /// Time until which storage is paid for.
+    pub paid_until: u64,
+    /// Bytes of heap that the canister wants to have left; 0 for none.
+    low_memory_threshold: Bytes,
+    /// The state of the hook for low memory.
+    hook: HookStatus,
+}
+
 /// A function that the replica runs by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
@@ -67,7 +84,7 @@ pub enum Task {
 }
 
 /// What comes first in a round: each in turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Turn {
     #[default]
     GlobalTimer,
@@ -189,6 +206,24 @@ impl Member {
             subnet_rules: self.subnet_rules,
             routes: self.routes.clone(),
         }
+    }
+
+    /// The place of the canister, for a file.
+    pub fn place(&self) -> SavedPlace {
+        SavedPlace {
+            status: self.status,
+            next: self.next,
+            paid_until: self.paid_until,
+            low_memory_threshold: self.low_memory_threshold,
+            hook: self.hook,
+        }
+    }
+
+    /// Sets the place of a canister that was saved.
+    pub fn set_place(&mut self, place: SavedPlace) {
+        let SavedPlace { status, next, paid_until, low_memory_threshold, hook } = place;
+        (self.status, self.next, self.hook) = (status, next, hook);
+        (self.paid_until, self.low_memory_threshold) = (paid_until, low_memory_threshold);
     }
 
     /// Returns true if the canister has work in this round.

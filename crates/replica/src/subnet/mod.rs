@@ -20,6 +20,7 @@
 //! | `parts` | ranges of canister ids, with their rules |
 //! | `outside` | calls to canisters that are not on the subnet |
 //! | `managed` | what it keeps of a canister: history, log, chunks, snapshots |
+//! | `saved` | subnets in files |
 //! | `trace` | the executions, and what caused each |
 //!
 //! Execution is deterministic: equal calls at equal times give equal executions.
@@ -36,6 +37,7 @@ mod parts;
 mod query;
 mod queues;
 mod round;
+mod saved;
 mod trace;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -65,6 +67,7 @@ use parts::Routes;
 pub use parts::{Part, canister_id};
 use query::Certifier;
 use queues::{Delivery, Ingress};
+pub(crate) use saved::load;
 use trace::{Cause, Trace};
 pub use trace::{Executed, Function};
 

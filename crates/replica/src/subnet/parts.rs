@@ -70,6 +70,24 @@ impl Part {
         self.replica.rules()
     }
 
+    /// The number of the next canister id.
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// Sets the number of the next canister id. Returns false if it is not in the last range, nor the
+    /// one after it.
+    pub fn set_next_number(&mut self, next: u64) -> bool {
+        let fits = self
+            .ranges
+            .last()
+            .is_some_and(|last| last.contains(&next) || last.end().checked_add(1) == Some(next));
+        if fits {
+            self.next = next;
+        }
+        fits
+    }
+
     /// The first and the last id of each range.
     pub fn ranges(&self) -> impl Iterator<Item = (Principal, Principal)> {
         self.ranges.iter().map(|range| (canister_id(*range.start()), canister_id(*range.end())))

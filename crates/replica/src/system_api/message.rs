@@ -319,7 +319,7 @@ pub struct Message {
 }
 
 /// The status of a canister, as `canister_status` reports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Status {
     /// It executes messages.
     #[default]

@@ -122,7 +122,7 @@ pub struct InfoReply {
 }
 
 /// A change in the history of a canister.
-#[derive(CandidType, Clone, Debug)]
+#[derive(CandidType, Clone, Debug, Serialize, Deserialize)]
 pub struct Change {
     pub timestamp_nanos: u64,
     pub canister_version: u64,
@@ -131,7 +131,7 @@ pub struct Change {
 }
 
 /// Who made a change.
-#[derive(CandidType, Clone, Debug, Deserialize)]
+#[derive(CandidType, Clone, Debug, Serialize, Deserialize)]
 pub enum ChangeOrigin {
     #[serde(rename = "from_user")]
     User { user_id: Principal },
@@ -140,7 +140,7 @@ pub enum ChangeOrigin {
 }
 
 /// What changed.
-#[derive(CandidType, Clone, Debug, Deserialize)]
+#[derive(CandidType, Clone, Debug, Serialize, Deserialize)]
 pub enum ChangeDetails {
     #[serde(rename = "creation")]
     Creation { controllers: Vec<Principal>, environment_variables_hash: Option<Vec<u8>> },
@@ -168,7 +168,7 @@ pub enum ChangeDetails {
 }
 
 /// The new name of a canister.
-#[derive(CandidType, Clone, Debug, Deserialize)]
+#[derive(CandidType, Clone, Debug, Serialize, Deserialize)]
 pub struct RenameTo {
     pub canister_id: Principal,
     pub version: u64,
@@ -176,7 +176,7 @@ pub struct RenameTo {
 }
 
 /// How code was installed.
-#[derive(CandidType, Clone, Copy, Debug, Deserialize)]
+#[derive(CandidType, Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Mode {
     #[serde(rename = "install")]
     Install,
