@@ -61,6 +61,29 @@ const CANISTER: &str = r#"(module
     (func (export "canister_update write every other page")
         (call $begin) (call $writes (call $size) (i32.const 2))
         (call $writes (call $size) (i32.const 2)) (call $end))
+    ;; Stores a multiple of its number in each of the pages from $from up to $to.
+    (func $stores (param $from i32) (param $to i32) (param $factor i32)
+        (loop $next
+            (i32.store (i32.mul (local.get $from) (i32.const 65536))
+                (i32.mul (local.get $from) (local.get $factor)))
+            (local.set $from (i32.add (local.get $from) (i32.const 1)))
+            (br_if $next (i32.lt_u (local.get $from) (local.get $to)))))
+    ;; Zeros, so that no page changes: files with so many pages are slow to delete.
+    (func (export "canister_update many")
+        (call $begin) (call $stores (i32.const 1000) (i32.const 10000) (i32.const 0))
+        (call $stores (i32.const 20000) (i32.const 29000) (i32.const 0)) (call $end))
+    (func (export "canister_update gap") (call $begin)
+        (call $stores (i32.const 12000) (i32.const 12100) (i32.const 1)) (call $end))
+    ;; The sum of what the method above stores, and the counter.
+    (func (export "canister_query read the gap") (local $at i32) (local $sum i64)
+        (local.set $at (i32.const 12000))
+        (loop $next
+            (local.set $sum (i64.add (local.get $sum)
+                (i64.load32_u (i32.mul (local.get $at) (i32.const 65536)))))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (br_if $next (i32.lt_u (local.get $at) (i32.const 12100))))
+        (i64.store (i32.const 0) (local.get $sum))
+        (call $end))
     (func (export "canister_query query")
         (call $begin) (call $writes (call $size) (i32.const 1)) (call $end))
     (func (export "canister_composite_query composite")
@@ -220,6 +243,43 @@ fn more_pages_than_can_be_open() {
     // The same content: only the results change.
     let again = update(&mut canister, "write every other page", pages);
     assert_eq!((again.instructions, again.memory.heap_changed.get()), (execution.instructions, 0));
+}
+
+/// Nothing stays accessible after a message that touched more pages than can be: the instance that
+/// it used counts and changes what a new one does, also in the pages between those that it touched.
+#[test]
+fn more_pages_than_can_be_open_are_closed_after_the_message() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("saved");
+    for rules in [Rules::of_2026_08(), Rules::of_2025_10()] {
+        let mut canister = install(rules);
+        let many = update(&mut canister, "many", 0);
+        if rules == Rules::of_2026_08() {
+            assert_eq!(touched(&many), [18_001, 18_001, 0, 0]);
+        }
+        // A fork has no instance yet.
+        let mut new = canister.fork();
+        let read = |canister: &Canister| {
+            let execution = canister.query(CALLER, "read the gap", &[]).unwrap();
+            (execution.charge, execution.pages, numbers(execution))
+        };
+        assert_eq!(read(&canister), read(&new));
+        let [reused, expected] =
+            [&mut canister, &mut new].map(|canister| update(canister, "gap", 0));
+        assert_eq!((reused.charge, reused.pages), (expected.charge, expected.pages));
+        assert_eq!([&reused, &expected].map(|it| it.memory.heap_changed.get()), [101; 2]);
+        if rules == Rules::of_2026_08() {
+            assert_eq!(reused.pages.heap, Instructions(2 * 101 * PAGE));
+        }
+        canister.save(&path).unwrap();
+        let saved = Replica::new(rules, None).unwrap().load(&path).unwrap();
+        let sum = (12_000..12_100).sum::<u64>();
+        for canister in [&canister, &canister.fork(), &new, &saved] {
+            assert_eq!(read(canister).2[0], sum);
+        }
+        let again = update(&mut canister, "gap", 0);
+        assert!(again.memory.heap_changed.get() <= 1, "only the counter differs");
+    }
 }
 
 /// Straight-line code is checked at its start: pages that it touches count at the next check, and a

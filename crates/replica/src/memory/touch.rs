@@ -17,6 +17,9 @@
 //! The kernel splits a mapping where access rights differ, and limits the number of parts. After
 //! [`MAX_OPEN`] faults all pages become inaccessible again. A page that was charged then faults once
 //! more, without another charge.
+//!
+//! A page is accessible only if its state says so, or if it is in the one range that was opened as a
+//! whole. [`PageTracker::reset`] closes both, so that nothing stays accessible for the next message.
 
 use std::ffi::c_void;
 use std::io;
@@ -27,6 +30,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering::R
 
 use rustix::mm::{MprotectFlags, mprotect};
 
+use super::pages::{push, union};
 use crate::units::WASM_PAGE;
 
 /// Bytes of a Wasm page, as a machine word.
@@ -35,7 +39,7 @@ const PAGE: usize = WASM_PAGE as usize;
 /// default, since each can split off one on either side.
 const MAX_OPEN: usize = 16_384;
 /// Up to this number, ranges are made inaccessible separately after a message; beyond it, everything
-/// from the first to the last is, touched or not.
+/// from the first to the last is, accessible or not.
 const MAX_RANGES: usize = 64;
 
 const TOUCHED: u8 = 1;
@@ -85,10 +89,8 @@ pub struct PageTracker {
     written: AtomicUsize,
     /// Faults since all pages were last inaccessible.
     opened: AtomicUsize,
-    /// Nonzero if a charged page may be inaccessible.
-    closed_early: AtomicU8,
-    /// Number of pages at the start of the heap that are accessible and not tracked.
-    suspended: AtomicUsize,
+    /// Pages that are accessible, whatever their state: from the first to the one after the last.
+    whole: [AtomicUsize; 2],
     price_touched: AtomicI64,
     /// Negative if writes are not charged.
     price_written: AtomicI64,
@@ -137,8 +139,7 @@ impl PageTracker {
             touched: AtomicUsize::new(0),
             written: AtomicUsize::new(0),
             opened: AtomicUsize::new(0),
-            closed_early: AtomicU8::new(0),
-            suspended: AtomicUsize::new(0),
+            whole: [AtomicUsize::new(0), AtomicUsize::new(0)],
             price_touched: AtomicI64::new(0),
             price_written: AtomicI64::new(0),
             cell,
@@ -191,7 +192,7 @@ impl PageTracker {
     }
 
     fn is_open(&self, page: usize, access: Access) -> bool {
-        if page < self.suspended.load(Relaxed) {
+        if self.whole().contains(&page) {
             return true;
         }
         let state = self.pages[page].load(Relaxed);
@@ -248,11 +249,37 @@ impl PageTracker {
     /// Makes the heap accessible, so that the message can end. It is then reported as failed.
     fn fail(&self, error: &rustix::io::Errno) {
         self.failed.store(error.raw_os_error().unsigned_abs(), Relaxed);
-        let all = 0..self.size.load(Relaxed).div_ceil(PAGE);
-        let _ = self.protect(all.clone(), MprotectFlags::READ | MprotectFlags::WRITE);
-        for page in all {
-            self.pages[page].fetch_or(OPEN | TOUCHED | WRITTEN, Relaxed);
-        }
+        let _ = self.open_whole(0..self.heap_pages());
+    }
+
+    /// Number of pages of the heap.
+    fn heap_pages(&self) -> usize {
+        self.size.load(Relaxed).div_ceil(PAGE)
+    }
+
+    /// The range that was opened as a whole.
+    fn whole(&self) -> Range<usize> {
+        let [start, end] = &self.whole;
+        start.load(Relaxed)..end.load(Relaxed)
+    }
+
+    fn set_whole(&self, pages: &Range<usize>) {
+        let [start, end] = &self.whole;
+        start.store(pages.start, Relaxed);
+        end.store(pages.end, Relaxed);
+    }
+
+    /// Makes all pages of a range accessible, and those between it and the range that already is.
+    fn open_whole(&self, pages: Range<usize>) -> rustix::io::Result<()> {
+        let whole = self.whole();
+        let both = match (pages.is_empty(), whole.is_empty()) {
+            (true, _) => whole,
+            (false, true) => pages,
+            (false, false) => pages.start.min(whole.start)..pages.end.max(whole.end),
+        };
+        // Before the call, which may have opened a part if it fails.
+        self.set_whole(&both);
+        self.protect(both, MprotectFlags::READ | MprotectFlags::WRITE)
     }
 
     /// Makes all tracked pages inaccessible; charges stay.
@@ -262,10 +289,11 @@ impl PageTracker {
             self.pages[page].fetch_and(!OPEN, Relaxed);
         }
         self.opened.store(0, Relaxed);
-        self.closed_early.store(1, Relaxed);
-        let all = self.suspended.load(Relaxed)..self.size.load(Relaxed).div_ceil(PAGE);
-        if let Err(error) = self.protect(all, MprotectFlags::empty()) {
-            self.fail(&error);
+        let whole = self.whole();
+        for rest in [0..whole.start, whole.end..self.heap_pages()] {
+            if let Err(error) = self.protect(rest, MprotectFlags::empty()) {
+                self.fail(&error);
+            }
         }
     }
 
@@ -322,27 +350,28 @@ impl PageTracker {
         if failed != 0 {
             return Err(io::Error::from_raw_os_error(failed.cast_signed()));
         }
-        let ranges = self.ranges(WRITTEN);
-        if self.closed_early.load(Relaxed) != 0
+        let ranges = self.ranges(|state| state & WRITTEN != 0);
+        let closed = self.ranges(|state| state & (WRITTEN | OPEN) == WRITTEN);
+        if !closed.is_empty()
             && let (Some(first), Some(last)) = (ranges.first(), ranges.last())
         {
-            self.protect(first.start..last.end, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            self.open_whole(first.start..last.end)?;
         }
         Ok(ranges)
     }
 
-    /// The touched pages in a state, as ranges.
-    fn ranges(&self, state: u8) -> Vec<Range<usize>> {
+    /// The touched pages in certain states, as ranges.
+    fn ranges(&self, select: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
         let touched = &self.order[..self.touched.load(Relaxed)];
         let mut pages: Vec<usize> = touched
             .iter()
             .map(|page| page.load(Relaxed) as usize)
-            .filter(|page| self.pages[*page].load(Relaxed) & state != 0)
+            .filter(|page| select(self.pages[*page].load(Relaxed)))
             .collect();
         pages.sort_unstable();
         let mut ranges = Vec::new();
         for page in pages {
-            super::pages::push(&mut ranges, page);
+            push(&mut ranges, page);
         }
         ranges
     }
@@ -354,10 +383,7 @@ impl PageTracker {
     ///
     /// If the system returns an error.
     pub fn suspend(&self) -> io::Result<()> {
-        let all = self.size.load(Relaxed).div_ceil(PAGE);
-        self.protect(0..all, MprotectFlags::READ | MprotectFlags::WRITE)?;
-        self.suspended.store(all, Relaxed);
-        Ok(())
+        Ok(self.open_whole(0..self.heap_pages())?)
     }
 
     /// Resets the tracker: no page is touched, all are inaccessible.
@@ -366,26 +392,27 @@ impl PageTracker {
     ///
     /// If the system returns an error.
     pub fn reset(&self) -> io::Result<()> {
-        let suspended = self.suspended.swap(0, Relaxed);
-        self.protect(0..suspended, MprotectFlags::empty())?;
-        let ranges = self.ranges(TOUCHED);
-        match (ranges.first(), ranges.last()) {
-            (Some(first), Some(last)) if ranges.len() > MAX_RANGES => {
-                self.protect(first.start..last.end, MprotectFlags::empty())?;
-            }
-            _ => {
-                for range in &ranges {
-                    self.protect(range.clone(), MprotectFlags::empty())?;
-                }
-            }
+        let mut open = self.ranges(|state| state & OPEN != 0);
+        let whole = self.whole();
+        if !whole.is_empty() {
+            open = union(&open, std::slice::from_ref(&whole));
         }
-        for range in ranges {
-            self.pages[range].iter().for_each(|page| page.store(0, Relaxed));
+        if open.len() > MAX_RANGES
+            && let (Some(first), Some(last)) = (open.first(), open.last())
+        {
+            open = std::iter::once(first.start..last.end).collect();
+        }
+        for range in open {
+            self.protect(range, MprotectFlags::empty())?;
+        }
+        self.set_whole(&(0..0));
+        for place in 0..self.touched.load(Relaxed) {
+            let page = self.order[place].load(Relaxed) as usize;
+            self.pages[page].store(0, Relaxed);
         }
         for count in [&self.touched, &self.written, &self.opened] {
             count.store(0, Relaxed);
         }
-        self.closed_early.store(0, Relaxed);
         self.take_charges();
         Ok(())
     }
