@@ -209,6 +209,70 @@ fn a_copy_past_the_end_touches_nothing() {
     assert_eq!(execution.pages.heap, Instructions(2 * PAGE));
 }
 
+/// Copies of 24 and of 224 bytes of which 16 are inside of the heap, on a stable page that the message
+/// has written. The shorter ones are made in words if the heap has 32-bit addresses, the longer ones
+/// in one operation.
+#[test]
+fn a_stable_copy_past_the_end_of_the_heap_changes_nothing() {
+    let with_heap = |heap: &str, apis: &[(&str, &str)]| {
+        let (mut imports, mut methods) = (String::new(), String::new());
+        for (api, width) in apis {
+            for (call, to, from) in [("read", 65_520, 0), ("write", 0, 65_520)] {
+                imports += &format!(
+                    r#"(import "ic0" "{api}_{call}"
+                        (func ${api}_{call} (param {width} {width} {width})))"#
+                );
+                for length in [24, 224] {
+                    methods += &format!(
+                        r#"(func (export "canister_update {api} {call} {length}")
+                            (call $stable64_write (i64.const 0) (i64.const 0) (i64.const 1))
+                            (call ${api}_{call} ({width}.const {to}) ({width}.const {from})
+                                ({width}.const {length})))"#
+                    );
+                }
+            }
+        }
+        let address = if heap.is_empty() { "i32" } else { heap };
+        format!(
+            r#"(module
+                (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+                {imports}
+                (memory {heap} 1)
+                (func (export "canister_init")
+                    (drop (call $grow (i64.const 1)))
+                    (memory.fill ({address}.const 0) (i32.const 7) ({address}.const 300))
+                    (call $stable64_write (i64.const 0) (i64.const 0) (i64.const 300)))
+                {methods})"#
+        )
+    };
+    let both = [("stable", "i32"), ("stable64", "i64")];
+    for (heap, apis) in [("", &both[..]), ("i64", &both[1..])] {
+        let wasm = wat::parse_str(with_heap(heap, apis)).unwrap();
+        for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+            let replica = Replica::new(rules, None).unwrap();
+            let module = replica.compile(&wasm).unwrap();
+            let mut canister = replica.create_canister().unwrap();
+            canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+            for (api, _) in apis {
+                for call in ["read", "write"] {
+                    let [short, long] = [24, 224]
+                        .map(|length| update(&mut canister, &format!("{api} {call} {length}"), 0));
+                    let case = format!("{api}_{call}, heap {heap}, {rules:?}");
+                    for execution in [&short, &long] {
+                        assert_eq!(code(execution), ErrorCode::CanisterTrapped, "{case}");
+                        assert_eq!(execution.memory.heap_changed.get(), 0, "{case}");
+                        if rules == Rules::of_2026_08() {
+                            assert_eq!(touched(execution), [1, 0, 1, 1], "{case}");
+                        }
+                    }
+                    assert_eq!(long.charge - short.charge, Instructions(200), "{case}");
+                    assert_eq!(long.pages, short.pages, "{case}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn changed_pages_are_only_charged_by_the_older_rules() {
     let mut older = install(Rules::of_2025_10());

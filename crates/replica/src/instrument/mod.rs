@@ -40,7 +40,7 @@ use crate::system_api::names::{AddressWidth, SystemCall};
 
 /// Must change with any change of rewritten modules, so that cached modules of another version are
 /// not used.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Name of the export of the canister's table.
 pub const TABLE: &str = "table";

@@ -356,12 +356,10 @@ impl CopyBody<'_> {
             code.memory_size(self.added.stable).i64_const(16).i64_shl().i64_gt_u().br_if(0);
         }
         code.local_get(heap).i64_const((1 << 32) - SHORT_COPY).i64_gt_u().br_if(0);
-        if self.added.page_map.is_some() {
-            // A copy that ends outside of the heap touches nothing.
-            code.local_get(heap).local_get(l.length).i64_add();
-            code.memory_size(self.added.heap).i64_extend_i32_u().i64_const(16).i64_shl();
-            code.i64_gt_u().br_if(0);
-        }
+        // A copy that ends outside of the heap copies and touches nothing, not even the part inside.
+        code.local_get(heap).local_get(l.length).i64_add();
+        code.memory_size(self.added.heap).i64_extend_i32_u().i64_const(16).i64_shl();
+        code.i64_gt_u().br_if(0);
         let page = |code: &mut InstructionSink<'_>| {
             code.i64_const(12).i64_shr_u().i32_wrap_i64();
         };
