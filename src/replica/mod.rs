@@ -7,7 +7,6 @@
 pub mod address;
 pub mod codes;
 mod copied;
-pub mod decoding;
 pub mod embedded;
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub mod lockstep;
@@ -30,6 +29,7 @@ pub use copied::{Copied, Differing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use stablebench_replica::Difference;
+pub use stablebench_replica::decoding;
 
 /// A replica.
 pub trait Replica: Sync {

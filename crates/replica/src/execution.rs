@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use candid::utils::ArgumentDecoder;
 
+use crate::decoding::decode_args;
 use crate::fault::Reject;
 use crate::profile::Profile;
 use crate::system_api::names::SystemCall;
@@ -258,7 +259,7 @@ impl Execution {
     /// If the message was rejected, or the reply has other types.
     pub fn reply<T: for<'a> ArgumentDecoder<'a>>(&self) -> Result<T, ReplyError> {
         match &self.outcome {
-            Ok(reply) => Ok(candid::decode_args(reply)?),
+            Ok(reply) => Ok(decode_args(reply)?),
             Err(reject) => Err(reject.clone().into()),
         }
     }

@@ -46,7 +46,7 @@
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
-//! | `files` | access to files that users name |
+//! | `files`, `decoding` | access to files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
 //! | `saturation` | cycles that are reserved for storage when memory is scarce |
@@ -57,6 +57,8 @@
 pub mod cache;
 mod canister;
 mod cycles;
+#[doc(hidden)]
+pub mod decoding;
 mod difference;
 mod engine;
 mod entries;

@@ -35,8 +35,8 @@ mod storage;
 mod transfer;
 pub mod types;
 
-use candid::utils::ArgumentEncoder;
-use candid::{CandidType, Decode, DecoderConfig, Principal};
+use candid::utils::{ArgumentDecoder, ArgumentEncoder};
+use candid::{CandidType, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, InstallChunkedCodeArgs, InstallCodeArgs, ReadCanisterSnapshotDataArgs,
     ReadCanisterSnapshotMetadataArgs, UpdateSettingsArgs, UploadCanisterSnapshotDataArgs,
@@ -53,6 +53,7 @@ use super::queues::{Content, Delivery};
 use super::trace::{Cause, Function};
 use super::{Answered, MessageId, Subnet, not_found};
 use crate::cycles;
+use crate::decoding::{MANAGEMENT, decode_argument};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Help, HostError, Reject, RejectCode, grouped};
 use crate::system_api::message::Rejection;
@@ -63,10 +64,6 @@ use metadata::UploadMetadataArgs;
 use snapshots::check_viewer;
 use types::ChangeOrigin;
 
-/// The quota for decoding an argument, several times that of the largest valid one.
-const DECODING_QUOTA: usize = 50_000_000;
-/// The quota for skipping unknown parts of an argument.
-const SKIPPING_QUOTA: usize = 10_000;
 /// Bytes of an argument of `update_settings` up to which the fee is charged after the change, so that
 /// a frozen canister can be configured.
 const MAX_DELAYED_FEE: usize = 324;
@@ -669,12 +666,11 @@ fn invalid(code: ErrorCode, message: impl Into<String>) -> Reject {
 }
 
 fn decode<T: CandidType + DeserializeOwned>(argument: &[u8]) -> Result<T, Reject> {
-    let mut quotas = DecoderConfig::new();
-    quotas
-        .set_decoding_quota(DECODING_QUOTA)
-        .set_skipping_quota(SKIPPING_QUOTA)
-        .set_full_error_message(false);
-    Decode!([quotas]; argument, T).map_err(|error| {
+    decode_all::<(T,)>(argument).map(|(one,)| one)
+}
+
+fn decode_all<'a, T: ArgumentDecoder<'a>>(argument: &'a [u8]) -> Result<T, Reject> {
+    decode_argument(argument, MANAGEMENT).map_err(|error| {
         invalid(ErrorCode::InvalidManagementPayload, format!("Error decoding candid: {error:#}"))
     })
 }

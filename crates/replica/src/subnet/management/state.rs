@@ -13,7 +13,7 @@ use super::settings::amount;
 use super::types::{InfoReply, StatusReply};
 use super::{
     Failed, ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode,
-    invalid, refusal, reply,
+    decode_all, invalid, refusal, reply,
 };
 use crate::fault::{ErrorCode, Reject, RejectCode};
 use crate::limits::STOP_TIMEOUT;
@@ -221,12 +221,7 @@ impl Subnet {
 
     /// 32 bytes from the seed of the subnet.
     pub(super) fn raw_rand(&mut self, call: &ManagementCall) -> Outcome {
-        candid::decode_args::<()>(&call.argument).map_err(|error| {
-            invalid(
-                ErrorCode::InvalidManagementPayload,
-                format!("Error decoding candid: {error:#}"),
-            )
-        })?;
+        let () = decode_all(&call.argument)?;
         let drawn = self.drawn.to_be_bytes();
         self.drawn += 1;
         let bytes = Sha256::new().chain_update(self.seed.to_be_bytes()).chain_update(drawn);
