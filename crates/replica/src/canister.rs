@@ -22,6 +22,7 @@ use crate::rules::Rules;
 use crate::run::{Run, Target, run, run_profiled};
 use crate::sizes::{Allocation, CHANGE_SIZE, creation_size};
 use crate::state::State;
+use crate::subnet::Halt;
 use crate::system_api::message::{Context, Effects, Message, Mode, Status};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
@@ -60,8 +61,8 @@ pub struct Canister {
     pub(crate) reserved: Cycles,
     /// Bytes of uploaded chunks and of snapshots.
     pub(crate) stored: Bytes,
-    /// True if the canister is on a subnet, which holds threshold keys.
-    pub(crate) on_subnet: bool,
+    /// The switch of its subnet, which holds threshold keys. `None` if the canister is by itself.
+    pub(crate) halt: Option<Halt>,
 }
 
 /// An installation, and the error that ended it.
@@ -104,7 +105,7 @@ impl Canister {
             allocation: Allocation::default(),
             reserved: Cycles(0),
             stored: Bytes(0),
-            on_subnet: false,
+            halt: None,
         })
     }
 
@@ -127,7 +128,7 @@ impl Canister {
             allocation: self.allocation,
             reserved: self.reserved,
             stored: self.stored,
-            on_subnet: self.on_subnet,
+            halt: self.halt.clone(),
         }
     }
 
@@ -787,7 +788,8 @@ impl Canister {
             context: Context::default(),
             quota: None,
             reserve: None,
-            holds_keys: self.on_subnet,
+            halt: self.halt.clone(),
+            holds_keys: self.halt.is_some(),
             certificate: None,
             time: self.time,
             timer: self.state.timer,

@@ -562,6 +562,6 @@ fn open(
         allocation: Allocation::default(),
         reserved: Cycles(0),
         stored: Bytes(0),
-        on_subnet: false,
+        halt: None,
     })
 }

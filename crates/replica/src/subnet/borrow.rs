@@ -138,7 +138,7 @@ impl Subnet {
     ) -> Result<(), HostError> {
         self.begin_round();
         let mut left = self.round_limit();
-        while left > 0 {
+        while left > 0 && !self.halt.is_requested() {
             let working = self.members.iter().filter(|(_, member)| member.has_work());
             let working: Vec<Principal> = working.map(|(id, _)| *id).collect();
             let borrowed: Vec<_> = working.iter().filter_map(|id| self.borrow(id)).collect();

@@ -81,7 +81,9 @@ impl Member {
         mut used: i64,
     ) -> Result<i64, HostError> {
         let mut executed = 0;
+        let halt = self.canister.halt.clone().unwrap_or_default();
         while used < limit
+            && !halt.is_requested()
             && let Some(instructions) = self.execute_next(round)?
         {
             executed += instructions.get();

@@ -160,8 +160,7 @@ impl Start<'_> {
 
 impl Member {
     /// Adds a canister to a subnet at some time.
-    pub fn new(mut canister: Canister, subnet_rules: Rules, routes: Routes, time: u64) -> Self {
-        canister.on_subnet = true;
+    pub fn new(canister: Canister, subnet_rules: Rules, routes: Routes, time: u64) -> Self {
         Self {
             managed: Managed::new(canister.history.len()),
             subnet_rules,

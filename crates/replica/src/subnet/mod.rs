@@ -29,6 +29,7 @@ mod borrow;
 mod contexts;
 mod execute;
 mod funds;
+mod halt;
 mod managed;
 mod management;
 mod member;
@@ -56,6 +57,7 @@ use crate::validate::MethodKind;
 
 pub use borrow::Borrowed;
 use funds::Next;
+pub use halt::Halt;
 use management::ManagementCall;
 pub use management::metadata::{Global, GlobalTimer, HookStatus, SnapshotMetadata};
 pub use management::types::SnapshotSource;
@@ -152,6 +154,7 @@ pub struct Subnet {
     parts: Vec<Part>,
     routes: Routes,
     max_canisters: usize,
+    halt: Halt,
 }
 
 impl Subnet {
@@ -181,6 +184,7 @@ impl Subnet {
             routes: parts::routes(&parts),
             parts,
             max_canisters: MAX_CANISTERS,
+            halt: Halt::default(),
         }
     }
 
@@ -189,9 +193,15 @@ impl Subnet {
     /// answers. Canisters that are [borrowed](Self::borrow) are not in the fork.
     #[must_use]
     pub fn fork(&self) -> Self {
+        let halt = Halt::default();
+        let fork = |(id, member): (&Principal, &Member)| {
+            let mut member = member.fork();
+            member.canister.halt = Some(halt.clone());
+            (*id, member)
+        };
         Self {
             replica: self.replica.clone(),
-            members: self.members.iter().map(|(id, member)| (*id, member.fork())).collect(),
+            members: self.members.iter().map(fork).collect(),
             away: BTreeMap::new(),
             answers: self.answers.clone(),
             unroutable: self.unroutable.clone(),
@@ -204,6 +214,7 @@ impl Subnet {
             trace: self.trace.clone(),
             parts: self.parts.clone(),
             routes: self.routes.clone(),
+            halt,
             ..*self
         }
     }
@@ -216,6 +227,11 @@ impl Subnet {
     /// Limits the number of canisters that exist when the management canister creates another.
     pub fn set_max_canisters(&mut self, limit: usize) {
         self.max_canisters = limit;
+    }
+
+    /// The switch that ends its messages from another thread.
+    pub fn halt(&self) -> Halt {
+        self.halt.clone()
     }
 
     /// Cycles that a canister pays to create another.
@@ -247,7 +263,8 @@ impl Subnet {
         self.members.values().map(|member| &member.canister)
     }
 
-    fn member_of(&self, canister: Canister) -> Member {
+    fn member_of(&self, mut canister: Canister) -> Member {
+        canister.halt = Some(self.halt());
         let rules = self.replica_of(&canister.id()).rules();
         Member::new(canister, rules, self.routes.clone(), self.time)
     }
@@ -294,7 +311,7 @@ impl Subnet {
     /// Takes a canister off the subnet, without its messages and calls.
     pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
         let mut canister = self.members.remove(id)?.canister;
-        canister.on_subnet = false;
+        canister.halt = None;
         Some(canister)
     }
 

@@ -18,6 +18,7 @@ use crate::limits::{self, MAX_READINGS};
 use crate::memory::PageTracker;
 use crate::profile::Recorder;
 use crate::rules::Rules;
+use crate::subnet::Halt;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 
 /// State of a running message in the engine's store.
@@ -102,11 +103,14 @@ fn settled(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     }
 }
 
-/// Starts the next slice if the counter is negative.
+/// Continues the slice or starts the next one if the counter is negative.
 fn next_slice_if_used_up(caller: &mut Context<'_>, parts: &Parts) -> Result<i64, Fault> {
     let mut left = settled(caller, parts)?;
     if left < 0 {
         let before = left;
+        if caller.data().message.halt.as_ref().is_some_and(Halt::is_requested) {
+            return Err(Fault::Engine("the embedded replica was stopped meanwhile".to_owned()));
+        }
         left = caller.data_mut().slices.next(left)?;
         set_counter(caller, parts, left)?;
         if let Some(tree) = caller.data().recorder.as_ref().map(Recorder::tree) {

@@ -14,6 +14,7 @@ use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
 use crate::rules::Rules;
 use crate::saturation::Reserve;
+use crate::subnet::Halt;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// The role in which the canister's code runs. It determines the allowed calls and the limits.
@@ -298,6 +299,8 @@ pub struct Message {
     pub quota: Option<Arc<Quota>>,
     /// How cycles are reserved when memory grows; `None` if none are.
     pub reserve: Option<Reserve>,
+    /// The switch that ends the messages of the subnet.
+    pub halt: Option<Halt>,
     /// True if the subnet holds threshold keys.
     pub holds_keys: bool,
     /// The certificate of the certified data, in a query.

@@ -300,7 +300,8 @@ impl Subnet {
     pub(super) fn execute_management(&mut self) {
         let calls = std::mem::take(&mut self.management);
         for mut call in calls {
-            if call.concerns().is_some_and(|id| self.is_away(&id)) {
+            let is_away = call.concerns().is_some_and(|id| self.is_away(&id));
+            if is_away || self.halt.is_requested() {
                 self.called.push(call);
                 continue;
             }
