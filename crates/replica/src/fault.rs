@@ -552,6 +552,9 @@ pub enum HostError {
          canister is inconsistent; install it again, restore a snapshot, or load a saved state"
     )]
     Torn,
+    /// A copy does not fit into the memory of this machine.
+    #[error("{0} bytes do not fit into the memory of this machine; read them in parts")]
+    TooLarge(Bytes),
     /// The profile of a message does not add up. This must not happen.
     #[error("{0}")]
     Profile(String),

@@ -1,9 +1,12 @@
 //! Access to the whole stable memory of a canister, between two messages.
 
+use std::io::ErrorKind;
+use std::ops::Range;
+
 use crate::canister::Canister;
 use crate::fault::HostError;
 use crate::instance::IdleSlot;
-use crate::memory::{Image, PAGE};
+use crate::memory::Image;
 use crate::rules::Rules;
 use crate::units::Bytes;
 
@@ -49,12 +52,25 @@ impl Canister {
     ///
     /// # Errors
     ///
-    /// If the host cannot read it.
+    /// If the copy does not fit into the memory of this machine, or the host cannot read it.
     pub fn stable_memory(&self) -> Result<Vec<u8>, HostError> {
-        let (stable, mut bytes) = (&self.state.stable, Vec::new());
-        stable.read(0..stable.size().div_ceil(PAGE), &mut bytes).map_err(HostError::from)?;
-        bytes.truncate(stable.size());
-        Ok(bytes)
+        self.stable_memory_part(0..self.state.stable.size() as u64)
+    }
+
+    /// Returns a copy of a part of the stable memory, up to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`Canister::stable_memory`].
+    pub fn stable_memory_part(&self, part: Range<u64>) -> Result<Vec<u8>, HostError> {
+        let size = self.state.stable.size();
+        let at = |offset: u64| usize::try_from(offset).map_or(size, |offset| offset.min(size));
+        let range = at(part.start).min(at(part.end))..at(part.end);
+        let bytes = Bytes(range.len() as u64);
+        self.state.stable.bytes(range).map_err(|error| match error.kind() {
+            ErrorKind::OutOfMemory => HostError::TooLarge(bytes),
+            _ => error.into(),
+        })
     }
 }
 
@@ -78,5 +94,20 @@ mod tests {
                          536870912000 bytes";
             assert_eq!(error.to_string(), words);
         }
+    }
+
+    #[test]
+    fn a_copy_that_does_not_fit_is_an_error() {
+        let replica = crate::Replica::new(Rules::today(), None).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        // More than any machine has.
+        canister.state.stable = Image::zeros(1 << 62);
+        let error = canister.stable_memory().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "4611686018427387904 bytes do not fit into the memory of this machine; read them in parts"
+        );
+        assert_eq!(canister.stable_memory_part(1 << 40..(1 << 40) + 5).unwrap(), [0; 5]);
+        assert_eq!(canister.stable_memory_part((1 << 62) - 2..u64::MAX).unwrap(), [0; 2]);
     }
 }

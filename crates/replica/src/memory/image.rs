@@ -106,7 +106,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// Errors of reading a file.
+    /// As [`Image::read`].
     pub fn bytes(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
         let pages = range.start / PAGE..range.end.div_ceil(PAGE);
         let mut buffer = Vec::new();
@@ -181,7 +181,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// Errors of reading a file.
+    /// Errors of reading a file. `OutOfMemory` if the pages do not fit into memory.
     pub fn read(&self, pages: Pages, buffer: &mut Vec<u8>) -> io::Result<()> {
         read_pages(&self.layers, pages, buffer)
     }
@@ -357,7 +357,10 @@ fn pages_in(layers: &[Arc<Layer>]) -> Vec<Pages> {
 /// Reads pages from layers; those in no layer are zero.
 fn read_pages(layers: &[Arc<Layer>], pages: Pages, buffer: &mut Vec<u8>) -> io::Result<()> {
     buffer.clear();
-    buffer.resize(pages.len() * PAGE, 0);
+    // Callers may choose the size.
+    let size = pages.len().saturating_mul(PAGE);
+    buffer.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    buffer.resize(size, 0);
     for layer in layers {
         let from = layer.ranges.partition_point(|range| range.end <= pages.start);
         for range in layer.ranges[from..].iter().take_while(|range| range.start < pages.end) {
