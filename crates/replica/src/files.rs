@@ -1,7 +1,7 @@
 //! Access to files that users name.
 //!
 //! Reading a pipe can block forever and a device may have no end, so [`open`] only accepts regular
-//! files. Replacing a file atomically would also replace a device or a link, so [`place`] resolves
+//! files, and `clippy.toml` forbids the functions of `std` that read others. Replacing a file atomically would also replace a device or a link, so [`place`] resolves
 //! links and reports the kind of the target.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
@@ -118,6 +118,30 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     read_at_most(open(path)?, max)
 }
 
+/// Reads a text from a regular file of at most `max` bytes.
+///
+/// # Errors
+///
+/// If [`read`] fails, or it is not UTF-8.
+pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    text(read(path, max)?)
+}
+
+/// Reads a text of at most `max` bytes from a file, or from a pipe or a device until that ends.
+///
+/// # Errors
+///
+/// If it cannot be read, is larger, or is not UTF-8.
+pub fn read_stream(path: &Path, max: u64) -> io::Result<String> {
+    #[expect(clippy::disallowed_methods, reason = "the user wants it to be a pipe")]
+    let stream = File::open(path)?;
+    text(read_at_most(stream, max)?)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
 /// Reads at most `max` bytes to the end.
 ///
 /// # Errors
@@ -132,6 +156,11 @@ pub fn read_at_most(from: impl Read, max: u64) -> io::Result<Vec<u8>> {
     }
     Ok(bytes)
 }
+
+/// The most bytes of a text that people or programs write for each other.
+pub const MAX_TEXT: u64 = 16 << 20;
+/// The most bytes of a module, which may have sections that are not deployed.
+pub const MAX_MODULE: u64 = 256 << 20;
 
 fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
@@ -238,9 +267,20 @@ mod tests {
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
             .unwrap();
+        assert_eq!(read_text(&path, 10).unwrap(), "\x07".repeat(10));
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path, 10).unwrap_err().kind(), io::ErrorKind::InvalidData);
         for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
+            assert!(read(path, 10).is_err() && read_text(path, 10).is_err());
             let error = open(path).unwrap_err();
             assert!(error.to_string().contains("not a regular file"), "{path:?}: {error}");
         }
+    }
+
+    #[test]
+    fn streams_are_read_until_they_end_or_are_too_large() {
+        assert_eq!(read_stream(Path::new("/dev/null"), 10).unwrap(), "");
+        let error = read_stream(Path::new("/dev/zero"), 10).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 }
