@@ -50,6 +50,20 @@ pub fn reply(server: &Server, method: &str) -> Vec<u8> {
     reply.unwrap()
 }
 
+/// Sends an update to the server's first canister that will not be answered.
+pub fn begin(server: &Server, method: &str) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let agent = Agent::builder().with_url(format!("http://{}", server.address));
+        let agent = agent.build().unwrap();
+        agent.fetch_root_key().await.unwrap();
+        let id = Principal::from_text(&server.canisters[0]).unwrap();
+        let call = agent.update(&id, method).call_and_wait();
+        let answered = tokio::time::timeout(Duration::from_secs(2), call).await;
+        assert!(answered.is_err(), "{method} was answered");
+    });
+}
+
 pub fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([name, &server.id().to_string()]).status().unwrap();
     assert!(sent.success());

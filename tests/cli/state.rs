@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::serve::{COUNTER, count, module, signal};
+use crate::serve::{COUNTER, begin, count, module, signal};
 use crate::server::Server;
 use crate::{command, files, stablebench, stderr, stdout};
 
@@ -117,6 +117,28 @@ fn a_failed_save_leaves_the_previous_one() {
     assert_eq!(names(directory), ["counter.canister", "counter.wasm"]);
     let server = Server::start(&ARGUMENTS, directory);
     assert_eq!(count(&server, "get"), 0);
+}
+
+#[test]
+fn a_message_without_an_end_does_not_keep_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let spins = r#"(func (export "canister_update spin")
+        (i32.store (i32.const 0) (i32.const 99)) (loop $again (br $again)))"#;
+    let text = COUNTER.strip_suffix(')').unwrap().to_owned() + spins + ")";
+    module(directory, "counter.wasm", &text);
+    // An update may execute more instructions than a test can wait for.
+    let arguments = [&ARGUMENTS[..], &["--subnet=benchmarking"]].concat();
+    let mut server = Server::start(&arguments, directory);
+    assert_eq!(count(&server, "add"), 1);
+    begin(&server, "spin");
+    let began = Instant::now();
+    signal(&server, "-INT");
+    assert_eq!(server.wait(), Some(0));
+    // 15 seconds for requests, 10 for the message.
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+    let server = Server::start(&arguments, directory);
+    assert_eq!(count(&server, "get"), 1, "the message has no effect");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_transport_types::RequestId;
-use stablebench_replica::subnet::{Borrowed, MessageId, Part, Status, Subnet};
+use stablebench_replica::subnet::{Borrowed, Halt, MessageId, Part, Status, Subnet};
 use stablebench_replica::{Canister, CustomSection, EntryPoint, Replica};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -33,6 +33,11 @@ use crate::system::{self, System};
 /// The time between two rounds without messages, in which heartbeats run.
 const ROUND: Duration = Duration::from_secs(1);
 
+/// The time that the driver has to end after its messages were ended.
+const LAST: Duration = Duration::from_secs(60);
+/// The longest time until the end of the driver is noticed.
+const TICK: Duration = Duration::from_millis(5);
+
 /// The memory that a large message occupies until it has run.
 pub type MemoryPermit = Option<OwnedSemaphorePermit>;
 
@@ -49,6 +54,11 @@ pub enum AddError {
     #[error("the canister id {0} is taken or not one of this subnet")]
     Taken(Principal),
 }
+
+/// The error of an execution that does not end.
+#[derive(Debug, thiserror::Error)]
+#[error("a message does not end, although it was stopped; this is a bug")]
+pub struct Stuck;
 
 /// The source of time, and of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +192,8 @@ pub struct Host {
     infos: RwLock<BTreeMap<Principal, Arc<Info>>>,
     /// Copies that were requested while a canister was away.
     copies: Mutex<BTreeMap<Principal, Option<Canister>>>,
+    /// Ends messages that run.
+    halt: Halt,
     /// Wakes the driver.
     pub wake: Condvar,
     /// Wakes those who wait for the subnet as a whole.
@@ -233,6 +245,7 @@ impl Host {
             system,
             directory: RwLock::new(directory),
             time: AtomicU64::new(subnet.time()),
+            halt: subnet.halt(),
             subnet: Mutex::new(subnet),
             pace: Mutex::new(pace),
             verifies,
@@ -449,16 +462,35 @@ impl Host {
         self.back.notify_all();
     }
 
-    /// Executes what waits until the deadline, then finishes running messages. Returns the canisters,
-    /// and the number of messages that were not done by then.
-    pub fn finish(&self, deadline: Instant) -> (Vec<Canister>, usize) {
+    /// Executes what waits until the deadline. Messages that run then may end until `halt`. Returns
+    /// the canisters, and the number of messages that were not done by the deadline.
+    ///
+    /// # Errors
+    ///
+    /// If the driver does not end for a minute more.
+    pub fn finish(
+        &self,
+        deadline: Instant,
+        halt: Instant,
+    ) -> Result<(Vec<Canister>, usize), Stuck> {
         lock(&self.queue).deadline = Some(deadline);
         self.notify();
-        let driver = lock(&self.driver).take();
-        let undone = driver.map_or(0, |driver| driver.join().unwrap_or_default());
+        let mut undone = 0;
+        if let Some(driver) = lock(&self.driver).take() {
+            while !driver.is_finished() {
+                if Instant::now() >= halt {
+                    self.halt.halt();
+                }
+                if Instant::now() >= halt + LAST {
+                    return Err(Stuck);
+                }
+                thread::sleep(TICK);
+            }
+            undone = driver.join().unwrap_or_default();
+        }
         let mut subnet = lock(&self.subnet);
         let ids: Vec<Principal> = subnet.canisters().map(Canister::id).collect();
-        (ids.iter().filter_map(|id| subnet.remove(id)).collect(), undone)
+        Ok((ids.iter().filter_map(|id| subnet.remove(id)).collect(), undone))
     }
 
     /// Makes the state of the subnet readable, and passes on the answers. A client that has its answer

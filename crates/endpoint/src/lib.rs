@@ -43,7 +43,7 @@ use std::time::Instant;
 
 pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
-pub use host::AddError;
+pub use host::{AddError, Stuck};
 pub use keys::Keys;
 use stablebench_replica::{Canister, Replica};
 use tokio::net::TcpListener;
@@ -115,11 +115,15 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Waits until all accepted calls are done or the deadline passes. After the deadline, running
-    /// messages are finished, waiting ones are dropped, and compilations are abandoned. Returns the
-    /// canisters, and the number of messages that were not done by the deadline. No message is
-    /// executed after that.
-    pub fn finish(self, deadline: Instant) -> (Vec<Canister>, usize) {
-        self.0.finish(deadline)
+    /// Waits until all accepted calls are done or the deadline passes. After the deadline, waiting
+    /// messages are dropped, and compilations are abandoned. Running messages that have not ended by
+    /// `halt` end then, without an effect. Returns the canisters, and the number of messages that were
+    /// not done by the deadline. No message is executed after that.
+    ///
+    /// # Errors
+    ///
+    /// If a message does not end for a minute after `halt`, which is a bug.
+    pub fn finish(self, deadline: Instant, halt: Instant) -> Result<(Vec<Canister>, usize), Stuck> {
+        self.0.finish(deadline, halt)
     }
 }

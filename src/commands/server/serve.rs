@@ -92,6 +92,8 @@ pub struct ServeArgs {
 const TICK: Duration = Duration::from_millis(50);
 /// The time limit for pending requests and calls after Ctrl-C: more than a synchronous call takes.
 const GRACE: Duration = Duration::from_secs(15);
+/// The time that a running message has after that.
+const LAST: Duration = Duration::from_secs(10);
 /// The interval of reducing the cache to its limit.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -144,7 +146,12 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     };
     let answered = answer(&endpoint, listener, pocket_ic, access(args), cache.as_ref());
     let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
-    let (canisters, undone) = endpoint.finish(ended + GRACE);
+    let deadline = ended + GRACE;
+    let finished = endpoint.finish(deadline, deadline + LAST);
+    let (canisters, undone) = finished.with_context(|| match &args.state {
+        Some(path) => format!("{} has what was saved before", path.display()),
+        None => "the server cannot be stopped in order".to_owned(),
+    })?;
     if undone > 0 {
         let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
         output.progress.note(&format!("{calls} not finished in time, and dropped"));

@@ -373,9 +373,11 @@ impl Instance {
         self.host.exclusively(|subnet| subnet.allow_http_requests(true));
     }
 
-    /// Ends the instance. Running messages are finished, waiting ones are dropped.
+    /// Ends the instance. Running messages are ended, waiting ones are dropped.
     pub fn end(&self) {
-        self.host.finish(Instant::now());
+        let now = Instant::now();
+        // Nobody waits for a message that does not end.
+        let _ = self.host.finish(now, now);
     }
 
     /// Returns the id of the subnet with the canister that made an outcall.

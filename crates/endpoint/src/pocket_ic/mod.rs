@@ -235,7 +235,7 @@ impl PocketIc {
         Ok(())
     }
 
-    /// Ends all instances. Running messages are finished, waiting ones are dropped.
+    /// Ends all instances. Running messages are ended, waiting ones are dropped.
     pub fn end(&self) {
         let instances = std::mem::take(&mut *lock(&self.0.instances));
         instances.0.into_iter().flatten().for_each(|instance| instance.end());

@@ -201,8 +201,8 @@ async fn accepted_calls_are_executed_before_the_end() {
     server.stop();
     let endpoint = server.endpoint.clone();
     let deadline = Instant::now() + Duration::from_secs(60);
-    let finish = tokio::task::spawn_blocking(move || endpoint.finish(deadline));
-    let (canisters, undone) = finish.await.unwrap();
+    let finish = tokio::task::spawn_blocking(move || endpoint.finish(deadline, deadline));
+    let (canisters, undone) = finish.await.unwrap().unwrap();
     assert_eq!(undone, 0);
     let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
@@ -221,14 +221,39 @@ async fn calls_are_dropped_after_the_deadline() {
     server.stop();
     let endpoint = server.endpoint.clone();
     let began = Instant::now();
-    let finish = tokio::task::spawn_blocking(move || endpoint.finish(began));
-    let (canisters, undone) = finish.await.unwrap();
+    let finish = tokio::task::spawn_blocking(move || {
+        endpoint.finish(began, began + Duration::from_secs(60))
+    });
+    let (canisters, undone) = finish.await.unwrap().unwrap();
     assert!(undone > 20, "{undone}");
     // The running message is finished.
     let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count) as usize, 30 - undone + 1);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_does_not_end_is_ended() {
+    let (mut server, id) = Server::with(COUNTER).await;
+    let agent = server.anonymous();
+    update(&agent, id, "add", &[]).await;
+    let path = format!("/api/v2/canister/{id}/call");
+    let call = agent.update(&id, "spin").with_arg(i64::MAX.to_le_bytes()).sign().unwrap();
+    assert_eq!(server.post(&path, call.signed_update).await.0, 202);
+    // It has begun.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.stop();
+    let endpoint = server.endpoint.clone();
+    let began = Instant::now();
+    let finish = tokio::task::spawn_blocking(move || endpoint.finish(began, began));
+    let (canisters, undone) = finish.await.unwrap().unwrap();
+    assert_eq!(undone, 1);
+    // Forty billion instructions take longer.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
+    let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
+    assert_eq!(number(&count), 1, "the message has no effect");
 }
 
 /// A client that does not wait finds the reject in the status, even if the call was not admitted.
