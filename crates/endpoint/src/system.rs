@@ -19,12 +19,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use candid::{CandidType, Decode, DecoderConfig, Deserialize, Encode, Nat, Principal};
+use candid::{CandidType, Deserialize, Encode, Nat, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterSettings, ProvisionalCreateCanisterWithCyclesArgs,
     ProvisionalTopUpCanisterArgs,
 };
 use serde::de::DeserializeOwned;
+use stablebench_replica::decoding::{Quotas, decode_argument, decode_one};
 use stablebench_replica::subnet::OutsideCall;
 use stablebench_replica::{Cycles, ErrorCode, Reject, RejectCode};
 
@@ -43,10 +44,8 @@ const INITIAL_BALANCE: u128 = 1_000_000_000_000_000_000;
 const FEE: u128 = 100_000_000;
 /// The most accounts whose balances have changed.
 const MAX_ACCOUNTS: usize = 100_000;
-/// The quota for decoding an argument, several times that of a valid one.
-const DECODING_QUOTA: usize = 1_000_000;
-/// The quota for skipping unknown parts of an argument.
-const SKIPPING_QUOTA: usize = 10_000;
+/// The quotas for decoding an argument, several times what a valid one needs.
+const QUOTAS: Quotas = Quotas { decoding: 1_000_000, skipping: 10_000 };
 
 #[derive(CandidType, Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Account {
@@ -408,16 +407,13 @@ fn rejected(message: &Message, text: &str) -> Reject {
 }
 
 fn decode<T: CandidType + DeserializeOwned>(message: &Message) -> Result<T, Reject> {
-    let mut quotas = DecoderConfig::new();
-    quotas
-        .set_decoding_quota(DECODING_QUOTA)
-        .set_skipping_quota(SKIPPING_QUOTA)
-        .set_full_error_message(false);
-    Decode!([quotas]; &message.argument, T).map_err(|error| rejected(message, &error.to_string()))
+    decode_argument::<(T,)>(&message.argument, QUOTAS)
+        .map(|(one,)| one)
+        .map_err(|error| rejected(message, &error.to_string()))
 }
 
 fn decode_reply(reply: &[u8]) -> Result<Principal, Reject> {
-    Decode!(reply, CanisterIdRecord)
+    decode_one::<CanisterIdRecord>(reply)
         .map(|created| created.canister_id)
         .map_err(|error| internal(&error))
 }

@@ -1,11 +1,13 @@
 //! Blobs by their hash, which clients upload before they refer to them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Read;
-use std::sync::{Arc, Mutex};
+use std::io::ErrorKind;
+use std::sync::Mutex;
 
+use axum::body::Bytes;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
+use stablebench_replica::files;
 
 use super::Failed;
 use crate::host::lock;
@@ -15,25 +17,24 @@ use crate::limits::{MAX_BLOB, MAX_BLOBS};
 #[derive(Clone)]
 pub struct Blob {
     /// The bytes.
-    pub bytes: Arc<Vec<u8>>,
+    pub bytes: Bytes,
     /// `true` if they are gzipped.
     pub gzipped: bool,
 }
 
 impl Blob {
     /// Returns the content.
-    pub fn unpack(&self) -> Result<Vec<u8>, Failed> {
+    pub fn unpack(&self) -> Result<Bytes, Failed> {
         if !self.gzipped {
-            return Ok(self.bytes.as_ref().clone());
+            return Ok(self.bytes.clone());
         }
-        let mut content = Vec::new();
-        let mut decoder = GzDecoder::new(&self.bytes[..]).take(MAX_BLOB as u64 + 1);
-        let read = decoder.read_to_end(&mut content);
-        read.map_err(|error| Failed::Refused(format!("Decompression failed: {error}")))?;
-        match content.len() > MAX_BLOB {
-            true => Err(Failed::TooLarge(format!("A blob has at most {MAX_BLOB} bytes."))),
-            false => Ok(content),
-        }
+        let content = files::read_at_most(GzDecoder::new(&self.bytes[..]), MAX_BLOB as u64);
+        content.map(Bytes::from).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => {
+                Failed::TooLarge(format!("A blob has at most {MAX_BLOB} bytes."))
+            }
+            _ => Failed::Refused(format!("Decompression failed: {error}")),
+        })
     }
 }
 
@@ -55,7 +56,7 @@ impl Blobs {
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
         let mut kept = lock(&self.0);
         let size = bytes.len();
-        let blob = Blob { bytes: Arc::new(bytes), gzipped };
+        let blob = Blob { bytes: bytes.into(), gzipped };
         if kept.blobs.insert(hash, blob).is_none() {
             kept.order.push_back(hash);
             kept.bytes += size;

@@ -19,7 +19,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use candid::types::Label;
 use candid::types::value::{IDLArgs, IDLValue};
-use candid::{CandidType, Decode, Deserialize, Encode, Principal, Reserved};
+use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
+use stablebench_replica::decoding::{decode_one, decode_untyped};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -264,7 +265,7 @@ fn ask(
     let bad = |what: &dyn std::fmt::Display| (StatusCode::BAD_GATEWAY, what.to_string());
     let argument = Encode!(request).map_err(|error| bad(&error))?;
     let reply = send(instance, canister, "http_request", argument.clone(), false)?;
-    let decode = |reply: &[u8]| Decode!(reply, HttpResponse).map_err(|error| bad(&error));
+    let decode = |reply: &[u8]| decode_one::<HttpResponse>(reply).map_err(|error| bad(&error));
     let mut response = decode(&reply)?;
     let mut whole = reply;
     if response.upgrade == Some(true) {
@@ -332,7 +333,7 @@ fn some(value: IDLValue) -> Option<IDLValue> {
 
 /// Returns the query that streams the rest of a response, and its argument.
 fn strategy(reply: &[u8]) -> Option<(Principal, String, IDLValue)> {
-    let response = IDLArgs::from_bytes(reply).ok()?.args.into_iter().next()?;
+    let response = decode_untyped(reply).ok()?.args.into_iter().next()?;
     let IDLValue::Variant(strategy) = some(field(response, "streaming_strategy")?)? else {
         return None;
     };
@@ -350,7 +351,7 @@ fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
         #[serde(with = "serde_bytes")]
         body: Vec<u8>,
     }
-    let part = Decode!(reply, Part).ok()?;
-    let value = IDLArgs::from_bytes(reply).ok()?.args.into_iter().next()?;
+    let part = decode_one::<Part>(reply).ok()?;
+    let value = decode_untyped(reply).ok()?.args.into_iter().next()?;
     Some((part.body, field(value, "token").and_then(some)))
 }

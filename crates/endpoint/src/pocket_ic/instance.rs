@@ -7,12 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use candid::{Decode, Principal};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use candid::{CandidType, Principal};
 use ic_management_canister_types::{CanisterIdRecord, ProvisionalCreateCanisterWithCyclesArgs};
 use ic_transport_types::RequestId;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use stablebench_replica::decoding::decode_one;
 use stablebench_replica::subnet::{Executed, Subnet};
-use stablebench_replica::{Canister, Cycles, ErrorCode, HostError, Reject, text};
+use stablebench_replica::{Bytes, Canister, Cycles, ErrorCode, HostError, Reject, text};
+use tokio::sync::Semaphore;
 
 use super::topology::Subnets;
 use super::types::{
@@ -24,7 +29,7 @@ use crate::clock;
 use crate::driver::Open;
 use crate::host::{Host, Pace, lock};
 use crate::ingress::Registered;
-use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS};
+use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
 
 /// The most rounds in which the answer to a message is awaited.
 const MAX_ROUNDS: usize = 100;
@@ -32,6 +37,8 @@ const MAX_ROUNDS: usize = 100;
 const LIFE: u64 = 5 * clock::MINUTE;
 /// The method of users that creates a canister.
 const CREATE: &str = "provisional_create_canister_with_cycles";
+/// Bytes of stable memory that are encoded at once: whole pages, and whole groups of Base64.
+const ENCODED_AT_ONCE: u64 = 3 << 18;
 /// The time between two rounds of an instance that makes progress by itself.
 const PROGRESS: Duration = Duration::from_millis(100);
 /// The time with which an instance begins, and the earliest that it may begin with.
@@ -47,6 +54,8 @@ pub struct Instance {
     /// The time of the next round, if it was set.
     next_time: Mutex<Option<u64>>,
     replicas: Replicas,
+    /// The turn of an operation: they are executed one after the other.
+    pub turn: Semaphore,
 }
 
 impl Instance {
@@ -93,6 +102,7 @@ impl Instance {
             sent: AtomicU64::new(0),
             next_time: Mutex::default(),
             replicas: replicas.clone(),
+            turn: Semaphore::new(1),
         })
     }
 
@@ -154,7 +164,7 @@ impl Instance {
             return Ok(None);
         }
         // An argument that cannot be decoded is rejected later.
-        let args = Decode!(&call.payload, ProvisionalCreateCanisterWithCyclesArgs).ok();
+        let args = decode::<ProvisionalCreateCanisterWithCyclesArgs>(&call.payload).ok();
         let specified = args.and_then(|args| args.specified_id);
         let refused = specified.filter(|id| lock(&self.subnets).allocates(id));
         Ok(refused.map(|id| Reject {
@@ -298,11 +308,38 @@ impl Instance {
         })
     }
 
-    /// Returns a copy of the stable memory of a canister.
+    /// Returns a copy of the stable memory of a canister as JSON, which is encoded part by part.
     pub fn stable_memory(&self, id: &Principal) -> Result<Vec<u8>, Failed> {
-        self.read(id, |canister| match canister.module() {
-            None => Err(Failed::empty(id)),
-            Some(_) => canister.stable_memory().map_err(host_failed),
+        const BEGIN: &[u8] = br#"{"blob":""#;
+        const END: &[u8] = br#""}"#;
+        self.read(id, |canister| {
+            if canister.module().is_none() {
+                return Err(Failed::empty(id));
+            }
+            let size = Bytes::from(canister.stable_size()).get();
+            let refused = |reason: &str| {
+                Failed::TooLarge(format!(
+                    "The stable memory of {id} has {size} bytes; {reason}. Read it in parts by a \
+                     query of the canister, or take a canister snapshot and download it."
+                ))
+            };
+            if size > MAX_STABLE_READ as u64 {
+                return Err(refused(&format!("at most {MAX_STABLE_READ} are read at once")));
+            }
+            let encoded = (size.div_ceil(3) * 4) as usize;
+            let mut json = Vec::new();
+            json.try_reserve_exact(BEGIN.len() + encoded + END.len())
+                .map_err(|_| refused("they do not fit into the memory of this machine"))?;
+            json.extend(BEGIN);
+            let mut start = 0;
+            while start < size {
+                let end = size.min(start + ENCODED_AT_ONCE);
+                let part = canister.stable_memory_part(start..end).map_err(host_failed)?;
+                json.extend(BASE64_STANDARD.encode(part).into_bytes());
+                start = end;
+            }
+            json.extend(END);
+            Ok(json)
         })
     }
 
@@ -403,18 +440,16 @@ impl Instance {
         }
         let management = call.canister_id == Principal::management_canister();
         let creates = management && call.method == CREATE;
-        let decoding =
-            |error: candid::Error| Failed::ingress(format!("Error decoding candid: {error:?}"));
         let effective = match call.effective_principal {
             EffectivePrincipal::None if creates => {
-                let args = Decode!(&call.payload, ProvisionalCreateCanisterWithCyclesArgs);
-                match args.map_err(decoding)?.specified_id {
+                let args = decode::<ProvisionalCreateCanisterWithCyclesArgs>(&call.payload)?;
+                match args.specified_id {
                     Some(id) => EffectivePrincipal::CanisterId(id),
                     None => EffectivePrincipal::None,
                 }
             }
             EffectivePrincipal::None if management => {
-                let record = Decode!(&call.payload, CanisterIdRecord).map_err(decoding)?;
+                let record = decode::<CanisterIdRecord>(&call.payload)?;
                 EffectivePrincipal::CanisterId(record.canister_id)
             }
             EffectivePrincipal::None => EffectivePrincipal::CanisterId(call.canister_id),
@@ -450,6 +485,12 @@ impl Instance {
             EffectivePrincipal::None => Ok(subnets.default_part()),
         }
     }
+}
+
+/// Decodes an argument of the management canister.
+fn decode<T: CandidType + DeserializeOwned>(argument: &[u8]) -> Result<T, Failed> {
+    decode_one(argument)
+        .map_err(|error| Failed::ingress(format!("Error decoding candid: {error:?}")))
 }
 
 fn request_id(id: &[u8]) -> Result<RequestId, Failed> {

@@ -34,10 +34,11 @@ use axum::{Json, Router};
 use candid::Principal;
 use stablebench_replica::{Replica, SubnetKind};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use crate::access::Access;
 use crate::host::lock;
-use crate::limits::MAX_INSTANCES;
+use crate::limits::{MAX_INSTANCES, MAX_LARGE_JSON, MAX_OPERATIONS};
 use crate::server;
 use blobs::Blobs;
 use gateway::Gateways;
@@ -199,6 +200,10 @@ struct Shared {
     instances: Mutex<Instances>,
     blobs: Blobs,
     pending: Pending,
+    /// One permit for each byte of JSON that is still free.
+    json: Arc<Semaphore>,
+    /// One permit for each operation that may still start.
+    operations: Arc<Semaphore>,
     gateways: Gateways,
     activity: Mutex<Activity>,
 }
@@ -212,6 +217,8 @@ impl PocketIc {
             instances: Mutex::default(),
             blobs: Blobs::default(),
             pending: Pending::default(),
+            json: Arc::new(Semaphore::new(MAX_LARGE_JSON)),
+            operations: Arc::new(Semaphore::new(MAX_OPERATIONS)),
             gateways: Gateways::default(),
             activity: Mutex::new(Activity { running: 0, last: Instant::now() }),
         }))
@@ -294,8 +301,10 @@ impl Shared {
                 *slot = None;
             }
         }
-        // A message may still run.
-        tokio::task::spawn_blocking(move || instance.end());
+        // A message may still run. Threads of the runtime may all wait for it.
+        let ending = std::thread::Builder::new().name("ending".into());
+        let ended = ending.spawn(move || instance.end());
+        ended.map(drop).map_err(|error| Failed::Machine(format!("No thread is left: {error}.")))?;
         Ok(())
     }
 

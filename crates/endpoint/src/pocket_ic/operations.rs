@@ -9,7 +9,7 @@ use super::pending::Outcome;
 use super::types::{
     AddCycles, AutoProgressConfig, CanisterCall, IngressStatusArgs, MockHttpResponse,
     RawCanisterId, RawCycles, RawMessageId, RawPrincipal, RawSnapshotId, RawSubnetId, RawTime,
-    SetStableMemory, SnapshotDownload, SnapshotUpload, StableMemory, TickConfig,
+    SetStableMemory, SnapshotDownload, SnapshotUpload, TickConfig,
 };
 use super::{Failed, Version};
 
@@ -81,7 +81,7 @@ pub fn find(
         }
         ("POST", ["read", "get_stable_memory"]) => {
             let RawCanisterId { canister_id: id } = decode(body)?;
-            operation(move |instance| Ok(StableMemory { blob: instance.stable_memory(&id)? }))
+            Box::new(move |instance| instance.stable_memory(&id))
         }
         ("POST", ["read", "get_subnet"]) => {
             let RawCanisterId { canister_id: id } = decode(body)?;

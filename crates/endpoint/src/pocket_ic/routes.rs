@@ -29,6 +29,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use candid::Principal;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -38,10 +39,12 @@ use super::operations::{self, decode};
 use super::types::{Creation, GatewayConfig, InstanceConfig};
 use super::{Failed, Shared, created, gateway};
 use crate::access::Access;
-use crate::host::lock;
+use crate::host::{MemoryPermit, lock};
 use crate::http;
-use crate::limits::{MAX_BLOB, MAX_FORWARDED, MAX_JSON};
+use crate::limits::{MAX_BLOB, MAX_FORWARDED, MAX_JSON, MAX_OPERATIONS};
 
+/// The bytes of JSON that needs no permit.
+const SMALL: usize = 64 << 10;
 /// The most bytes of a refused body that are read.
 const MAX_DROPPED: usize = 1 << 30;
 /// The time limit for the next part of a body.
@@ -103,15 +106,20 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
         (_, ["instances", number, rest @ ..]) if !rest.is_empty() => {
             let instance = shared.instance(number)?;
             let headers = request.headers().clone();
-            let body = read(request.into_body(), MAX_JSON).await?;
-            let found = operations::find(&method, rest, &body, &shared.blobs, &shared.version)?;
-            drop(body);
-            Ok(run(shared, &headers, instance, found).await)
+            let Received { bytes, memory } = read_json(request.into_body(), &shared.json).await?;
+            let found = operations::find(&method, rest, &bytes, &shared.blobs, &shared.version)?;
+            drop(bytes);
+            let place = Arc::clone(&shared.operations).try_acquire_owned().map_err(|_| {
+                Failed::TooMany(format!(
+                    "{MAX_OPERATIONS} operations wait or run; send this one again later."
+                ))
+            })?;
+            Ok(run(shared, &headers, instance, found, (place, memory)).await)
         }
         ("GET", ["http_gateway"]) => Ok(Json(shared.gateways.list()).into_response()),
         ("POST", ["http_gateway"]) => {
-            let body = read(request.into_body(), MAX_JSON).await?;
-            let config: GatewayConfig = decode(&body)?;
+            let body = read_json(request.into_body(), &shared.json).await?;
+            let config: GatewayConfig = decode(&body.bytes)?;
             Ok(match gateway::start(shared, config).await {
                 Ok(info) => (StatusCode::CREATED, Json(Creation::Created(info))).into_response(),
                 Err(message) => {
@@ -137,27 +145,37 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
     }
 }
 
-/// Executes an operation on a thread of its own, also if the client goes away.
+/// Executes an operation when it is its turn, also if the client goes away. It keeps what it `occupies`
+/// until it is done.
 async fn run(
     shared: &Shared,
     headers: &HeaderMap,
     instance: Arc<Instance>,
     operation: operations::Operation,
+    occupies: (OwnedSemaphorePermit, MemoryPermit),
 ) -> Response {
-    let task = spawn_blocking(move || {
-        let work = AssertUnwindSafe(|| operation(&instance));
-        catch_unwind(work)
-            .unwrap_or_else(|_| Err(Failed::Machine("The server failed; see its log.".to_owned())))
+    let task = tokio::spawn(async move {
+        let _occupied = occupies;
+        // Those that wait need no threads, of which there are some hundred.
+        let _turn = instance.turn.acquire().await;
+        let executing = Arc::clone(&instance);
+        let executed = spawn_blocking(move || {
+            let work = AssertUnwindSafe(|| operation(&executing));
+            catch_unwind(work).unwrap_or_else(|_| {
+                Err(Failed::Machine("The server failed; see its log.".to_owned()))
+            })
+        });
+        executed.await.unwrap_or_else(|error| Err(Failed::Machine(error.to_string())))
     });
     shared.pending.answer(headers, task).await
 }
 
 async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Failed> {
-    let body = read(request.into_body(), MAX_JSON).await?;
+    let body = read_json(request.into_body(), &shared.json).await?;
     let refused = |message: String| {
         (StatusCode::BAD_REQUEST, Json(Creation::<()>::Error { message })).into_response()
     };
-    let config: InstanceConfig = match decode(&body) {
+    let config: InstanceConfig = match decode(&body.bytes) {
         Ok(config) => config,
         Err(failed) => return Ok(refused(failed.into_parts().1)),
     };
@@ -261,17 +279,49 @@ fn read_blob(shared: &Shared, hash: &str) -> Result<Response, Failed> {
         .map_err(|error| Failed::Refused(format!("{hash} is not a hash: {error}.")))?;
     let blob = shared.blobs.get(&hash);
     let blob = blob.ok_or_else(|| Failed::Missing("There is no such blob.".to_owned()))?;
-    let bytes = blob.bytes.as_ref().clone();
+    let bytes = blob.bytes;
     Ok(match blob.gzipped {
         true => ([(header::CONTENT_ENCODING, "gzip")], bytes).into_response(),
         false => bytes.into_response(),
     })
 }
 
-/// Reads a body. One that is too large is read to its end and dropped, so that the client sees the
-/// refusal.
-async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Failed> {
+/// JSON and its memory permit.
+struct Received {
+    bytes: Vec<u8>,
+    memory: MemoryPermit,
+}
+
+/// Reads JSON. If it is large, it waits until there is memory for the largest, and keeps as much as it
+/// needs.
+async fn read_json(body: Body, available: &Arc<Semaphore>) -> Result<Received, Failed> {
+    let mut memory = MemoryPermit::None;
+    let bytes = read_with(body, MAX_JSON, async || {
+        let acquired = Arc::clone(available).acquire_many_owned(MAX_JSON as u32).await;
+        memory = Some(acquired.map_err(|error| Failed::TooMany(format!("No memory: {error}.")))?);
+        Ok(())
+    });
+    let bytes = bytes.await?;
+    if let Some(permit) = &mut memory {
+        drop(permit.split(MAX_JSON - bytes.len()));
+    }
+    Ok(Received { bytes, memory })
+}
+
+/// Reads a body.
+async fn read(body: Body, most: usize) -> Result<Vec<u8>, Failed> {
+    read_with(body, most, async || Ok(())).await
+}
+
+/// Reads a body, and calls `grow` before it becomes large. One that is too large is read to its end and
+/// dropped, so that the client sees the refusal.
+async fn read_with(
+    mut body: Body,
+    most: usize,
+    grow: impl AsyncFnOnce() -> Result<(), Failed>,
+) -> Result<Vec<u8>, Failed> {
     let (mut bytes, mut all) = (Vec::new(), 0_usize);
+    let mut grow = Some(grow);
     let too_large = |all| {
         Failed::TooLarge(format!("The body has {all} bytes or more, at most {most} are accepted."))
     };
@@ -293,11 +343,42 @@ async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Failed> {
         let Ok(data) = frame.into_data() else { continue };
         all = all.saturating_add(data.len());
         if all <= most {
+            if all > SMALL
+                && let Some(grow) = grow.take()
+            {
+                grow().await?;
+            }
+            bytes.try_reserve(data.len()).map_err(|error| Failed::Machine(error.to_string()))?;
             bytes.extend_from_slice(&data);
         } else if all > most.saturating_add(MAX_DROPPED) {
             return Err(too_large(all));
         } else {
             bytes = Vec::new();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    #[tokio::test]
+    async fn large_json_keeps_its_memory_until_its_operation_is_done() {
+        let available = Arc::new(Semaphore::new(MAX_JSON));
+        let read = async |bytes: usize| {
+            let body = Body::from(vec![b' '; bytes]);
+            timeout(SHORT, read_json(body, &available)).await.ok()?.ok()
+        };
+        let first = read(SMALL + 1).await.unwrap();
+        assert_eq!(available.available_permits(), MAX_JSON - SMALL - 1);
+        // Another one waits, because it may be as large as any. Small ones do not.
+        assert!(read(SMALL + 1).await.is_none());
+        assert!(read(SMALL).await.unwrap().memory.is_none());
+        drop(first);
+        assert!(read(SMALL + 1).await.is_some());
+        assert!(read(MAX_JSON + 1).await.is_none());
+        assert_eq!(available.available_permits(), MAX_JSON);
     }
 }

@@ -15,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 
 use candid::Principal;
 use ic_management_canister_types::{SnapshotDataKind, SnapshotDataOffset};
+use stablebench_replica::files;
 use stablebench_replica::subnet::{SnapshotMetadata, Subnet};
 
 use super::Failed;
@@ -22,6 +23,10 @@ use super::instance::Instance;
 
 /// The most bytes of a part.
 const PART: u64 = 2_000_000;
+/// The most bytes of a description, several times those of the largest.
+const MAX_METADATA: u64 = 16 << 20;
+/// The most bytes of a chunk.
+const MAX_CHUNK: u64 = 1 << 20;
 
 const METADATA: &str = "metadata.json";
 const CHUNKS: &str = "wasm_chunk_store";
@@ -151,7 +156,7 @@ fn download(
             continue;
         }
         let path = folder.join(data.file);
-        let mut file = File::create(&path).map_err(|error| cannot_write(&path, &error))?;
+        let mut file = File::create_new(&path).map_err(|error| cannot_write(&path, &error))?;
         let mut offset = 0;
         while offset < all {
             let size = PART.min(all - offset);
@@ -184,7 +189,7 @@ fn upload(
     };
     let rejected = |reject: stablebench_replica::Reject| failed(reject.message);
     let path = folder.join(METADATA);
-    let json = fs::read(&path).map_err(|error| cannot_read(&path, &error))?;
+    let json = files::read(&path, MAX_METADATA).map_err(|error| cannot_read(&path, &error))?;
     let metadata: SnapshotMetadata =
         serde_json::from_slice(&json).map_err(|error| cannot_read(&path, &error))?;
     let uploaded = subnet.upload_snapshot_metadata(canister, replaced, &metadata);
@@ -195,7 +200,7 @@ fn upload(
             continue;
         }
         let path = folder.join(data.file);
-        let mut file = File::open(&path).map_err(|error| cannot_read(&path, &error))?;
+        let mut file = files::open(&path).map_err(|error| cannot_read(&path, &error))?;
         let mut offset = 0;
         while offset < all {
             let mut part = vec![0; PART.min(all - offset) as usize];
@@ -207,7 +212,7 @@ fn upload(
     }
     for chunk in &metadata.wasm_chunk_store {
         let path = folder.join(CHUNKS).join(format!("{}.bin", hex::encode(&chunk.hash)));
-        let bytes = fs::read(&path).map_err(|error| cannot_read(&path, &error))?;
+        let bytes = files::read(&path, MAX_CHUNK).map_err(|error| cannot_read(&path, &error))?;
         let kind = SnapshotDataOffset::WasmChunk;
         subnet.upload_snapshot_data(canister, &id, &kind, &bytes).map_err(rejected)?;
     }

@@ -20,6 +20,7 @@ use super::types::{
 use super::{Replicas, Version};
 use crate::directory::{Directory, Listed};
 use crate::keys::Keys;
+use crate::limits::MAX_SUBNETS;
 
 /// Canister ids of a subnet.
 const IDS: u64 = 1 << 20;
@@ -178,6 +179,13 @@ impl Subnets {
                     .to_owned(),
             );
         };
+        if wanted.len() > MAX_SUBNETS {
+            return Err(format!(
+                "Subnet config failed to validate: \"There are {} subnets, an instance has at most \
+                 {MAX_SUBNETS}\"",
+                wanted.len()
+            ));
+        }
         let keys = Keys::from_seed(&seed_text(first.name, 0));
         let mut subnets = Self {
             members: Vec::new(),
@@ -239,8 +247,15 @@ impl Subnets {
     ///
     /// # Errors
     ///
-    /// If the id is not one of the network's, or belongs to the root subnet.
+    /// If the id is not one of the network's, or belongs to the root subnet, or there are too many
+    /// subnets.
     pub fn add_for(&mut self, id: &Principal, replicas: &Replicas) -> Result<Part, String> {
+        if self.members.len() >= MAX_SUBNETS {
+            return Err(format!(
+                "The instance has had {MAX_SUBNETS} subnets, and cannot have more; create another \
+                 instance."
+            ));
+        }
         let old = self.version.major <= 10;
         if id.as_slice().len() != 10 && old {
             return Err(format!(

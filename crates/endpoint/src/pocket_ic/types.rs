@@ -378,12 +378,6 @@ pub struct SetStableMemory {
     pub blob_id: Vec<u8>,
 }
 
-#[derive(Serialize)]
-pub struct StableMemory {
-    #[serde(with = "base64")]
-    pub blob: Vec<u8>,
-}
-
 /// An HTTPS outcall that waits for its answer.
 #[derive(Serialize)]
 pub struct HttpRequest {

@@ -16,6 +16,50 @@ use super::server::{COUNTER, Server, ed25519, in_minutes, number, query, unsigne
 
 const MANAGEMENT: Principal = Principal::management_canister();
 
+/// `vec null` of 2^62: few bytes, endless work.
+pub const ENDLESS: &[u8] = b"DIDL\x01\x6d\x7f\x01\x00\x80\x80\x80\x80\x80\x80\x80\x80\x40";
+
+/// Calls `raw_rand` with the argument. Replies with `raw_rand`, or with the message of the reject.
+pub const ASKS: &str = r#"(module
+    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+    (import "ic0" "call_data_append" (func $data (param i32 i32)))
+    (import "ic0" "call_perform" (func $perform (result i32)))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "msg_reject_msg_size" (func $text_size (result i32)))
+    (import "ic0" "msg_reject_msg_copy" (func $text_copy (param i32 i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (memory 1)
+    (table 2 funcref)
+    (elem (i32.const 0) $replied $rejected)
+    (data (i32.const 0) "raw_rand")
+    (func $replied (param i32)
+        (call $append (i32.const 0) (i32.const 8))
+        (call $reply))
+    (func $rejected (param i32)
+        (call $text_copy (i32.const 64) (i32.const 0) (call $text_size))
+        (call $append (i32.const 64) (call $text_size))
+        (call $reply))
+    (func (export "canister_update ask")
+        (call $copy (i32.const 64) (i32.const 0) (call $size))
+        (call $new (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 8)
+            (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0))
+        (call $data (i32.const 64) (call $size))
+        (drop (call $perform))))"#;
+
+#[tokio::test]
+async fn endless_arguments_of_canisters_are_refused_at_once() {
+    let (server, id) = Server::with(ASKS).await;
+    let began = Instant::now();
+    let answer = server.anonymous().update(&id, "ask").with_arg(ENDLESS).call_and_wait().await;
+    let answer = String::from_utf8(answer.unwrap()).unwrap();
+    assert!(answer.starts_with("Error decoding candid"), "{answer}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let usual = server.anonymous().update(&id, "ask").with_arg(b"DIDL\0\0").call_and_wait().await;
+    assert_eq!(usual.unwrap(), b"raw_rand");
+}
+
 fn read_state(paths: Vec<Vec<Label>>) -> Vec<u8> {
     unsigned(EnvelopeContent::ReadState {
         ingress_expiry: in_minutes(4),
@@ -87,7 +131,7 @@ fn leb128(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Returns arguments with 2^40 values that occupy no bytes, which would take very long to decode.
+/// Returns arguments with 2^62 values that occupy no bytes, which would take very long to decode.
 fn endless() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for element in [
@@ -102,13 +146,13 @@ fn endless() -> Vec<Vec<u8>> {
         bytes.extend([0x6c, 0]);
         // An argument of type 0.
         bytes.extend([1, 0]);
-        leb128(&mut bytes, 1 << 40);
+        leb128(&mut bytes, 1 << 62);
         // The same as an unknown field of a record.
         let mut field = b"DIDL".to_vec();
         field.extend([3, 0x6d]);
         field.extend(element);
         field.extend([0x6c, 0, 0x6c, 1, 5, 0, 1, 2]);
-        field.extend(&bytes[bytes.len() - 6..]);
+        field.extend(&bytes[bytes.len() - 9..]);
         all.extend([bytes, field]);
     }
     all

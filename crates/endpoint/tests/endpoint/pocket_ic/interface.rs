@@ -361,18 +361,7 @@ fn web_canister() -> String {
     let headers = vec![("x-answer".to_owned(), "yes".to_owned())];
     let response = Response { status_code: 418, headers, body: b"short and stout".to_vec() };
     let reply = Encode!(&response).unwrap();
-    let text: String = reply.iter().map(|byte| format!("\\{byte:02x}")).collect();
-    format!(
-        r#"(module
-            (import "ic0" "msg_reply" (func $reply))
-            (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
-            (memory 1)
-            (data (i32.const 0) "{text}")
-            (func (export "canister_query http_request")
-                (call $append (i32.const 0) (i32.const {}))
-                (call $reply)))"#,
-        reply.len()
-    )
+    replies(&reply)
 }
 
 #[tokio::test(flavor = "multi_thread")]

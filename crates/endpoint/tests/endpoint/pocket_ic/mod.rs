@@ -1,6 +1,7 @@
 //! PocketIC's REST interface, without a client that hides it.
 
 mod interface;
+mod limits;
 mod load;
 
 use std::time::Duration;
@@ -182,6 +183,22 @@ fn call(canister: Principal, effective: Value, method: &str, argument: &[u8]) ->
         "method": method,
         "payload": base64(argument),
     })
+}
+
+/// A canister that answers HTTP requests with this reply.
+fn replies(reply: &[u8]) -> String {
+    let text: String = reply.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    format!(
+        r#"(module
+            (import "ic0" "msg_reply" (func $reply))
+            (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+            (memory 1)
+            (data (i32.const 0) "{text}")
+            (func (export "canister_query http_request")
+                (call $append (i32.const 0) (i32.const {}))
+                (call $reply)))"#,
+        reply.len()
+    )
 }
 
 /// The number that the counter replies.
