@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let revision = match is_package {
+        #[expect(clippy::disallowed_methods, reason = "a file of the package")]
         true => fs::read_to_string(root.join(folder).join("REVISION")).ok(),
         false => revision::revision_of(&root),
     };

@@ -7,6 +7,11 @@
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, decode_one, encode_args};

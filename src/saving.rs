@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use stablebench_replica::files::{Place, place};
+use stablebench_replica::files::{self, Place, place};
 use tempfile::NamedTempFile;
 
 /// Returns the place to which [`save`] writes, or the reason why it would fail. Changes nothing.
@@ -37,7 +37,7 @@ pub fn keep_as(path: &Path, name: &Path) -> io::Result<()> {
         io::ErrorKind::AlreadyExists => Err(error),
         // Not all file systems support links.
         _ => OpenOptions::new().write(true).create_new(true).open(name).and_then(|mut copy| {
-            io::copy(&mut fs::File::open(path)?, &mut copy)?;
+            io::copy(&mut files::open(path)?, &mut copy)?;
             Ok(())
         }),
     });

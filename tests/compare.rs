@@ -1,6 +1,11 @@
 //! `stablebench compare` and `report` on saved results.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,11 @@
-//! Links in the documents have existing targets.
+//! Links in the documents have existing targets, and lints that crates repeat are complete.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,6 +82,39 @@ fn the_index_names_every_document() {
         let name = document.file_name().unwrap().to_str().unwrap();
         if document.parent().unwrap().ends_with("docs") && name != "README.md" {
             assert!(index.contains(&format!("({name})")), "{name}");
+        }
+    }
+}
+
+/// Clippy reads the file of a crate instead of that of the workspace.
+#[test]
+fn crates_with_lints_of_their_own_have_those_of_the_workspace() {
+    let paths = |file: &Path| -> Vec<String> {
+        let text = fs::read_to_string(file).unwrap();
+        let quoted =
+            |line: &str| Some(line.split_once("{ path = \"")?.1.split_once('"')?.0.to_owned());
+        text.lines().filter_map(quoted).collect()
+    };
+    let workspace = paths(&root().join("clippy.toml"));
+    assert!(workspace.contains(&"candid::Decode".to_owned()));
+    for folder in ["crates", "canisters"] {
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let file = entry.unwrap().path().join("clippy.toml");
+            if !file.exists() {
+                continue;
+            }
+            let own = paths(&file);
+            // Parts of canisters decode without quotas.
+            let is_canister = ["builds", "protocol"]
+                .iter()
+                .any(|name| file.ends_with(format!("{name}/clippy.toml")));
+            let missing: Vec<_> = workspace
+                .iter()
+                .filter(|path| {
+                    !own.contains(path) && !(is_canister && path.starts_with("candid::"))
+                })
+                .collect();
+            assert!(missing.is_empty(), "{} lacks {missing:?}", file.display());
         }
     }
 }

@@ -19,6 +19,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use stablebench_protocol::CrateVersion;
+use stablebench_replica::files::{self, MAX_MODULE, MAX_TEXT};
 
 use super::{NotBuilt, Options, cargo};
 use crate::interrupt;
@@ -66,15 +67,15 @@ impl Project {
         let path = cargo::build(self.cargo(options)?, &label, progress)?.with_context(|| {
             format!("{label} has no module; its Cargo.toml must have crate-type = [\"cdylib\"]")
         })?;
-        let input = fs::read(&path)
+        let input = files::read(&path, MAX_MODULE)
             .with_context(|| format!("cargo left no module at {}", path.display()))?;
         let stamp = format!("{:x}\n{}", Sha256::digest(&input), made.join("\n"));
         let folder = path.with_extension("builds");
         let kept = folder.join(format!("{options}.wasm"));
         let stamped = kept.with_extension("stamp");
-        if kept.is_file() && fs::read_to_string(&stamped).is_ok_and(|old| old == stamp) {
-            let wasm =
-                fs::read(&kept).with_context(|| format!("cannot read {}", kept.display()))?;
+        if kept.is_file() && files::read_text(&stamped, MAX_TEXT).is_ok_and(|old| old == stamp) {
+            let wasm = files::read(&kept, MAX_MODULE)
+                .with_context(|| format!("cannot read {}", kept.display()))?;
             return Ok(Module { wasm, programs: versions });
         }
         let mut wasm = convert(input).map_err(|error| {

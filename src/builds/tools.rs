@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result};
+use stablebench_replica::files::{self, MAX_MODULE};
 
 use super::NotBuilt;
 
@@ -119,7 +120,7 @@ impl Tool {
             let reason = format!("{} failed: {first}", self.program);
             return Err(NotBuilt { reason, printed }.into());
         }
-        fs::read(&to)
+        files::read(&to, MAX_MODULE)
             .with_context(|| format!("{} left no module at {}", self.program, to.display()))
     }
 }

@@ -14,7 +14,7 @@
 //! once, and a missing file is never an error.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -206,7 +206,7 @@ impl Folder {
 
     /// Marks a file as used now.
     pub fn touch(&self, name: &str) -> io::Result<()> {
-        File::open(self.0.join(name))?.set_modified(SystemTime::now())
+        files::open(&self.0.join(name))?.set_modified(SystemTime::now())
     }
 
     /// Drops a file and its digests.

@@ -20,12 +20,12 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
+use stablebench_replica::files::{self, MAX_MODULE, MAX_TEXT};
 
 use super::module::{BENCH_BUILDS, BUILDS, Built, Origin, Package, SOURCES, Source, hash, plain};
 use super::revision::revision_of;
@@ -121,7 +121,7 @@ fn found_checkout() -> Result<Option<PathBuf>> {
 /// Returns the nearest folder, from `folder` upwards, that contains this workspace.
 fn checkout_above(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|folder| {
-        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        let manifest = files::read_text(&folder.join("Cargo.toml"), MAX_TEXT).unwrap_or_default();
         manifest.lines().any(|line| line == r#"name = "stablebench""#)
     })
 }
@@ -146,10 +146,10 @@ fn build_in(root: &Path, source: Source, progress: &Progress) -> Result<Built> {
     let compiled = compile(root, source.name, package, c_compiler, progress)?;
     let path = modules(root).join(source.name).with_extension("wasm");
     let stamp = path.with_extension("stamp");
-    let input = fs::read(&compiled)
+    let input = files::read(&compiled, MAX_MODULE)
         .with_context(|| format!("cargo left no module at {}", compiled.display()))?;
     let hash = hash(&input);
-    if !(path.is_file() && fs::read_to_string(&stamp).is_ok_and(|old| old == hash)) {
+    if !(path.is_file() && files::read_text(&stamp, MAX_TEXT).is_ok_and(|old| old == hash)) {
         let step = progress.spinner(&format!("converting {} for the IC", source.name));
         let wasm = convert(input).with_context(|| format!("converting {}", source.name))?;
         for (path, bytes) in [(&path, &wasm[..]), (&stamp, hash.as_bytes())] {
@@ -353,7 +353,8 @@ fn c_environment(
     }
     add(" -include ", header.as_os_str());
     // Cargo does not know the header, but compiles again if flags change.
-    let text = fs::read(header).with_context(|| format!("cannot read {}", header.display()))?;
+    let text = files::read(header, MAX_TEXT)
+        .with_context(|| format!("cannot read {}", header.display()))?;
     add(" -DCANISTER_HEADER=", format!("0x{}", &hash(&text)[..8]).as_ref());
     for (from, to) in own_paths(root) {
         let mut map = from.into_os_string();
@@ -378,6 +379,8 @@ fn runs(program: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use stablebench_replica::files::{self, MAX_TEXT};
 
 use super::call::{constructor_arguments, is_query, parse_arguments, signature};
 use super::replica::embedded;
@@ -306,7 +307,7 @@ fn names(calls: &[String]) -> Vec<String> {
 /// Returns the interface of a module: its own, that of a file, or that of the file that `dfx` expects.
 fn interface(args: &BuildsArgs, project: &Project, wasm: &[u8]) -> Result<String> {
     let read = |path: &Path| {
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+        files::read_text(path, MAX_TEXT).with_context(|| format!("cannot read {}", path.display()))
     };
     if let Some(path) = &args.candid {
         return read(path);

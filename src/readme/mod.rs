@@ -13,6 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use stablebench_conformance::recorded_calls;
+use stablebench_replica::files;
 
 use crate::compare::{Gates, compare};
 use crate::engines::heading;
@@ -89,7 +90,7 @@ pub struct Page {
 pub fn rendered(repository: &Path) -> Result<Vec<Page>> {
     let reference = Reference::read(repository)?;
     let page = |name: &'static str| -> Result<Page> {
-        let text = std::fs::read_to_string(repository.join(name)).context(name)?;
+        let text = files::read_text(&repository.join(name), files::MAX_TEXT).context(name)?;
         Ok(Page { name, text: render(&text, &reference).context(name)? })
     };
     ["README.md", "docs/findings.md"].into_iter().map(page).collect()

@@ -1,6 +1,5 @@
 //! Reading and saving results. Files are saved completely or not at all.
 
-use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -20,13 +19,9 @@ const MOST: u64 = 256 << 20;
 impl Results {
     /// Reads a saved file. It may be a pipe, if that ends.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = File::open(path)
-            .and_then(|file| files::read_at_most(file, MOST))
+        let text = files::read_stream(path, MOST)
             .with_context(|| format!("cannot read results from {}", path.display()))?;
-        std::str::from_utf8(&text)
-            .map_err(anyhow::Error::new)
-            .and_then(Self::parse)
-            .with_context(|| format!("{} does not contain results", path.display()))
+        Self::parse(&text).with_context(|| format!("{} does not contain results", path.display()))
     }
 
     /// Parses the text of a file, and refuses results that no run can have saved.

@@ -1,6 +1,11 @@
 //! Tests of the program's command line.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,11 @@
 //! cannot be built; then all tests count as ignored.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 #[expect(dead_code, reason = "the other tests use the rest")]
 #[path = "../bench/canister.rs"]

@@ -15,6 +15,11 @@
 //! `docs/testing-with-pocket-ic.md` explains how to run the tests and where to get a server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 mod pair;
 mod replica;

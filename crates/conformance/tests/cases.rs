@@ -1,6 +1,11 @@
 //! Compares the embedded replica with recordings of a PocketIC server.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::fs;
 use std::io::Read;

@@ -1,6 +1,11 @@
 //! The program: its output and its exit codes.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,11 @@
 //! The tests and recorded cases that `docs/metering.md` names for each rule exist.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,11 @@
 //! Generated cases: they are reproducible and have the expected properties.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

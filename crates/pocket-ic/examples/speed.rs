@@ -15,6 +15,7 @@ const CALLER: Principal = Principal::anonymous();
 
 fn main() -> Result<()> {
     let path = std::env::args().nth(1).ok_or("the argument is the path of the canister bench")?;
+    #[expect(clippy::disallowed_methods, reason = "an example reads the file that is named")]
     let wasm = std::fs::read(&path)?;
     let server = Server::start()?;
     println!("server {}, times in milliseconds: median, largest", server.version());

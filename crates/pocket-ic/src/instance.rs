@@ -322,6 +322,7 @@ impl Instance {
             argument: &argument,
             outcalls: &[],
         };
+        #[expect(clippy::disallowed_methods, reason = "the server's management canister replies")]
         match self.send(&call)? {
             Ok(reply) => Ok(Ok(decode_args(&reply).map_err(|error| failed(&error))?)),
             Err(reject) => Ok(Err(reject)),

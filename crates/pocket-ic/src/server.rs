@@ -173,6 +173,7 @@ fn spawn(path: &Path, directory: &Path) -> Result<(Child, String), Error> {
 }
 
 /// Waits until the server has written the port on which it listens.
+#[expect(clippy::disallowed_methods, reason = "the folder is this program's own")]
 fn wait_for_port(child: &mut Child, port_file: &Path) -> Result<u16, String> {
     let began = Instant::now();
     while began.elapsed() < START {
@@ -218,6 +219,7 @@ fn log_file(directory: &Path) -> PathBuf {
 }
 
 /// Returns the end of a server's output for an error message, on separate lines.
+#[expect(clippy::disallowed_methods, reason = "the folder is this program's own")]
 fn last_lines(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

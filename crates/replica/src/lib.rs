@@ -53,6 +53,10 @@
 //! | `fault` | errors, with the messages of the replica |
 
 #![deny(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
+)]
 
 pub mod cache;
 mod canister;

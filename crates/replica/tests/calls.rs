@@ -5,6 +5,11 @@
 //! `system_api_complexity.rs`. No recorded case contains a call that its mode does not allow.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::{ErrorCode, Replica, Rules, Span};
 

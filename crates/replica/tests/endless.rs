@@ -2,6 +2,11 @@
 //! Recursion is tested in `limits`.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::{Canister, ErrorCode, Execution, Replica};
 

@@ -1,6 +1,11 @@
 //! Counts and replies do not depend on the host: its operating system, page size and processor.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 mod support;
 

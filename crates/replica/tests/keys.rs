@@ -2,6 +2,11 @@
 //! keys of a PocketIC server are constants.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use candid::{CandidType, decode_one, encode_one};
 use ic_management_canister_types::{

@@ -1,6 +1,11 @@
 //! The life of a canister: state after messages, forks and upgrades.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::io::Write;
 

@@ -1,6 +1,11 @@
 //! The management canister: what the recorded cases do not show.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use candid::{Nat, decode_one, encode_args, encode_one};
 use ic_management_canister_types::{

@@ -3,6 +3,11 @@
 //! `motoko/README.md` describes the modules.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::fmt::Debug;
 use std::sync::LazyLock;

@@ -1,6 +1,11 @@
 //! Calls to canisters that are not on the subnet, which a function answers.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::subnet::{OutsideCall, Subnet};
 use stablebench_replica::{Canister, Cycles, Principal, RejectCode, Replica, Rules};

@@ -2,6 +2,11 @@
 //! if it is touched repeatedly.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::{
     Canister, ErrorCode, Execution, Instructions, Replica, Rules, TouchedPages, WasmPages,

@@ -6,6 +6,11 @@
 //! from `rs/execution_environment/src/canister_manager.rs`.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,11 @@
 //! sizes are those of `set_stable_memory` in `rs/state_machine_tests/src/lib.rs` of the replica.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::{
     Bytes, Canister, ErrorCode, Execution, HostError, Replica, Rules, StableCalls,

@@ -2,6 +2,11 @@
 //! end.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::subnet::{Call, CallError, Executed, Function, Status, Subnet};
 use stablebench_replica::{Bytes, Canister, ErrorCode, Principal, Replica, Rules, Settings};

@@ -1,6 +1,11 @@
 //! Profiles of the executions of a subnet: they add up, and profiling changes nothing.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,11 @@
 //! Assertions and canisters for developers' own tests.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::testing::{Canister, assert_instructions};
 use stablebench_replica::{ErrorCode, Principal, ReplyError, Rules};

@@ -2,6 +2,11 @@
 //! applies to the process and other tests would open files.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::env;
 use std::fs::File;

@@ -1,6 +1,11 @@
 //! Tests of what the canister's methods cost, without a server.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::process::Command;
 use std::sync::LazyLock;

@@ -5,7 +5,7 @@
 //!   EC PRIVATE KEY    SEC1: secp256k1                dfx, openssl ecparam
 //! ```
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,8 +72,7 @@ pub fn identity(path: Option<&Path>) -> Result<Arc<dyn Identity>, IdentityError>
     };
     let path = path.to_owned();
     // It may be a pipe, from the program that keeps the key.
-    let read = File::open(&path).and_then(|file| files::read_at_most(file, MAX_FILE));
-    match read.and_then(|text| String::from_utf8(text).map_err(std::io::Error::other)) {
+    match files::read_stream(&path, MAX_FILE) {
         Ok(text) => parse(&text, path),
         Err(source) => Err(IdentityError::Read { path, source }),
     }

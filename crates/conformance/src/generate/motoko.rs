@@ -11,6 +11,8 @@ use ic_management_canister_types::{
     CanisterInstallMode, InstallCodeArgs, UpgradeFlags, WasmMemoryPersistence,
 };
 
+use stablebench_replica::files;
+
 use super::steps::{Case, candid, id};
 use crate::case::Kind;
 use crate::error::Error;
@@ -72,8 +74,8 @@ impl<'a> Actors<'a> {
         argument: &[u8],
     ) -> Result<(), Error> {
         let path = Path::new(MODULES).join(format!("{module}.wasm.gz"));
-        let wasm_module =
-            std::fs::read(&path).map_err(|cause| Error::Read { path: path.clone(), cause })?;
+        let wasm_module = files::read(&path, files::MAX_MODULE)
+            .map_err(|cause| Error::Read { path: path.clone(), cause })?;
         let file = relative_text(&path, self.1)?;
         let install = InstallCodeArgs {
             mode,

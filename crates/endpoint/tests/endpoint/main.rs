@@ -2,6 +2,11 @@
 //! every node's signature, and requests that no client would send.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 #[path = "../../../replica/tests/fuzzing/bounded.rs"]
 mod bounded;

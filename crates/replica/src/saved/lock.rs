@@ -166,6 +166,7 @@ pub(super) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|error| error.error)?;
     // The directory entry too. Some file systems do not support syncing directories.
+    #[expect(clippy::disallowed_methods, reason = "a folder, which is not read")]
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }

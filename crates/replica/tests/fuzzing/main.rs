@@ -4,6 +4,11 @@
 //! `fuzz/` runs the targets with `cargo fuzz` without a time limit.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 mod bounded;
 mod targets;

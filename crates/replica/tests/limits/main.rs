@@ -4,6 +4,11 @@
 //! are compared completely, as those of recorded cases are.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::{Canister, Execution, Replica};
 

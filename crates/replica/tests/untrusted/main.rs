@@ -2,6 +2,11 @@
 //! without much memory, or they run.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 mod modules;
 #[path = "../fuzzing/targets/sealed.rs"]

@@ -124,6 +124,7 @@ fn page_map() -> Option<&'static (File, Query)> {
 /// Opens the page map if it distinguishes written pages from untouched ones, which differs among
 /// kernels.
 fn open_page_map() -> Option<(File, Query)> {
+    #[expect(clippy::disallowed_methods, reason = "the kernel offers it, and nobody names it")]
     let file = File::open("/proc/self/pagemap").ok()?;
     let queries: [Query; 2] = [scan::query, read];
     let query = queries.into_iter().find(|query| probe(&file, *query) == Some(true))?;
