@@ -7,12 +7,16 @@
 
 pub mod cargo;
 pub mod options;
+mod package;
 mod project;
 mod tools;
+mod wasi;
 
 pub use options::Options;
-pub use project::{Module, Project, convert};
+pub use package::Package;
+pub use project::{Module, Project};
 pub use tools::Tool;
+pub use wasi::{convert, is_wasi};
 
 /// The reason why there is no module: the project's, or a program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use stablebench_protocol::CrateVersion;
 use stablebench_replica::files::{self, MAX_MODULE, MAX_TEXT};
 
-use super::{NotBuilt, Options, cargo};
+use super::{NotBuilt, Options, cargo, convert};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::saving;
@@ -179,21 +179,4 @@ fn version(program: &str, printed: String) -> CrateVersion {
     let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
     let number = printed.split_whitespace().find(is_number);
     CrateVersion { name: program.to_owned(), version: number.unwrap_or(&printed).to_owned() }
-}
-
-/// Replaces a module's calls of WASI by ones that work on the IC, if it has any.
-///
-/// # Errors
-///
-/// If other imports than those of the IC are left.
-pub fn convert(wasm: Vec<u8>) -> Result<Vec<u8>> {
-    let mut module = walrus::ModuleConfig::new().generate_name_section(true).parse(&wasm)?;
-    if module.imports.iter().all(|import| import.module == "ic0") {
-        return Ok(wasm);
-    }
-    wasi2ic::process_module(&mut module);
-    if let Some(import) = module.imports.iter().find(|import| import.module != "ic0") {
-        bail!("the module still imports {}::{}", import.module, import.name);
-    }
-    Ok(module.emit_wasm())
 }

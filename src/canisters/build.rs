@@ -27,7 +27,9 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail};
 use stablebench_replica::files::{self, MAX_MODULE, MAX_TEXT};
 
-use super::module::{BENCH_BUILDS, BUILDS, Built, Origin, Package, SOURCES, Source, hash, plain};
+use super::module::{
+    BENCH_BUILDS, BUILDS, Built, Origin, Package, SOURCES, Source, hash, imports_wasi, plain,
+};
 use super::revision::revision_of;
 use crate::builds::{Module, NotBuilt, Options, Project, cargo, convert};
 use crate::progress::Progress;
@@ -37,6 +39,11 @@ use crate::saving;
 /// writes them with the feature `embed-canisters`; without it there are none.
 const EMBEDDED: (&[(&str, &[u8])], Option<&str>) =
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// The folder from which this program was built.
+const ORIGIN: &str = env!("CARGO_MANIFEST_DIR");
+/// The manifest of a canister in a checkout.
+const BENCH_SOURCES: &str = "canisters/bench/Cargo.toml";
 
 /// The C compiler. One version, so that everybody gets the same module.
 const COMPILER: &str = "clang-19";
@@ -59,12 +66,35 @@ pub fn find(name: &str, progress: &Progress) -> Result<Built> {
     }
     match Source::named(name) {
         Some(source) => build(source, progress),
-        None if Path::new(name).is_file() => Built::read(Path::new(name)),
+        None if Path::new(name).is_file() => load(Path::new(name), progress),
         None => bail!(
             "no canister {name}; there is {}, or give the path of a wasm file",
             SOURCES.map(|source| source.name).join(", ")
         ),
     }
+}
+
+/// Reads a module from a file, plain or in gzip. If it calls functions of WASI, it is converted with a
+/// note: no replica accepts it as it is.
+///
+/// # Errors
+///
+/// If it cannot be read or converted.
+pub fn load(path: &Path, progress: &Progress) -> Result<Built> {
+    let Built { name, wasm, .. } = Built::read(path)?;
+    if !imports_wasi(&wasm) {
+        return Ok(Built::new(&name, wasm));
+    }
+    let step = progress.spinner(&format!("converting {name} for the IC"));
+    let wasm = convert(plain(&wasm).into_owned()).with_context(|| {
+        format!("{} calls WASI, and cannot be converted for the IC", path.display())
+    })?;
+    step.done("");
+    progress.note(&format!(
+        "{} calls WASI, which the IC does not have; these calls are replaced, as wasi2ic does",
+        path.display()
+    ));
+    Ok(Built::new(&name, wasm))
 }
 
 /// Returns the embedded canister, or builds it in the checkout if its sources changed.
@@ -100,22 +130,24 @@ fn embedded(source: Source) -> Option<&'static [u8]> {
 pub fn checkout() -> Result<PathBuf> {
     found_checkout()?.with_context(|| {
         format!(
-            "{} is in no checkout of stablebench, whose canisters this program builds; run this \
-             in a checkout, or install the program with embedded canisters: `just install` in a \
-             checkout",
+            "{} is in no checkout of stablebench, whose canisters this program builds, and the one \
+             from which it was installed, {ORIGIN}, is gone; run this in a checkout, or install the \
+             program with embedded canisters: `just install` in a checkout",
             env::current_dir().unwrap_or_default().display()
         )
     })
 }
 
 /// Returns the checkout from which cargo runs this program, else the one that contains the current
-/// folder, if there is one.
+/// folder, else the one in which the program was built, if it still exists.
 fn found_checkout() -> Result<Option<PathBuf>> {
     let here = env::current_dir().context("the current folder is unknown")?;
     // `cargo run` and `cargo test` set it.
     let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let found = manifest.as_deref().and_then(checkout_above).or_else(|| checkout_above(&here));
-    Ok(found.map(Path::to_owned))
+    // A package of the program has no canisters.
+    let origin = || Path::new(ORIGIN).join(BENCH_SOURCES).is_file().then(|| Path::new(ORIGIN));
+    Ok(found.or_else(origin).map(Path::to_owned))
 }
 
 /// Returns the nearest folder, from `folder` upwards, that contains this workspace.

@@ -4,13 +4,14 @@
 //!   find ──→ embedded in this program (feature embed-canisters), or
 //!        ──→ build.rs: built by cargo in the checkout that contains the current folder,
 //!            bench_builds with options; the ones in Motoko are files of the checkout
+//!   load ──→ a file, converted by wasi2ic if it is for WASI
 //! ```
 
 mod build;
 mod module;
 mod revision;
 
-pub use build::{build, find, output_folder, revision};
+pub use build::{build, find, load, output_folder, revision};
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub use module::keeps_heap;
 pub use module::{

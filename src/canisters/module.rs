@@ -17,6 +17,8 @@ use stablebench_protocol::CrateVersion;
 use stablebench_replica::files;
 use wasmparser::{Parser, Payload};
 
+use crate::builds::is_wasi;
+
 /// The maximum size of a module that is read from a file, in bytes: more than any replica
 /// accepts.
 const MAX_FILE: u64 = 256 << 20;
@@ -148,16 +150,13 @@ pub struct Built {
     /// The name of the canister, or of the file without its extensions.
     pub name: String,
     pub wasm: Vec<u8>,
-    /// The interface in Candid, from the module's metadata; empty if it has none.
-    pub candid: String,
     /// The versions of the programs that made it, if they are known.
     pub programs: Vec<CrateVersion>,
 }
 
 impl Built {
     pub(super) fn new(name: &str, wasm: Vec<u8>) -> Self {
-        let candid = candid_of(&wasm).unwrap_or_default();
-        Self { name: name.to_owned(), wasm, candid, programs: Vec::new() }
+        Self { name: name.to_owned(), wasm, programs: Vec::new() }
     }
 
     /// Reads a module from a file, plain or in gzip.
@@ -218,6 +217,18 @@ pub fn candid_of(module: &[u8]) -> Option<String> {
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub fn keeps_heap(module: &[u8]) -> bool {
     section_of(module, &PERSISTENCE).is_some()
+}
+
+/// Returns `true` if a module imports functions of WASI.
+pub fn imports_wasi(module: &[u8]) -> bool {
+    found_in(module, |payload| match payload {
+        Payload::ImportSection(section) => {
+            let mut imports = section.into_imports().filter_map(Result::ok);
+            imports.any(|import| is_wasi(import.module)).then_some(())
+        }
+        _ => None,
+    })
+    .is_some()
 }
 
 /// Returns `true` if a module imports a function of the System API.

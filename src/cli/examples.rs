@@ -113,7 +113,10 @@ Examples:
     stablebench call my_canister.wasm greet '(\"world\")'
   The same with an environment variable and stable memory that was saved elsewhere:
     stablebench call my_canister.wasm greet '(\"world\")' --env LANGUAGE=en \
---stable-memory memory.bin";
+--stable-memory memory.bin
+  Two canisters that call each other, saved and continued:
+    stablebench call shop.wasm buy '(1)' --with bank.wasm --save shop.canisters
+    stablebench call shop.wasm buy '(1)' --state shop.canisters";
 
 /// Of `serve`.
 pub const SERVE: &str = "\
@@ -122,7 +125,7 @@ Examples:
     stablebench serve
   Both canisters, at a port that is free:
     stablebench serve bench bench_vfs --port 0
-  A canister that keeps its state:
+  A canister that keeps its state, with those that clients create:
     stablebench serve bench --state bench.canister
   A canister of your own, with an environment variable:
     stablebench serve my_canister.wasm --env LANGUAGE=en";

@@ -10,25 +10,24 @@ use candid_parser::token::{Token, Tokenizer};
 use candid_parser::utils::CandidSource;
 use clap::Args;
 use stablebench_replica::subnet::Call;
-use stablebench_replica::{Canister, Execution, Rules, SystemCalls, files};
+use stablebench_replica::{Execution, Rules, SystemCalls, files};
 
 use super::call_tree::tree;
 use super::environment::{Environment, EnvironmentArgs};
 use super::lock::lock;
 use super::replica::embedded;
-use super::subnet::{Message, follow, others, subnet};
-use crate::canisters;
-use crate::progress::Progress;
+use super::subnet::{Chosen, Loaded, Message, follow, load, save};
 use crate::replica::PageCosts;
 use crate::replica::decoding::decode_values;
-use crate::replica::embedded::{Embedded, cycles, inside};
+use crate::replica::embedded::{cycles, inside};
 use crate::replica::options::ReplicaArgs;
 use crate::report::number::Grouped;
 use crate::terminal::{Output, safe};
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// The name of a canister as of `stablebench build`, or the path of a wasm file.
+    /// The name of a canister as of `stablebench build`, or the path of a wasm file; with --state
+    /// also the id of a saved canister.
     pub canister: String,
     /// The method.
     pub method: String,
@@ -38,10 +37,10 @@ pub struct CallArgs {
     /// Another canister on the same subnet, by name or path; may be repeated. Their ids are printed.
     #[arg(long, value_name = "CANISTER")]
     pub with: Vec<String>,
-    /// Load the canister from this file.
+    /// Continue with the canisters that were saved in this file.
     #[arg(long)]
     pub state: Option<PathBuf>,
-    /// Save the canister to this file afterwards.
+    /// Save all canisters of the subnet to this file afterwards.
     #[arg(long)]
     pub save: Option<PathBuf>,
     #[command(flatten)]
@@ -52,9 +51,6 @@ pub struct CallArgs {
 
 /// The maximum nesting of types and values; each level takes up to 1 KiB of stack.
 const MAX_DEPTH: usize = 3_000;
-
-/// Nanoseconds between two messages to a saved canister.
-const MESSAGE_INTERVAL: u64 = 1_000_000_000;
 
 /// Calls a method and prints the reply and its cost.
 pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
@@ -68,19 +64,19 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     };
     let environment = Environment::read(&args.environment)?;
     let (replica, _) = embedded(&args.replica, &output.progress)?;
-    let state = args.state.as_deref();
-    let (mut canister, candid) =
-        prepare(&args.canister, state, &environment, &replica, &output.progress)?;
+    let chosen =
+        Chosen { canister: &args.canister, with: &args.with, state: args.state.as_deref() };
+    let Loaded { mut subnet, listed, callee, candid } =
+        load(chosen, &environment, &replica, &output.progress)?;
     let (env, function) = signature(&candid, &args.method)?;
     let argument = parse_arguments(&args.arguments)
         .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
         .with_context(|| {
             format!("the arguments {} do not fit {} : {function}", args.arguments, args.method)
         })?;
-    canister.report_calls(true);
-    let callee = canister.id();
-    let others = others(&args.with, &replica, &output.progress)?;
-    let mut subnet = subnet(canister, others, &replica)?;
+    if let Some(canister) = subnet.canister_mut(&callee) {
+        canister.report_calls(true);
+    }
     let query = is_query(&function);
     let message = Message { callee, method: &args.method, argument: &argument, query };
     let followed = follow(&mut subnet, message)?;
@@ -94,9 +90,7 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     }
     let reply = response.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
-        let mut canister = subnet.remove(&callee).context("the canister is gone")?;
-        canister.set_time(subnet.time() + MESSAGE_INTERVAL);
-        canister.save(path).with_context(|| not_saved(path))?;
+        save(&mut subnet, &listed, path).with_context(|| not_saved(path))?;
     }
     let values = decode_values(&reply, &env, &function.rets)
         .context("the reply is not of the method's type")?;
@@ -107,7 +101,7 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
 }
 
 fn not_saved(path: &Path) -> String {
-    format!("cannot save the canister to {}", path.display())
+    format!("cannot save the canisters to {}", path.display())
 }
 
 /// Parses arguments in Candid text.
@@ -174,32 +168,6 @@ pub fn constructor_arguments(candid: &str, arguments: &str) -> Result<Vec<u8>> {
 
 pub fn argument_types(function: &Function) -> Vec<Type> {
     function.args.clone()
-}
-
-/// Loads or installs the canister to call, and returns it with its interface.
-pub fn prepare(
-    name: &str,
-    state: Option<&Path>,
-    environment: &Environment,
-    replica: &Embedded,
-    progress: &Progress,
-) -> Result<(Canister, String)> {
-    if let Some(path) = state {
-        let mut canister = replica
-            .inner()
-            .load_for_subnet(path)
-            .with_context(|| format!("cannot load a canister from {}", path.display()))?;
-        let wasm = canister.module().map(|module| module.wasm().into_owned()).unwrap_or_default();
-        let candid = canisters::candid_of(&wasm).unwrap_or_default();
-        environment.set_variables(&mut canister)?;
-        environment.set_stable_memory(&mut canister)?;
-        return Ok((canister, candid));
-    }
-    let built = canisters::find(name, progress)?;
-    let mut canister =
-        replica.installed_on_subnet(0, &built.wasm, |it| environment.set_variables(it))?;
-    environment.set_stable_memory(&mut canister)?;
-    Ok((canister, built.candid))
 }
 
 /// Returns the type of a method.

@@ -1,5 +1,6 @@
 //! `stablebench canbench`: the benchmarks of a canbench project on the embedded replica.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::thread;
 
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use stablebench_replica::{Canister, Rules, files};
+use stablebench_replica::{Canister, Rules};
 
 use super::replica::embedded;
 use crate::canbench::change::{entries, regressed};
@@ -16,7 +17,7 @@ use crate::canbench::export::{Compared, Report, csv, json, markdown};
 use crate::canbench::measure::{self, Measured, Project, install, without_tracing};
 use crate::canbench::results::{self, Benches, Results};
 use crate::canbench::text::{COSTS, RULE, bench, costs, significant, summary};
-use crate::canisters::{hash, plain};
+use crate::canisters::{self, hash, plain};
 use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
 use crate::results::save_text;
 use crate::terminal::{Output, print, quoted, safe, safe_line};
@@ -114,9 +115,6 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The maximum size of a module in bytes: more than can be installed.
-const MAX_MODULE: u64 = 200 << 20;
-
 /// Runs benchmarks. Failures exit with code 1, as in canbench.
 pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
     match run(args, output) {
@@ -151,7 +149,7 @@ fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
         None => results::read(compared)?,
     };
     let before = before.filter(|before| !before.benches.is_empty());
-    let deployed = read_module(&config.wasm_path)?;
+    let deployed = module(&config.wasm_path, output)?;
     let wasm = plain(&deployed);
     let names: Vec<String> = measure::benches(&wasm)?
         .into_iter()
@@ -225,10 +223,16 @@ fn check(args: &CanbenchArgs) -> Result<()> {
     Ok(())
 }
 
-fn read_module(path: &Path) -> Result<Vec<u8>> {
-    files::read(path, MAX_MODULE).map_err(|error| {
-        anyhow!("Couldn't read file at {}. Are you sure the file exists?\n{error}", path.display())
-    })
+fn module(path: &Path, output: &Output) -> Result<Vec<u8>> {
+    let loaded = canisters::load(path, &output.progress);
+    let loaded = loaded.map_err(|error| match error.downcast_ref::<io::Error>() {
+        Some(cause) => anyhow!(
+            "Couldn't read file at {}. Are you sure the file exists?\n{cause}",
+            path.display()
+        ),
+        None => error,
+    });
+    Ok(loaded?.wasm)
 }
 
 /// The command line.

@@ -66,29 +66,18 @@ impl Embedded {
         install(self.0.create_canister()?, &module, before)
     }
 
-    /// Creates the canister with this number on a subnet, prepares it with `before`, and installs
-    /// the module.
+    /// Creates the canister with this id on a subnet, prepares it with `before`, and installs the
+    /// module.
     pub fn installed_on_subnet(
         &self,
-        number: u8,
+        id: Principal,
         wasm: &[u8],
         before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
     ) -> Result<stablebench_replica::Canister> {
-        let (canister, module) = self.on_subnet(number, wasm)?;
-        install(canister, &module, before)
-    }
-
-    /// Creates the canister with this number on a subnet, and compiles the module for it.
-    fn on_subnet(
-        &self,
-        number: u8,
-        wasm: &[u8],
-    ) -> Result<(stablebench_replica::Canister, Module)> {
-        let usual = self.0.create_canister()?;
-        let id = Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1]);
         let module = self.compile_for_subnet(id, wasm)?;
+        let usual = self.0.create_canister()?;
         let settings = Settings { id, ..usual.settings().clone() };
-        Ok((stablebench_replica::Canister::new(settings)?, module))
+        install(stablebench_replica::Canister::new(settings)?, &module, before)
     }
 
     /// Creates a canister and installs the module with an argument. Returns the cost, too.
@@ -98,7 +87,8 @@ impl Embedded {
         argument: &[u8],
     ) -> Result<(Box<dyn Canister>, Cost)> {
         if needs_subnet(wasm) {
-            let (mut canister, module) = self.on_subnet(0, wasm)?;
+            let mut canister = self.0.create_canister()?;
+            let module = self.compile_for_subnet(canister.id(), wasm)?;
             let cost = install_with(&mut canister, &module, argument)?;
             return Ok((Box::new(OnSubnet::new(&self.0, canister)?), cost));
         }

@@ -170,12 +170,8 @@ mod tests {
     #[test]
     fn messages_and_their_cycles_are_counted_by_module() {
         let wasm = wat::parse_str(include_str!("counter.wat")).unwrap();
-        let built = |name: &str, wasm: Vec<u8>| Built {
-            name: name.to_owned(),
-            wasm,
-            candid: String::new(),
-            programs: Vec::new(),
-        };
+        let built =
+            |name: &str, wasm: Vec<u8>| Built { name: name.to_owned(), wasm, programs: Vec::new() };
         let modules = [built("other", b"other".to_vec()), built("counter", wasm.clone())];
         let tally = Tally::new(
             Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap(),

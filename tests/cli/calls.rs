@@ -136,3 +136,138 @@ fn a_callback_that_fails_is_profiled() {
     let stack = format!("fail of {caller};reject callback of {caller};trap ");
     assert!(stdout(&output).contains(&stack), "{}", stdout(&output));
 }
+
+/// Calls `ask` of the second canister, and replies what it replies.
+pub const SHOP: &str = r#"(module
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+    (import "ic0" "call_perform" (func $perform (result i32)))
+    (memory 1) (table 1 funcref) (elem (i32.const 0) $back)
+    (data (i32.const 0) "\ff\ff\ff\ff\ff\e0\00\01\01\01ask")
+    (func (export "canister_update buy")
+        (call $new (i32.const 0) (i32.const 10) (i32.const 10) (i32.const 3)
+            (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+        (drop (call $perform)))
+    (func $back (param i32)
+        (call $copy (i32.const 64) (i32.const 0) (call $size))
+        (call $append (i32.const 64) (call $size)) (call $reply))
+    (@custom "icp:public candid:service" "service : { buy : () -> (nat64) }"))"#;
+
+/// Counts its calls.
+pub const BANK: &str = r#"(module
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1) (data (i32.const 1) "DIDL\00\01\78")
+    (func (export "canister_update ask")
+        (i64.store (i32.const 8) (i64.add (i64.load (i32.const 8)) (i64.const 1)))
+        (call $append (i32.const 1) (i32.const 15)) (call $reply))
+    (@custom "icp:public candid:service" "service : { ask : () -> (nat64) }"))"#;
+
+/// Runs a command that succeeds, and returns the first line of its output and its notes.
+fn succeeds(args: &[&str], directory: &Path) -> (String, String) {
+    let output = stablebench(args, directory);
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    (stdout(&output).lines().next().unwrap_or_default().to_owned(), stderr(&output))
+}
+
+#[test]
+fn all_canisters_of_a_call_are_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    write(directory, "shop.wasm", SHOP);
+    write(directory, "bank.wasm", BANK);
+    let (shop, bank) = ("lxzze-o7777-77777-aaaaa-cai", "lqy7q-dh777-77777-aaaaq-cai");
+    let buy = |more: &[&str]| succeeds(&[&["call", "shop.wasm", "buy"], more].concat(), directory);
+    let (reply, notes) = buy(&["--with=bank.wasm", "--save=s"]);
+    assert_eq!(reply, "(1 : nat64)");
+    assert!(notes.contains(&format!("bank.wasm is {bank}")), "{notes}");
+    // With the same words, and without those that the file knows.
+    for (count, more) in [
+        (2, &["--with=bank.wasm", "--state=s", "--save=s"][..]),
+        (3, &["--state=s", "--save=s"]),
+        (4, &["--state=s", "--with=bank.wasm"]),
+        (4, &["--state=s", "--with=bank.wasm", "--with=bank.wasm"]),
+    ] {
+        let (reply, notes) = buy(more);
+        assert_eq!(reply, format!("({count} : nat64)"), "{more:?}: {notes}");
+        let third = notes.contains("bank.wasm is lz3um-vp777-77777-aaaba-cai");
+        assert_eq!(third, more.len() == 3 && more[2] == "--with=bank.wasm", "{notes}");
+    }
+    // A saved canister is called by its id.
+    let (reply, _) = succeeds(&["call", bank, "ask", "--state=s"], directory);
+    assert_eq!(reply, "(4 : nat64)");
+    let profile = ["profile", "--format=folded", "--state=s", "--call", "ask", "--wasm", bank];
+    assert!(succeeds(&profile, directory).0.contains("canister_update ask"));
+    let profile = ["profile", "--format=folded", "--state=s", "--wasm=shop.wasm", "--call", "buy"];
+    let output = stablebench(&profile, directory);
+    assert!(stdout(&output).contains(&format!("ask of {bank}")), "{}", stderr(&output));
+    // The file is unchanged by all this, and names what it contains.
+    for (args, text) in [
+        (
+            &["call", "bank.wasm", "ask", "--state=s"][..],
+            format!("canister {shop} with another module than bank.wasm; name the module"),
+        ),
+        (
+            &["call", "shop.wasm", "buy", "--with=shop.wasm", "--state=s"],
+            format!("canister {bank} with another module than shop.wasm"),
+        ),
+        (
+            &["call", "aaaaa-aa", "ask", "--state=s"],
+            format!("s contains no canister aaaaa-aa; it contains {shop}, {bank}"),
+        ),
+        (&["call", bank, "ask"], format!("no canister {bank}")),
+    ] {
+        let output = stablebench(args, directory);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(&text), "{}", stderr(&output));
+    }
+    assert_eq!(buy(&["--state=s"]).0, "(4 : nat64)");
+}
+
+/// Calls a function of WASI, which the module has a replacement for.
+pub const WASI: &str = r#"(module
+    (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1) (data (i32.const 0) "DIDL\00\01\7c")
+    (func (export "__ic_custom_sched_yield") (result i32) (i32.const 5))
+    (func (export "canister_query yields")
+        (i32.store8 (i32.const 7) (call $yield))
+        (call $append (i32.const 0) (i32.const 8)) (call $reply))
+    (func (export "canister_update ask") (call $append (i32.const 0) (i32.const 8)) (call $reply))
+    (@custom "icp:public candid:service"
+        "service : { yields : () -> (int) query; ask : () -> () }"))"#;
+
+#[test]
+fn modules_for_wasi_are_converted_with_a_note() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    write(directory, "yields.wasm", WASI);
+    write(directory, "caller.wasm", CALLER);
+    let note = "yields.wasm calls WASI, which the IC does not have; these calls are replaced";
+    for (args, text) in [
+        (&["call", "yields.wasm", "yields"][..], "(5 : int)"),
+        (&["call", "caller.wasm", "go", "--with=yields.wasm"], "()"),
+        (
+            &["profile", "--wasm=yields.wasm", "--call", "yields", "--format=folded"],
+            "canister_query yields",
+        ),
+    ] {
+        let output = stablebench(args, directory);
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output).matches(note).count(), 1, "{}", stderr(&output));
+        assert!(stdout(&output).contains(text), "{}", stdout(&output));
+    }
+    std::fs::write(directory.join("canbench.yml"), "wasm_path: yields.wasm\n").unwrap();
+    let output = stablebench(&["canbench"], directory);
+    assert!(stderr(&output).contains(note), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("sched_yield"), "{}", stderr(&output));
+    // Without a replacement, the next step is named.
+    write(directory, "yields.wasm", &WASI.replace("__ic_custom", "custom"));
+    let output = stablebench(&["call", "yields.wasm", "yields"], directory);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the crate ic-wasi-polyfill"), "{}", stderr(&output));
+}

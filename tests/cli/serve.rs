@@ -145,7 +145,6 @@ fn mistakes_are_reported_before_anything_is_served() {
         (&["broken.wasm", "--port=0"], "the module of broken was refused"),
         (&["argument.wasm", "--port=0"], "cannot be installed without arguments"),
         (&["counter.wasm", &port], "choose another --port"),
-        (&["counter.wasm", "counter.wasm", "--port=0", "--state=a"], "--state is for one canister"),
         (&["counter.wasm", "--port=0", "--state=missing/a"], "choose another --state"),
         (&["counter.wasm", "--port=0", "--allow-origin=example.com"], "an origin is a scheme"),
     ] {

@@ -5,7 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::serve::{COUNTER, begin, count, module, signal};
+use candid::Principal;
+use ic_agent::Agent;
+use ic_management_canister_types::{CanisterIdRecord, ProvisionalCreateCanisterWithCyclesArgs};
+
+use crate::calls::{BANK, SHOP, WASI};
+use crate::serve::{COUNTER, begin, count, module, reply, signal};
 use crate::server::Server;
 use crate::{command, files, stablebench, stderr, stdout};
 
@@ -112,7 +117,7 @@ fn a_failed_save_leaves_the_previous_one() {
     let notes = server.notes();
     assert_eq!(server.wait(), Some(2), "{notes}");
     assert!(notes.contains("saving is tried again"), "{notes}");
-    assert!(notes.contains("without the last 2 changes of the canister: make room"), "{notes}");
+    assert!(notes.contains("without the last 2 changes of the canisters: make room"), "{notes}");
     assert_eq!(fs::read(&state).unwrap(), saved);
     assert_eq!(names(directory), ["counter.canister", "counter.wasm"]);
     let server = Server::start(&ARGUMENTS, directory);
@@ -184,4 +189,74 @@ fn a_damaged_state_is_not_served() {
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
     assert!(stderr(&output).contains("damaged: its memories"), "{}", stderr(&output));
     assert_eq!(fs::read(&state).unwrap(), bytes);
+}
+
+/// Creates a canister, and returns its id with its controllers and those of `others`.
+fn create(server: &Server, others: &[Principal]) -> (Principal, Vec<Vec<Principal>>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let agent = Agent::builder().with_url(format!("http://{}", server.address));
+        let agent = agent.build().unwrap();
+        agent.fetch_root_key().await.unwrap();
+        let first = Principal::from_text(&server.canisters[0]).unwrap();
+        let arguments = ProvisionalCreateCanisterWithCyclesArgs {
+            amount: None,
+            settings: None,
+            specified_id: None,
+            sender_canister_version: None,
+        };
+        let method = "provisional_create_canister_with_cycles";
+        let create = agent.update(&Principal::management_canister(), method);
+        let create = create.with_arg(candid::encode_one(arguments).unwrap());
+        let created = create.with_effective_canister_id(first).call_and_wait().await.unwrap();
+        let created = candid::decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
+        let mut controllers = Vec::new();
+        for id in [&[created], others].concat() {
+            controllers.push(agent.read_state_canister_controllers(id).await.unwrap());
+        }
+        (created, controllers)
+    })
+}
+
+/// Those of the command line and those that clients create. `call` and `serve` save the same.
+#[test]
+fn all_canisters_of_a_server_are_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    module(directory, "shop.wasm", SHOP);
+    module(directory, "bank.wasm", BANK);
+    let buy = |more: &[&str]| {
+        let output = stablebench(&[&["call", "shop.wasm", "buy"], more].concat(), directory);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(buy(&["--with=bank.wasm", "--save=s"]), "(1 : nat64)");
+    let bought =
+        |server: &Server| u64::from_le_bytes(reply(server, "buy")[7..].try_into().unwrap());
+    let arguments = ["shop.wasm", "bank.wasm", "--state=s"];
+    let mut created = Vec::new();
+    for count in 2..4 {
+        let mut server = Server::start(&arguments, directory);
+        let ids = ["lxzze-o7777-77777-aaaaa-cai", "lqy7q-dh777-77777-aaaaq-cai"];
+        assert_eq!(server.canisters, ids);
+        assert_eq!(bought(&server), count);
+        let (id, controllers) = create(&server, &created);
+        assert!(!created.contains(&id));
+        created.push(id);
+        assert_eq!(controllers, vec![vec![Principal::anonymous()]; created.len()]);
+        signal(&server, "-INT");
+        assert_eq!(server.wait(), Some(0));
+    }
+    assert_eq!(buy(&["--state=s"]), "(4 : nat64)");
+    // One that is served with others stays, and can be named again.
+    let server = Server::start(&["shop.wasm", "--state=s"], directory);
+    assert_eq!(bought(&server), 4);
+}
+
+#[test]
+fn a_module_for_wasi_is_served() {
+    let directory = tempfile::tempdir().unwrap();
+    module(directory.path(), "yields.wasm", WASI);
+    let server = Server::start(&["yields.wasm"], directory.path());
+    assert_eq!(reply(&server, "ask").len(), 8);
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use candid::Principal;
 use ic_transport_types::RequestId;
 use stablebench_replica::subnet::{Borrowed, Halt, MessageId, Part, Status, Subnet};
-use stablebench_replica::{Canister, CustomSection, EntryPoint, Replica};
+use stablebench_replica::{Canister, CustomSection, EntryPoint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock;
@@ -26,7 +26,7 @@ use crate::ingress::Ingress;
 use crate::keys::Keys;
 use crate::limits::{MAX_CANISTERS, MAX_LARGE_BODIES, MAX_WAITING};
 use crate::messages::Message;
-use crate::outcome::{Outcome, Rejected};
+use crate::outcome::{Outcome, Rejected, with_converter};
 use crate::state_tree;
 use crate::system::{self, System};
 
@@ -190,8 +190,6 @@ pub struct Host {
     /// The time of the subnet when it was last settled.
     time: AtomicU64,
     infos: RwLock<BTreeMap<Principal, Arc<Info>>>,
-    /// Copies that were requested while a canister was away.
-    copies: Mutex<BTreeMap<Principal, Option<Canister>>>,
     /// Ends messages that run.
     halt: Halt,
     /// Wakes the driver.
@@ -207,19 +205,22 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Host {
-    /// Creates a subnet without canisters that follows the clock, with the canisters of the network that
-    /// clients ask first.
-    pub fn new(replica: &Replica) -> Arc<Self> {
+    /// Lets a subnet follow the clock, with the canisters of the network that clients ask first. The
+    /// time until now is passed over.
+    pub fn new(mut subnet: Subnet) -> Arc<Self> {
         let keys = Keys::default();
-        let part = Part::new(replica);
-        let ranges = system::IDS.map(|id| (id, id)).into_iter().chain(part.ranges()).collect();
+        let ranges = subnet.parts().iter().flat_map(Part::ranges);
+        let ranges = system::IDS.map(|id| (id, id)).into_iter().chain(ranges).collect();
         let listed = Listed { id: keys.subnet(), key: keys.root().to_vec(), ranges };
-        let mut subnet = Subnet::with_parts(part, Vec::new());
+        subnet.resume(clock::now());
         let system = Arc::new(System::new(keys.subnet(), subnet.creation_fee()));
         let callee = Arc::clone(&system);
         subnet.set_outside(move |call| callee.call(call));
         subnet.set_max_canisters(MAX_CANISTERS);
-        Self::start(subnet, keys, Directory(vec![listed]), Some(system), Pace::CLOCK, true)
+        let directory = Directory(vec![listed]);
+        let host = Self::start(subnet, keys, directory, Some(system), Pace::CLOCK, true);
+        host.settle(&mut lock(&host.subnet));
+        host
     }
 
     /// Starts the driver of a subnet whose first entry in the directory has the root key.
@@ -250,7 +251,6 @@ impl Host {
             pace: Mutex::new(pace),
             verifies,
             infos: RwLock::default(),
-            copies: Mutex::default(),
             wake: Condvar::new(),
             back: Condvar::new(),
             driver: Mutex::default(),
@@ -345,28 +345,6 @@ impl Host {
         self.infos.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns a copy of a canister between two messages. While the canister is away it returns `None`,
-    /// and a later call returns a copy that is made when the canister is back.
-    pub fn copy(&self, id: &Principal) -> Option<Canister> {
-        if let Some(Some(copy)) = lock(&self.copies).remove(id) {
-            return Some(copy);
-        }
-        let subnet = lock(&self.subnet);
-        if subnet.is_away(id) {
-            lock(&self.copies).insert(*id, None);
-        }
-        subnet.canister(id).map(Canister::fork)
-    }
-
-    /// Makes the copy of a canister that was requested while it was away.
-    pub fn make_copy(&self, canister: Option<&Canister>) {
-        if let Some(canister) = canister
-            && let Some(wanted) = lock(&self.copies).get_mut(&canister.id())
-        {
-            *wanted = Some(canister.fork());
-        }
-    }
-
     /// Sends a message, which waits for `canister`. Returns `false` if too many do.
     pub fn send(
         &self,
@@ -448,7 +426,6 @@ impl Host {
     /// Returns canisters that were away to the subnet.
     pub fn take_back(&self, subnet: &mut Subnet, returned: Vec<Borrowed>) {
         for borrowed in returned {
-            self.make_copy(borrowed.canister());
             subnet.give_back(borrowed);
         }
     }
@@ -463,7 +440,7 @@ impl Host {
     }
 
     /// Executes what waits until the deadline. Messages that run then may end until `halt`. Returns
-    /// the canisters, and the number of messages that were not done by the deadline.
+    /// the subnet, and the number of messages that were not done by the deadline.
     ///
     /// # Errors
     ///
@@ -472,7 +449,7 @@ impl Host {
         &self,
         deadline: Instant,
         halt: Instant,
-    ) -> Result<(Vec<Canister>, usize), Stuck> {
+    ) -> Result<(Subnet, usize), Stuck> {
         lock(&self.queue).deadline = Some(deadline);
         self.notify();
         let mut undone = 0;
@@ -488,9 +465,7 @@ impl Host {
             }
             undone = driver.join().unwrap_or_default();
         }
-        let mut subnet = lock(&self.subnet);
-        let ids: Vec<Principal> = subnet.canisters().map(Canister::id).collect();
-        Ok((ids.iter().filter_map(|id| subnet.remove(id)).collect(), undone))
+        Ok((lock(&self.subnet).fork(), undone))
     }
 
     /// Makes the state of the subnet readable, and passes on the answers. A client that has its answer
@@ -504,6 +479,11 @@ impl Host {
             let response = match (withdrawal, &self.system) {
                 (Some(withdrawal), Some(system)) => system.settle(withdrawal, response),
                 _ => response,
+            };
+            // PocketIC's texts are those of the replica.
+            let response = match self.system {
+                Some(_) => response.map_err(with_converter),
+                None => response,
             };
             self.ingress.finish(&id, response.map_err(Rejected::admitted));
             if let Some(canister) = canister {

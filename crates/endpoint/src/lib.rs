@@ -36,6 +36,7 @@ mod system;
 mod tree;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
 pub use host::{AddError, Stuck};
 pub use keys::Keys;
+use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Replica};
 use tokio::net::TcpListener;
 
@@ -60,7 +62,13 @@ pub struct Endpoint(Arc<host::Host>);
 impl Endpoint {
     /// Creates an endpoint without canisters.
     pub fn new(replica: Replica) -> Self {
-        Self(host::Host::new(&replica))
+        Self::of(Subnet::new(&replica))
+    }
+
+    /// Creates an endpoint with the canisters of a subnet, which goes on now: they pay nothing for the
+    /// time since its last round.
+    pub fn of(subnet: Subnet) -> Self {
+        Self(host::Host::new(subnet))
     }
 
     /// Adds a canister under its own id.
@@ -81,16 +89,14 @@ impl Endpoint {
         self.0.next_id()
     }
 
-    /// Returns the canister's version, which grows with each change, or `None` if the canister does
-    /// not exist.
-    pub fn version(&self, canister: &Principal) -> Option<u64> {
-        Some(self.0.info(canister)?.version)
+    /// Returns the versions of the canisters, which grow with each change.
+    pub fn versions(&self) -> BTreeMap<Principal, u64> {
+        self.0.infos().into_iter().map(|(id, info)| (id, info.version)).collect()
     }
 
-    /// Returns a copy of the canister between two messages, or `None` if the canister does not exist
-    /// or a message runs. In the latter case a later call returns a copy made after that message.
-    pub fn copy(&self, canister: &Principal) -> Option<Canister> {
-        self.0.copy(canister)
+    /// Returns a copy of the subnet when no message runs. Those that arrive wait meanwhile.
+    pub fn fork(&self) -> Subnet {
+        self.0.exclusively(|subnet| subnet.fork())
     }
 
     /// Returns the public root key in DER.
@@ -117,13 +123,13 @@ impl Endpoint {
 
     /// Waits until all accepted calls are done or the deadline passes. After the deadline, waiting
     /// messages are dropped, and compilations are abandoned. Running messages that have not ended by
-    /// `halt` end then, without an effect. Returns the canisters, and the number of messages that were
+    /// `halt` end then, without an effect. Returns the subnet, and the number of messages that were
     /// not done by the deadline. No message is executed after that.
     ///
     /// # Errors
     ///
     /// If a message does not end for a minute after `halt`, which is a bug.
-    pub fn finish(self, deadline: Instant, halt: Instant) -> Result<(Vec<Canister>, usize), Stuck> {
+    pub fn finish(self, deadline: Instant, halt: Instant) -> Result<(Subnet, usize), Stuck> {
         self.0.finish(deadline, halt)
     }
 }

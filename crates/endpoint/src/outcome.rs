@@ -53,6 +53,15 @@ impl Rejected {
     }
 }
 
+/// Names the tool that converts a module for WASI, if that is the reason of a reject.
+pub fn with_converter(reject: Reject) -> Reject {
+    let Reject { code, mut message } = reject;
+    if code == ErrorCode::CanisterInvalidWasm && message.contains("from 'wasi_") {
+        message += " The module is for WASI; wasi2ic converts it for the Internet Computer.";
+    }
+    Reject { code, message }
+}
+
 /// The reject of a message that this machine failed to execute.
 pub fn failed(error: &HostError) -> Reject {
     Reject { code: ErrorCode::CanisterOutOfMemory, message: error.to_string() }

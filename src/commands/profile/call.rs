@@ -11,10 +11,10 @@ use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, MethodKind};
 
 use super::{Found, ProfileArgs, of};
-use crate::commands::call::{argument_types, parse_arguments, prepare, signature};
+use crate::commands::call::{argument_types, parse_arguments, signature};
 use crate::commands::call_tree::tree;
 use crate::commands::environment::Environment;
-use crate::commands::subnet::{Message, follow, others, subnet};
+use crate::commands::subnet::{Chosen, Loaded, Message, follow, load};
 use crate::profile::{compare, of_executions};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -31,13 +31,12 @@ pub fn call(
     let arguments = words.get(1).map_or("()", String::as_str);
     let name = wasm.display().to_string();
     let title = format!("{method} of {name}");
-    let (state, environment) = (args.state.as_deref(), Environment::default());
-    let (canister, candid) = prepare(&name, state, &environment, replica, progress)?;
-    let (argument, query) = message(&canister, &candid, method, arguments)?;
-    let others = others(&args.with, replica, progress)?;
-    let callee = canister.id();
-    let normal = subnet(canister.fork(), others.iter().map(Canister::fork), replica)?;
-    let mut profiled = subnet(canister, others, replica)?;
+    let chosen = Chosen { canister: &name, with: &args.with, state: args.state.as_deref() };
+    let Loaded { subnet: mut profiled, callee, candid, .. } =
+        load(chosen, &Environment::default(), replica, progress)?;
+    let canister = profiled.canister(&callee).context("the canister is gone")?;
+    let (argument, query) = message(canister, &candid, method, arguments)?;
+    let normal = profiled.fork();
     profiled.set_profiling(true);
     let message = Message { callee, method, argument: &argument, query };
     of(profile(normal, profiled, message, &title, progress), &title)

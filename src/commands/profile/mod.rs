@@ -39,7 +39,8 @@ pub struct ProfileArgs {
     #[arg(long, conflicts_with = "wasm")]
     pub whole_message: bool,
     /// Instead of a case, profile a call of this canister: a wasm file, or bench, bench_vfs,
-    /// bench_leveldb or bench_doltlite. Everything that the call causes is profiled.
+    /// bench_leveldb or bench_doltlite; with --state also the id of a saved canister. Everything that
+    /// the call causes is profiled.
     #[arg(long, value_name = "FILE", requires = "call", conflicts_with_all = ["case", "diff"])]
     pub wasm: Option<PathBuf>,
     /// The method and its arguments as Candid text [default: ()].
@@ -48,7 +49,7 @@ pub struct ProfileArgs {
     /// Another canister on the same subnet, by name or path; may be repeated. Their ids are printed.
     #[arg(long, value_name = "CANISTER", requires = "wasm")]
     pub with: Vec<String>,
-    /// Begin with the canister saved in this file.
+    /// Begin with the canisters that were saved in this file.
     #[arg(long, value_name = "FILE", requires = "wasm")]
     pub state: Option<PathBuf>,
     /// Save the profile to this file; the default is to print the most expensive functions.

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use stablebench_endpoint::pocket_ic::PocketIc;
 use stablebench_endpoint::{Access, Endpoint, NoOrigin, Origin};
+use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
 
@@ -24,6 +25,7 @@ use crate::cache::Cache;
 use crate::canisters::{self, Built};
 use crate::commands::environment::{Environment, EnvironmentArgs};
 use crate::commands::replica::embedded;
+use crate::commands::subnet::saved;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -63,8 +65,8 @@ pub struct ServeArgs {
     /// The address to listen at. Programs that can reach it can call, create and change canisters.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub listen: IpAddr,
-    /// Load the canister from this file if it exists, and save it there: at the beginning, at the
-    /// end, and in between.
+    /// Load the canisters from this file if it exists, and save all there, also those that clients
+    /// create: at the beginning, at the end, and in between.
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
     /// Interval of saves to --state, if anything has changed.
@@ -99,9 +101,6 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// Serves until Ctrl-C.
 pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
-    if args.state.is_some() && args.canisters.len() > 1 {
-        bail!("--state is for one canister; serve one, or leave out --state");
-    }
     // The file is checked before anything is served.
     let every = Duration::from_secs(args.save_every);
     let mut state = match &args.state {
@@ -112,7 +111,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
         && state.path().exists()
     {
         bail!(
-            "{} contains a canister, whose stable memory {} would replace at every start; leave out \
+            "{} contains canisters, whose stable memory {} would replace at every start; leave out \
              --stable-memory, or choose another --state",
             state.path().display(),
             memory.display()
@@ -123,32 +122,49 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let pocket_ic = pocket_ic_server(args, &output.progress)?;
     let url = url(listener.local_addr().context("the socket has no address")?);
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
-    let endpoint = Endpoint::new(replica.inner().clone());
+    let saved_at = state.as_ref().map(State::path).filter(|path| path.exists());
+    let (mut subnet, listed) = match saved_at {
+        Some(path) => saved(path, &replica)?,
+        None => (Subnet::new(replica.inner()), Vec::new()),
+    };
     let mut served = Vec::new();
-    for name in &args.canisters {
+    for (at, name) in args.canisters.iter().enumerate() {
         let built = canisters::find(name, &output.progress)?;
         let step = output.progress.spinner(&format!("installing {}", built.name));
-        let canister = canister(&built, args, &environment, state.as_mut(), &replica, &endpoint)?;
-        let id =
-            endpoint.adopt(canister).with_context(|| format!("{} cannot be served", built.name))?;
+        let id = match listed.get(at) {
+            Some(id) => {
+                continued(&mut subnet, id, &built, args, &environment)?;
+                *id
+            }
+            None => installed(&mut subnet, &built, args, &environment, &replica)?,
+        };
         step.done("");
         served.push((built.name, id));
     }
+    if let Some(state) = &mut state {
+        let ids = served.iter().map(|(_, id)| *id).chain(listed.iter().skip(served.len()).copied());
+        state.set_listed(&ids.collect::<Vec<_>>());
+        if listed.len() >= served.len() {
+            state.set_saved(&subnet);
+        } else {
+            // A full disk is reported now, and not at the end.
+            let saved = state.save(&subnet);
+            saved.map_err(|error| anyhow!("{error:#}; make room, or choose another --state"))?;
+        }
+    }
+    let endpoint = Endpoint::of(subnet);
     // From here on Ctrl-C stops the server in order.
     interrupt::listen()?;
     let pocket_ic_url = pocket_ic.as_ref().map(|(_, listener)| listener.local_addr());
     let pocket_ic_url = pocket_ic_url.transpose()?.map(self::url);
     print(&announced(&url, pocket_ic_url.as_deref(), endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C stops the server");
-    let keeper = match (state, served.first()) {
-        (Some(state), Some((_, id))) => Some((Keeper::start(state, endpoint.clone(), *id)?, *id)),
-        _ => None,
-    };
+    let keeper = state.map(|state| Keeper::start(state, endpoint.clone())).transpose()?;
     let answered = answer(&endpoint, listener, pocket_ic, access(args), cache.as_ref());
     let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
     let deadline = ended + GRACE;
     let finished = endpoint.finish(deadline, deadline + LAST);
-    let (canisters, undone) = finished.with_context(|| match &args.state {
+    let (subnet, undone) = finished.with_context(|| match &args.state {
         Some(path) => format!("{} has what was saved before", path.display()),
         None => "the server cannot be stopped in order".to_owned(),
     })?;
@@ -156,8 +172,8 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
         let calls = if undone == 1 { "1 call was" } else { &format!("{undone} calls were") };
         output.progress.note(&format!("{calls} not finished in time, and dropped"));
     }
-    if let Some((keeper, id)) = keeper {
-        keeper.stop()?.finish(&canisters, &id)?;
+    if let Some(keeper) = keeper {
+        keeper.stop()?.finish(&subnet)?;
     }
     answered.map(drop)
 }
@@ -193,48 +209,56 @@ fn url(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(host, address.port()))
 }
 
-/// Loads the saved canister, or installs a new one and saves it.
-fn canister(
+fn controllers(args: &ServeArgs) -> Vec<Principal> {
+    let mut controllers = vec![Principal::anonymous()];
+    controllers.extend(args.controllers.iter().filter(|id| **id != Principal::anonymous()));
+    controllers
+}
+
+/// Prepares a canister that was saved.
+fn continued(
+    subnet: &mut Subnet,
+    id: &Principal,
     built: &Built,
     args: &ServeArgs,
     environment: &Environment,
-    mut state: Option<&mut State>,
+) -> Result<()> {
+    let path = args.state.as_deref().unwrap_or(Path::new("")).display();
+    let Some(canister) = subnet.canister_mut(id) else {
+        bail!("canister {id} in {path} was deleted; choose another --state");
+    };
+    let saved = canister.module().map(|module| hex::encode(module.hash()));
+    if saved != Some(canisters::hash(&built.wasm)) {
+        bail!(
+            "{path} contains a canister with another module than {}; serve that module, or choose \
+             another --state",
+            built.name
+        );
+    }
+    let saved = canister.settings().clone();
+    let mut controllers = controllers(args);
+    controllers.extend(saved.controllers);
+    controllers.sort();
+    controllers.dedup();
+    canister.configure(controllers, saved.heap_limit);
+    environment.set_variables(canister)
+}
+
+/// Installs a new canister, and returns its id.
+fn installed(
+    subnet: &mut Subnet,
+    built: &Built,
+    args: &ServeArgs,
+    environment: &Environment,
     replica: &Embedded,
-    endpoint: &Endpoint,
-) -> Result<Canister> {
+) -> Result<Principal> {
     let usual = replica.inner().create_canister()?.settings().clone();
+    let id = subnet.next_id().context("no canister id is left")?;
     let module = replica
         .inner()
-        .compile_for_subnet(&usual.id, &built.wasm)
+        .compile_for_subnet(&id, &built.wasm)
         .with_context(|| format!("the module of {} was refused", built.name))?;
-    let mut controllers = vec![Principal::anonymous()];
-    controllers.extend(args.controllers.iter().filter(|id| **id != Principal::anonymous()));
-    if let Some(state) = state.as_deref_mut().filter(|state| state.path().exists()) {
-        let path = state.path();
-        let mut canister = replica
-            .inner()
-            .load_for_subnet(path)
-            .with_context(|| format!("cannot load a canister from {}", path.display()))?;
-        let saved = canister.module().map(stablebench_replica::Module::hash);
-        if saved != Some(module.hash()) {
-            bail!(
-                "{} contains a canister with another module than {}; serve that module, or choose \
-                 another --state",
-                path.display(),
-                built.name
-            );
-        }
-        let saved = canister.settings().clone();
-        controllers.extend(saved.controllers);
-        controllers.sort();
-        controllers.dedup();
-        canister.configure(controllers, saved.heap_limit);
-        environment.set_variables(&mut canister)?;
-        state.set_saved(&canister);
-        return Ok(canister);
-    }
-    let id = endpoint.next_id()?;
-    let mut canister = Canister::new(Settings { id, controllers, ..usual })?;
+    let mut canister = Canister::new(Settings { id, controllers: controllers(args), ..usual })?;
     environment.set_variables(&mut canister)?;
     let argument = candid::encode_args(())?;
     canister.install(&module, Principal::anonymous(), &argument)?.outcome.with_context(|| {
@@ -244,12 +268,8 @@ fn canister(
         )
     })?;
     environment.set_stable_memory(&mut canister)?;
-    if let Some(state) = state {
-        // A full disk is reported now, and not at the end.
-        let saved = state.save(&canister);
-        saved.map_err(|error| anyhow!("{error:#}; make room, or choose another --state"))?;
-    }
-    Ok(canister)
+    subnet.add(canister).with_context(|| format!("{} cannot be served", built.name))?;
+    Ok(id)
 }
 
 fn announced(

@@ -1,4 +1,4 @@
-//! The file of `--state`: its lock, and when the canister is saved there.
+//! The file of `--state`: its lock, and when the canisters are saved there.
 //!
 //! ```text
 //!   take ── lock ──→ load, or install and save ──→ keep: save changes ──→ save at the end
@@ -6,32 +6,40 @@
 //!
 //! A save replaces the file as a whole. One that fails leaves the last good file.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use stablebench_endpoint::Endpoint;
-use stablebench_replica::{Canister, Principal, StateLock};
+use stablebench_replica::subnet::Subnet;
+use stablebench_replica::{Principal, StateLock};
 
 use crate::commands::lock::lock;
+use crate::commands::subnet::note;
 use crate::progress::Progress;
 
 /// The interval of checks for changes.
 const TICK: Duration = Duration::from_millis(100);
-/// The minimum ratio of the time between saves to the time of a save: a large canister is saved
-/// less often.
+/// The minimum ratio of the time between saves to the time of a save: large canisters are saved less
+/// often.
 const SHARE: u32 = 20;
 
-/// A file to which this process saves one canister.
+/// The versions of canisters.
+type Versions = BTreeMap<Principal, u64>;
+
+/// A file to which this process saves its canisters.
 pub struct State {
     path: PathBuf,
     every: Duration,
     progress: Progress,
-    /// The canister's version in the file.
-    saved: Option<u64>,
+    /// The canisters of the command line.
+    listed: Vec<Principal>,
+    /// The versions of the canisters in the file.
+    saved: Option<Versions>,
     /// The time of the last attempt to save, and its duration.
     tried: Instant,
     took: Duration,
@@ -51,6 +59,7 @@ impl State {
             path: path.to_owned(),
             every,
             progress: progress.clone(),
+            listed: Vec::new(),
             saved: None,
             tried: Instant::now(),
             took: Duration::ZERO,
@@ -63,58 +72,56 @@ impl State {
         &self.path
     }
 
-    /// Records that the file contains the canister in its current version.
-    pub fn set_saved(&mut self, canister: &Canister) {
-        self.saved = Some(canister.version());
+    /// Sets the canisters of the command line.
+    pub fn set_listed(&mut self, listed: &[Principal]) {
+        self.listed = listed.to_vec();
     }
 
-    /// Saves the canister.
-    pub fn save(&mut self, canister: &Canister) -> Result<()> {
+    /// Records that the file contains the canisters in their current versions.
+    pub fn set_saved(&mut self, subnet: &Subnet) {
+        self.saved = Some(versions(subnet));
+    }
+
+    /// Saves the canisters.
+    pub fn save(&mut self, subnet: &Subnet) -> Result<()> {
         self.tried = Instant::now();
-        let saved = canister.save(&self.path);
+        let saved = subnet.save(&self.path, &note(&self.listed));
         self.took = self.tried.elapsed();
-        saved.with_context(|| format!("cannot save the canister to {}", self.path.display()))?;
-        self.set_saved(canister);
+        saved.with_context(|| format!("cannot save the canisters to {}", self.path.display()))?;
+        self.set_saved(subnet);
         Ok(())
     }
 
-    /// Saves the canister for the last time.
+    /// Saves the canisters for the last time.
     ///
     /// # Errors
     ///
     /// If that fails; the message reports what is lost.
-    pub fn finish(mut self, canisters: &[Canister], id: &Principal) -> Result<()> {
-        let path = self.path.clone();
-        let Some(canister) = canisters.iter().find(|canister| canister.id() == *id) else {
-            bail!("canister {id} was deleted; {} is unchanged", path.display());
-        };
-        let before = self.saved;
-        self.save(canister).map_err(|error| match before {
-            Some(version) => anyhow!(
-                "{error:#}; the file is whole, but without the last {} of the canister: make room \
+    pub fn finish(mut self, subnet: &Subnet) -> Result<()> {
+        let before = self.saved.clone();
+        self.save(subnet).map_err(|error| match before {
+            Some(before) => anyhow!(
+                "{error:#}; the file is whole, but without the last {} of the canisters: make room \
                  before the next start, or choose another --state",
-                changes(canister.version().saturating_sub(version))
+                changes(&before, &versions(subnet))
             ),
             None => error,
         })?;
-        self.progress.note(&format!("saved to {}", path.display()));
+        self.progress.note(&format!("saved to {}", self.path.display()));
         Ok(())
     }
 
-    fn is_due(&self, version: u64) -> bool {
-        self.saved != Some(version) && self.tried.elapsed() >= self.every.max(self.took * SHARE)
+    fn is_due(&self) -> bool {
+        self.tried.elapsed() >= self.every.max(self.took * SHARE)
     }
 
-    /// Saves the canister if it has changed and a save is due. A failure is reported once, and saving
+    /// Saves the canisters if one has changed and a save is due. A failure is reported once, and saving
     /// is tried again later.
-    fn keep_up(&mut self, endpoint: &Endpoint, id: &Principal) {
-        if !endpoint.version(id).is_some_and(|version| self.is_due(version)) {
+    fn keep_up(&mut self, endpoint: &Endpoint) {
+        if !self.is_due() || self.saved.as_ref() == Some(&endpoint.versions()) {
             return;
         }
-        let Some(canister) = endpoint.copy(id) else {
-            return;
-        };
-        match self.save(&canister) {
+        match self.save(&endpoint.fork()) {
             Ok(()) if self.failed => {
                 self.failed = false;
                 self.progress.note(&format!("saved to {} again", self.path.display()));
@@ -131,19 +138,19 @@ impl State {
     }
 }
 
-/// A thread that saves the canister while it is served.
+/// A thread that saves the canisters while they are served.
 pub struct Keeper {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<State>,
 }
 
 impl Keeper {
-    pub fn start(mut state: State, endpoint: Endpoint, id: Principal) -> Result<Self> {
+    pub fn start(mut state: State, endpoint: Endpoint) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let keep = move || {
             while !stopped.load(Ordering::Relaxed) {
-                state.keep_up(&endpoint, &id);
+                state.keep_up(&endpoint);
                 thread::park_timeout(TICK);
             }
             state
@@ -151,7 +158,7 @@ impl Keeper {
         let thread = thread::Builder::new()
             .name("saving".into())
             .spawn(keep)
-            .context("cannot start a thread that saves the canister")?;
+            .context("cannot start a thread that saves the canisters")?;
         Ok(Self { stop, thread })
     }
 
@@ -159,10 +166,23 @@ impl Keeper {
     pub fn stop(self) -> Result<State> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
-        self.thread.join().map_err(|_| anyhow!("saving the canister failed; this is a bug"))
+        self.thread.join().map_err(|_| anyhow!("saving the canisters failed; this is a bug"))
     }
 }
 
-fn changes(count: u64) -> String {
-    if count == 1 { "change".to_owned() } else { format!("{count} changes") }
+fn versions(subnet: &Subnet) -> Versions {
+    subnet.canisters().map(|canister| (canister.id(), canister.version())).collect()
+}
+
+/// The number of changes after some versions, as text. Deleting a canister is a change.
+fn changes(before: &Versions, after: &Versions) -> String {
+    let since = |(id, version): (&Principal, &u64)| match before.get(id) {
+        Some(before) => version.saturating_sub(*before),
+        None => *version + 1,
+    };
+    let deleted = before.keys().filter(|id| !after.contains_key(*id)).count() as u64;
+    match after.iter().map(since).sum::<u64>() + deleted {
+        1 => "change".to_owned(),
+        count => format!("{count} changes"),
+    }
 }

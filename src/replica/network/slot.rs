@@ -211,9 +211,7 @@ mod tests {
 
     fn module() -> Module {
         let wasm = b"\0asm\x01\0\0\0".to_vec();
-        let candid = String::new();
-        Module::new(&Built { name: "bench".to_owned(), wasm, candid, programs: Vec::new() })
-            .unwrap()
+        Module::new(&Built { name: "bench".to_owned(), wasm, programs: Vec::new() }).unwrap()
     }
 
     #[test]

@@ -202,9 +202,9 @@ async fn accepted_calls_are_executed_before_the_end() {
     let endpoint = server.endpoint.clone();
     let deadline = Instant::now() + Duration::from_secs(60);
     let finish = tokio::task::spawn_blocking(move || endpoint.finish(deadline, deadline));
-    let (canisters, undone) = finish.await.unwrap().unwrap();
+    let (subnet, undone) = finish.await.unwrap().unwrap();
     assert_eq!(undone, 0);
-    let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
+    let canister = subnet.canister(&id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count), 3);
 }
@@ -224,10 +224,10 @@ async fn calls_are_dropped_after_the_deadline() {
     let finish = tokio::task::spawn_blocking(move || {
         endpoint.finish(began, began + Duration::from_secs(60))
     });
-    let (canisters, undone) = finish.await.unwrap().unwrap();
+    let (subnet, undone) = finish.await.unwrap().unwrap();
     assert!(undone > 20, "{undone}");
     // The running message is finished.
-    let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
+    let canister = subnet.canister(&id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count) as usize, 30 - undone + 1);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());

@@ -55,6 +55,10 @@ async fn a_canister_is_created_installed_upgraded_and_deleted() {
             .await,
     );
     assert!(broken.contains("IC0505"), "{broken}");
+    let wasi = wasm(r#"(module (import "wasi_snapshot_preview1" "fd_write" (func)))"#);
+    let install = management.install_code(&id, &wasi).with_mode(CanisterInstallMode::Reinstall);
+    let refused = error(install.call_and_wait().await);
+    assert!(refused.contains("wasi2ic converts it"), "{refused}");
     // A failed install changes nothing.
     assert_eq!(number(&query(&agent, id, "get").await), 1);
     for mode in [CanisterInstallMode::Upgrade(None), CanisterInstallMode::Reinstall] {
