@@ -12,7 +12,7 @@ use super::call::{constructor_arguments, is_query, parse_arguments, signature};
 use super::replica::embedded;
 use super::run::{PriceArgs, failed};
 use crate::builds::options::COMPARED;
-use crate::builds::{Module, NotBuilt, Options, Project};
+use crate::builds::{Module, NotBuilt, Options, Package, Project};
 use crate::canisters::{self, hash};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
@@ -40,7 +40,8 @@ pub struct BuildsArgs {
     /// Features of the crate.
     #[arg(long, value_delimiter = ',')]
     pub features: Vec<String>,
-    /// The interface in Candid, if the module does not contain it.
+    /// The interface in Candid [default: NAME.did next to the package's Cargo.toml, else the one in
+    /// the module].
     #[arg(long, value_name = "FILE")]
     pub candid: Option<PathBuf>,
     /// The argument of the installation as Candid text.
@@ -66,6 +67,13 @@ pub struct BuildsArgs {
     pub replica: ReplicaArgs,
 }
 
+/// The crate to build.
+struct Chosen {
+    project: Project,
+    /// Its interface, if it is in a file. Otherwise the module contains it.
+    interface: Option<String>,
+}
+
 /// A call whose arguments are checked and encoded.
 struct Call<'a> {
     method: &'a str,
@@ -82,7 +90,13 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
         [] => compared()?,
         chosen => crate::suites::unique(chosen),
     };
-    let project = project(args)?;
+    let chosen = chosen(args)?;
+    let project = &chosen.project;
+    if let Some(interface) = &chosen.interface {
+        // Mistakes are reported before anything is compiled.
+        calls(args, interface)?;
+        constructor_arguments(interface, &args.init)?;
+    }
     let mut file = RunFile::new(&args.out)?;
     interrupt::listen()?;
     let (replica, _) = embedded(&args.replica, progress)?;
@@ -91,14 +105,17 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
         project.name,
         options.len()
     ));
-    let mut results = empty(args, &project, &options, &replica);
+    let mut results = empty(args, project, &options, &replica);
     let mut replies = BTreeMap::new();
     let measured = options.iter().try_for_each(|options| {
         interrupt::check()?;
-        one(args, &project, options, &replica, &mut results, &mut replies, progress)?;
+        one(args, &chosen, options, &replica, &mut results, &mut replies, progress)?;
         file.save(&results)
     });
     let complete = measured.is_ok();
+    if complete {
+        results.planned = None;
+    }
     file.finish(&results, complete)?;
     if let Err(error) = measured {
         return Err(
@@ -124,8 +141,8 @@ fn compared() -> Result<Vec<Options>> {
     Ok(keys.map(|key| key.parse()).collect::<Result<_, _>>()?)
 }
 
-/// Returns the crate.
-fn project(args: &BuildsArgs) -> Result<Project> {
+/// Returns the crate, and its interface if that is in a file.
+fn chosen(args: &BuildsArgs) -> Result<Chosen> {
     let manifest = fs::canonicalize(&args.manifest_path).with_context(|| {
         format!(
             "there is no {}; name the crate's Cargo.toml with --manifest-path",
@@ -136,20 +153,18 @@ fn project(args: &BuildsArgs) -> Result<Project> {
         true => manifest.as_path(),
         false => manifest.parent().unwrap_or(&manifest),
     };
-    let name = match (&args.package, folder.file_name()) {
-        (Some(package), _) => package.clone(),
-        (None, Some(folder)) => folder.to_string_lossy().into_owned(),
-        (None, None) => "crate".to_owned(),
-    };
-    Ok(Project {
-        name,
+    let package = Package::of(&folder.join("Cargo.toml"), args.package.as_deref())?;
+    let interface = interface(args, &package)?;
+    let project = Project {
+        name: package.name,
         package: args.package.clone(),
         folder: folder.to_owned(),
         target: args.target.clone(),
         features: args.features.clone(),
         flags: None,
         is_own: false,
-    })
+    };
+    Ok(Chosen { project, interface })
 }
 
 /// Returns results without cases.
@@ -195,6 +210,7 @@ fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Emb
         fixtures: Vec::new(),
         cases: Vec::new(),
         harness: Vec::new(),
+        planned: Some(builds.len() as u64 * (2 + args.calls.len() as u64 / 2)),
     }
 }
 
@@ -202,13 +218,14 @@ fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Emb
 /// replies: those of the first one are kept in `replies`.
 fn one(
     args: &BuildsArgs,
-    project: &Project,
+    chosen: &Chosen,
     options: &Options,
     replica: &Embedded,
     results: &mut Results,
     replies: &mut BTreeMap<usize, Result<Vec<u8>, String>>,
     progress: &Progress,
 ) -> Result<()> {
+    let Chosen { project, interface } = chosen;
     let is_first = results.cases.is_empty();
     let mut keep = |section: &str, name: String, outcome| {
         results.cases.push(Case {
@@ -232,7 +249,14 @@ fn one(
             return Ok(());
         }
     };
-    let interface = interface(args, project, &wasm)?;
+    let interface = interface.clone().or_else(|| canisters::candid_of(&wasm));
+    let interface = interface.with_context(|| {
+        format!(
+            "the module of {name} does not contain its interface, and there is no {name}.did next to \
+             its Cargo.toml; name a file with --candid",
+            name = project.name
+        )
+    })?;
     let calls = calls(args, &interface)?;
     let init = constructor_arguments(&interface, &args.init)?;
     let step = progress.step(&options.to_string(), "calls", calls.len() as u64);
@@ -304,25 +328,14 @@ fn names(calls: &[String]) -> Vec<String> {
     calls.chunks(2).enumerate().map(name).collect()
 }
 
-/// Returns the interface of a module: its own, that of a file, or that of the file that `dfx` expects.
-fn interface(args: &BuildsArgs, project: &Project, wasm: &[u8]) -> Result<String> {
+/// Returns the interface in the file of `--candid`, or in the one that `dfx` expects.
+fn interface(args: &BuildsArgs, package: &Package) -> Result<Option<String>> {
+    let expected = package.file(&format!("{}.did", package.name));
+    let path = args.candid.as_deref().or_else(|| Some(&*expected).filter(|path| path.is_file()));
     let read = |path: &Path| {
         files::read_text(path, MAX_TEXT).with_context(|| format!("cannot read {}", path.display()))
     };
-    if let Some(path) = &args.candid {
-        return read(path);
-    }
-    if let Some(candid) = canisters::candid_of(wasm) {
-        return Ok(candid);
-    }
-    let expected = project.folder.join(&project.name).with_extension("did");
-    match expected.is_file() {
-        true => read(&expected),
-        false => bail!(
-            "the module of {} does not contain its interface; name a file with --candid",
-            project.name
-        ),
-    }
+    path.map(read).transpose()
 }
 
 /// Encodes the arguments of the calls.

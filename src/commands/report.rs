@@ -1,11 +1,11 @@
 //! `stablebench report`: rendering of saved results.
 
-use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::progress::Progress;
 use crate::report::style::Style;
 use crate::report::{self, Format};
 use crate::results::{Results, save_text};
@@ -24,10 +24,10 @@ pub struct ReportArgs {
     /// by `2026-08-first-reads` (`compare --format csv`).
     #[arg(long, value_name = "CSV")]
     pub open_rule: Option<PathBuf>,
-    /// The format [default: html if --out ends with .html, else table].
+    /// The format [default: that of the ending of --out, else table].
     #[arg(long, value_enum)]
     pub format: Option<ReportFormat>,
-    /// Save the report to this file.
+    /// Save the report to this file: a page (.html, .htm), tables (.txt, .md), .csv, or .json.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ pub enum ReportFormat {
 pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
     // A file is not a terminal.
     let terminal = if args.out.is_some() { Terminal::default() } else { output.terminal };
-    let format = format(args);
+    let format = format(args)?;
     if args.open_rule.is_some() && !matches!(format, ReportFormat::Table | ReportFormat::Markdown) {
         bail!("--open-rule adds a table; it needs --format table or markdown");
     }
@@ -56,7 +56,7 @@ pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
         ReportFormat::Markdown => texts(args, Format::Markdown, terminal),
         ReportFormat::Csv => texts(args, Format::Csv, terminal),
         ReportFormat::Json => texts(args, Format::Json, terminal),
-        ReportFormat::Html => page(args),
+        ReportFormat::Html => page(args, &output.progress),
     }?;
     match &args.out {
         Some(path) => save_text(path, &text),
@@ -68,15 +68,33 @@ pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
     }
 }
 
-/// Returns the requested format, or the one for the name of the file.
-fn format(args: &ReportArgs) -> ReportFormat {
-    let extension = args.out.as_deref().and_then(Path::extension);
-    let is_page = |extension: &OsStr| {
-        extension.eq_ignore_ascii_case("html") || extension.eq_ignore_ascii_case("htm")
+/// The endings of files, and their formats.
+const ENDINGS: [(&str, ReportFormat); 6] = [
+    ("html", ReportFormat::Html),
+    ("htm", ReportFormat::Html),
+    ("md", ReportFormat::Markdown),
+    ("txt", ReportFormat::Table),
+    ("csv", ReportFormat::Csv),
+    ("json", ReportFormat::Json),
+];
+
+/// Returns the requested format, or the one for the ending of the file.
+///
+/// # Errors
+///
+/// If the ending is that of another format.
+fn format(args: &ReportArgs) -> Result<ReportFormat> {
+    let ending = args.out.as_deref().and_then(Path::extension);
+    let (None, Some(ending)) = (args.format, ending) else {
+        return Ok(args.format.unwrap_or(ReportFormat::Table));
     };
-    args.format.unwrap_or(match extension {
-        Some(extension) if is_page(extension) => ReportFormat::Html,
-        _ => ReportFormat::Table,
+    let known = ENDINGS.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
+    known.map(|(_, format)| *format).with_context(|| {
+        let known = ENDINGS.map(|(known, _)| format!(".{known}")).join(", ");
+        format!(
+            "a report cannot be written as .{}; the endings are {known}, or choose a --format",
+            ending.display()
+        )
     })
 }
 
@@ -100,10 +118,13 @@ fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String
     Ok(texts.join("\n"))
 }
 
-fn page(args: &ReportArgs) -> Result<String> {
+fn page(args: &ReportArgs, progress: &Progress) -> Result<String> {
     let named = args.files.iter().map(|file| {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let results = read(file)?.only(&args.sections)?;
+        if let Some(incomplete) = report::incomplete(&results) {
+            progress.note(&format!("{name}: {incomplete}"));
+        }
         Ok((name, presentation(&results), results))
     });
     report::page(&named.collect::<Result<Vec<_>>>()?)
@@ -130,6 +151,10 @@ mod tests {
     }
 
     fn chosen(options: &[&str]) -> ReportFormat {
+        tried(options).unwrap()
+    }
+
+    fn tried(options: &[&str]) -> Result<ReportFormat> {
         let words = ["report", "results.json"].iter().chain(options);
         format(&Parsed::parse_from(words).args)
     }
@@ -137,11 +162,22 @@ mod tests {
     #[test]
     fn the_default_format_depends_on_the_name_of_the_file() {
         assert_eq!(chosen(&[]), ReportFormat::Table);
-        assert_eq!(chosen(&["--out", "tables.md"]), ReportFormat::Table);
+        for (name, format) in [
+            ("tables.md", ReportFormat::Markdown),
+            ("tables.txt", ReportFormat::Table),
+            ("cases.CSV", ReportFormat::Csv),
+            ("copy.json", ReportFormat::Json),
+            ("/dev/stdout", ReportFormat::Table),
+        ] {
+            assert_eq!(chosen(&["--out", name]), format, "{name}");
+        }
         for name in ["report.html", "report.HTM"] {
             assert_eq!(chosen(&["--out", name]), ReportFormat::Html);
         }
         assert_eq!(chosen(&["--out", "report.html", "--format", "csv"]), ReportFormat::Csv);
         assert_eq!(chosen(&["--format", "html"]), ReportFormat::Html);
+        assert_eq!(chosen(&["--out", "x.pdf", "--format", "table"]), ReportFormat::Table);
+        let error = tried(&["--out", "x.pdf"]).unwrap_err().to_string();
+        assert!(error.contains(".pdf; the endings are .html, .htm, .md"), "{error}");
     }
 }

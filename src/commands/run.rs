@@ -211,7 +211,11 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     interrupt::listen()?;
     let progress = &output.progress;
     check(&args.target, &args.replica)?;
-    let (built, missing) = needed(plan, progress)?;
+    let (built, missing) =
+        needed(plan, progress).map_err(|error| match error.is::<Interrupted>() {
+            true => ended(error, &file.summary_of_incomplete()),
+            false => error,
+        })?;
     let target = target(&args.target, &args.replica, &out, &built, progress)?;
     let replica = &*target.replica;
     let mut results = empty(planned, replica, &built);
@@ -239,15 +243,20 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
         .map(|file| (file.summary(), file.summary_of_incomplete()))
         .unwrap_or_default();
     match ran {
-        Err(error) if error.is::<Interrupted>() => {
-            Err(error.context(format!("the run is not complete; {incomplete}")))
-        }
-        Err(error) => Err(error.context(format!("the run failed; {incomplete}"))),
+        Err(error) => Err(ended(error, &incomplete)),
         Ok(()) => {
             progress.note(&saved);
             failures(&results)?;
             Ok(results)
         }
+    }
+}
+
+/// Adds to the error that ended a run what was saved until then.
+fn ended(error: anyhow::Error, saved: &str) -> anyhow::Error {
+    match error.is::<Interrupted>() {
+        true => error.context(format!("the run is not complete; {saved}")),
+        false => error.context(format!("the run failed; {saved}")),
     }
 }
 
@@ -299,6 +308,7 @@ pub fn empty(planned: &Planned, replica: &dyn Replica, built: &[Built]) -> Resul
         fixtures: Vec::new(),
         cases: Vec::new(),
         harness: Vec::new(),
+        planned: Some(plan.fixtures.iter().map(|fixture| fixture.cases().count() as u64).sum()),
     }
 }
 

@@ -21,6 +21,15 @@ use crate::results::Outcome;
 /// The mark of the cheapest configuration of a row.
 pub const BEST: &str = "*";
 
+/// Returns the smallest of the numbers that are compared; `None` if there are less than two, of which
+/// none is the cheapest.
+pub fn cheapest(compared: impl IntoIterator<Item = u64>) -> Option<u64> {
+    let mut compared = compared.into_iter();
+    let first = compared.next()?;
+    let second = compared.next()?;
+    Some(compared.fold(first.min(second), u64::min))
+}
+
 /// A table with a title above and notes below.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
@@ -107,6 +116,11 @@ impl Grid {
             }
         };
         self.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+    }
+
+    /// Returns `true` if a number is marked as the best.
+    pub fn marks_best(&self) -> bool {
+        self.rows.iter().flatten().any(|cell| matches!(cell, Cell::Number { best: true, .. }))
     }
 
     /// Returns the table as text, with its title and notes.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use stablebench_protocol::LockingMode;
 
-use super::grid::{BEST, Cell, Grid, Style, row_heading};
+use super::grid::{BEST, Cell, Grid, Style, cheapest, row_heading};
 use super::number::{Grouped, Rows};
 use super::{Presentation, advice, common, price};
 use crate::engines::{heading, is_floor};
@@ -45,7 +45,7 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
             grids.extend(common::settings(results));
         }
     }
-    let mut text = String::new();
+    let mut text = incomplete(results).map_or_else(String::new, |it| style.sentence(&it) + "\n\n");
     for grid in &grids {
         writeln!(text, "{}", grid.render(style))?;
     }
@@ -57,8 +57,19 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
         }
         writeln!(text)?;
     }
-    text.push_str(&notes(suite, results, style)?);
+    let marks = grids.iter().any(Grid::marks_best);
+    text.push_str(&notes(suite, results, marks, style)?);
     Ok(text)
+}
+
+/// Says how much of a run is missing, if it is not complete.
+pub fn incomplete(results: &Results) -> Option<String> {
+    let planned = results.planned?;
+    Some(format!(
+        "NOT COMPLETE: {} of {} cases were measured. The others may change what is said here.",
+        Grouped(results.cases.len() as u64),
+        Grouped(planned)
+    ))
 }
 
 /// Returns the tables that contain more than the cases of a section: ratios, published figures,
@@ -189,11 +200,8 @@ fn transposed(suite: &dyn Presentation, results: &Results, section: &str, style:
         style.narrow(name)
     }));
     let best = |name: &str| {
-        results
-            .section(section)
-            .filter(|case| case.name == name)
-            .filter_map(|case| case.measured().map(Measured::each_operation))
-            .min()
+        let cases = results.section(section).filter(|case| case.name == name);
+        cheapest(cases.filter_map(|case| case.measured().map(Measured::each_operation)))
     };
     let rows = results.configurations_of(section).into_iter().map(|key| {
         let cells = names.iter().map(|name| match results.case(section, name, key) {
@@ -208,13 +216,17 @@ fn transposed(suite: &dyn Presentation, results: &Results, section: &str, style:
         });
         [Cell::text(key.strip_prefix("sqlite/").unwrap_or(key))].into_iter().chain(cells).collect()
     });
-    Grid {
+    let mut grid = Grid {
         title: title(suite, results, section, ""),
         header,
         rows: rows.collect(),
-        notes: vec!["Bold or * marks the cheapest of a column.".to_owned()],
+        notes: Vec::new(),
         lines: false,
+    };
+    if grid.marks_best() {
+        grid.notes.push("Bold or * marks the cheapest of a column.".to_owned());
     }
+    grid
 }
 
 /// Returns the numbers of a row, with the best one marked.
@@ -227,10 +239,11 @@ fn numbers(cases: &[Option<&Case>], section: &str) -> Vec<Cell> {
             _ => measured.each_operation(),
         })
     };
-    let rated = || cases.iter().flatten().filter(|case| !is_floor(&case.configuration));
+    let rated = cases.iter().flatten().filter(|case| !is_floor(&case.configuration));
+    let rated: Vec<u64> = rated.filter_map(|case| value(case)).collect();
     let best = match section {
-        "capacity" => rated().filter_map(|case| value(case)).max(),
-        _ => rated().filter_map(|case| value(case)).min(),
+        "capacity" => rated.iter().copied().max().filter(|_| rated.len() > 1),
+        _ => cheapest(rated),
     };
     let base =
         cases.iter().flatten().find(|case| case.configuration == BASE).and_then(|case| value(case));
@@ -268,14 +281,14 @@ fn reasons(results: &Results, section: &str) -> Vec<String> {
     reasons
 }
 
-fn notes(suite: &dyn Presentation, results: &Results, style: Style) -> Result<String> {
+fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style) -> Result<String> {
     let mut text = String::new();
     let detail = results.cases.iter().find_map(|case| case.measured()?.detail.as_ref());
     if let Some(detail) = detail {
         if let Some(note) = suite.note() {
             writeln!(text, "{}", style.sentence(note))?;
         }
-        if suite.has_section_tables() {
+        if suite.has_section_tables() && marks {
             let best = if style.markdown { "Bold" } else { BEST };
             writeln!(text, "{best} marks the cheapest of a row.")?;
         }

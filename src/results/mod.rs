@@ -65,6 +65,9 @@ pub struct Results {
     /// The message without work of each canister, whose name takes the place of a configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<Case>,
+    /// The number of cases that the run measures, until it is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<u64>,
 }
 
 /// The prices of cycles on the subnet where the canister would run.

@@ -104,8 +104,10 @@ impl RunFile {
     pub fn summary(&self) -> String {
         let out = self.path.display();
         let mut text = match self.cases {
-            0 if self.replaces => return format!("no case was measured; {out} is unchanged"),
-            0 => return "no case was measured".to_owned(),
+            0 if self.replaces => {
+                return format!("no case was measured, and nothing was saved; {out} is unchanged");
+            }
+            0 => return "no case was measured, and nothing was saved".to_owned(),
             cases => format!("{} cases saved to {out}", Grouped(cases as u64)),
         };
         if let Some(earlier) = self.earlier() {

@@ -73,6 +73,7 @@ pub fn full() -> Results {
             }),
         }],
         harness: Vec::new(),
+        planned: None,
     }
 }
 

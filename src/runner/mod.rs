@@ -170,6 +170,9 @@ impl<'a> Runner<'a> {
         let failed = spawned.err().or_else(|| lock(&failed).take());
         let mut found = lock(&self.found);
         let Found { results, out, .. } = &mut *found;
+        if failed.is_none() {
+            results.planned = None;
+        }
         let saved = out.as_mut().map_or(Ok(()), |out| out.finish(results, failed.is_none()));
         failed.map_or(saved, Err)
     }

@@ -282,7 +282,45 @@ fn mistakes_name_the_next_step() {
     let default = |method| ["--call", method, "()", "--build", "default"];
     fails(&default("subtract"), "the canister has no method subtract; it has add, vectors");
     fs::write(folder.path().join("src/lib.rs"), SOURCE.replace("candid:service", "other")).unwrap();
-    fails(&default("add"), "does not contain its interface; name a file with --candid");
+    fails(&default("add"), "and there is no small.did next to its Cargo.toml; name a file with");
+    fails(&[&call[..], &["--package=other"]].concat(), "has no package other; it has small");
+    // Nothing is compiled for mistakes that the file of the interface shows.
+    fs::write(folder.path().join("src/lib.rs"), "no Rust").unwrap();
+    fs::write(folder.path().join("small.did"), "service : { add : () -> () }").unwrap();
+    fails(&default("subtract"), "the canister has no method subtract; it has add");
+    fails(&["--call", "add", "(1)", "--build", "default"], "the arguments (1) do not fit add");
+    fails(&[&call[..], &["--candid=none.did"]].concat(), "cannot read none.did");
+}
+
+/// The folder has another name than the package, and the workspace has two.
+#[test]
+fn the_interface_is_in_the_file_of_the_package() {
+    let folder = tempfile::tempdir().unwrap();
+    let member = folder.path().join("backend");
+    fs::create_dir(&member).unwrap();
+    small(&member);
+    let manifest = MANIFEST.replace("\n[workspace]\n", "");
+    fs::write(member.join("Cargo.toml"), &manifest).unwrap();
+    fs::write(member.join("src/lib.rs"), SOURCE.replace("candid:service", "other")).unwrap();
+    fs::write(member.join("small.did"), "service : { add : () -> (nat64) }").unwrap();
+    let other = folder.path().join("other");
+    fs::create_dir_all(other.join("src")).unwrap();
+    fs::write(other.join("Cargo.toml"), manifest.replace("small", "other")).unwrap();
+    fs::write(other.join("src/lib.rs"), "").unwrap();
+    let workspace = "[workspace]\nmembers = [\"backend\", \"other\"]\nresolver = \"2\"\n";
+    fs::write(folder.path().join("Cargo.toml"), workspace).unwrap();
+    let call = ["--call", "add", "()", "--build", "default"];
+    let output = run(folder.path(), &call);
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(error.contains("one of its packages with --package: small, other"), "{error}");
+    for more in [&["--package=small"][..], &["--manifest-path=backend/Cargo.toml"]] {
+        let output = run(folder.path(), &[&call[..], more].concat());
+        assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+    }
+    let results = results(&folder.path().join("builds.json"));
+    assert_eq!(results["canisters"][0]["name"], "small/default");
+    assert_eq!(results.get("planned"), None);
 }
 
 /// The canister of the suite, in one build, with all kinds of work. Everything that it reads is

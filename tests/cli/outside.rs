@@ -90,8 +90,50 @@ fn an_interrupted_run_leaves_earlier_results_alone() {
     let mut rest = String::new();
     run.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(2), "{rest}");
+    assert!(rest.contains("no case was measured, and nothing was saved"), "{rest}");
     assert_eq!(fs::read_to_string(&path).unwrap(), before, "{rest}");
     assert_eq!(files(directory.path()), [path]);
+}
+
+/// Two fixtures, one after the other: the second takes much longer than this test.
+#[test]
+fn an_interrupted_run_prints_what_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let args = [
+        "run",
+        "users",
+        "--sections=curve",
+        "--curve-rows=20,3000000",
+        "--engines=btree,sqlite/wal",
+        "--jobs=1",
+        "--no-cache",
+    ];
+    let mut run = command(&args, directory);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let results = directory.join("results.json");
+    let began = std::time::Instant::now();
+    while !results.exists() {
+        assert!(began.elapsed() < Duration::from_secs(120), "no case is measured");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let (mut printed, mut notes) = (String::new(), String::new());
+    run.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    run.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(2), "{notes}");
+    assert!(notes.contains("add --resume to continue"), "{notes}");
+    let reported = stablebench(&["report", "results.json"], directory);
+    for text in [&printed, &stdout(&reported)] {
+        assert!(text.starts_with("NOT COMPLETE: "), "{text}");
+    }
+    let page = stablebench(&["report", "results.json", "-o", "page.html"], directory);
+    assert!(stderr(&page).contains("results.json: NOT COMPLETE"), "{}", stderr(&page));
+    let refused = stablebench(&["report", "results.json", "-o", "x.pdf"], directory);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("the endings are .html, "), "{}", stderr(&refused));
+    assert!(!directory.join("x.pdf").exists());
 }
 
 #[test]

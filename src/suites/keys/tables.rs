@@ -9,7 +9,7 @@ use super::claims::Claims;
 use super::size::{Size, fan_out, is_of_links, objects};
 use super::{KeysSuite, LISTS, WANTS, WATCHERS};
 use crate::report::Presentation;
-use crate::report::grid::{Cell, Grid, Style};
+use crate::report::grid::{Cell, Grid, Style, cheapest};
 use crate::report::number::{Fixed, Grouped};
 use crate::results::{Measured, Results};
 
@@ -54,9 +54,10 @@ fn links(results: &Results) -> Grid {
             .iter()
             .map(|column| a_row(results.case(LISTS, schema, &column.key)?.measured()?))
             .collect();
-        let (first, best) = (values.first().copied().flatten(), values.iter().flatten().min());
+        let first = values.first().copied().flatten();
+        let best = cheapest(values.iter().flatten().copied());
         let cell = |value: &Option<u64>| match *value {
-            Some(value) => Cell::Number { value, base: first, best: Some(&value) == best },
+            Some(value) => Cell::Number { value, base: first, best: Some(value) == best },
             None => Cell::Absent,
         };
         [Cell::text(schema)].into_iter().chain(values.iter().map(cell)).collect()
