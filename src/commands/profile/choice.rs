@@ -47,8 +47,14 @@ pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
     let at = titles.iter().position(|title| normal(title) == wanted);
     let Some(place) = at.and_then(|at| places.into_iter().nth(at)) else {
         let titles = nearest(&wanted, titles);
+        let options = args.options.join(" ");
+        let (with, list) = match options.as_str() {
+            "" => (String::new(), String::new()),
+            options => (format!(" with {options}"), format!(" -- {options}")),
+        };
         bail!(
-            "there is no case {text}; the nearest are\n{}stablebench profile --list {} prints all",
+            "there is no case {text}{with}; the nearest are\n{}stablebench profile --list {}{list} \
+             prints all",
             titles.iter().map(|title| format!("  {title}\n")).collect::<String>(),
             suite.name()
         );

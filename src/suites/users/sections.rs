@@ -439,13 +439,12 @@ pub fn options_of_case(section: &str, name: &str, chosen: &[String]) -> Vec<Stri
     let section = known.copied().unwrap_or(Section::All);
     let mut options = vec![format!("--sections={}", section.name())];
     if section == Section::Insert
-        && !chose("--batches")
-        && !chose("--at")
         && let Some((place, rows)) = name.split_once('-')
         && let Ok(rows) = rows.parse::<u64>()
         && Place::value_variants().iter().any(|known| known.to_string() == place)
     {
-        options.extend([format!("--batches={rows}"), format!("--at={place}")]);
+        options.extend((!chose("--batches")).then(|| format!("--batches={rows}")));
+        options.extend((!chose("--at")).then(|| format!("--at={place}")));
     }
     options
 }

@@ -43,8 +43,20 @@ fn any_number_of_rows_can_be_inserted() {
     ] {
         assert_eq!(chosen(&[typed, "--rows", rows]).unwrap().name, name);
     }
-    let batches = ["users/insert/middle-7/btree", "--", "--batches=8"];
-    assert!(chosen(&batches).is_err(), "chosen options are not replaced");
+    // Options that are chosen stay, and the others are those of the case.
+    let random = ["users/insert/random-7/btree", "--rows=4000", "--", "--at", "random"];
+    assert_eq!(chosen(&random).unwrap().name, "random 7");
+    let batches = ["users/insert/middle-8/btree", "--", "--batches=8"];
+    assert_eq!(chosen(&batches).unwrap().name, "middle 8");
+    for (typed, option, nearest) in [
+        ("users/insert/middle-7/btree", "--batches=8", "users/insert/middle 8/btree"),
+        ("users/insert/middle-7/btree", "--at=random", "users/insert/random 7/btree"),
+    ] {
+        let error = chosen(&[typed, "--", option]).err().unwrap().to_string();
+        assert!(error.contains(&format!("{typed} with {option}; the nearest are")), "{error}");
+        assert!(error.contains(&format!("\n  {nearest}\n")), "{error}");
+        assert!(error.contains(&format!("--list users -- {option} prints all")), "{error}");
+    }
 }
 
 /// Otherwise one of the two could not be chosen.
