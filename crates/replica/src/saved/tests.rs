@@ -117,7 +117,7 @@ fn a_canister_is_loaded_with_its_note() {
 fn a_damaged_file_with_a_note_is_refused() {
     let (_directory, path, replica, module, _) = noted();
     let whole = std::fs::read(&path).unwrap();
-    let (header, offsets, _) = read_header(&File::open(&path).unwrap()).unwrap();
+    let (header, offsets, _) = read_header(&File::open(&path).unwrap(), 0).unwrap();
     let ends = [offsets.heap + header.heap, offsets.stable + header.stable].map(|end| end - 1);
     let middles = [offsets.heap + 70_000, offsets.stable + 65_528];
     let before = [0, 8, 16, 47, 48, 60, offsets.checksums, offsets.checksums + 7];
@@ -174,7 +174,7 @@ fn sizes_and_globals_that_do_not_fit_are_refused() {
         header[field] = value;
         let text = serde_json::to_vec(&header).unwrap();
         let checksums = [0; 8];
-        let mut bytes = preamble(&text, &checksums);
+        let mut bytes = preamble(&MAGIC, &text, &checksums);
         bytes.extend(&text);
         bytes.extend(checksums);
         bytes.extend(module.uploaded());
@@ -248,7 +248,7 @@ fn environment_variables_are_saved_only_if_there_are_some() {
     canister.save(&path).unwrap();
     let loaded = replica.load(&path).unwrap();
     assert_eq!(loaded.environment()["name"], "value");
-    let (header, ..) = read_header(&File::open(&path).unwrap()).unwrap();
+    let (header, ..) = read_header(&File::open(&path).unwrap(), 0).unwrap();
     assert_eq!((header.format, header.environment.len()), (FORMAT, 1));
 }
 
@@ -265,7 +265,7 @@ fn damaged_memories_are_refused() {
     }
     canister.save(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
-    let (header, offsets, _) = read_header(&File::open(&path).unwrap()).unwrap();
+    let (header, offsets, _) = read_header(&File::open(&path).unwrap(), 0).unwrap();
     for (memory, size) in [(offsets.heap, header.heap), (offsets.stable, header.stable)] {
         for step in 0..16 {
             let mut bytes = whole.clone();
