@@ -4,7 +4,7 @@
  *
  * @typedef {"measured"|"interpolated"|"estimated"|"none"} Kind
  * @typedef {{kind: Kind, cost: ReturnType<typeof sum>?, low: number, high: number, how: string, error: number?}} Estimate
- *   `low` and `high` limit the instructions; `error` is the larger distance to them as a share of the estimate,
+ *   `low` and `high` limit the instructions; `error` is the larger factor between them and the estimate, minus 1;
  *   `null` if measured
  */
 
@@ -64,7 +64,7 @@ export function estimate(all, column, at) {
     low,
     high,
     how: off.map(([axis, what]) => surrounding(sizesAlong(of, axis), at[axis], what)).join(", "),
-    error: Math.max(high / cost.instructions - 1, 1 - low / cost.instructions),
+    error: Math.max(high / cost.instructions, low > 0 ? cost.instructions / low : Infinity) - 1,
   };
 }
 

@@ -24,8 +24,12 @@ import { interpolate, span, spanning } from "./interpolate.js";
 const ROW = 12;
 /** Ways whose figures differ by more than this are alternatives: their mean would be neither. */
 const ALTERNATIVES = 2;
+/** Longer rows touch at most this many times more pages, if nothing else begins. */
+const LONGER = 4;
+/** Also a part that does not grow with the rows of a message may grow with this power of the table. */
+const DEPTH = 0.1;
 /** Pages that a message touches by chance, as a share. */
-const NOISE = 0.15;
+const NOISE = 0.2;
 
 /**
  * @param {import("./points.js").Points} all
@@ -93,11 +97,28 @@ export function pages(of, part, at) {
     const [y, low, high] = ["y", "low", "high"].map((which) => way(along.map(({ n, value }) => ({ x: n, y: value[which] })), asked.n, apart(at.n, usual.n)));
     ways.push({ ...y, low: low.low, high: high.high });
   }
-  const found = together(ways);
+  const found = spanningLonger(of, part, at, together(ways), counts);
   // A table with more bytes than any measured one.
   const beyond = Math.max(1, asked.rows / within(of, asked.rows));
   const less = Math.min(found.low * (1 - NOISE), found.low - of.page);
   return spanning(found.y, Math.max(0, less), Math.max(found.high * (1 + NOISE), found.high + of.page) * beyond);
+}
+
+/**
+ * Extends the range to as many times more pages as longer rows touch, as in a map whose nodes become larger.
+ * If that is much more, something else begins, which depends on the bytes.
+ */
+function spanningLonger(of, part, at, found, counts) {
+  const short = interpolate(counts, at.n, "steps");
+  const ratios = of.lengths.flatMap((point) => {
+    const base = curveAt(of, part, within(of, point.rows));
+    return base?.y > 0 ? [{ x: point.payload, y: point.parts[part] / base.y }] : [];
+  });
+  const all = [...ratios, { x: of.usual.payload, y: 1 }].sort((one, other) => one.x - other.x);
+  const longer = interpolate(all, at.payload, "linear");
+  if (!short || !longer || longer.y > LONGER) return found;
+  const times = moved(of, part, short, { n: at.n, rows: of.usual.rows }, at);
+  return spanning(found.y, found.low, found.high, times.y * longer.y);
 }
 
 /** Pages of a message of this size; beyond the points as at the last one, or in proportion to the size. */
@@ -159,5 +180,6 @@ function moved(of, part, value, before, after) {
   };
   const y = move(value.y, there.y);
   const unchanged = y + (value.y - y) * Math.min(1, apart(before.n, of.usual.n));
-  return spanning(y, move(value.low, there.low), move(value.high, there.high), unchanged);
+  const deeper = value.y * (to / from) ** DEPTH;
+  return spanning(y, move(value.low, there.low), move(value.high, there.high), unchanged, deeper);
 }

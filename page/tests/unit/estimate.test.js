@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { errorText, estimate, leaveOneOut, uncertain } from "../../src/answer/estimate.js";
 import { points } from "../../src/answer/points.js";
 import { ranked } from "../../src/answer/rank.js";
+import { MEASURED } from "../fixtures/measured.js";
 import { committed, report } from "./results.js";
 
 const USERS = committed("users");
@@ -81,6 +82,32 @@ for (const suite of ["users", "users-2025-10"]) {
     assert.ok(within / left > 0.93, `${within} of ${left}`);
   });
 }
+
+/** Sizes that were measured after the estimates had been made. */
+const checked = MEASURED.flatMap(({ at, instructions }) => Object.entries(instructions).map(([key, real]) => {
+  const estimated = estimate(ALL, ALL.columns.find((column) => column.key === key), at);
+  return { key, at, real, estimated, within: estimated.low <= real && real <= estimated.high };
+}));
+
+test("5 rows of 300 bytes in 200 000 cost what the page says", () => {
+  const example = checked.filter(({ at }) => at.n === 5 && at.payload === 300);
+  assert.equal(example.length, 16);
+  for (const { key, at, real, estimated, within } of example) {
+    assert.ok(within, `${key} ${at.place}: ${real} is not between ${estimated.low} and ${estimated.high}`);
+    const floor = key === "append" || key === "array";
+    assert.ok(floor || Math.abs(estimated.cost.instructions / real - 1) < 0.3, `${key} ${at.place}: ${estimated.cost.instructions} for ${real}`);
+  }
+});
+
+test("measured sizes are within the stated range, or the page asks to measure", () => {
+  const outside = checked.filter((of) => !of.within);
+  assert.ok(checked.length > 100 && outside.length / checked.length < 0.02, outside.map(({ key, at }) => `${key} ${JSON.stringify(at)}`).join());
+  const trusted = checked.filter((of) => !uncertain(of.estimated));
+  assert.ok(trusted.length > 5, `${trusted.length} are exact enough`);
+  for (const { key, at, real, estimated } of trusted) {
+    assert.ok(Math.abs(estimated.cost.instructions / real - 1) < 0.25, `${key} ${JSON.stringify(at)}`);
+  }
+});
 
 test("new rows at random are taken from every section that has them", () => {
   assert.deepEqual(ALL.places, ["middle", "end", "random"]);
