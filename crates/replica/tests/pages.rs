@@ -101,6 +101,10 @@ const CANISTER: &str = r#"(module
     (func (export "canister_update copy past the end")
         (call $begin)
         (call $write (i64.const 0) (i64.const 2621439990) (i64.const 20)))
+    (func $write_stable
+        (call $write (i64.const 131000) (i64.const 0) (i64.const 100)) (call $reply))
+    (export "canister_query stable query" (func $write_stable))
+    (export "canister_composite_query stable composite" (func $write_stable))
     (func (export "canister_update stable")
         (call $begin)
         (call $read (i64.const 0) (i64.const 0) (i64.const 1))
@@ -189,6 +193,70 @@ fn queries_do_not_pay_for_writes() {
     let mut canister = canister;
     let replicated = canister.update(CALLER, "query", &pages).unwrap();
     assert_eq!(replicated.pages.heap, Instructions(5 * PAGE));
+}
+
+/// Nor are pages of stable memory reported as written where that is not charged.
+#[test]
+fn queries_do_not_pay_for_writes_to_stable_memory() {
+    let mut canister = canister();
+    for execution in [
+        canister.query(CALLER, "stable query", &[]).unwrap(),
+        update(&mut canister, "stable query", 0),
+    ] {
+        assert_eq!(touched(&execution), [1, 0, 2, 0]);
+        assert_eq!(execution.pages.stable, Instructions(2 * PAGE));
+    }
+    let composite = canister.query(CALLER, "stable composite", &[]).unwrap();
+    assert_eq!(touched(&composite), [1, 0, 2, 2]);
+    assert_eq!(composite.pages.stable, Instructions(4 * PAGE));
+}
+
+/// Every call that limits the length of a range, and that length.
+const LIMITED: &[(&str, u64)] = &[
+    ("(drop (call $is_controller (i32.const 65536) (i32.const SIZE)))", 29),
+    ("(call $new (i32.const 65536) (i32.const SIZE) NONE NONE NONE NONE NONE NONE)", 29),
+    ("(call $new NONE NONE (i32.const 65536) (i32.const SIZE) NONE NONE NONE NONE)", 20_000),
+    ("(call $certify (i32.const 65536) (i32.const SIZE))", 32),
+    ("(drop (call $exists (i32.const 65536) (i32.const SIZE)))", 100),
+    ("(drop (call $value_size (i32.const 65536) (i32.const SIZE)))", 100),
+    ("(call $value (i32.const 65536) (i32.const SIZE) NONE NONE NONE)", 100),
+    ("(call $append (i32.const 65536) (i32.const SIZE))", 2 << 20),
+    ("(call $reject (i32.const 65536) (i32.const SIZE))", 2 << 20),
+];
+
+/// A length is checked before anything is read.
+#[test]
+fn ranges_that_are_too_long_touch_nothing() {
+    let replica = Replica::new(Rules::of_2026_08(), None).unwrap();
+    for (call, longest) in LIMITED {
+        let executed = |size: u64| {
+            let call = call.replace("SIZE", &size.to_string()).replace("NONE", "(i32.const 0)");
+            let wat = format!(
+                r#"(module
+                    (import "ic0" "is_controller" (func $is_controller (param i32 i32) (result i32)))
+                    (import "ic0" "call_new"
+                        (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+                    (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
+                    (import "ic0" "env_var_name_exists" (func $exists (param i32 i32) (result i32)))
+                    (import "ic0" "env_var_value_size"
+                        (func $value_size (param i32 i32) (result i32)))
+                    (import "ic0" "env_var_value_copy" (func $value (param i32 i32 i32 i32 i32)))
+                    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+                    (import "ic0" "msg_reject" (func $reject (param i32 i32)))
+                    (memory 40)
+                    (func (export "canister_update go") {call}))"#
+            );
+            let module = replica.compile(&wat::parse_str(&wat).unwrap()).unwrap();
+            let mut canister = replica.create_canister().unwrap();
+            canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+            update(&mut canister, "go", 0)
+        };
+        let at = executed(*longest);
+        assert_eq!(touched(&at), [longest.div_ceil(65_536), 0, 0, 0], "{call}");
+        let past = executed(longest + 1);
+        assert_eq!(code(&past), ErrorCode::CanisterContractViolation, "{call}");
+        assert_eq!(touched(&past), [0; 4], "{call}");
+    }
 }
 
 #[test]

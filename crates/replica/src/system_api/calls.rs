@@ -189,9 +189,7 @@ impl<'a> Call<'a> {
                 self.copy_out(args, "ic0.subnet_self_copy", "id", &SUBNET)
             }
             C::IsController => {
-                let bytes = self.heap("ic0.is_controller", arg(0), arg(1))?;
-                let principal =
-                    Principal::try_from_slice(bytes).map_err(|_| Fault::InvalidPrincipal)?;
+                let principal = self.principal("ic0.is_controller", arg(0), arg(1))?;
                 Ok(u64::from(self.message.controllers.contains(&principal)))
             }
             C::Time => {
@@ -408,6 +406,17 @@ impl<'a> Call<'a> {
         let bytes = slice(what, start, size, self.heap.as_deref().ok_or_else(no_heap)?)?;
         self.touch(start, bytes.len(), Access::Read);
         Ok(bytes)
+    }
+
+    /// The principal of `size` bytes at `start`. The replica checks its length before it reads it, so
+    /// one that is too long touches nothing.
+    pub(super) fn principal(&self, what: &str, start: u64, size: u64) -> Result<Principal, Fault> {
+        let heap = self.heap.as_deref().ok_or_else(no_heap)?;
+        if slice(what, start, size, heap)?.len() > Principal::MAX_LENGTH_IN_BYTES {
+            return Err(Fault::InvalidPrincipal);
+        }
+        let bytes = self.heap(what, start, size)?;
+        Principal::try_from_slice(bytes).map_err(|_| Fault::InvalidPrincipal)
     }
 
     /// Charges for the pages of a range inside of the heap.

@@ -286,7 +286,8 @@ pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) ->
             heap: WasmPages(touches.touched),
             heap_written: WasmPages(touches.written),
             stable: WasmPages(stable.touched),
-            stable_written: WasmPages(stable.written),
+            // The module counts writes that are not charged too.
+            stable_written: WasmPages(prices.written.map_or(0, |_| stable.written)),
         }),
     }
 }

@@ -145,8 +145,7 @@ impl Call<'_> {
         }
         let method = self.heap("ic0.call_new method_name", method, method_size)?;
         let method = String::from_utf8_lossy(method).into_owned();
-        let callee = self.heap("ic0.call_new callee_src", callee, callee_size)?;
-        let callee = Principal::try_from_slice(callee).map_err(|_| Fault::InvalidPrincipal)?;
+        let callee = self.principal("ic0.call_new callee_src", callee, callee_size)?;
         if self.message.quota.is_none() {
             return Err(Fault::Engine(
                 "ic0.call_new is not supported by the embedded replica outside of a subnet: the \
