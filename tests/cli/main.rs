@@ -115,6 +115,7 @@ mod db_bench;
 mod doltlite;
 mod environment;
 mod keys;
+mod listeners;
 mod network;
 mod outside;
 mod pocket_ic;

@@ -138,6 +138,7 @@ fn mistakes_are_reported_before_anything_is_served() {
     module(directory, "counter.wasm", COUNTER);
     module(directory, "argument.wasm", r#"(module (func (export "canister_init") (unreachable)))"#);
     std::fs::write(directory.join("broken.wasm"), b"\0asm\x01\0\0\0\xff").unwrap();
+    #[expect(clippy::disallowed_methods, reason = "it only takes the port")]
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = format!("--port={}", taken.local_addr().unwrap().port());
     for (arguments, text) in [

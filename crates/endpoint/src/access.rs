@@ -2,7 +2,7 @@
 //!
 //! A browser lets any page send requests to this machine. Its requests name the origin of the page
 //! (`Origin`) and the name of this machine (`Host`). The page can choose a name that resolves to
-//! this machine, so both are checked.
+//! this machine, so both are checked, by the [`Guard`] that each listener has.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -48,16 +48,65 @@ pub struct Access {
     pub open: bool,
 }
 
-impl Access {
-    /// Checks the origin and the host name of a request to an endpoint that listens at `address`.
+/// The check of all requests to a listener.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    access: Access,
+    /// The address of the listener.
+    address: IpAddr,
+    /// The domains of an HTTP gateway: they and all names below them are allowed, as names and as
+    /// origins.
+    domains: Option<Vec<String>>,
+}
+
+impl Guard {
+    /// Creates the guard of a listener at `address`.
+    pub fn new(access: Access, address: IpAddr) -> Self {
+        Self { access, address, domains: None }
+    }
+
+    /// Returns the guard of an HTTP gateway at `address` that a client of this listener starts.
+    ///
+    /// # Errors
+    ///
+    /// If other machines could call the gateway, but not this listener, or a domain is no host
+    /// name.
+    pub fn for_gateway(&self, address: IpAddr, domains: &[String]) -> Result<Self, String> {
+        let other = self.address;
+        // An unspecified IPv6 address can be reached by IPv4, too.
+        let all = other.is_unspecified() && (other.is_ipv6() || address.is_ipv4());
+        if !all && other != address && !address.to_canonical().is_loopback() {
+            return Err(format!(
+                "the server listens at {other} only, and a gateway is not more open. Leave out \
+                 ip_addr, or start the server with --ip-addr {address} (stablebench pocket-ic) or \
+                 --listen {address} (stablebench serve)"
+            ));
+        }
+        let is_name = |domain: &str| {
+            let valid = |part: &str| {
+                !part.is_empty()
+                    && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+            };
+            domain.split('.').all(valid)
+        };
+        let domains = domains.iter().map(|domain| match is_name(domain) {
+            true => Ok(domain.to_ascii_lowercase()),
+            false => Err(format!("the domain {domain:?} is no host name, such as example.com")),
+        });
+        let domains = Some(domains.collect::<Result<_, _>>()?);
+        Ok(Self { access: self.access.clone(), address, domains })
+    }
+
+    /// Checks the origin and the host name of a request.
     ///
     /// # Errors
     ///
     /// 403 with the option that would allow the request, or 400 without exactly one `Host`.
-    pub fn check(&self, address: IpAddr, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        if self.open {
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        if self.access.open {
             return Ok(());
         }
+        let domain = self.domains.as_ref().map_or("", |_| "add it to the gateway's domains, or ");
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return Err(Refusal::bad_request("A request has one Host header."));
@@ -65,39 +114,51 @@ impl Access {
         let host = host.to_str().ok().and_then(|host| host.parse::<Uri>().ok());
         let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
         for name in [Some(host), uri.host()].into_iter().flatten() {
-            if !self.is_name(address, name) {
+            if !self.allows_name(name) {
                 return Err(Refusal::forbidden(format!(
-                    "The Host {name} is not this machine. Call http://localhost, or allow it: \
-                     serve --allow-origin http://{name}"
+                    "The Host {name} is not this machine. Call http://localhost, or {domain}allow \
+                     it: serve --allow-origin http://{name}"
                 )));
             }
         }
         match headers.get(header::ORIGIN) {
-            Some(origin) if !self.allows(origin) => {
+            Some(origin) if !self.allows_origin(origin) => {
                 let origin = origin.to_str().unwrap_or("unreadable");
                 Err(Refusal::forbidden(format!(
-                    "Pages of the origin {origin} are not allowed to call. Allow them: \
-                     serve --allow-origin {origin}"
+                    "Pages of the origin {origin} are not allowed to call. To allow them, \
+                     {domain}serve with --allow-origin {origin}"
                 )))
             }
             _ => Ok(()),
         }
     }
 
-    /// Returns `true` for origins of this machine and allowed origins.
-    pub fn allows(&self, origin: &HeaderValue) -> bool {
+    /// Returns `true` for origins of this machine, of the domains, and allowed origins.
+    fn allows_origin(&self, origin: &HeaderValue) -> bool {
         let origin = origin.to_str().ok().and_then(|text| text.parse::<Origin>().ok());
-        self.open
-            || origin
-                .is_some_and(|origin| is_loopback(&origin.host) || self.origins.contains(&origin))
+        origin.is_some_and(|origin| {
+            is_loopback(&origin.host)
+                || self.is_below_domain(&origin.host)
+                || self.access.origins.contains(&origin)
+        })
     }
 
-    /// Returns `true` if requests may use that host name. An IP address is allowed if the endpoint
-    /// listens to other machines: unlike a name, no page can make it resolve to this machine.
-    fn is_name(&self, address: IpAddr, name: &str) -> bool {
+    /// Returns `true` if requests may use that host name. An IP address is allowed if the listener
+    /// is open to other machines: unlike a name, no page can make it resolve to this machine.
+    fn allows_name(&self, name: &str) -> bool {
         is_loopback(name)
-            || (!address.is_loopback() && ip(name).is_some())
-            || self.origins.iter().any(|origin| origin.host.eq_ignore_ascii_case(name))
+            || (!self.address.is_loopback() && ip(name).is_some())
+            || self.is_below_domain(name)
+            || self.access.origins.iter().any(|origin| origin.host.eq_ignore_ascii_case(name))
+    }
+
+    fn is_below_domain(&self, host: &str) -> bool {
+        let name = host.to_ascii_lowercase();
+        let name = name.strip_suffix('.').unwrap_or(&name);
+        self.domains.iter().flatten().any(|domain| {
+            name.strip_suffix(domain.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
     }
 }
 
@@ -125,12 +186,16 @@ mod tests {
     use super::*;
 
     fn status(access: &Access, listens: &str, host: &str, origin: Option<&str>) -> u16 {
+        guarded(&Guard::new(access.clone(), listens.parse().unwrap()), host, origin)
+    }
+
+    fn guarded(guard: &Guard, host: &str, origin: Option<&str>) -> u16 {
         let mut headers = HeaderMap::from_iter([(header::HOST, host.parse().unwrap())]);
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
         let uri = Uri::from_static("/api/v2/status");
-        let checked = access.check(listens.parse().unwrap(), &uri, &headers);
+        let checked = guard.check(&uri, &headers);
         checked.map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
     }
 
@@ -160,15 +225,75 @@ mod tests {
         assert_eq!(status(&closed, "0.0.0.0", "192.168.1.5:4943", None), 200);
         assert_eq!(status(&closed, "192.168.1.5", "192.168.1.5:4943", None), 200);
         assert_eq!(status(&closed, "0.0.0.0", "evil.example:4943", None), 403);
+        let guard = Guard::new(closed, "127.0.0.1".parse().unwrap());
         let headers = HeaderMap::new();
         let uri = Uri::from_static("http://localhost/");
-        assert!(closed.check("127.0.0.1".parse().unwrap(), &uri, &headers).is_err());
+        assert!(guard.check(&uri, &headers).is_err());
         let two = [("localhost", header::HOST), ("evil.example", header::HOST)];
         let mut headers = HeaderMap::new();
         for (value, name) in two {
             headers.append::<HeaderName>(name, value.parse().unwrap());
         }
-        assert!(closed.check("127.0.0.1".parse().unwrap(), &uri, &headers).is_err());
+        assert!(guard.check(&uri, &headers).is_err());
+    }
+
+    #[test]
+    fn gateways_have_domains() {
+        let server = Guard::new(Access::default(), "127.0.0.1".parse().unwrap());
+        let domains = ["App.example", "intern"].map(str::to_owned);
+        let gateway = server.for_gateway("127.0.0.1".parse().unwrap(), &domains).unwrap();
+        let id = "lxzze-o7777-77777-aaaaa-cai";
+        for (name, expected) in [
+            ("localhost", 200),
+            (&*format!("{id}.localhost"), 200),
+            (&*format!("{id}.raw.localhost"), 200),
+            ("127.0.0.1", 200),
+            ("[::1]", 200),
+            ("app.example", 200),
+            ("APP.example.", 200),
+            (&*format!("{id}.app.example"), 200),
+            ("intern", 200),
+            ("evil.example", 403),
+            ("evilapp.example", 403),
+            ("app.example.evil.example", 403),
+            ("example", 403),
+            ("192.168.1.5", 403),
+        ] {
+            assert_eq!(guarded(&gateway, &format!("{name}:8000"), None), expected, "{name}");
+            let page = format!("http://{name}:8000");
+            let page = page.trim_end_matches(".:8000");
+            assert_eq!(guarded(&gateway, "localhost", Some(page)), expected, "{page}");
+        }
+        for domain in ["", ".", "a..b", "*.example", "http://a.example", "a.example:80", "é"] {
+            let domains = [domain.to_owned()];
+            let refused = server.for_gateway("127.0.0.1".parse().unwrap(), &domains);
+            assert!(refused.unwrap_err().contains("is no host name"), "{domain}");
+        }
+    }
+
+    #[test]
+    fn gateways_are_no_more_open_than_their_server() {
+        for (server, gateway, expected) in [
+            ("127.0.0.1", "127.0.0.1", true),
+            ("127.0.0.1", "127.0.0.2", true),
+            ("127.0.0.1", "::1", true),
+            ("127.0.0.1", "::ffff:127.0.0.1", true),
+            ("127.0.0.1", "0.0.0.0", false),
+            ("127.0.0.1", "::", false),
+            ("127.0.0.1", "192.168.1.5", false),
+            ("::1", "::", false),
+            ("192.168.1.5", "192.168.1.5", true),
+            ("192.168.1.5", "192.168.1.6", false),
+            ("192.168.1.5", "0.0.0.0", false),
+            ("0.0.0.0", "192.168.1.5", true),
+            ("0.0.0.0", "0.0.0.0", true),
+            ("0.0.0.0", "::", false),
+            ("::", "0.0.0.0", true),
+        ] {
+            let guard = Guard::new(Access::default(), server.parse().unwrap());
+            let started = guard.for_gateway(gateway.parse().unwrap(), &[]);
+            assert_eq!(started.is_ok(), expected, "{server} {gateway}");
+        }
     }
 
     #[test]

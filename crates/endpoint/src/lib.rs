@@ -3,7 +3,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `server`, `access` | connections, and the origins and hosts that are allowed |
+//! | `server`, `access` | listeners and connections, and the origins and hosts that are allowed |
 //! | `http`, `wire` | the addresses, and the format of requests and answers |
 //! | `envelope` | decoding and authentication of requests |
 //! | `messages` | updates and queries |
@@ -46,9 +46,9 @@ pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
 pub use host::{AddError, Stuck};
 pub use keys::Keys;
+pub use server::Listener;
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Replica};
-use tokio::net::TcpListener;
 
 /// The example of README.md, as a test.
 #[cfg(doctest)]
@@ -104,21 +104,18 @@ impl Endpoint {
         self.0.keys.root()
     }
 
-    /// Answers requests that `access` allows until `stop` resolves, then finishes those in progress.
+    /// Answers requests until `stop` resolves, then finishes those in progress.
     ///
     /// # Errors
     ///
-    /// If the listener has no address.
+    /// If the runtime cannot use the socket.
     pub async fn serve(
         &self,
-        listener: TcpListener,
-        access: Access,
+        listener: Listener,
         stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let address = listener.local_addr()?.ip();
-        let router = http::router(Arc::clone(&self.0), access, address);
-        server::serve(listener, router, server::Limits::default(), stop).await;
-        Ok(())
+        let router = http::router(Arc::clone(&self.0));
+        server::serve(listener, router, server::Limits::default(), stop).await
     }
 
     /// Waits until all accepted calls are done or the deadline passes. After the deadline, waiting

@@ -54,6 +54,16 @@ limits! {
     MAX_BLOBS = 8 << 30, Bytes;
     /// PocketIC: a stable memory that is read at once
     MAX_STABLE_READ = 4 << 30, Bytes;
+    /// PocketIC: HTTP gateways at a time
+    MAX_GATEWAYS = 256, Count;
+    /// PocketIC: HTTP gateways of an instance
+    MAX_INSTANCE_GATEWAYS = 16, Count;
+    /// PocketIC: a request to a canister through a gateway
+    MAX_GATEWAY_REQUEST = 2 << 20, Bytes;
+    /// PocketIC: a canister's response in parts through a gateway
+    MAX_GATEWAY_RESPONSE = 256 << 20, Bytes;
+    /// PocketIC: parts of such a response
+    MAX_PARTS = 10_000, Count;
 }
 
 #[cfg(test)]

@@ -1,19 +1,67 @@
-//! Connections: their number is limited, and idle ones are closed.
+//! Connections: their number is limited, idle ones are closed, and a guard checks all requests.
 
 use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
+use crate::access::{Access, Guard};
 use crate::limits::MAX_CONNECTIONS;
+use crate::wire::Refusal;
+
+/// A socket that listens. Its requests reach a router only if [`Access`] allows them.
+///
+/// There is no other way to listen in this project, so that no listener is open to foreign web
+/// pages by mistake.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    guard: Arc<Guard>,
+}
+
+impl Listener {
+    /// Listens at an address, for requests that `access` allows. The port 0 stands for any that is
+    /// free.
+    ///
+    /// # Errors
+    ///
+    /// If this machine cannot listen there.
+    pub fn bind(address: SocketAddr, access: Access) -> io::Result<Self> {
+        Self::guarded(address, Guard::new(access, address.ip()))
+    }
+
+    /// Listens at an address, for requests that pass `guard`.
+    pub(crate) fn guarded(address: SocketAddr, guard: Guard) -> io::Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "the one place, which has a guard")]
+        let socket = TcpListener::bind(address)?;
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address, guard: Arc::new(guard) })
+    }
+
+    /// The address, with the port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The check of its requests.
+    pub(crate) fn guard(&self) -> Arc<Guard> {
+        Arc::clone(&self.guard)
+    }
+}
 
 /// The limits of connections.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +87,28 @@ const MAX_HEAD: usize = 64 << 10;
 /// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(200);
 
+async fn check(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    guard.check(request.uri(), request.headers())?;
+    Ok(next.run(request).await)
+}
+
 /// Answers requests until `stop` resolves, then finishes those in progress.
+///
+/// # Errors
+///
+/// If the runtime cannot use the socket.
 pub async fn serve(
-    listener: TcpListener,
+    listener: Listener,
     router: Router,
     limits: Limits,
     stop: impl Future<Output = ()>,
-) {
+) -> io::Result<()> {
+    let router = router.layer(middleware::from_fn_with_state(listener.guard, check));
+    let listener = tokio::net::TcpListener::from_std(listener.socket)?;
     let places = Arc::new(Semaphore::new(limits.connections));
     // Dropping `stopping` notifies the connections; each drops its `ending` when it is done.
     let (stopping, stopped) = watch::channel(());
@@ -91,11 +154,11 @@ pub async fn serve(
     }
     drop((listener, stopping, ending));
     ended.closed().await;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
     use std::time::Instant;
 
     use axum::routing::get;
@@ -115,8 +178,9 @@ mod tests {
         let router = Router::new()
             .route("/", get(|| async { "here" }))
             .route("/long", get(|| async { vec![7; LONG] }));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let local = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(local, Access::default()).unwrap();
+        let address = listener.address();
         tokio::spawn(serve(listener, router, limits, std::future::pending()));
         address
     }

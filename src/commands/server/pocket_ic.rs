@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use stablebench_endpoint::Access;
 use stablebench_endpoint::pocket_ic::{PocketIc, Version};
+use stablebench_endpoint::{Access, Listener};
 use stablebench_replica::Rules;
 use tokio::sync::oneshot;
 
@@ -50,7 +50,8 @@ pub struct PocketIcArgs {
     /// End after this time in any case.
     #[arg(long, value_name = "SECONDS")]
     pub hard_ttl: Option<u64>,
-    /// The address to listen at. Programs that can reach it can do everything that tests can.
+    /// The address to listen at. Programs that can reach it can do everything that tests can. HTTP
+    /// gateways listen at this machine or there.
     #[arg(short, long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub ip_addr: IpAddr,
     /// Accepted because clients pass it. Only failures are printed.
@@ -104,8 +105,8 @@ pub fn pocket_ic(args: &PocketIcArgs, output: &Output) -> Result<()> {
         // Another server has the file; the client uses that one.
         return Ok(());
     };
-    let listener = bind(SocketAddr::new(args.ip_addr, args.port))?;
-    let port = listener.local_addr().context("the socket has no address")?.port();
+    let listener = bind(SocketAddr::new(args.ip_addr, args.port), Access::default())?;
+    let port = listener.address().port();
     let rules = match args.rules {
         Some(rules) => rules,
         None => variable(RULES)?.unwrap_or_default(),
@@ -124,12 +125,10 @@ pub fn pocket_ic(args: &PocketIcArgs, output: &Output) -> Result<()> {
     })
 }
 
-/// Binds a socket for the runtime.
-pub fn bind(address: SocketAddr) -> Result<std::net::TcpListener> {
-    let listener = std::net::TcpListener::bind(address)
-        .with_context(|| format!("cannot listen at {address}; choose another --port"))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+/// Binds the socket of a server for PocketIC clients.
+pub fn bind(address: SocketAddr, access: Access) -> Result<Listener> {
+    Listener::bind(address, access)
+        .with_context(|| format!("cannot listen at {address}; choose another --port"))
 }
 
 /// How long a server lives.
@@ -156,7 +155,7 @@ impl Life {
 
 fn serve(
     server: &PocketIc,
-    listener: std::net::TcpListener,
+    listener: Listener,
     life: &Life,
     cache: Option<&Cache>,
     ready: impl FnOnce() -> Result<()>,
@@ -166,7 +165,6 @@ fn serve(
         .build()
         .context("cannot start threads that answer requests")?;
     let served: Result<()> = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
         let (stop, stopped) = oneshot::channel();
         let watch = async {
             let mut swept = Instant::now();
@@ -188,7 +186,7 @@ fn serve(
         };
         ready()?;
         tokio::select! {
-            served = server.serve(listener, Access::default(), stopped) => Ok(served?),
+            served = server.serve(listener, stopped) => Ok(served?),
             // A client may neither send anything nor disconnect.
             () = watch => Ok(()),
         }

@@ -5,7 +5,7 @@
 //! ```
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use stablebench_endpoint::pocket_ic::PocketIc;
-use stablebench_endpoint::{Access, Endpoint, NoOrigin, Origin};
+use stablebench_endpoint::{Access, Endpoint, Listener, NoOrigin, Origin};
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Principal, Settings};
 use tokio::sync::oneshot;
@@ -120,7 +120,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let environment = Environment::read(&args.environment)?;
     let listener = bind(args)?;
     let pocket_ic = pocket_ic_server(args, &output.progress)?;
-    let url = url(listener.local_addr().context("the socket has no address")?);
+    let url = url(listener.address());
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
     let saved_at = state.as_ref().map(State::path).filter(|path| path.exists());
     let (mut subnet, listed) = match saved_at {
@@ -155,12 +155,11 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let endpoint = Endpoint::of(subnet);
     // From here on Ctrl-C stops the server in order.
     interrupt::listen()?;
-    let pocket_ic_url = pocket_ic.as_ref().map(|(_, listener)| listener.local_addr());
-    let pocket_ic_url = pocket_ic_url.transpose()?.map(self::url);
+    let pocket_ic_url = pocket_ic.as_ref().map(|(_, listener)| self::url(listener.address()));
     print(&announced(&url, pocket_ic_url.as_deref(), endpoint.root_key(), &served))?;
     output.progress.note("Ctrl-C stops the server");
     let keeper = state.map(|state| Keeper::start(state, endpoint.clone())).transpose()?;
-    let answered = answer(&endpoint, listener, pocket_ic, access(args), cache.as_ref());
+    let answered = answer(&endpoint, listener, pocket_ic, cache.as_ref());
     let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
     let deadline = ended + GRACE;
     let finished = endpoint.finish(deadline, deadline + LAST);
@@ -179,24 +178,19 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
 }
 
 /// Returns a server for PocketIC clients and its socket, if one is wanted.
-fn pocket_ic_server(
-    args: &ServeArgs,
-    progress: &Progress,
-) -> Result<Option<(PocketIc, TcpListener)>> {
+fn pocket_ic_server(args: &ServeArgs, progress: &Progress) -> Result<Option<(PocketIc, Listener)>> {
     let Some(port) = args.pocket_ic else { return Ok(None) };
-    let listener = pocket_ic::bind(SocketAddr::new(args.listen, port))?;
+    let listener = pocket_ic::bind(SocketAddr::new(args.listen, port), access(args))?;
     let rules = args.replica.rules.unwrap_or_default();
     let served = replicas(rules, &args.replica.cache, args.replica.no_cache, progress)?;
     Ok(Some((PocketIc::new(pocket_ic::version(None)?, served.replicas), listener)))
 }
 
-fn bind(args: &ServeArgs) -> Result<TcpListener> {
+fn bind(args: &ServeArgs) -> Result<Listener> {
     let address = SocketAddr::new(args.listen, args.port);
-    let listener = TcpListener::bind(address).with_context(|| {
+    Listener::bind(address, access(args)).with_context(|| {
         format!("cannot listen at {address}; choose another --port, or 0 for any that is free")
-    })?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+    })
 }
 
 /// Returns the URL for clients on this machine.
@@ -315,9 +309,8 @@ fn access(args: &ServeArgs) -> Access {
 /// Answers requests until Ctrl-C, and returns the time of that.
 fn answer(
     endpoint: &Endpoint,
-    listener: TcpListener,
-    pocket_ic: Option<(PocketIc, TcpListener)>,
-    access: Access,
+    listener: Listener,
+    pocket_ic: Option<(PocketIc, Listener)>,
     cache: Option<&Cache>,
 ) -> Result<Instant> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -326,13 +319,10 @@ fn answer(
         .context("cannot start threads that answer requests")?;
     let mut ended = Instant::now();
     let served: Result<()> = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
         if let Some((server, listener)) = pocket_ic {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let access = access.clone();
             // It ends with the runtime.
             tokio::spawn(async move {
-                let _ = server.serve(listener, access, std::future::pending()).await;
+                let _ = server.serve(listener, std::future::pending()).await;
             });
         }
         let (stop, stopped) = oneshot::channel();
@@ -356,7 +346,7 @@ fn answer(
             let _ = stopped.await;
         };
         tokio::select! {
-            served = endpoint.serve(listener, access, stopped) => Ok(served?),
+            served = endpoint.serve(listener, stopped) => Ok(served?),
             // A client may neither send anything nor disconnect.
             () = watch => Ok(()),
         }

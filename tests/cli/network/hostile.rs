@@ -9,6 +9,7 @@ use super::{SMALL, fails};
 
 /// Starts a server that handles each connection with `answer`, and returns its URL.
 fn server(answer: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
+    #[expect(clippy::disallowed_methods, reason = "a hostile server")]
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {

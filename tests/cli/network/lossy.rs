@@ -30,6 +30,7 @@ enum Fate {
 
 impl Proxy {
     pub fn start(server: SocketAddr) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "a faulty server")]
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let lost = Arc::new(Mutex::new(Lost::default()));

@@ -14,28 +14,23 @@ mod api;
 mod body;
 mod page;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::error_handling::HandleErrorLayer;
-use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
-use axum::middleware::{self, Next};
-use axum::response::Response;
 use axum::routing::{get, post};
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::{BoxError, ServiceBuilder};
-use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use tower_http::cors::{AllowMethods, AllowOrigin, Any, CorsLayer};
 
-use crate::access::Access;
 use crate::host::Host;
 use crate::limits::MAX_REQUESTS;
 use crate::wire::Refusal;
 
-/// Returns the router for a subnet whose endpoint listens at `address`.
-pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
+/// Returns the router for a subnet.
+pub fn router(host: Arc<Host>) -> Router {
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overloaded))
         .layer(LoadShedLayer::new())
@@ -59,7 +54,7 @@ pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
                 post(api::read_subnet_state),
             );
     }
-    let router = router
+    router
         .layer(limits)
         // The status is not subject to the limits.
         .route("/api/v2/status", get(api::status))
@@ -67,29 +62,17 @@ pub fn router(host: Arc<Host>, access: Access, address: IpAddr) -> Router {
         .fallback(|| async {
             Refusal::new(StatusCode::NOT_FOUND, "There is no such address here.")
         })
-        .with_state(host);
-    guarded(router, access, address, vec![Method::GET, Method::POST])
+        .with_state(host)
+        .layer(readable([Method::GET, Method::POST]))
 }
 
-/// Refuses requests of pages that `access` does not allow to call an endpoint at `address`.
-pub fn guarded(router: Router, access: Access, address: IpAddr, methods: Vec<Method>) -> Router {
-    let access = Arc::new(access);
-    let allowed = Arc::clone(&access);
-    let cors = CorsLayer::new()
-        .allow_origin(AllowOrigin::predicate(move |origin, _| allowed.allows(origin)))
+/// Lets pages read the answers. The listener has refused the requests of foreign ones.
+pub fn readable(methods: impl Into<AllowMethods>) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::mirror_request())
         .allow_methods(methods)
         .allow_headers(Any)
-        .expose_headers(Any);
-    router.layer(cors).layer(middleware::from_fn_with_state((access, address), guard))
-}
-
-async fn guard(
-    State((access, address)): State<(Arc<Access>, IpAddr)>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Refusal> {
-    access.check(address, request.uri(), request.headers())?;
-    Ok(next.run(request).await)
+        .expose_headers(Any)
 }
 
 async fn overloaded(_: BoxError) -> Refusal {

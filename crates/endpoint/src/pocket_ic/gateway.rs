@@ -8,9 +8,11 @@
 //! ```
 //!
 //! The gateway is part of the server, so it does not verify certificates of responses.
+//!
+//! A response in parts ends early if its client leaves.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
@@ -21,7 +23,6 @@ use candid::types::Label;
 use candid::types::value::{IDLArgs, IDLValue};
 use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
 use stablebench_replica::decoding::{decode_one, decode_untyped};
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::instance::Instance;
@@ -30,18 +31,23 @@ use super::types::{
     GatewayDetails, GatewayInfo, InstanceGatewayConfig,
 };
 use super::{Failed, Shared, routes};
+use crate::access::Guard;
 use crate::host::lock;
-use crate::server;
-
-/// The most bytes of a request.
-const MAX_REQUEST: usize = 2 << 20;
-/// The most bytes of a response in parts.
-const MAX_RESPONSE: usize = 256 << 20;
+use crate::limits::{
+    MAX_GATEWAY_REQUEST, MAX_GATEWAY_RESPONSE, MAX_GATEWAYS, MAX_INSTANCE_GATEWAYS, MAX_PARTS,
+};
+use crate::server::{self, Listener};
 
 struct Running {
     details: GatewayDetails,
     /// Stops the gateway when it is dropped.
     _stop: oneshot::Sender<()>,
+}
+
+impl Running {
+    fn serves(&self, instance: usize) -> bool {
+        matches!(self.details.forward_to, GatewayBackend::PocketIcInstance(it) if it == instance)
+    }
 }
 
 /// The gateways by number.
@@ -52,6 +58,40 @@ impl Gateways {
     /// Returns the gateways that run.
     pub fn list(&self) -> Vec<GatewayDetails> {
         lock(&self.0).iter().flatten().map(|running| running.details.clone()).collect()
+    }
+
+    /// Adds a gateway of an instance.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many.
+    fn add(
+        &self,
+        instance: usize,
+        config: GatewayConfig,
+        port: u16,
+        stop: oneshot::Sender<()>,
+    ) -> Result<GatewayInfo, String> {
+        let mut gateways = lock(&self.0);
+        let running = gateways.iter().flatten();
+        if running.clone().count() >= MAX_GATEWAYS {
+            return Err(format!("This server has {MAX_GATEWAYS} gateways already; stop one."));
+        }
+        if running.filter(|running| running.serves(instance)).count() >= MAX_INSTANCE_GATEWAYS {
+            return Err(format!(
+                "Instance {instance} has {MAX_INSTANCE_GATEWAYS} gateways already; stop one."
+            ));
+        }
+        let instance_id = gateways.len();
+        let details = GatewayDetails {
+            instance_id,
+            port,
+            forward_to: config.forward_to,
+            domains: config.other.domains,
+            https_config: None,
+        };
+        gateways.push(Some(Running { details, _stop: stop }));
+        Ok(GatewayInfo { instance_id, port })
     }
 
     /// Stops a gateway.
@@ -66,8 +106,7 @@ impl Gateways {
     /// Stops the gateways of an instance.
     pub fn stop_for(&self, instance: usize) {
         for slot in &mut *lock(&self.0) {
-            let serves = |running: &Running| matches!(running.details.forward_to, GatewayBackend::PocketIcInstance(it) if it == instance);
-            slot.take_if(|running| serves(running));
+            slot.take_if(|running| running.serves(instance));
         }
     }
 
@@ -82,7 +121,11 @@ impl Gateways {
 /// # Errors
 ///
 /// Those of [`bind`] and [`serve`].
-pub async fn start(shared: &Arc<Shared>, config: GatewayConfig) -> Result<GatewayInfo, String> {
+pub fn start(
+    shared: &Arc<Shared>,
+    guard: &Guard,
+    config: GatewayConfig,
+) -> Result<GatewayInfo, String> {
     let number = match &config.forward_to {
         GatewayBackend::PocketIcInstance(number) => *number,
         GatewayBackend::Replica(url) => {
@@ -92,16 +135,16 @@ pub async fn start(shared: &Arc<Shared>, config: GatewayConfig) -> Result<Gatewa
         }
     };
     shared.instance(&number.to_string()).map_err(|failed| failed.into_parts().1)?;
-    let listener = bind(&config.other).await?;
+    let listener = bind(&config.other, guard)?;
     serve(shared, number, config, listener)
 }
 
-/// Binds the socket of a gateway.
+/// Binds the socket of a gateway that a client of the listener with `guard` asks for.
 ///
 /// # Errors
 ///
-/// If it cannot listen at that address, or is asked for what this server does not have.
-pub async fn bind(config: &InstanceGatewayConfig) -> Result<TcpListener, String> {
+/// If it cannot or must not listen at that address, or is asked for what this server does not have.
+pub fn bind(config: &InstanceGatewayConfig, guard: &Guard) -> Result<Listener, String> {
     let is_set = |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|it| !it.is_null());
     if is_set(&config.https_config) {
         return Err(
@@ -120,38 +163,30 @@ pub async fn bind(config: &InstanceGatewayConfig) -> Result<TcpListener, String>
     let failed =
         |error: &dyn std::fmt::Display| format!("Failed to bind to address {ip}:{port}: {error}");
     let address = SocketAddr::new(ip.parse().map_err(|error| failed(&error))?, port);
-    TcpListener::bind(address).await.map_err(|error| failed(&error))
+    let domains = config.domains.as_deref().unwrap_or_default();
+    let guard = guard.for_gateway(address.ip(), domains).map_err(|error| failed(&error))?;
+    Listener::guarded(address, guard).map_err(|error| failed(&error))
 }
 
 /// Serves an instance.
 ///
 /// # Errors
 ///
-/// If the socket has no address.
+/// If there are too many gateways.
 pub fn serve(
     shared: &Arc<Shared>,
     number: usize,
     config: GatewayConfig,
-    listener: TcpListener,
+    listener: Listener,
 ) -> Result<GatewayInfo, String> {
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let (stop, stopped) = oneshot::channel::<()>();
+    let info = shared.gateways.add(number, config, listener.address().port(), stop)?;
     let served = Served { shared: Arc::clone(shared), number };
     let router = Router::new().fallback(handle).with_state(served);
     tokio::spawn(server::serve(listener, router, server::Limits::default(), async {
         let _ = stopped.await;
     }));
-    let mut gateways = lock(&shared.gateways.0);
-    let instance_id = gateways.len();
-    let details = GatewayDetails {
-        instance_id,
-        port,
-        forward_to: config.forward_to,
-        domains: config.other.domains,
-        https_config: None,
-    };
-    gateways.push(Some(Running { details, _stop: stop }));
-    Ok(GatewayInfo { instance_id, port })
+    Ok(info)
 }
 
 /// The instance behind a gateway.
@@ -212,7 +247,7 @@ async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, R
     if !instance.host.directory().hosts(&canister) {
         return Err((StatusCode::NOT_FOUND, "404 - canister not found".to_owned()));
     }
-    let body = to_bytes(body, MAX_REQUEST).await;
+    let body = to_bytes(body, MAX_GATEWAY_REQUEST).await;
     let body = body.map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
     let headers = parts.headers.iter();
     let request = HttpRequest {
@@ -224,7 +259,12 @@ async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, R
         body: body.to_vec(),
         certificate_version: Some(2),
     };
-    let asked = tokio::task::spawn_blocking(move || ask(&instance, canister, &request)).await;
+    // It is dropped with this future if the client leaves.
+    let client = Arc::new(());
+    let waiting = Arc::downgrade(&client);
+    let asked =
+        tokio::task::spawn_blocking(move || ask(&instance, canister, &request, &waiting)).await;
+    drop(client);
     let response = asked.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))??;
     let status = StatusCode::from_u16(response.status_code);
     let status = status.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
@@ -261,6 +301,7 @@ fn ask(
     instance: &Instance,
     canister: Principal,
     request: &HttpRequest,
+    client: &Weak<()>,
 ) -> Result<HttpResponse, Refusal> {
     let bad = |what: &dyn std::fmt::Display| (StatusCode::BAD_GATEWAY, what.to_string());
     let argument = Encode!(request).map_err(|error| bad(&error))?;
@@ -274,13 +315,23 @@ fn ask(
     }
     if response.streaming_strategy.is_some() {
         let mut next = strategy(&whole);
+        let mut parts = 0;
         while let Some((canister, method, token)) = next {
+            if client.strong_count() == 0 {
+                return Err(bad(&"The client has left."));
+            }
+            parts += 1;
+            if parts > MAX_PARTS {
+                return Err(bad(&format!("The response has more than {MAX_PARTS} parts.")));
+            }
             let argument = IDLArgs::new(&[token]).to_bytes().map_err(|error| bad(&error))?;
             let part = send(instance, canister, &method, argument, false)?;
             let (body, token) = streamed(&part).ok_or_else(|| bad(&"A part cannot be decoded."))?;
             response.body.extend(body);
-            if response.body.len() > MAX_RESPONSE {
-                return Err(bad(&format!("The response has more than {MAX_RESPONSE} bytes.")));
+            if response.body.len() > MAX_GATEWAY_RESPONSE {
+                return Err(bad(&format!(
+                    "The response has more than {MAX_GATEWAY_RESPONSE} bytes."
+                )));
             }
             next = token.map(|token| (canister, method, token));
         }
@@ -354,4 +405,155 @@ fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
     let part = decode_one::<Part>(reply).ok()?;
     let value = decode_untyped(reply).ok()?.args.into_iter().next()?;
     Some((part.body, field(value, "token").and_then(some)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use axum::http::Request as Head;
+    use candid::{Func, define_function};
+    use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
+    use serde_json::json;
+    use stablebench_replica::subnet::Subnet;
+    use stablebench_replica::{Canister, Replica, Rules};
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpStream;
+    use tower::ServiceExt;
+
+    use super::super::{Replicas, Version};
+    use super::*;
+    use crate::access::Access;
+
+    define_function!(Callback : (u64) -> () query);
+
+    #[derive(CandidType)]
+    enum Streaming {
+        Callback { callback: Callback, token: u64 },
+    }
+
+    #[derive(CandidType)]
+    struct Response {
+        status_code: u16,
+        headers: Vec<(String, String)>,
+        body: Vec<u8>,
+        streaming_strategy: Option<Streaming>,
+    }
+
+    #[derive(CandidType)]
+    struct Part {
+        body: Vec<u8>,
+        token: Option<u64>,
+    }
+
+    fn manage(instance: &Instance, method: &str, payload: Vec<u8>, of: Principal) -> Vec<u8> {
+        let effective_principal = match of == Principal::management_canister() {
+            true => EffectivePrincipal::None,
+            false => EffectivePrincipal::CanisterId(of),
+        };
+        let call = CanisterCall {
+            sender: Principal::anonymous(),
+            canister_id: Principal::management_canister(),
+            effective_principal,
+            method: method.to_owned(),
+            payload,
+            sender_info: None,
+        };
+        match instance.execute(call).unwrap() {
+            CanisterResult::Ok(reply) => reply,
+            CanisterResult::Err(reject) => panic!("{method}: {}", reject.text()),
+        }
+    }
+
+    /// A canister whose response has parts without end. Each takes the replica a while.
+    fn endless(id: Principal) -> Vec<u8> {
+        let callback = Callback(Func { principal: id, method: "part".to_owned() });
+        let response = Response {
+            status_code: 200,
+            headers: Vec::new(),
+            body: Vec::new(),
+            streaming_strategy: Some(Streaming::Callback { callback, token: 1 }),
+        };
+        let replies = [Encode!(&response), Encode!(&Part { body: vec![7], token: Some(1) })];
+        let [response, part] = replies.map(|reply| {
+            let reply = reply.unwrap();
+            (reply.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>(), reply.len())
+        });
+        let wat = format!(
+            r#"(module
+                (import "ic0" "msg_reply" (func $reply))
+                (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+                (memory 1)
+                (data (i32.const 0) "{}")
+                (data (i32.const 4096) "{}")
+                (func (export "canister_query http_request")
+                    (call $append (i32.const 0) (i32.const {}))
+                    (call $reply))
+                (func (export "canister_query part") (local $left i32)
+                    (local.set $left (i32.const 200000000))
+                    (loop $again
+                        (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+                        (br_if $again (local.get $left)))
+                    (call $append (i32.const 4096) (i32.const {}))
+                    (call $reply)))"#,
+            response.0, part.0, response.1, part.1
+        );
+        wat::parse_str(wat).unwrap()
+    }
+
+    /// Waits until a condition holds.
+    async fn until(what: &str, condition: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !condition() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn parts_are_not_asked_for_when_the_client_has_left() {
+        let source =
+            |kind| Replica::new(Rules::today().on(kind), None).map_err(|error| error.to_string());
+        let server = super::super::PocketIc::new(Version::default(), Replicas::new(source));
+        let local = "127.0.0.1".parse().unwrap();
+        let router =
+            routes::router(Arc::clone(&server.0), Arc::new(Guard::new(Access::default(), local)));
+        let config = json!({
+            "subnet_config_set": { "application": [{}] },
+            "http_gateway_config": { "port": 0 },
+        });
+        let create = Head::post("/instances").body(config.to_string().into()).unwrap();
+        let created = router.oneshot(create).await.unwrap();
+        assert_eq!(created.status(), StatusCode::CREATED);
+        let port = server.0.gateways.list()[0].port;
+        let instance = server.0.instance("0").unwrap();
+        let installed = Arc::clone(&instance);
+        let id = tokio::task::spawn_blocking(move || {
+            let none = Principal::management_canister();
+            let method = "provisional_create_canister_with_cycles";
+            let argument = candid::encode_args(()).unwrap();
+            manage(&installed, method, argument, none);
+            let first = |subnet: &mut Subnet| subnet.canisters().map(Canister::id).next();
+            let canister_id = installed.host.exclusively(first).unwrap();
+            let args = InstallCodeArgs {
+                mode: CanisterInstallMode::Install,
+                canister_id,
+                wasm_module: endless(canister_id),
+                arg: Vec::new(),
+                sender_canister_version: None,
+            };
+            manage(&installed, "install_code", Encode!(&args).unwrap(), canister_id);
+            canister_id
+        });
+        let id = id.await.unwrap();
+        let idle = Arc::strong_count(&instance);
+        let mut client = TcpStream::connect((local, port)).await.unwrap();
+        let head = format!("GET /?canisterId={id} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        until("no part is asked for", || Arc::strong_count(&instance) > idle).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(Arc::strong_count(&instance) > idle, "the response has ended");
+        drop(client);
+        until("parts are asked for", || Arc::strong_count(&instance) == idle).await;
+    }
 }

@@ -28,18 +28,16 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
 use candid::Principal;
 use stablebench_replica::{Replica, SubnetKind};
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::access::Access;
 use crate::host::lock;
 use crate::limits::{MAX_INSTANCES, MAX_LARGE_JSON, MAX_OPERATIONS};
-use crate::server;
+use crate::server::{self, Listener};
 use blobs::Blobs;
 use gateway::Gateways;
 use instance::Instance;
@@ -224,22 +222,20 @@ impl PocketIc {
         }))
     }
 
-    /// Answers requests that `access` allows until `stop` resolves, then ends all instances.
+    /// Answers requests until `stop` resolves, then stops all gateways.
     ///
     /// # Errors
     ///
-    /// If the listener has no address.
+    /// If the runtime cannot use the socket.
     pub async fn serve(
         &self,
-        listener: TcpListener,
-        access: Access,
+        listener: Listener,
         stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let address = listener.local_addr()?.ip();
-        let router: Router = routes::router(Arc::clone(&self.0), access, address);
-        server::serve(listener, router, server::Limits::default(), stop).await;
+        let router = routes::router(Arc::clone(&self.0), listener.guard());
+        let served = server::serve(listener, router, server::Limits::default(), stop).await;
         self.0.gateways.stop_all();
-        Ok(())
+        served
     }
 
     /// Ends all instances. Running messages are ended, waiting ones are dropped.

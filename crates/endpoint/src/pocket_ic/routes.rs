@@ -17,7 +17,6 @@
 //! ```
 
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ use super::instance::Instance;
 use super::operations::{self, decode};
 use super::types::{Creation, GatewayConfig, InstanceConfig};
 use super::{Failed, Shared, created, gateway};
-use crate::access::Access;
+use crate::access::Guard;
 use crate::host::{MemoryPermit, lock};
 use crate::http;
 use crate::limits::{MAX_BLOB, MAX_FORWARDED, MAX_JSON, MAX_OPERATIONS};
@@ -50,10 +49,10 @@ const MAX_DROPPED: usize = 1 << 30;
 /// The time limit for the next part of a body.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Returns the router of a server that listens at `address`.
-pub fn router(shared: Arc<Shared>, access: Access, address: IpAddr) -> Router {
-    let router = Router::new().fallback(handle).with_state(shared);
-    http::guarded(router, access, address, vec![Method::GET, Method::POST, Method::DELETE])
+/// Returns the router of a server. The guard is that of its listener, from which gateways get theirs.
+pub fn router(shared: Arc<Shared>, guard: Arc<Guard>) -> Router {
+    let router = Router::new().fallback(handle).with_state((shared, guard));
+    router.layer(http::readable([Method::GET, Method::POST, Method::DELETE]))
 }
 
 /// A request in progress.
@@ -74,12 +73,15 @@ impl Drop for Running {
     }
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn handle(
+    State((shared, guard)): State<(Arc<Shared>, Arc<Guard>)>,
+    request: Request,
+) -> Response {
     let _running = Running::new(&shared);
-    answer(&shared, request).await.unwrap_or_else(IntoResponse::into_response)
+    answer(&shared, &guard, request).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Failed> {
+async fn answer(shared: &Arc<Shared>, guard: &Guard, request: Request) -> Result<Response, Failed> {
     let path = request.uri().path().to_owned();
     let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let method = request.method().as_str().to_owned();
@@ -90,7 +92,7 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
         ("GET", ["read_graph", _, number]) => Ok(shared.pending.read(number)),
         ("DELETE", ["prune_graph", _, number]) => Ok(shared.pending.prune(number)),
         ("GET", ["instances"]) => Ok(Json(shared.list()).into_response()),
-        ("POST", ["instances"]) => create(shared, request).await,
+        ("POST", ["instances"]) => create(shared, guard, request).await,
         ("DELETE", ["instances", number]) => {
             shared.delete(number)?;
             Ok(StatusCode::OK.into_response())
@@ -120,7 +122,7 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
         ("POST", ["http_gateway"]) => {
             let body = read_json(request.into_body(), &shared.json).await?;
             let config: GatewayConfig = decode(&body.bytes)?;
-            Ok(match gateway::start(shared, config).await {
+            Ok(match gateway::start(shared, guard, config) {
                 Ok(info) => (StatusCode::CREATED, Json(Creation::Created(info))).into_response(),
                 Err(message) => {
                     let error = Creation::<()>::Error { message };
@@ -170,7 +172,7 @@ async fn run(
     shared.pending.answer(headers, task).await
 }
 
-async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Failed> {
+async fn create(shared: &Arc<Shared>, guard: &Guard, request: Request) -> Result<Response, Failed> {
     let body = read_json(request.into_body(), &shared.json).await?;
     let refused = |message: String| {
         (StatusCode::BAD_REQUEST, Json(Creation::<()>::Error { message })).into_response()
@@ -181,7 +183,7 @@ async fn create(shared: &Arc<Shared>, request: Request) -> Result<Response, Fail
     };
     let served = match config.http_gateway_config.clone() {
         None => None,
-        Some(other) => match gateway::bind(&other).await {
+        Some(other) => match gateway::bind(&other, guard) {
             Ok(listener) => Some((other, listener)),
             Err(message) => return Ok(refused(message)),
         },
@@ -233,10 +235,7 @@ pub async fn forward(instance: &Instance, path: &str, request: Request) -> Respo
     if let Ok(uri) = format!("{path}{query}").parse::<Uri>() {
         *request.uri_mut() = uri;
     }
-    // The server has checked the origin.
-    let access = Access { open: true, ..Access::default() };
-    let router = http::router(Arc::clone(&instance.host), access, IpAddr::from([127, 0, 0, 1]));
-    router.oneshot(request).await.into_response()
+    http::router(Arc::clone(&instance.host)).oneshot(request).await.into_response()
 }
 
 /// Returns the refusal of an address that names no canister or subnet of the instance, in the words of

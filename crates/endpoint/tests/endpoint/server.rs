@@ -8,9 +8,8 @@ use candid::Principal;
 use ic_agent::identity::{AnonymousIdentity, BasicIdentity};
 use ic_agent::{Agent, Identity};
 use ic_transport_types::{Envelope, EnvelopeContent};
-use stablebench_endpoint::{Access, Endpoint};
+use stablebench_endpoint::{Access, Endpoint, Listener};
 use stablebench_replica::{Canister, Replica, Settings};
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub const COUNTER: &str = include_str!("counter.wat");
@@ -32,15 +31,15 @@ impl Server {
 
     pub async fn with_access(access: Access) -> Self {
         let endpoint = Endpoint::new(replica().clone());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), access).unwrap();
+        let url = format!("http://{}", listener.address());
         let (stop, stopped) = oneshot::channel::<()>();
         let served = endpoint.clone();
         tokio::spawn(async move {
             let stopped = async move {
                 let _ = stopped.await;
             };
-            served.serve(listener, access, stopped).await.unwrap();
+            served.serve(listener, stopped).await.unwrap();
         });
         let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
         Self { url, root_key: endpoint.root_key().to_vec(), endpoint, client, stop: Some(stop) }

@@ -350,55 +350,6 @@ async fn tests_answer_outcalls_of_canisters() {
     assert_eq!(waiting().await.len(), 1);
 }
 
-/// A canister whose answer to HTTP requests is in its memory.
-fn web_canister() -> String {
-    #[derive(candid::CandidType)]
-    struct Response {
-        status_code: u16,
-        headers: Vec<(String, String)>,
-        body: Vec<u8>,
-    }
-    let headers = vec![("x-answer".to_owned(), "yes".to_owned())];
-    let response = Response { status_code: 418, headers, body: b"short and stout".to_vec() };
-    let reply = Encode!(&response).unwrap();
-    replies(&reply)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn gateways_let_canisters_answer_browsers() {
-    let server = Server::start().await;
-    let instance = server.create(&one_subnet()).await;
-    let id = instance.with(&web_canister()).await;
-    let number: usize = instance.path.rsplit('/').next().unwrap().parse().unwrap();
-    let config = json!({ "forward_to": { "PocketIcInstance": number } });
-    let (status, created) = server.post("/http_gateway", &config).await;
-    assert_eq!(status, 201, "{created}");
-    let port = &created["Created"]["port"];
-    let url = format!("http://127.0.0.1:{port}/?canisterId={id}");
-    let answer = server.client.get(&url).send().await.unwrap();
-    assert_eq!(
-        (answer.status().as_u16(), &answer.headers()["x-answer"]),
-        (418, &"yes".parse().unwrap())
-    );
-    assert_eq!(answer.text().await.unwrap(), "short and stout");
-    let named = server.client.get(format!("http://127.0.0.1:{port}/"));
-    let named = named.header("host", format!("{id}.localhost:{port}")).send().await.unwrap();
-    assert_eq!(named.status(), 418);
-    let status = server.client.get(format!("http://127.0.0.1:{port}/api/v2/status")).send();
-    assert_eq!(status.await.unwrap().status(), 200);
-    let topology = server.client.get(format!("http://127.0.0.1:{port}/_/topology")).send();
-    let topology: Value =
-        serde_json::from_str(&topology.await.unwrap().text().await.unwrap()).unwrap();
-    assert_eq!(topology, instance.topology);
-    assert_eq!(server.get("/http_gateway").await.1.as_array().unwrap().len(), 1);
-    // A gateway ends with its instance.
-    assert_eq!(server.delete(&instance.path).await, 200);
-    assert_eq!(server.get("/http_gateway").await.1, json!([]));
-    while server.client.get(&url).send().await.is_ok() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn long_operations_are_read_later() {
     let server = Server::start().await;

@@ -1,5 +1,6 @@
 //! PocketIC's REST interface, without a client that hides it.
 
+mod gateways;
 mod interface;
 mod limits;
 mod load;
@@ -14,10 +15,9 @@ use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
 };
 use serde_json::{Value, json};
-use stablebench_endpoint::Access;
 use stablebench_endpoint::pocket_ic::{PocketIc, Replicas, Version};
+use stablebench_endpoint::{Access, Listener};
 use stablebench_replica::{Replica, Rules};
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::server::wasm;
@@ -58,14 +58,15 @@ impl Server {
             Replica::new(rules, None).map_err(|error| error.to_string())
         };
         let server = PocketIc::new(Version::default(), Replicas::new(source));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let local = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(local, Access::default()).unwrap();
+        let url = format!("http://{}", listener.address());
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(async move {
             let stopped = async move {
                 let _ = stopped.await;
             };
-            server.serve(listener, Access::default(), stopped).await.unwrap();
+            server.serve(listener, stopped).await.unwrap();
         });
         let client = reqwest::Client::builder().timeout(Duration::from_secs(120)).build().unwrap();
         Self { url, client, _stop: stop }
