@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use anstream::{AutoStream, ColorChoice};
-pub use stablebench_replica::text::{safe, safe_line, steers};
+use serde::Serialize;
+pub use stablebench_replica::text::{note, safe, safe_json, safe_line};
 
 use crate::progress::Progress;
 
@@ -24,6 +25,18 @@ pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)?;
     Ok(out.flush()?)
+}
+
+/// Returns a value as JSON in one line, without characters that control a terminal: they are escaped.
+#[expect(clippy::disallowed_methods, reason = "what they write is escaped here")]
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(safe_json(&serde_json::to_string(value)?).into_owned())
+}
+
+/// Returns the same JSON as [`json`], indented and with a line break at its end.
+#[expect(clippy::disallowed_methods, reason = "what they write is escaped here")]
+pub fn json_lines(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(safe_json(&serde_json::to_string_pretty(value)?).into_owned() + "\n")
 }
 
 /// Returns a word of a command line, quoted for a shell if necessary.

@@ -25,6 +25,7 @@ use super::{NotBuilt, Options, cargo, convert};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::saving;
+use crate::terminal::json;
 
 /// A crate, and the way in which cargo is run for it.
 pub struct Project {
@@ -165,7 +166,7 @@ impl Project {
                          too; unset it, and set the flags in .cargo/config.toml"
                     );
                 }
-                let flags = serde_json::to_string(&flags)?;
+                let flags = json(&flags)?;
                 command.args(["--config", &format!("target.{target}.rustflags={flags}")]);
             }
             None => {}

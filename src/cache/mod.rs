@@ -25,6 +25,7 @@ use stablebench_protocol::Digest;
 use crate::progress::Progress;
 use crate::replica::{Canister, Replica};
 use crate::results::Held;
+use crate::terminal::json;
 
 pub use folder::{Entry, Folder, Kind, Versions};
 pub use setup::{Prepared, Setup};
@@ -143,7 +144,7 @@ impl Cache {
         let (name, path) = self.place(&setup);
         // The wall time belongs to this run only.
         let held = Held { wall_milliseconds: None, ..held.clone() };
-        let note = serde_json::to_string(&Note { setup, held })?;
+        let note = json(&Note { setup, held })?;
         if !canister.save(&path, &note)? {
             return Ok(());
         }

@@ -20,7 +20,7 @@ use super::change::{Counts, Entry, Metric, Value};
 use super::measure::{Measured, Pages};
 use super::results::{Bench, Measurement, VERSION};
 use super::text::{COSTS, Side, bars, changed, costs, percent, status};
-use crate::terminal::safe_line;
+use crate::terminal::{json_lines, safe_line};
 
 /// The input of all output formats.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ pub fn json(report: &Report<'_>) -> Result<String> {
             })
             .collect(),
     };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    Ok(json_lines(&document)?)
 }
 
 fn one<'a>(measured: &'a Measured, entries: &[Entry]) -> One<'a> {
@@ -147,7 +147,9 @@ pub fn markdown(report: &Report<'_>) -> String {
     if let Some(compared) = report.compared {
         text += &format!(
             "\nCompared with `{}`, counted by the rules {}; changes below {} % are noise.\n",
-            compared.file, compared.rules, report.noise
+            safe_line(compared.file),
+            safe_line(compared.rules),
+            report.noise
         );
     }
     text += &format!("\n{}", measurements(report.entries, report.noise));
@@ -179,7 +181,7 @@ pub fn csv(entries: &[Entry]) -> Result<String> {
     writer.write_record(header)?;
     for entry in entries {
         let status = if entry.is_new() { "new" } else { "" };
-        let mut row = vec![status.to_owned(), entry.name()];
+        let mut row = vec![status.to_owned(), safe_line(&entry.name()).into_owned()];
         match entry.scope {
             Some(_) => row.extend(cells(entry.calls())),
             None => row.extend([const { String::new() }; 3]),

@@ -26,7 +26,7 @@ use serde::Serialize;
 use super::executions::MAX_NESTED;
 use super::flame::Flame;
 use crate::report::number::{Factor, Fixed, Grouped};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, json as json_of};
 
 /// The heading of a picture or a file.
 #[derive(Clone, Debug)]
@@ -251,7 +251,7 @@ pub fn json(flame: &Flame, heading: &Heading) -> Result<String> {
             })
             .collect(),
     };
-    Ok(serde_json::to_string(&document)? + "\n")
+    Ok(json_of(&document)? + "\n")
 }
 
 /// Returns the profile as JSON of the Firefox Profiler.
@@ -287,5 +287,5 @@ pub fn firefox(flame: &Flame, heading: &Heading) -> Result<String> {
             time += u64::from(weight.unsigned_abs());
         }
     }
-    Ok(serde_json::to_string(&profile)? + "\n")
+    Ok(json_of(&profile)? + "\n")
 }

@@ -10,7 +10,7 @@ use super::number::{Factor, Grouped, Percent};
 use super::style::Style;
 use crate::compare::{By, Comparison, Failure, Kind, Means, Row, Unit};
 use crate::report::Format;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, json_lines};
 
 /// Returns the comparison in a format; `terminal` is the one on which a table is printed.
 pub fn render(found: &Comparison, format: Format, terminal: Terminal) -> Result<String> {
@@ -18,7 +18,7 @@ pub fn render(found: &Comparison, format: Format, terminal: Terminal) -> Result<
         Format::Table => Ok(Text { style: Style::of(terminal) }.render(found)),
         Format::Markdown => Ok(Text { style: Style::MARKDOWN }.render(found)),
         Format::Csv => csv(found),
-        Format::Json => Ok(serde_json::to_string_pretty(found)? + "\n"),
+        Format::Json => Ok(json_lines(found)?),
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::price;
 use crate::replica::{Inside, Messaging, PageCosts, StableCalls, TouchedPages};
 use crate::results::{Capacity, Case, Detail, Measured, Outcome, Results, Spread, Stored};
+use crate::terminal::json;
 
 /// Returns the results as CSV.
 ///
@@ -108,7 +109,7 @@ const FIELDS: &[Field] = &[
     ("stored_bytes", |case| stored(case, |of| text(of.bytes))),
     ("stored_virtual_bytes", |case| stored(case, |of| text(of.virtual_bytes))),
     ("stored_cache_bytes", |case| stored(case, |of| text(of.cache_bytes))),
-    ("stored_objects", |case| stored(case, |of| serde_json::to_string(&of.objects).ok())),
+    ("stored_objects", |case| stored(case, |of| json(&of.objects).ok())),
     ("each_min", |case| each(case, |of| text(of.min))),
     ("each_p50", |case| each(case, |of| text(of.p50))),
     ("each_p90", |case| each(case, |of| text(of.p90))),
@@ -120,8 +121,8 @@ const FIELDS: &[Field] = &[
     ("each_worst_allocated", |case| each(case, |of| text(of.worst.allocated))),
     ("each_allocating", |case| each(case, |of| text(of.allocating))),
     ("each_allocating_sum", |case| each(case, |of| text(of.allocating_sum))),
-    ("each_buckets", |case| each(case, |of| serde_json::to_string(&of.buckets).ok())),
-    ("phases", |case| measured(case, |of| serde_json::to_string(of.phases.as_ref()?).ok())),
+    ("each_buckets", |case| each(case, |of| json(&of.buckets).ok())),
+    ("phases", |case| measured(case, |of| json(of.phases.as_ref()?).ok())),
 ];
 
 fn text(value: impl ToString) -> Option<String> {

@@ -160,22 +160,8 @@ pub fn render(
         Format::Table => tables::tables(suite, &printable(results)?, Style::of(terminal)),
         Format::Markdown => tables::tables(suite, &printable(results)?, Style::MARKDOWN),
         Format::Csv => csv::csv(&printable(results)?),
-        Format::Json => json(results),
+        Format::Json => results.to_json(),
     }
-}
-
-/// Returns the results as JSON, in which all characters that control a terminal are escaped.
-fn json(results: &Results) -> Result<String> {
-    let json = results.to_json()?;
-    let steers = |char: char| char != '\n' && terminal::steers(char);
-    if !json.contains(steers) {
-        return Ok(json);
-    }
-    let escaped = |char: char| match steers(char) {
-        true => format!("\\u{:04x}", u32::from(char)),
-        false => char.to_string(),
-    };
-    Ok(json.chars().map(escaped).collect())
 }
 
 /// Returns a table of the figures that the open rule changes, from the comparison in a file.

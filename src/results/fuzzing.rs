@@ -8,13 +8,14 @@ use std::sync::OnceLock;
 
 use arbitrary::Unstructured;
 use serde_json::{Value, json};
+use stablebench_replica::text::steers;
 
 use super::{Results, sample};
 use crate::compare::{Gates, compare};
 use crate::report::Format;
 use crate::report::{self, comparison, printable};
 use crate::suites::presentation;
-use crate::terminal::{Terminal, steers};
+use crate::terminal::Terminal;
 
 #[path = "../../crates/replica/tests/fuzzing/bounded.rs"]
 mod bounded;

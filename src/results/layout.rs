@@ -17,7 +17,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// Returns the text of an object.
+use crate::terminal::safe_json;
+
+/// Returns the text of an object, in which characters that control a terminal are escaped.
 ///
 /// # Errors
 ///
@@ -27,7 +29,7 @@ pub fn lines(value: &impl Serialize) -> serde_json::Result<String> {
     value.serialize(&mut Serializer::with_formatter(&mut bytes, Lines::default()))?;
     bytes.push(b'\n');
     // The JSON serializer writes UTF-8 only.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(safe_json(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
 /// Breaks lines in the outermost object and in lists directly below it.

@@ -28,6 +28,7 @@ use crate::instrument::profiled::{
     HEAP_PAGE_FRAME, NODE, OS_PAGES_FRAME, STABLE_PAGE_FRAME, export, offset,
 };
 use crate::system_api::names::MODULE;
+use crate::text::steers;
 use crate::units::Instructions;
 
 /// The part of a message that is profiled.
@@ -477,7 +478,7 @@ impl Write for Short {
             if self.0.len() >= MAX_NAME {
                 return Err(fmt::Error);
             }
-            self.0.push(if letter.is_control() { '?' } else { letter });
+            self.0.push(if steers(letter) { '?' } else { letter });
         }
         Ok(())
     }

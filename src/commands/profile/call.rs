@@ -18,6 +18,7 @@ use crate::commands::subnet::{Chosen, Loaded, Message, follow, load};
 use crate::profile::{compare, of_executions};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
+use crate::terminal::safe_line;
 
 /// Profiles a call.
 pub fn call(
@@ -102,5 +103,5 @@ fn profile(
     }
     let tree = (executions.len() > 1).then(|| tree(executions));
     let flame = Box::new(of_executions(executions)?);
-    Ok(Found { title: title.to_owned(), flame, tree })
+    Ok(Found { title: safe_line(title).into_owned(), flame, tree })
 }

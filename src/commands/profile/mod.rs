@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::replica::options::ReplicaArgs;
 use crate::report::number::{Factor, Grouped};
 use crate::results::{check_writable, save_text};
-use crate::terminal::{Output, Terminal, print, quoted};
+use crate::terminal::{Output, Terminal, print, quoted, safe_line};
 
 #[derive(Debug, clap::Args)]
 pub struct ProfileArgs {
@@ -103,7 +103,8 @@ pub fn profile(args: &ProfileArgs, output: &Output) -> Result<()> {
         check_writable(out)?;
     }
     let shown = shown(args, &output.progress)?;
-    let heading = Heading { title: shown.title(), command: command(args) };
+    let command = safe_line(&command(args)).into_owned();
+    let heading = Heading { title: shown.title(), command };
     let table = shown.table(output.terminal);
     match (format, &args.out) {
         (None, _) => print(&table),

@@ -27,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 use crate::report::Presentation;
 use crate::results::Results;
+use crate::terminal::json;
 
 const SKELETON: &str = include_str!("../../../page/src/page.html");
 const STYLE: &str = include_str!("../../../page/dist/page.css");
@@ -38,7 +39,7 @@ const SCRIPT: &str = include_str!("../../../page/dist/page.js");
 ///
 /// If results name published figures that do not exist.
 pub fn page(results: &[(String, &dyn Presentation, Results)]) -> Result<String> {
-    let data = serde_json::to_string(&data::data(results)?)?;
+    let data = json(&data::data(results)?)?;
     Ok(fill(
         SKELETON,
         &[

@@ -119,6 +119,6 @@ mod tests {
     #[test]
     fn the_text_is_formatted_like_saved_results() {
         let published = Published::read().unwrap();
-        assert_eq!(serde_json::to_string_pretty(&published).unwrap() + "\n", TEXT);
+        assert_eq!(crate::terminal::json_lines(&published).unwrap(), TEXT);
     }
 }

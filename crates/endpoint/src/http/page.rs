@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use candid::Principal;
 use stablebench_replica::Visibility;
 use stablebench_replica::subnet::Status;
+use stablebench_replica::text::steers;
 
 use super::api::principal;
 use crate::host::{Host, Info};
@@ -77,7 +78,7 @@ fn about(id: &Principal, info: &Info) -> String {
     let interface = module.sections.get("candid:service");
     if let Some(interface) = interface.filter(|it| it.visibility == Visibility::Public) {
         let interface = String::from_utf8_lossy(&interface.content);
-        let shown = interface.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+        let shown = interface.chars().filter(|c| !steers(*c) || matches!(c, '\n' | '\t'));
         let _ = writeln!(text, "\nInterface\n\n{}", shown.collect::<String>());
     }
     let _ = writeln!(
