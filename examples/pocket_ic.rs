@@ -12,6 +12,7 @@
     clippy::disallowed_methods,
     reason = "tests trust what they read"
 )]
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, decode_one, encode_args};

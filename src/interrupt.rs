@@ -5,6 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use stablebench_replica::text::note;
+
 /// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(20);
 /// The stack size of abandoned work in bytes: the usual size for `main`.
@@ -33,7 +35,7 @@ pub fn listen() -> anyhow::Result<()> {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             stop();
         }
-        eprintln!("\nstopping after the current message; Ctrl-C again stops immediately");
+        note("\nstopping after the current message; Ctrl-C again stops immediately");
     })?;
     Ok(())
 }

@@ -36,6 +36,7 @@ mod suites;
 mod terminal;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs the tool with a command line, whose first word is the name of the program. Errors are
@@ -58,7 +59,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             let bold = anstyle::AnsiColor::Red.on_default().bold();
             // The message may contain text from canisters, networks and files.
             let error = format!("{error:#}");
-            anstream::eprintln!("{bold}stablebench:{bold:#} {}", terminal::safe(&error));
+            let error = terminal::safe(&error);
+            // The exit code is the same if nobody can read the message.
+            let _ = writeln!(anstream::stderr(), "{bold}stablebench:{bold:#} {error}");
             ExitCode::from(2)
         }
     }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
-use stablebench_replica::text::safe;
+use stablebench_replica::text::{note, safe};
 
 use crate::report::number::Grouped;
 
@@ -37,10 +37,10 @@ impl Progress {
 
     /// Prints a line.
     pub fn note(&self, text: &str) {
-        let text = safe(text);
         match self {
-            Self::Bars(bars) => bars.suspend(|| eprintln!("{text}")),
-            Self::Lines => eprintln!("{text}"),
+            // The terminal may be gone.
+            Self::Bars(bars) => drop(bars.println(safe(text))),
+            Self::Lines => note(text),
             Self::Quiet => {}
         }
     }
@@ -106,7 +106,7 @@ impl Step {
     /// Ends the activity.
     pub fn done(self, message: &str) {
         if matches!(self.progress, Progress::Lines) && !message.is_empty() {
-            eprintln!("{}: {}", self.name, safe(message));
+            note(&format!("{}: {message}", self.name));
         }
     }
 }
@@ -134,7 +134,9 @@ fn style(template: &str) -> ProgressStyle {
 
 #[cfg(test)]
 mod tests {
-    use indicatif::{InMemoryTerm, ProgressDrawTarget};
+    use std::io;
+
+    use indicatif::{InMemoryTerm, ProgressDrawTarget, TermLike};
 
     use super::*;
 
@@ -163,6 +165,75 @@ mod tests {
         assert!(term.contents().contains(" cases/s "), "{}", term.contents());
         step.done("");
         assert_eq!(term.contents(), "", "the bar is cleared");
+    }
+
+    #[test]
+    fn notes_are_above_bars() {
+        let (term, progress) = bars(80);
+        let step = progress.spinner("compiling");
+        progress.note("one\ntwo \u{202e}");
+        step.bar.tick();
+        let shown = term.contents();
+        assert!(shown.starts_with("one\ntwo \\u{202e}\n"), "{shown}");
+        assert!(shown.ends_with("compiling"), "{shown}");
+    }
+
+    /// A terminal that was closed.
+    #[derive(Debug)]
+    struct Gone;
+
+    fn gone() -> io::Result<()> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    impl TermLike for Gone {
+        fn width(&self) -> u16 {
+            80
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            gone()
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            gone()
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            gone()
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            gone()
+        }
+
+        fn write_line(&self, _: &str) -> io::Result<()> {
+            gone()
+        }
+
+        fn write_str(&self, _: &str) -> io::Result<()> {
+            gone()
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            gone()
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            gone()
+        }
+    }
+
+    #[test]
+    fn work_goes_on_without_its_terminal() {
+        let target = ProgressDrawTarget::term_like(Box::new(Gone));
+        let progress = Progress::Bars(MultiProgress::with_draw_target(target));
+        let step = progress.step("inserting", "rows", 2);
+        progress.note("a note");
+        step.at(1, "one");
+        step.bar.tick();
+        progress.note("another");
+        step.done("two");
     }
 
     #[test]

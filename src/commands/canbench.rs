@@ -20,7 +20,7 @@ use crate::canbench::text::{COSTS, RULE, bench, costs, significant, summary};
 use crate::canisters::{self, hash, plain};
 use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
 use crate::results::save_text;
-use crate::terminal::{Output, print, quoted, safe, safe_line};
+use crate::terminal::{Output, note, print, quoted, safe_line};
 
 #[derive(Debug, Args)]
 pub struct CanbenchArgs {
@@ -122,7 +122,7 @@ pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(error) if crate::is_closed_pipe(&error) => Err(error),
         Err(error) => {
-            eprintln!("{}", safe(&lines(&error)));
+            note(&lines(&error));
             Ok(ExitCode::from(1))
         }
     }
@@ -357,7 +357,7 @@ impl Session<'_> {
 
     fn printed(&self, canister: &Canister, texts: &[String]) {
         for text in texts {
-            eprintln!("[Canister {}] {}", canister.id(), safe(text));
+            note(&format!("[Canister {}] {text}", canister.id()));
         }
     }
 

@@ -24,7 +24,7 @@ use crate::runner::{Missing, Runner};
 use crate::suites::plan::{Ceilings, Plan};
 use crate::suites::shard::Shard;
 use crate::suites::{SUITES, Suite, words};
-use crate::terminal::{Output, print};
+use crate::terminal::{Output, note, print};
 
 /// Options of all suites.
 #[derive(Clone, Debug, Args)]
@@ -337,7 +337,7 @@ fn check_ceilings(
                 print(&format!("\n{}", comparison::verdict(&found, Style::MARKDOWN)))?;
             }
             Format::Csv | Format::Json => {
-                eprint!("{}", comparison::verdict(&found, Style::default()));
+                note(comparison::verdict(&found, Style::default()).trim_end());
             }
         }
         if !found.failures.is_empty() {

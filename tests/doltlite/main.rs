@@ -7,6 +7,7 @@
     clippy::disallowed_methods,
     reason = "tests trust what they read"
 )]
+#![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
 #[expect(dead_code, reason = "the other tests use the rest")]
 #[path = "../bench/canister.rs"]

@@ -17,6 +17,8 @@
 //! | `silent` | never answers the call |
 //! | `rate` | rejects the call because of a rate limit |
 
+#![allow(clippy::print_stderr, reason = "a server explains its faults there")]
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -4,6 +4,7 @@
 //! cargo run --release --package xtask -- render    renders README.md and docs/findings.md from results/
 //! ```
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -17,7 +18,8 @@ fn main() -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         _ => {
-            eprintln!("usage: cargo run --release --package xtask -- render");
+            let usage = b"usage: cargo run --release --package xtask -- render\n";
+            let _ = std::io::stderr().write_all(usage);
             Ok(ExitCode::from(2))
         }
     }

@@ -7,7 +7,7 @@ use stablebench_conformance::subnet::{self, SubnetCase};
 use stablebench_conformance::{
     Case, Embedded, Error, Outcome, Target, check_file, generate, import, write,
 };
-use stablebench_replica::text::safe;
+use stablebench_replica::text::{note, safe};
 
 use crate::cli::{Check, Generate, Record, Verify, What};
 
@@ -69,7 +69,7 @@ pub fn make(command: &Generate) -> Result<(), Failed> {
     if let Some(cases) = of_subnets {
         subnet::write(out, &cases)?;
         let steps: usize = cases.iter().map(|case| case.steps.len()).sum();
-        let _ = writeln!(io::stderr(), "{}: {} cases, {steps} steps", out.display(), cases.len());
+        note(&format!("{}: {} cases, {steps} steps", out.display(), cases.len()));
         return Ok(());
     }
     let cases = match (what, wasm) {
@@ -83,7 +83,7 @@ pub fn make(command: &Generate) -> Result<(), Failed> {
     };
     write(out, &cases)?;
     let calls: usize = cases.iter().map(|case| case.calls.len()).sum();
-    let _ = writeln!(io::stderr(), "{}: {} cases, {calls} calls", out.display(), cases.len());
+    note(&format!("{}: {} cases, {calls} calls", out.display(), cases.len()));
     Ok(())
 }
 
@@ -113,13 +113,13 @@ fn missing(command: &str) -> Failed {
 #[cfg(feature = "pocket-ic")]
 mod with_server {
     use std::ffi::OsString;
-    use std::io::{self, Write};
+    use std::io;
     use std::path::{Path, PathBuf};
 
     use stablebench_conformance::{Case, Interrupted, PocketIc, detect, import, write};
     use stablebench_pocket_ic::Subnet;
     use stablebench_replica::Rules;
-    use stablebench_replica::text::safe;
+    use stablebench_replica::text::note;
 
     use super::{Failed, Record, Verify, compare_files, subnet};
     use crate::cli;
@@ -152,7 +152,7 @@ mod with_server {
         match stablebench_conformance::record(&mut target, cases, folder, begin) {
             Ok(recorded) => {
                 write(out, &recorded)?;
-                say(&format!("{}: {} cases", out.display(), recorded.len()));
+                note(&format!("{}: {} cases", out.display(), recorded.len()));
                 Ok(())
             }
             Err(interrupted) => Err(keep(out, &interrupted)),
@@ -172,7 +172,7 @@ mod with_server {
             }
         }
         subnet::write(out, &recorded)?;
-        say(&format!("{}: {} cases", out.display(), recorded.len()));
+        note(&format!("{}: {} cases", out.display(), recorded.len()));
         Ok(())
     }
 
@@ -180,11 +180,11 @@ mod with_server {
         let mut target = start(&command.server)?;
         let rules = match detect(&mut target) {
             Ok(rules) => {
-                say(&format!("charges by the rules {rules}"));
+                note(&format!("charges by the rules {rules}"));
                 Some(rules)
             }
             Err(undetected) => {
-                say(&undetected.to_string());
+                note(&undetected.to_string());
                 None
             }
         };
@@ -251,7 +251,7 @@ mod with_server {
             cli::Subnet::System => Subnet::System,
             cli::Subnet::Benchmarking => Subnet::Benchmarking,
         })?;
-        say(&format!("PocketIC server {}", target.version()));
+        note(&format!("PocketIC server {}", target.version()));
         Ok(target)
     }
 
@@ -260,12 +260,7 @@ mod with_server {
         let mut number = 0;
         move |case, calls| {
             number += 1;
-            say(&format!("{number:4} {case} ({calls} calls)"));
+            note(&format!("{number:4} {case} ({calls} calls)"));
         }
-    }
-
-    fn say(line: &str) {
-        // A closed stderr is ignored.
-        let _ = writeln!(io::stderr(), "{}", safe(line));
     }
 }

@@ -2,11 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use stablebench_replica::text::safe;
+use stablebench_replica::text::note;
 
 mod cli;
 mod commands;
@@ -24,8 +23,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            // A closed stderr is ignored.
-            let _ = writeln!(io::stderr(), "conformance: {}", safe(&error.to_string()));
+            note(&format!("conformance: {error}"));
             ExitCode::from(2)
         }
     }

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_transport_types::RequestId;
-use stablebench_replica::HostError;
 use stablebench_replica::subnet::{Borrowed, Call, Subnet};
+use stablebench_replica::{HostError, text};
 
 use crate::host::{Compilation, Host, MemoryPermit, Pace, Task, Work, lock};
 use crate::messages::Message;
@@ -154,7 +154,7 @@ fn step(host: &Arc<Host>, last: &mut Instant, idle: bool) -> Driven {
 fn tick(host: &Arc<Host>, subnet: &mut Subnet) {
     if let Err(error) = subnet.tick_in_parallel(|borrowed| execute(host, borrowed)) {
         // What is left of the round is executed in the next one.
-        eprintln!("{error}");
+        text::note(&error.to_string());
     }
 }
 

@@ -4,6 +4,8 @@
 //! POCKET_IC_BIN=SERVER cargo run --release -p stablebench-pocket-ic --example speed -- target/canisters/bench.wasm.gz
 //! ```
 
+#![allow(clippy::print_stdout, reason = "a benchmark prints what it measures")]
+
 use std::time::{Duration, Instant};
 
 use candid::{Principal, encode_args};

@@ -9,6 +9,7 @@
 //! ```
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "benchmarks may panic")]
+#![allow(clippy::print_stdout, reason = "benchmarks print what they measure")]
 #![allow(clippy::disallowed_methods, reason = "benchmarks measure time")]
 
 mod support;

@@ -1,5 +1,7 @@
 //! Runs a canister and prints its reply and its cost.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use stablebench_replica::{Principal, Replica};
 
 const CANISTER: &str = r#"(module

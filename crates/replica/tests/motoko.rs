@@ -8,6 +8,7 @@
     clippy::disallowed_methods,
     reason = "tests trust what they read"
 )]
+#![allow(clippy::print_stdout, reason = "the last line names the actors that failed")]
 
 use std::fmt::Debug;
 use std::sync::LazyLock;

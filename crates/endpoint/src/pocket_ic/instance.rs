@@ -502,7 +502,7 @@ fn request_id(id: &[u8]) -> Result<RequestId, Failed> {
 fn show(executions: &[Executed]) {
     for executed in executions {
         for text in &executed.execution.printed {
-            eprintln!("[Canister {}] {}", executed.canister, text::safe(text));
+            text::note(&format!("[Canister {}] {text}", executed.canister));
         }
     }
 }
