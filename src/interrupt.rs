@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,25 +20,40 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 #[error("interrupted")]
 pub struct Interrupted;
 
+/// `true` once the handler is registered, of which a process can have only one.
+static REGISTERED: Mutex<bool> = Mutex::new(false);
+/// `true` if the first Ctrl-C prints a note.
+static ANNOUNCED: AtomicBool = AtomicBool::new(false);
+
 /// Records Ctrl-C and the end of the session from now on, and prints nothing.
+///
+/// # Errors
+///
+/// If the system refuses the handler.
 pub fn listen_quietly() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            stop();
-        }
-    })?;
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*registered {
+        ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                stop();
+            }
+            if ANNOUNCED.load(Ordering::Relaxed) {
+                note("\nstopping after the current message; Ctrl-C again stops immediately");
+            }
+        })?;
+        *registered = true;
+    }
     Ok(())
 }
 
-/// Records Ctrl-C from now on instead of ending the process.
+/// Records Ctrl-C from now on instead of ending the process. Each command of a process may call it.
+///
+/// # Errors
+///
+/// If the system refuses the handler.
 pub fn listen() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            stop();
-        }
-        note("\nstopping after the current message; Ctrl-C again stops immediately");
-    })?;
-    Ok(())
+    ANNOUNCED.store(true, Ordering::Relaxed);
+    listen_quietly()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C must not wait for main")]
@@ -88,6 +104,14 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn each_command_of_a_process_may_listen() {
+        for _ in 0..2 {
+            listen_quietly().unwrap();
+            listen().unwrap();
+        }
+    }
 
     #[test]
     fn work_is_abandoned_after_ctrl_c() {

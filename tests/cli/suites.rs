@@ -97,6 +97,24 @@ fn vfs_can_be_resumed() {
 }
 
 /// Parts that do not make a run are refused with the next step, and nothing is written.
+/// No suite has a thousandth part of its fixtures, so each prepares its run, and nothing is measured.
+#[test]
+fn run_all_runs_every_suite() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["run", "all", "--shard=1000/1000", "--out=all"];
+    let output = stablebench(&args, directory.path());
+    let notes = stderr(&output);
+    assert!(output.status.success(), "{notes}");
+    let listed = stdout(&stablebench(&["list"], directory.path()));
+    let suites = listed.lines().filter_map(|line| line.split(' ').next());
+    let mut seen = 0;
+    for suite in suites.filter(|suite| !["history", "builds"].contains(suite)) {
+        assert!(notes.contains(&format!("run {suite}\n")), "{suite}: {notes}");
+        seen += 1;
+    }
+    assert!(seen > 7, "{listed}");
+}
+
 #[test]
 fn parts_of_different_runs_are_refused() {
     let directory = tempfile::tempdir().unwrap();
