@@ -127,7 +127,7 @@ mod tests {
         let path = folder.path().join("memory");
         let error = || format!("{:#}", read_stable_memory(&path).unwrap_err());
         assert!(error().contains(path.to_str().unwrap()), "{}", error());
-        let file = std::fs::File::create(&path).unwrap();
+        let file = std::fs::File::create_new(&path).unwrap();
         assert_eq!(read_stable_memory(&path).unwrap(), b"");
         drop(file);
         std::fs::write(&path, b"some").unwrap();

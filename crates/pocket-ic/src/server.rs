@@ -119,7 +119,7 @@ fn download() -> Result<PathBuf, Error> {
 /// Runs `work` with stdout discarded: the client reports downloads there, but stdout is for results.
 fn without_stdout<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     let stdout = rustix::io::dup(rustix::stdio::stdout())?;
-    rustix::stdio::dup2_stdout(fs::File::create("/dev/null")?)?;
+    rustix::stdio::dup2_stdout(fs::OpenOptions::new().write(true).open("/dev/null")?)?;
     let result = work();
     rustix::stdio::dup2_stdout(&stdout)?;
     Ok(result)
@@ -147,7 +147,7 @@ fn version(path: &Path) -> Result<(Version, Generation), Error> {
 /// Starts the server at `path`, which writes only to `directory`. Returns the process and its URL.
 fn spawn(path: &Path, directory: &Path) -> Result<(Child, String), Error> {
     let port_file = directory.join("port");
-    let log = fs::File::create(log_file(directory))?;
+    let log = fs::File::create_new(log_file(directory))?;
     let mut command = Command::new(path);
     command
         .arg("--port-file")

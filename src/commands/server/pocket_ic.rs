@@ -226,7 +226,12 @@ impl PortFiles {
         file.write_all(format!("{port}\n").as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
         if let Some(ready) = &self.ready {
-            File::create(ready).with_context(|| format!("cannot create {}", ready.display()))?;
+            // One that an earlier server left. The folder is shared, so what is there now may be a link
+            // of somebody else, which is neither followed nor accepted.
+            let _ = fs::remove_file(ready);
+            File::create_new(ready).with_context(|| {
+                format!("cannot create {}; remove what is there", ready.display())
+            })?;
         }
         Ok(())
     }

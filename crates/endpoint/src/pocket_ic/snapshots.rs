@@ -143,8 +143,10 @@ fn download(
     let cannot_write = |path: &Path, error: &dyn std::fmt::Display| {
         failed(format!("Could not write {}: {error}", path.display()))
     };
+    // The folder was empty. A link that somebody else has put there since then is not followed.
+    let create = |path: &Path| File::create_new(path).map_err(|error| cannot_write(path, &error));
     let write = |path: PathBuf, bytes: &[u8]| {
-        fs::write(&path, bytes).map_err(|error| cannot_write(&path, &error))
+        create(&path)?.write_all(bytes).map_err(|error| cannot_write(&path, &error))
     };
     let rejected = |reject: stablebench_replica::Reject| failed(reject.message);
     let metadata = subnet.snapshot_metadata(canister, snapshot).map_err(rejected)?;
@@ -156,7 +158,7 @@ fn download(
             continue;
         }
         let path = folder.join(data.file);
-        let mut file = File::create_new(&path).map_err(|error| cannot_write(&path, &error))?;
+        let mut file = create(&path)?;
         let mut offset = 0;
         while offset < all {
             let size = PART.min(all - offset);
