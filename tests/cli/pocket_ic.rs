@@ -3,12 +3,33 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use candid::{Principal, encode_one};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInstallMode, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
+};
+use serde_json::{Value, json};
+
+use crate::terminal::unwritable;
 use crate::{CACHE, command, stderr, stdout};
+
+const MANAGEMENT: Principal = Principal::management_canister();
+
+/// Prints a line in each call.
+const PRINTER: &str = r#"(module
+    (import "ic0" "debug_print" (func $print (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1)
+    (func $tell (call $print (i32.const 0) (i32.const 4)) (call $reply))
+    (export "canister_update tell" (func $tell))
+    (export "canister_query ask" (func $tell)))"#;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_stablebench");
 
@@ -51,7 +72,7 @@ fn clients_find_the_version_that_they_require() {
         ("pocket-ic-server-14.0.0", "14.0.0"),
     ] {
         let link = folder.path().join(name);
-        std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+        symlink(PROGRAM, &link).unwrap();
         let shown = format!("pocket-ic-server {shown}\n");
         assert_eq!(printed(&mut plain(&link, &["--version"])), shown, "{name}");
     }
@@ -101,12 +122,44 @@ impl Started {
     }
 
     fn request(&self, request: &str) -> String {
+        self.send(request, "")
+    }
+
+    fn send(&self, request: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let head = format!("{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
+        let head = format!(
+            "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + body).as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// Returns the status and the content of the answer to a call.
+    fn call(&self, path: &str, canister: Principal, method: &str, payload: &[u8]) -> (u16, Value) {
+        let effective = match canister == MANAGEMENT {
+            true => json!("None"),
+            false => json!({ "CanisterId": BASE64_STANDARD.encode(canister.as_slice()) }),
+        };
+        self.post(
+            &format!("/instances/0/{path}"),
+            &json!({
+                "sender": BASE64_STANDARD.encode(Principal::anonymous().as_slice()),
+                "canister_id": BASE64_STANDARD.encode(canister.as_slice()),
+                "effective_principal": effective,
+                "method": method,
+                "payload": BASE64_STANDARD.encode(payload),
+            }),
+        )
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let answer = self.send(&format!("POST {path}"), &body.to_string());
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}")))
     }
 }
 
@@ -152,4 +205,78 @@ fn old_clients_name_their_process() {
     }
     assert_eq!(server.process.wait().unwrap().code(), Some(0));
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+}
+
+/// The folder of temporary files is shared, and the names are known beforehand.
+#[test]
+fn files_of_old_clients_do_not_follow_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let [precious, port, ready] = ["precious", "pocket_ic_77.port", "pocket_ic_77.ready"]
+        .map(|name| folder.path().join(name));
+    fs::write(&precious, "content").unwrap();
+    symlink(&precious, &ready).unwrap();
+    let mut command = plain(Path::new(PROGRAM), &["--pid", "77", "--ttl", "1"]);
+    let mut server = Started::start(command.env("TMPDIR", folder.path()), &port);
+    while fs::symlink_metadata(&ready).is_ok_and(|it| it.is_symlink()) {
+        sleep(Duration::from_millis(10));
+    }
+    assert_eq!(server.process.wait().unwrap().code(), Some(0));
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "content");
+    // A link in place of the port counts as another server, even if it leads nowhere.
+    for target in [precious.as_path(), Path::new("missing")] {
+        symlink(target, &port).unwrap();
+        assert!(command.output().unwrap().status.success());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "content");
+        assert!(!folder.path().join("missing").exists());
+        fs::remove_file(&port).unwrap();
+    }
+}
+
+#[test]
+fn answers_do_not_depend_on_stderr_and_contain_no_backtrace() {
+    for stderr in unwritable() {
+        let folder = tempfile::tempdir().unwrap();
+        let port_file = folder.path().join("port");
+        let mut command = plain(Path::new(PROGRAM), &["--port-file", port_file.to_str().unwrap()]);
+        command.env("RUST_BACKTRACE", "1").stderr(stderr);
+        let server = Started::start(&mut command, &port_file);
+        let one = json!({ "subnet_config_set": { "application": [{}] } });
+        assert_eq!(server.post("/instances", &one).0, 201);
+        let done = |path: &str, canister, method: &str, payload: &[u8]| {
+            let (status, answer) = server.call(path, canister, method, payload);
+            assert_eq!(status, 200, "{method}: {answer}");
+            BASE64_STANDARD
+                .decode(answer["Ok"].as_str().unwrap_or_else(|| panic!("{answer}")))
+                .unwrap()
+        };
+        let execute = "update/execute_ingress_message";
+        let create = "provisional_create_canister_with_cycles";
+        let args = ProvisionalCreateCanisterWithCyclesArgs {
+            amount: Some(100_000_000_000_000_u64.into()),
+            ..Default::default()
+        };
+        let created = done(execute, MANAGEMENT, create, &encode_one(args).unwrap());
+        let id = candid::decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
+        let args = InstallCodeArgs {
+            mode: CanisterInstallMode::Install,
+            canister_id: id,
+            wasm_module: wat::parse_str(PRINTER).unwrap(),
+            arg: Vec::new(),
+            sender_canister_version: None,
+        };
+        done(execute, MANAGEMENT, "install_code", &encode_one(args).unwrap());
+        for _ in 0..3 {
+            done(execute, id, "tell", b"");
+            done("read/query", id, "ask", b"");
+        }
+        for payload in ["", "no Candid", "DIDL\u{1}\u{6c}"] {
+            for method in [create, "install_code", "canister_status"] {
+                let (status, answer) = server.call(execute, MANAGEMENT, method, payload.as_bytes());
+                let answer = answer.to_string();
+                assert_eq!(status, 400, "{method}: {answer}");
+                assert!(answer.contains("Error decoding candid"), "{method}: {answer}");
+                assert!(!answer.contains("acktrace") && !answer.contains(".rs:"), "{answer}");
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@ use ic_agent::Agent;
 use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
 
 use crate::server::Server;
+use crate::terminal::unwritable;
 use crate::{command, stablebench, stderr, stdout};
 
 /// Counts its updates.
@@ -321,5 +322,18 @@ fn the_cache_keeps_its_limit_while_serving() {
     while size() > 1 << 20 {
         assert!(began.elapsed() < Duration::from_secs(20), "{} bytes", size());
         std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_closed_or_full_stderr_does_not_end_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    module(directory.path(), "counter.wasm", COUNTER);
+    for unwritable in unwritable() {
+        let args = ["serve", "--port=0", "counter.wasm", "--state=state"];
+        let mut server = Server::of(command(&args, directory.path()).stderr(unwritable));
+        assert_eq!(count(&server, "add"), count(&server, "get"));
+        signal(&server, "-INT");
+        assert_eq!(server.wait(), Some(0));
     }
 }

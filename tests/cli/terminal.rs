@@ -1,8 +1,8 @@
 //! Output for shells, terminals and `man`.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{command, stablebench, stderr, stdout};
 
@@ -101,4 +101,49 @@ fn every_command_has_a_manual_page() {
     let output = stablebench(&["man", "--out", inside.to_str().unwrap()], Path::new("."));
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot save manual pages in "), "{}", stderr(&output));
+}
+
+/// Destinations that accept nothing: a full disk, and a pipe whose reader has gone.
+pub fn unwritable() -> [Stdio; 2] {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let (_, closed) = std::io::pipe().unwrap();
+    [full.into(), closed.into()]
+}
+
+#[test]
+fn a_closed_or_full_stderr_changes_neither_results_nor_exit_codes() {
+    let directory = tempfile::tempdir().unwrap();
+    let sysbench: &[&str] = &["run", "sysbench", "--rows=30", "--places=memory", "--no-wall-time"];
+    for (args, code) in [
+        (TINY, 0),
+        (&["--list", "--batches=1"], 0),
+        (&["list"], 0),
+        (&["build", "bench"], 0),
+        (&["call", "bench", "describe"], 0),
+        (&["report", "published:users"], 0),
+        (&["compare", "published:users", "published:users"], 0),
+        (&[sysbench, &["--format=json", "--max-ratio=0.001"]].concat(), 1),
+        (&[sysbench, &["--format=csv", "--max-ratio=0.001"]].concat(), 1),
+        (&["report", "missing.json"], 2),
+        (&["canbench"], 1),
+        (&["nothing"], 2),
+        (&["run", "users", "--rows=0"], 2),
+        (&["pocket-ic", "--version"], 0),
+    ] {
+        let normal = stablebench(args, directory.path());
+        assert_eq!(normal.status.code(), Some(code), "{args:?}: {}", stderr(&normal));
+        for unwritable in unwritable() {
+            let output = command(args, directory.path()).stderr(unwritable).output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{args:?}");
+            assert!(output.stdout == normal.stdout, "{args:?}: {}", stdout(&output));
+        }
+        // Without a stderr at all.
+        let mut shell = Command::new("sh");
+        let program = command(args, directory.path());
+        shell.args(["-c", "exec \"$0\" \"$@\" 2>&-"]).arg(program.get_program()).args(args);
+        let environment = program.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let output = shell.envs(environment).current_dir(directory.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(output.stdout == normal.stdout, "{args:?}: {}", stdout(&output));
+    }
 }

@@ -490,7 +490,17 @@ impl Instance {
 /// Decodes an argument of the management canister.
 fn decode<T: CandidType + DeserializeOwned>(argument: &[u8]) -> Result<T, Failed> {
     decode_one(argument)
-        .map_err(|error| Failed::ingress(format!("Error decoding candid: {error:?}")))
+        .map_err(|error| Failed::ingress(format!("Error decoding candid: {}", for_developers(&error))))
+}
+
+/// Returns an error as the network's software prints it, but never with a backtrace, which
+/// `RUST_BACKTRACE` would add.
+fn for_developers(error: &candid::Error) -> String {
+    let text = format!("{error:?}");
+    match text.split_once("\n\nStack backtrace:\n") {
+        Some((before, _)) => format!("{before})"),
+        None => text,
+    }
 }
 
 fn request_id(id: &[u8]) -> Result<RequestId, Failed> {
