@@ -24,6 +24,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Deserializer};
 use stablebench_replica::files;
 
+use super::yaml;
+
 /// The default name of the file.
 const FILE: &str = "canbench.yml";
 /// The environment variable that names another file.
@@ -97,8 +99,9 @@ impl Config {
     }
 
     fn parse(text: &[u8], unknown: impl Fn(&str)) -> Result<Self> {
-        let config = yaml_serde::from_slice(text)?;
-        let all: yaml_serde::Mapping = yaml_serde::from_slice(text)?;
+        let text = std::str::from_utf8(text)?;
+        let config = yaml::parse(text)?;
+        let all: yaml_serde::Mapping = yaml::parse(text)?;
         for key in all.keys().filter_map(yaml_serde::Value::as_str) {
             if !KEYS.contains(&key) {
                 unknown(key);

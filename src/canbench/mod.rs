@@ -7,6 +7,7 @@
 //!     └──→ change.rs    changes, and whether they are noise
 //!            ├─ text.rs      canbench's output
 //!            └─ export.rs    JSON, Markdown, CSV
+//!   yaml.rs     parses both files, unless they are nested too deeply
 //! ```
 //!
 //! Texts and files are those of canbench 0.7, to the last character, because scripts read them.
@@ -20,3 +21,4 @@ pub mod results;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod yaml;

@@ -21,6 +21,7 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::{Rules, files};
 
+use super::yaml;
 use crate::saving;
 
 /// The version of canbench whose files are read and written.
@@ -56,8 +57,8 @@ pub struct Measurement {
 /// Benchmarks by name.
 pub type Benches = BTreeMap<String, Bench>;
 
-/// The maximum size of a file, in bytes.
-const MAX_FILE: u64 = 256 << 20;
+/// The maximum size of a file, in bytes: some 50,000 benchmarks.
+const MAX_FILE: u64 = 16 << 20;
 const COMMENT: &str = "# rules: ";
 
 /// The content of a results file.
@@ -102,7 +103,7 @@ fn unreadable(path: &Path) -> String {
 
 /// Returns the results, or the version of canbench that wrote them if it is newer.
 fn parse(text: &str) -> Result<Result<Option<Results>, Version>> {
-    let kept: Kept = yaml_serde::from_str(text)?;
+    let kept: Kept = yaml::parse(text)?;
     let version: Version = kept
         .version
         .parse()

@@ -170,6 +170,7 @@ fn the_documented_hashes_are_those_of_the_modules() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the file is the repository's own")]
 fn dfx_and_icp_find_the_modules() {
     let dfx: serde_json::Value = serde_json::from_str(&text("dfx.json")).unwrap();
     assert_eq!(dfx["canisters"].as_object().unwrap().len(), Which::NUMBER);
@@ -183,6 +184,7 @@ fn text(file: &str) -> String {
 }
 
 /// Other tools build the canister with this one, and find its module and interface.
+#[expect(clippy::disallowed_methods, reason = "the file is the repository's own")]
 pub fn check_deployment(which: Which) {
     let build = format!("cargo run --release -- build {}", which.name());
     let module = which.built().deployable.path.to_str().unwrap();
