@@ -361,14 +361,34 @@ impl Session<'_> {
         }
     }
 
-    /// Returns a path next to the results. The name is from the module, so it is sanitised.
+    /// Returns a path next to the results.
     fn flame_path(&self, name: &str) -> PathBuf {
-        let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
-        let name: String =
-            name.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
-        self.config.results_path().with_file_name(format!("{name}.svg"))
+        self.config.results_path().with_file_name(format!("{}.svg", file_stem(name)))
     }
 }
+
+/// The most bytes of a file name from a benchmark's name. File systems allow 255 with the ending.
+const MAX_STEM: usize = 200;
+
+/// Returns a file name for a benchmark's name, which is from the module: letters, digits, `_`, `-` and
+/// `.`. The end of one that was changed or shortened is a hash, so that no two names share a file.
+fn file_stem(name: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    if name.len() <= MAX_STEM && name.chars().all(plain) {
+        return name.to_owned();
+    }
+    let mut stem = String::new();
+    for letter in name.chars().map(|letter| if plain(letter) { letter } else { '_' }) {
+        if stem.len() + letter.len_utf8() > MAX_STEM - HASH - 1 {
+            break;
+        }
+        stem.push(letter);
+    }
+    format!("{stem}-{}", &hash(name.as_bytes())[..HASH])
+}
+
+/// The digits of a hash in a file name.
+const HASH: usize = 16;
 
 /// The output after the benchmarks.
 fn rest(args: &CanbenchArgs, report: &Report<'_>) -> String {

@@ -231,35 +231,92 @@ struct Total {
     instructions: u64,
 }
 
-#[test]
-fn names_of_benchmarks_are_not_paths() {
-    let folder = tempfile::tempdir().unwrap();
-    let inside = folder.path().join("a/b");
-    fs::create_dir_all(&inside).unwrap();
+/// Saves a project whose module has benchmarks with these names, each of 7 instructions.
+pub fn with_benchmarks(names: &[&str], folder: &Path) {
+    let escaped =
+        |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
     let answer = candid::encode_one(Answer { total: Total { instructions: 7 } }).unwrap();
-    let bytes: String = answer.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let exports: String = names
+        .iter()
+        .map(|name| format!("(export \"canister_query __canbench__{}\")", escaped(name.as_bytes())))
+        .collect();
     // A heartbeat never runs.
     let wasm = wat::parse_str(format!(
         r#"(module
             (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
             (import "ic0" "msg_reply" (func $reply))
             (memory 1)
-            (data (i32.const 0) "{bytes}")
+            (data (i32.const 0) "{}")
             (func (export "canister_heartbeat") unreachable)
-            (func (export "canister_query __canbench__../../up\1b[31m")
+            (func {exports}
                 (call $append (i32.const 0) (i32.const {}))
                 (call $reply)))"#,
+        escaped(&answer),
         answer.len()
     ));
-    fs::write(inside.join("names.wasm"), wasm.unwrap()).unwrap();
-    fs::write(inside.join("canbench.yml"), "wasm_path: names.wasm").unwrap();
+    fs::write(folder.join("names.wasm"), wasm.unwrap()).unwrap();
+    fs::write(folder.join("canbench.yml"), "wasm_path: names.wasm").unwrap();
+}
+
+/// 300 bytes and more, of which file systems accept 255.
+#[test]
+fn benchmarks_with_long_names_have_a_flame_graph_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let (long, wide) = ("insert_".repeat(50), "größe_".repeat(60));
+    let names = ["short", "a b", "a/b", &long, &(long.clone() + "again"), &wide];
+    with_benchmarks(&names, folder.path());
+    let output = run(&["--instruction-tracing"], folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let files = crate::files(folder.path());
+    let pictures = files.iter().filter(|path| path.extension() == Some("svg".as_ref()));
+    assert_eq!(pictures.count(), names.len(), "{files:?}");
+    assert!(folder.path().join("short.svg").exists());
+}
+
+#[test]
+fn no_output_contains_characters_that_control_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "a\u{202e}b\u{9b}31m\u{200b}\u{e0041}";
+    with_benchmarks(&[name], folder.path());
+    let steers = |char: char| {
+        (char.is_control() && char != '\n') || ['\u{202e}', '\u{200b}', '\u{e0041}'].contains(&char)
+    };
+    for format in ["text", "markdown", "json"] {
+        let args =
+            [&format!("--format={format}"), "--csv", "--show-costs", "--instruction-tracing"];
+        let output = run(&args, folder.path());
+        for text in [stdout(&output), stderr(&output)] {
+            assert!(!text.contains(steers), "{format}: {text:?}");
+        }
+        if format == "json" {
+            // Programs get the name as it is.
+            let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+            assert_eq!(document["runs"][0]["benches"][0]["name"], name);
+        }
+    }
+    for file in crate::files(folder.path()) {
+        if [Some("csv".as_ref()), Some("svg".as_ref())].contains(&file.extension()) {
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(!text.contains(steers), "{}: {text:?}", file.display());
+        }
+    }
+}
+
+#[test]
+fn names_of_benchmarks_are_not_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("a/b");
+    fs::create_dir_all(&inside).unwrap();
+    with_benchmarks(&["../../up\u{1b}[31m"], &inside);
     let output = run(&["--instruction-tracing", "--persist"], &inside);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("Benchmark: ../../up\\u{1b}[31m (new)\n"), "{text}");
     assert!(text.contains("    instructions: 7 (new)\n") && !text.contains('\u{1b}'), "{text}");
-    assert!(text.contains("Instruction traces written to .._.._up__31m.svg\n"), "{text}");
-    let picture = fs::read_to_string(inside.join(".._.._up__31m.svg")).unwrap();
+    let (_, file) = text.split_once("Instruction traces written to ").unwrap();
+    let file = file.lines().next().unwrap();
+    assert!(file.starts_with(".._.._up__31m-") && file.ends_with(".svg"), "{text}");
+    let picture = fs::read_to_string(inside.join(file)).unwrap();
     assert!(!picture.contains('\u{1b}') && picture.contains("up\\u{1b}[31m (the whole message)"));
     let written = fs::read_dir(&inside).unwrap().count();
     assert_eq!((written, fs::read_dir(folder.path().join("a")).unwrap().count()), (4, 1));
