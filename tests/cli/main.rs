@@ -112,6 +112,7 @@ mod canisters;
 mod collections;
 mod cuckoo;
 mod db_bench;
+mod documented;
 mod doltlite;
 mod environment;
 mod keys;
