@@ -21,6 +21,7 @@ mod canisters;
 mod cli;
 mod commands;
 mod compare;
+mod durations;
 mod engines;
 mod interrupt;
 mod profile;

@@ -53,9 +53,6 @@ pub fn build(mut cargo: Command, name: &str, progress: &Progress) -> Result<Opti
                 continue;
             }
         };
-        if printed.is_empty() && line.trim_start().starts_with("Compiling") {
-            progress.note(&format!("building {name}"));
-        }
         step.at(printed.len() as u64, line.trim().to_owned());
         printed.push(line);
     }

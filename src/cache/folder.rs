@@ -4,6 +4,7 @@
 //!   HASH-VERSION.module   a form of a compiled module: SHA-256 of module and form, of everything else
 //!   HASH-VERSION.state    a populated canister: SHA-256 of its setup, of the tool
 //!   HASH-VERSION.digests  digests that were read from forks of it
+//!   durations.json        durations of steps in earlier runs
 //!   .stablebench-RANDOM   a file that is being written
 //! ```
 //!
@@ -133,6 +134,8 @@ impl Folder {
                 None => files.others += 1,
                 Some((Kind::Temporary, _)) => files.temporaries.push((name, modified(&metadata))),
                 Some((Kind::Digests, _)) => digests.push((name, metadata)),
+                // Small, and of no use to the count of entries.
+                Some((Kind::Durations, _)) => {}
                 Some((kind, version)) => files.entries.push(Entry {
                     version: version.to_owned(),
                     kind,
@@ -201,6 +204,7 @@ impl Folder {
         }
         let temporaries = files.temporaries.iter().map(|(name, _)| name);
         temporaries.chain(&files.orphans).try_for_each(|name| self.remove(name))?;
+        self.remove(DURATIONS)?;
         Ok(cleared)
     }
 
@@ -230,6 +234,9 @@ fn on_disk(metadata: &Metadata) -> u64 {
 fn modified(metadata: &Metadata) -> SystemTime {
     metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH)
 }
+
+/// The file with the durations of steps.
+pub const DURATIONS: &str = "durations.json";
 
 const STATE: &str = ".state";
 const DIGESTS: &str = ".digests";
@@ -280,16 +287,21 @@ pub enum Kind {
     State,
     /// Digests of forks of a populated canister.
     Digests,
+    /// Durations of steps.
+    Durations,
     /// A file that is being written, or was when a program was killed.
     Temporary,
 }
 
-/// Returns the kind and the version in a file's name, if it is the cache's. Temporary files have an
-/// empty version.
+/// Returns the kind and the version in a file's name, if it is the cache's. Temporary files and
+/// durations have an empty version.
 pub fn parse(name: &str) -> Option<(Kind, &str)> {
     if let Some(random) = name.strip_prefix(TEMPORARY) {
         let valid = !random.is_empty() && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return valid.then_some((Kind::Temporary, ""));
+    }
+    if name == DURATIONS {
+        return Some((Kind::Durations, ""));
     }
     let (stem, kind) = [(MODULE, Kind::Module), (STATE, Kind::State), (DIGESTS, Kind::Digests)]
         .into_iter()

@@ -27,7 +27,7 @@ use crate::replica::{Canister, Replica};
 use crate::results::Held;
 use crate::terminal::json;
 
-pub use folder::{Entry, Folder, Kind, Versions};
+pub use folder::{DURATIONS, Entry, Folder, Kind, Versions};
 pub use setup::{Prepared, Setup};
 
 /// Populated canisters of earlier runs, and of this one.

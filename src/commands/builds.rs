@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -14,6 +16,7 @@ use super::run::{PriceArgs, failed};
 use crate::builds::options::COMPARED;
 use crate::builds::{Module, NotBuilt, Options, Package, Project};
 use crate::canisters::{self, hash};
+use crate::durations;
 use crate::interrupt::{self, Interrupted};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -23,6 +26,7 @@ use crate::report::{self, Format};
 use crate::results::{
     CanisterInfo, Case, Detail, FORMAT, Measured, Outcome, Prices, Results, RunFile, State,
 };
+use crate::runner::rest::{self, Expected, Rest};
 use crate::suites::builds::{self, BuildsSuite};
 use crate::terminal::{Output, print, quoted};
 
@@ -107,11 +111,21 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     ));
     let mut results = empty(args, project, &options, &replica);
     let mut replies = BTreeMap::new();
-    let measured = options.iter().try_for_each(|options| {
-        interrupt::check()?;
-        one(args, &chosen, options, &replica, &mut results, &mut replies, progress)?;
-        file.save(&results)
-    });
+    let name = |options: &Options| format!("builds of {}: {options}", project.name);
+    let expected = |options| Expected { share: 1.0, before: durations::before(&name(options)) };
+    let expected: Vec<Expected> = options.iter().map(expected).collect();
+    let rest = Arc::new(Rest::new("build", &expected, 1));
+    let measured =
+        options.iter().zip(rest::seconds(&expected)).try_for_each(|(options, seconds)| {
+            interrupt::check()?;
+            let (began, left) = (Instant::now(), Arc::clone(&rest));
+            let step = progress.rest(&options.to_string(), move || left.left().to_string());
+            one(args, &chosen, options, &replica, &mut results, &mut replies, progress)?;
+            let took = began.elapsed();
+            durations::ended(&name(options), took);
+            step.done(&format!("{:.1} s; {}", took.as_secs_f64(), rest.done(seconds, took)));
+            file.save(&results)
+        });
     let complete = measured.is_ok();
     if complete {
         results.planned = None;

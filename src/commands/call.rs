@@ -90,7 +90,9 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     }
     let reply = response.map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     if let Some(path) = &args.save {
+        let step = output.progress.spinner(&format!("saving {}", path.display()));
         save(&mut subnet, &listed, path).with_context(|| not_saved(path))?;
+        step.done("");
     }
     let values = decode_values(&reply, &env, &function.rets)
         .context("the reply is not of the method's type")?;

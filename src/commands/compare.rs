@@ -41,11 +41,13 @@ pub struct CompareArgs {
 
 /// Prints ratios and failures. The exit code is 1 if there are failures.
 pub fn compare(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
+    let step = output.progress.spinner("reading and comparing results");
     let read = |path: &Path| printable(&read(path)?);
     let base = read(&args.base)?;
     let new = args.new.as_deref().map(read).transpose()?;
     let new = new.as_ref().unwrap_or(&base);
     let found = compare::compare(&base, new, configurations(args), gates(args))?;
+    step.done("");
     let mut out = std::io::stdout().lock();
     out.write_all(comparison::render(&found, args.format, output.terminal)?.as_bytes())?;
     out.flush()?;

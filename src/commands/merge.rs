@@ -41,7 +41,9 @@ struct Part {
 ///
 /// If the files are not the complete shards of one run, or a case failed.
 pub fn merge(args: &MergeArgs, output: &Output) -> Result<()> {
+    let step = output.progress.spinner("reading the shards");
     let parts = args.files.iter().map(|file| Part::read(file)).collect::<Result<Vec<_>>>()?;
+    step.done("");
     let parts = in_order(parts)?;
     let Some(whole) = parts.first().map(|part| &part.whole) else {
         bail!("there are no shards");

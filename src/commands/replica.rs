@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::cache::{Cache, Folder, Versions};
+use crate::cache::{Cache, DURATIONS, Folder, Versions};
 use crate::canisters::Built;
+use crate::durations;
 use crate::progress::Progress;
 use crate::replica::address::Address;
 use crate::replica::embedded::Embedded;
@@ -182,14 +183,33 @@ fn without(whom: &str, feature: &str, replica: &str) -> anyhow::Error {
 pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Option<Cache>)> {
     let limit = cache_limit(&args.cache)?;
     let folder = usable(args, progress);
+    folder.clone().into_iter().for_each(remember);
     let notes = progress.clone();
     let replica =
         Embedded::new(args.rules(), folder.as_ref().map(|it| it.path().to_owned()), move |note| {
             notes.note(&note.to_string());
-        })?;
+        })?
+        .with_progress(progress);
     let versions = Versions::of(replica.inner())?;
     let cache = folder.map(|folder| Cache::new(folder, limit, versions, progress));
     Ok((replica, cache))
+}
+
+/// Uses the durations of earlier runs for the progress, if there is a cache.
+pub fn remember_durations(args: &ReplicaArgs) {
+    // `embedded` says why there is none.
+    if let Some(folder) = usable(args, &Progress::Quiet) {
+        remember(folder);
+    }
+}
+
+fn remember(folder: Folder) {
+    let read = |folder: &Folder| folder.read(DURATIONS).ok().flatten().unwrap_or_default();
+    durations::remember(durations::parse(&read(&folder)), move |name, took| {
+        // Another program may have added some. If it cannot be written, later runs do not know it.
+        let file = durations::with(&read(&folder), name, took);
+        let _ = folder.write(DURATIONS, &file);
+    });
 }
 
 /// Returns the cache's folder, which is created if missing. Without one, the run continues

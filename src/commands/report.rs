@@ -51,6 +51,7 @@ pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
     if args.open_rule.is_some() && !matches!(format, ReportFormat::Table | ReportFormat::Markdown) {
         bail!("--open-rule adds a table; it needs --format table or markdown");
     }
+    let step = output.progress.spinner("reading and reporting results");
     let text = match format {
         ReportFormat::Table => texts(args, Format::Table, terminal),
         ReportFormat::Markdown => texts(args, Format::Markdown, terminal),
@@ -58,6 +59,7 @@ pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
         ReportFormat::Json => texts(args, Format::Json, terminal),
         ReportFormat::Html => page(args, &output.progress),
     }?;
+    step.done("");
     match &args.out {
         Some(path) => save_text(path, &text),
         None => {

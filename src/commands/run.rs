@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, Args, FromArgMatches};
 use sha2::{Digest, Sha256};
 
-use super::replica::{check, target};
+use super::replica::{check, remember_durations, target};
 use super::spending::agree;
 use crate::builds::NotBuilt;
 use crate::canisters::{self, Built};
@@ -211,6 +211,7 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     interrupt::listen()?;
     let progress = &output.progress;
     check(&args.target, &args.replica)?;
+    remember_durations(&args.replica);
     let (built, missing) =
         needed(plan, progress).map_err(|error| match error.is::<Interrupted>() {
             true => ended(error, &file.summary_of_incomplete()),

@@ -32,8 +32,10 @@ pub fn agree(
     progress: &Progress,
 ) -> Result<()> {
     progress.note("estimating the cost: the same run on the embedded replica, first");
+    let step = progress.spinner("estimating the cost");
     let spent = estimate(args, jobs, plan, built, results, progress)
         .context("what the run costs could not be estimated on the embedded replica")?;
+    step.done("");
     let prices = &results.prices;
     let report = report(spending, &spent, prices);
     if !spending.yes && !spending.address.is_local() {

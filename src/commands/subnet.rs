@@ -75,7 +75,7 @@ pub fn load(
         bail!("--with is given {} times; at most {MAX_OTHERS} canisters fit", with.len());
     }
     let (mut subnet, mut listed) = match state {
-        Some(path) => saved(path, replica)?,
+        Some(path) => saved(path, replica, progress)?,
         None => (Subnet::new(replica.inner()), Vec::new()),
     };
     let id = Principal::from_text(name).ok().filter(|_| state.is_some());
@@ -128,11 +128,17 @@ pub fn load(
 }
 
 /// Loads a subnet, and the ids of the canisters that were named when it was saved.
-pub fn saved(path: &Path, replica: &Embedded) -> Result<(Subnet, Vec<Principal>)> {
+pub fn saved(
+    path: &Path,
+    replica: &Embedded,
+    progress: &Progress,
+) -> Result<(Subnet, Vec<Principal>)> {
+    let step = progress.spinner(&format!("loading {}", path.display()));
     let (subnet, note) = replica
         .inner()
         .load_subnet(path)
         .with_context(|| format!("cannot load canisters from {}", path.display()))?;
+    step.done("");
     // A file that contains one canister has no note.
     let listed = match note.is_empty() {
         true => subnet.canisters().map(Canister::id).collect(),

@@ -9,6 +9,7 @@ use stablebench_replica::{
     Difference, Execution, LoadError, Module, PageCharges, Principal, Rules, Settings,
 };
 
+use crate::progress::Progress;
 use crate::{canisters, interrupt};
 
 use super::subnet::OnSubnet;
@@ -19,7 +20,11 @@ use super::{
 
 /// The replica in this process.
 #[derive(Clone, Debug)]
-pub struct Embedded(stablebench_replica::Replica);
+pub struct Embedded {
+    replica: stablebench_replica::Replica,
+    /// Shows the compiling of modules, which takes up to a minute if they are not cached.
+    progress: Progress,
+}
 
 impl Embedded {
     /// Starts a replica that keeps compiled modules in the folder `cache`. `note` is called if that
@@ -29,26 +34,44 @@ impl Embedded {
         cache: Option<PathBuf>,
         note: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self> {
-        Ok(Self(stablebench_replica::Replica::with_notes(rules, cache, note)?))
+        let replica = stablebench_replica::Replica::with_notes(rules, cache, note)?;
+        Ok(Self { replica, progress: Progress::Quiet })
+    }
+
+    /// Shows the compiling of modules.
+    #[must_use]
+    pub fn with_progress(self, progress: &Progress) -> Self {
+        Self { progress: progress.clone(), ..self }
     }
 
     /// Returns the replica itself.
     pub fn inner(&self) -> &stablebench_replica::Replica {
-        &self.0
+        &self.replica
     }
 
     /// Compiles a module; returns early if Ctrl-C is pressed.
     pub fn compile(&self, wasm: &[u8]) -> Result<Module> {
-        let (replica, wasm) = (self.0.clone(), wasm.to_vec());
-        let compiled = interrupt::abandonable(move || replica.compile(&wasm))?;
-        compiled.context("the module was refused")
+        let (replica, wasm) = (self.replica.clone(), wasm.to_vec());
+        self.compiled(wasm.len(), move || replica.compile(&wasm))
     }
 
     /// Compiles a module for a canister of a subnet; returns early if Ctrl-C is pressed.
     pub fn compile_for_subnet(&self, id: Principal, wasm: &[u8]) -> Result<Module> {
-        let (replica, wasm) = (self.0.clone(), wasm.to_vec());
-        let compile = move || replica.compile_for_subnet(&id, &wasm);
-        interrupt::abandonable(compile)?.context("the module was refused")
+        let (replica, wasm) = (self.replica.clone(), wasm.to_vec());
+        self.compiled(wasm.len(), move || replica.compile_for_subnet(&id, &wasm))
+    }
+
+    fn compiled<E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        bytes: usize,
+        compile: impl FnOnce() -> Result<Module, E> + Send + 'static,
+    ) -> Result<Module> {
+        // The size tells modules apart.
+        let megabytes = bytes as f64 / 1e6;
+        let step = self.progress.spinner(&format!("compiling a module of {megabytes:.1} MB"));
+        let compiled = interrupt::abandonable(compile)?;
+        step.done("");
+        compiled.context("the module was refused")
     }
 
     /// Creates a canister and installs the module without Candid arguments.
@@ -63,7 +86,7 @@ impl Embedded {
         before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
     ) -> Result<stablebench_replica::Canister> {
         let module = self.compile(wasm)?;
-        install(self.0.create_canister()?, &module, before)
+        install(self.replica.create_canister()?, &module, before)
     }
 
     /// Creates the canister with this id on a subnet, prepares it with `before`, and installs the
@@ -75,7 +98,7 @@ impl Embedded {
         before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
     ) -> Result<stablebench_replica::Canister> {
         let module = self.compile_for_subnet(id, wasm)?;
-        let usual = self.0.create_canister()?;
+        let usual = self.replica.create_canister()?;
         let settings = Settings { id, ..usual.settings().clone() };
         install(stablebench_replica::Canister::new(settings)?, &module, before)
     }
@@ -87,13 +110,13 @@ impl Embedded {
         argument: &[u8],
     ) -> Result<(Box<dyn Canister>, Cost)> {
         if needs_subnet(wasm) {
-            let mut canister = self.0.create_canister()?;
+            let mut canister = self.replica.create_canister()?;
             let module = self.compile_for_subnet(canister.id(), wasm)?;
             let cost = install_with(&mut canister, &module, argument)?;
-            return Ok((Box::new(OnSubnet::new(&self.0, canister)?), cost));
+            return Ok((Box::new(OnSubnet::new(&self.replica, canister)?), cost));
         }
         let module = self.compile(wasm)?;
-        let mut canister = self.0.create_canister()?;
+        let mut canister = self.replica.create_canister()?;
         let cost = install_with(&mut canister, &module, argument)?;
         Ok((Box::new(canister), cost))
     }
@@ -105,7 +128,7 @@ impl Embedded {
         path: &Path,
     ) -> Result<Option<(stablebench_replica::Canister, String)>> {
         let module = self.compile(wasm)?;
-        match self.0.load_with_note(path, &module) {
+        match self.replica.load_with_note(path, &module) {
             Ok(loaded) => Ok(Some(loaded)),
             Err(LoadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
@@ -143,8 +166,8 @@ impl Replica for Embedded {
         Identity {
             kind: "embedded".to_owned(),
             version: stablebench_replica::VERSION.to_owned(),
-            subnet: self.0.rules().subnet().to_string(),
-            rules: self.0.rules().to_string(),
+            subnet: self.replica.rules().subnet().to_string(),
+            rules: self.replica.rules().to_string(),
         }
     }
 

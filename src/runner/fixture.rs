@@ -1,16 +1,18 @@
 //! One fixture: a canister that is installed, configured and populated, or loaded from the cache,
 //! and then measured step by step.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest};
 use stablebench_workload::Model;
 
+use super::rest::Left;
 use super::seen::Seen;
 use super::step::{Role, Subject};
 use super::{Runner, interrupt, lock, refused, wire};
 use crate::cache::{Digests, Prepared, Setup};
+use crate::durations;
 use crate::progress;
 use crate::replica::Canister;
 use crate::results::{Case, FixtureInfo, Held, Measured, Outcome, Populate};
@@ -53,15 +55,20 @@ struct Earlier {
 }
 
 impl Runner<'_> {
-    /// Measures the cases of a fixture that are not measured yet.
-    pub fn fixture(&self, fixture: &Fixture) -> Result<()> {
+    /// Measures the cases of a fixture that are not measured yet. `done` is called with the time that
+    /// this took, and returns what is left of the run.
+    pub fn fixture(&self, fixture: &Fixture, done: impl Fn(Duration) -> Left) -> Result<()> {
         if let Some(reason) = self.missing.get(&fixture.configuration.canister) {
+            done(Duration::ZERO);
             return self.keep_missing(fixture, reason);
         }
         let known = self.known(&fixture.key());
         let last = fixture.steps.iter().rposition(|step| !self.is_done(fixture, step));
         let last = match (last, &known) {
-            (None, Some(_)) => return Ok(()),
+            (None, Some(_)) => {
+                done(Duration::ZERO);
+                return Ok(());
+            }
             (last, _) => last.unwrap_or(0).max(fixture.populated.saturating_sub(1)),
         };
         let label = fixture.label();
@@ -73,7 +80,13 @@ impl Runner<'_> {
         };
         let began = Instant::now();
         let remark = self.steps(fixture, last, known, &progress, began).context(label)?;
-        progress.done(&format!("{:.1} s{remark}", began.elapsed().as_secs_f64()));
+        let took = began.elapsed();
+        durations::ended(&self.name_of_duration(fixture), took);
+        let left = match done(took) {
+            Left { parts: 0, .. } => String::new(),
+            left => format!("; {left}"),
+        };
+        progress.done(&format!("{:.1} s{remark}{left}", took.as_secs_f64()));
         Ok(())
     }
 

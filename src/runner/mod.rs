@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Runner ── keeps results, hands fixtures to threads
+//!     ├─ rest.rs         the time until the run ends
 //!     └─ fixture.rs      one canister: install, populate, its steps in order
 //!         ├─ step.rs         one step: its messages, and what they must find
 //!         │   ├─ wire.rs         the methods of our canisters
@@ -15,6 +16,7 @@
 mod capacity;
 mod fixture;
 mod ranges;
+pub mod rest;
 mod seen;
 mod spread;
 mod step;
@@ -22,14 +24,16 @@ mod upgrade;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use stablebench_protocol::{Engine, Error};
 
+use self::rest::{Expected, Rest};
 use crate::cache::Cache;
 use crate::canisters::Built;
+use crate::durations;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::replica::{Reject, Replica, Unmeasured};
@@ -84,7 +88,13 @@ impl<'a> Runner<'a> {
     ) -> Result<Self> {
         let mut max_rows = u64::MAX;
         for (built, info) in canisters.iter().zip(&mut results.canisters) {
+            // The embedded replica shows what takes long itself.
+            let step = (replica.identity().kind != "embedded")
+                .then(|| progress.spinner(&format!("installing {}", built.name)));
             let mut fresh = replica.install(&built.wasm)?;
+            if let Some(step) = step {
+                step.done("");
+            }
             let description = wire::describe(&mut *fresh)?;
             info.crates = built.programs.iter().cloned().chain(description.crates).collect();
             info.sqlite = description.sqlite;
@@ -150,16 +160,24 @@ impl<'a> Runner<'a> {
         let fixtures = &self.plan.fixtures;
         let mut ordered: Vec<_> = fixtures.iter().collect();
         ordered.sort_by_key(|fixture| std::cmp::Reverse(duration(fixture)));
-        let waiting: Mutex<VecDeque<_>> = Mutex::new(ordered.into());
+        let expected: Vec<_> = ordered.iter().map(|fixture| self.expected(fixture)).collect();
+        let rest = Arc::new(Rest::new("fixture", &expected, jobs));
+        let with_seconds = ordered.into_iter().zip(rest::seconds(&expected));
+        let waiting: Mutex<VecDeque<_>> = Mutex::new(with_seconds.collect());
+        let shown = (fixtures.len() > 1).then(|| {
+            let rest = Arc::clone(&rest);
+            self.progress.rest("", move || rest.left().to_string())
+        });
         let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
         let spawned = std::thread::scope(|scope| -> Result<()> {
             for _ in 0..jobs.min(fixtures.len()) {
                 std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
                     while lock(&failed).is_none() {
-                        let Some(fixture) = lock(&waiting).pop_front() else {
+                        let Some((fixture, seconds)) = lock(&waiting).pop_front() else {
                             break;
                         };
-                        if let Err(error) = self.fixture(fixture) {
+                        let done = |took| rest.done(seconds, took);
+                        if let Err(error) = self.fixture(fixture, done) {
                             lock(&failed).get_or_insert(error);
                         }
                     }
@@ -167,6 +185,7 @@ impl<'a> Runner<'a> {
             }
             Ok(())
         });
+        drop(shown);
         let failed = spawned.err().or_else(|| lock(&failed).take());
         let mut found = lock(&self.found);
         let Found { results, out, .. } = &mut *found;
@@ -175,6 +194,17 @@ impl<'a> Runner<'a> {
         }
         let saved = out.as_mut().map_or(Ok(()), |out| out.finish(results, failed.is_none()));
         failed.map_or(saved, Err)
+    }
+
+    /// Returns the name by which later runs find how long a fixture took.
+    fn name_of_duration(&self, fixture: &Fixture) -> String {
+        format!("{} {}: {} steps", self.plan.suite, fixture.label(), fixture.steps.len())
+    }
+
+    fn expected(&self, fixture: &Fixture) -> Expected {
+        let before = durations::before(&self.name_of_duration(fixture));
+        let work = fixture.rows.max(1) as f64 + fixture.steps.len() as f64;
+        Expected { share: f64::from(duration(fixture)) * work, before }
     }
 
     /// Returns `true` if an earlier run has measured the case. Failed cases are measured again.

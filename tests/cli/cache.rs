@@ -54,8 +54,11 @@ fn results_are_the_same_with_a_cache_and_without() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("cache");
         let cache = format!("--cache-dir={}", folder.display());
-        let (without, _) = run(suite, &["--no-cache", &cache], directory.path());
+        let (without, notes) = run(suite, &["--no-cache", &cache], directory.path());
         assert!(!folder.exists(), "nothing is touched");
+        // Compiling takes seconds, and fixtures tell what is left.
+        assert!(notes.contains("compiling a module of "), "{notes}");
+        assert!(notes.contains(" fixtures left, about "), "{notes}");
         own_cache(&folder);
         let (empty, notes) = run(suite, &[&cache], directory.path());
         assert_eq!(earlier(&notes), 0, "{notes}");

@@ -445,11 +445,7 @@ impl Host {
     /// # Errors
     ///
     /// If the driver does not end for a minute more.
-    pub fn finish(
-        &self,
-        deadline: Instant,
-        halt: Instant,
-    ) -> Result<(Subnet, usize), Stuck> {
+    pub fn finish(&self, deadline: Instant, halt: Instant) -> Result<(Subnet, usize), Stuck> {
         lock(&self.queue).deadline = Some(deadline);
         self.notify();
         let mut undone = 0;

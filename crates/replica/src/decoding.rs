@@ -118,7 +118,8 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_macros, reason = "the lint forbids it")]
     fn lints_forbid_the_macro() {
-        assert!(candid::Decode!(b"DIDL\0\0").is_ok());
+        use candid::Decode;
+        assert!(Decode!(b"DIDL\0\0").is_ok());
     }
 
     /// As above.

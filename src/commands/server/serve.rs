@@ -124,7 +124,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
     let saved_at = state.as_ref().map(State::path).filter(|path| path.exists());
     let (mut subnet, listed) = match saved_at {
-        Some(path) => saved(path, &replica)?,
+        Some(path) => saved(path, &replica, &output.progress)?,
         None => (Subnet::new(replica.inner()), Vec::new()),
     };
     let mut served = Vec::new();

@@ -85,7 +85,9 @@ impl State {
     /// Saves the canisters.
     pub fn save(&mut self, subnet: &Subnet) -> Result<()> {
         self.tried = Instant::now();
+        let step = self.progress.spinner(&format!("saving {}", self.path.display()));
         let saved = subnet.save(&self.path, &note(&self.listed));
+        step.done("");
         self.took = self.tried.elapsed();
         saved.with_context(|| format!("cannot save the canisters to {}", self.path.display()))?;
         self.set_saved(subnet);

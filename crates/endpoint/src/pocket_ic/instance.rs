@@ -489,8 +489,9 @@ impl Instance {
 
 /// Decodes an argument of the management canister.
 fn decode<T: CandidType + DeserializeOwned>(argument: &[u8]) -> Result<T, Failed> {
-    decode_one(argument)
-        .map_err(|error| Failed::ingress(format!("Error decoding candid: {}", for_developers(&error))))
+    decode_one(argument).map_err(|error| {
+        Failed::ingress(format!("Error decoding candid: {}", for_developers(&error)))
+    })
 }
 
 /// Returns an error as the network's software prints it, but never with a backtrace, which
