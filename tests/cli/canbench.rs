@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{building, stderr, stdout};
+use super::{building, stdout};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")
@@ -28,6 +28,12 @@ static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fn run(args: &[&str], directory: &Path) -> Output {
     building(&[&["canbench"], args].concat(), directory).output().unwrap()
+}
+
+/// Returns the notes, without the steps that take longer than a second on a slow machine only.
+fn stderr(output: &Output) -> String {
+    let notes = super::stderr(output);
+    notes.split_inclusive('\n').filter(|line| !line.starts_with("compiling ")).collect()
 }
 
 /// Returns a folder with the built project, and `more` in its canbench.yml.
