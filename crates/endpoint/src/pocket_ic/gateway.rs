@@ -411,9 +411,12 @@ fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use axum::body::Body;
     use axum::http::Request as Head;
     use candid::{Func, define_function};
-    use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
+    use ic_management_canister_types::{
+        CanisterInstallMode, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
+    };
     use serde_json::json;
     use stablebench_replica::subnet::Subnet;
     use stablebench_replica::{Canister, Replica, Rules};
@@ -522,7 +525,7 @@ mod tests {
             "subnet_config_set": { "application": [{}] },
             "http_gateway_config": { "port": 0 },
         });
-        let create = Head::post("/instances").body(config.to_string().into()).unwrap();
+        let create = Head::post("/instances").body(Body::from(config.to_string())).unwrap();
         let created = router.oneshot(create).await.unwrap();
         assert_eq!(created.status(), StatusCode::CREATED);
         let port = server.0.gateways.list()[0].port;
@@ -531,8 +534,8 @@ mod tests {
         let id = tokio::task::spawn_blocking(move || {
             let none = Principal::management_canister();
             let method = "provisional_create_canister_with_cycles";
-            let argument = candid::encode_args(()).unwrap();
-            manage(&installed, method, argument, none);
+            let args = ProvisionalCreateCanisterWithCyclesArgs::default();
+            manage(&installed, method, Encode!(&args).unwrap(), none);
             let first = |subnet: &mut Subnet| subnet.canisters().map(Canister::id).next();
             let canister_id = installed.host.exclusively(first).unwrap();
             let args = InstallCodeArgs {

@@ -247,11 +247,11 @@ async fn a_message_that_does_not_end_is_ended() {
     let endpoint = server.endpoint.clone();
     let began = Instant::now();
     let finish = tokio::task::spawn_blocking(move || endpoint.finish(began, began));
-    let (canisters, undone) = finish.await.unwrap().unwrap();
+    let (subnet, undone) = finish.await.unwrap().unwrap();
     assert_eq!(undone, 1);
     // Forty billion instructions take longer.
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    let canister = canisters.iter().find(|canister| canister.id() == id).unwrap();
+    let canister = subnet.canister(&id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count), 1, "the message has no effect");
 }
