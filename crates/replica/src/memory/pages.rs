@@ -65,15 +65,25 @@ pub fn common(one: &[Pages], other: &[Pages]) -> Vec<Pages> {
     without(one, &without(one, other))
 }
 
-/// At most `most` ranges that cover the given ones, with the smallest gaps filled.
+/// At most `most` ranges that cover the given ones. No more gaps are filled than necessary: the
+/// smallest ones, and of equal ones the first.
 pub fn bridged(ranges: &[Pages], most: usize) -> Vec<Pages> {
     let excess = ranges.len().saturating_sub(most.max(1));
     if excess == 0 {
         return ranges.to_vec();
     }
-    let mut gaps: Vec<usize> = ranges.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
-    let (_, widest, _) = gaps.select_nth_unstable(excess - 1);
-    joined(ranges, *widest)
+    // With their places, no two gaps are equal.
+    let gap = |place: usize| (ranges[place + 1].start - ranges[place].end, place);
+    let mut gaps: Vec<(usize, usize)> = (0..ranges.len() - 1).map(gap).collect();
+    let widest = *gaps.select_nth_unstable(excess - 1).1;
+    let mut bridged: Vec<Pages> = Vec::with_capacity(most);
+    for (place, range) in ranges.iter().enumerate() {
+        match bridged.last_mut() {
+            Some(last) if gap(place - 1) <= widest => last.end = range.end,
+            _ => bridged.push(range.clone()),
+        }
+    }
+    bridged
 }
 
 /// The ranges with all gaps of at most `widest` pages filled.
@@ -126,13 +136,18 @@ mod tests {
         }
 
         #[test]
-        fn bridging_covers_all_pages(
+        fn bridging_covers_all_pages_with_the_smallest_gaps(
             pages in prop::collection::vec(any::<bool>(), 0..200),
             most in 1_usize..20,
         ) {
             let ranges = ranges_of(&pages);
             let bridged = bridged(&ranges, most);
-            prop_assert!(bridged.len() <= most);
+            prop_assert_eq!(bridged.len(), ranges.len().min(most));
+            let mut gaps: Vec<usize> =
+                ranges.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
+            gaps.sort_unstable();
+            let smallest: usize = gaps.iter().take(ranges.len() - bridged.len()).sum();
+            prop_assert_eq!(count(&bridged) - count(&ranges), smallest);
             prop_assert_eq!(without(&ranges, &bridged), Vec::new());
             let ends = |ranges: &[Pages]| (ranges.first().map(|r| r.start), ranges.last().map(|r| r.end));
             prop_assert_eq!(ends(&bridged), ends(&ranges));
@@ -140,5 +155,13 @@ mod tests {
                 prop_assert_eq!(bridged, ranges);
             }
         }
+    }
+
+    #[test]
+    fn equal_gaps_are_filled_only_as_far_as_needed() {
+        let ranges: Vec<Pages> = (0..600).map(|page| page * 100..page * 100 + 1).collect();
+        let bridged = bridged(&ranges, 512);
+        assert_eq!((bridged.len(), count(&bridged)), (512, 600 + 88 * 99));
+        assert_eq!((bridged[0].clone(), bridged[511].clone()), (0..8_801, 59_900..59_901));
     }
 }
