@@ -27,6 +27,13 @@ pub fn input(number: u64, most: u64) -> Vec<u8> {
     Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number + 1)).bytes(most)
 }
 
+/// The input with this number, `length` bytes long.
+#[allow(dead_code, reason = "most targets also have short inputs")]
+pub fn long_input(number: u64, length: usize) -> Vec<u8> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number + 1));
+    (0..length).map(|_| random.next() as u8).collect()
+}
+
 /// Runs `target` on the inputs in the folder `kept`, which found bugs in the past, and on `inputs`
 /// generated inputs of at most `most` bytes.
 pub fn run(target: impl Fn(&[u8]), kept: &Path, inputs: u64, most: u64) {

@@ -12,6 +12,7 @@
 //!   content     state of a canister, read from the file that it saves
 //!   host        folders and memory limits
 //!   machine     the canister of the sequences, and its scripts
+//!   memory      a memory of a model
 //!   met         number of events of each kind
 //!   model       a model of the machine
 //!   pair        a canister and its model
@@ -29,6 +30,7 @@ mod damage;
 mod generated_module;
 mod host;
 mod machine;
+mod memory;
 mod met;
 mod model;
 mod pair;

@@ -7,7 +7,8 @@ use stablebench_replica::{Canister, ErrorCode, Execution, Instructions, Module};
 
 use super::content::{Content, Saved, same_pages};
 use super::machine::{End, Script, Version};
-use super::model::{Done, Ended, Memory, Mode, Model, State, changed, execute};
+use super::memory::{Memory, changed};
+use super::model::{Done, Ended, Mode, Model, State, execute};
 use super::properties::same;
 use super::{CALLER, met, replica};
 
@@ -72,7 +73,10 @@ impl Pair {
         let (ended, done) = execute(&mut state, self.model.about(mode), script);
         self.held(&execution, script, mode, &ended, &done, &state);
         let keeps = mode == Mode::Update;
-        let pages = if keeps { changed(&self.model.state.heap, &state.heap) } else { 0 };
+        let pages = match keeps {
+            true => changed(&self.model.state.heap, &state.heap).len() as u64,
+            false => 0,
+        };
         met(NAME, if ended.well() { "kept" } else { "undone" });
         if ended.well() {
             // A failed message is charged for changed pages too. Their number is not modelled if
