@@ -19,6 +19,7 @@ mod cache;
 mod canbench;
 mod canisters;
 mod cli;
+mod closest;
 mod commands;
 mod compare;
 mod durations;

@@ -132,6 +132,13 @@ impl Planned {
         run_matches: &ArgMatches,
     ) -> Result<Self> {
         let mut plan = suite.plan(matches, args.seed)?;
+        if plan.fixtures.iter().all(|fixture| fixture.cases().next().is_none()) {
+            bail!(
+                "these options leave no case of the suite {}; `stablebench run {} --help` lists others",
+                suite.name(),
+                suite.name()
+            );
+        }
         if let Some(shard) = args.shard {
             if plan.ceilings.is_some() {
                 bail!(

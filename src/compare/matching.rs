@@ -69,6 +69,31 @@ pub fn matched<'a, T: Matchable>(
     Matched { pairs, only_new }
 }
 
+/// Checks that there is something to compare.
+///
+/// # Errors
+///
+/// If the runs have no case in common.
+pub fn common(cases: &Matched<'_, Case>) -> Result<()> {
+    if cases.pairs.iter().any(|(_, new)| new.is_some()) {
+        return Ok(());
+    }
+    let has = |cases: &[&Case]| match cases {
+        [] => "no case".to_owned(),
+        [only] => format!("only {}", only.title()),
+        [first, ..] => {
+            format!("{} cases, such as {}", Grouped(cases.len() as u64), first.title())
+        }
+    };
+    let of_base: Vec<&Case> = cases.pairs.iter().map(|(base, _)| *base).collect();
+    bail!(
+        "there is nothing to compare: no case is in both runs; the base has {}, the new run {}; \
+         compare runs of the same command",
+        has(&of_base),
+        has(&cases.only_new)
+    )
+}
+
 /// Checks that matched cases ask the same question.
 ///
 /// # Errors

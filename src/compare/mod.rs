@@ -14,7 +14,7 @@ mod ratio;
 mod tests;
 mod values;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 pub use matching::Configurations;
@@ -108,7 +108,7 @@ const ROUNDING: f64 = 1e-12;
 ///
 /// # Errors
 ///
-/// If the runs ask different questions, or lack one of the configurations.
+/// If the runs ask different questions, have no case in common, or lack one of the configurations.
 pub fn compare(
     base: &Results,
     new: &Results,
@@ -118,6 +118,7 @@ pub fn compare(
     matching::same_suite(base, new, configurations)?;
     let fixtures = matched(&base.fixtures, &new.fixtures, configurations);
     let cases = matched(&base.cases, &new.cases, configurations);
+    matching::common(&cases)?;
     matching::same_questions(&cases)?;
     let mut found = Comparison {
         gates,
@@ -167,6 +168,12 @@ pub fn compare(
     }
     (found.sections, found.all) = ratio::means(&found.rows);
     found.ceilings();
+    let ceilings = gates.max_ratio.is_some() || gates.max_average.is_some();
+    if ceilings && found.rows.is_empty() && found.failures.is_empty() {
+        bail!(
+            "a ceiling has nothing to check: no case is measured in both; measure it in the base"
+        );
+    }
     found.failures.sort_by_key(|failure| failure.kind);
     Ok(found)
 }

@@ -212,9 +212,10 @@ fn another_digest_differs_at_any_threshold_and_does_not_affect_ceilings() {
 
 #[test]
 fn missing_cases_are_failures_in_every_mode() {
-    let base = full();
+    let mut base = full();
+    base.cases.push(case("insert", "end 1", "sqlite/wal", 100));
     let mut without_case = base.clone();
-    without_case.cases.clear();
+    without_case.cases.remove(0);
     let mut without_fixture = base.clone();
     without_fixture.fixtures.clear();
     for gates in [SAME, NONE, max_ratio(9.0), max_average(9.0), threshold(1e9)] {
@@ -225,6 +226,48 @@ fn missing_cases_are_failures_in_every_mode() {
     let found = compare(&without_case, &base, None, SAME).unwrap();
     assert!(found.failures.is_empty());
     assert_eq!(found.notes, ["only the new run has insert: middle 10 000, sqlite/wal"]);
+}
+
+/// The refusal is the whole output, not the end of a list of all cases.
+#[test]
+fn runs_without_a_common_case_are_refused() {
+    let mut base = one(100);
+    base.cases.push(case("insert", "end 1", "btree", 100));
+    let other = of(vec![case("read", "first", "btree", 100)]);
+    let mut empty = full();
+    empty.cases.clear();
+    let nothing = "there is nothing to compare: no case is in both runs; the base has";
+    for gates in [SAME, NONE, max_ratio(9.0), max_average(9.0), threshold(1e9)] {
+        let refusal = |base: &Results, new: &Results| {
+            compare(base, new, None, gates).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(&base, &other),
+            format!(
+                "{nothing} 2 cases, such as insert: middle 1, btree, the new run only read: first, \
+                 btree; compare runs of the same command"
+            )
+        );
+        assert!(refusal(&full(), &empty).contains("the new run no case; "));
+        assert!(refusal(&empty, &full()).starts_with(&format!("{nothing} no case, ")));
+    }
+    // Of two configurations, those that are compared count.
+    let both = of(vec![
+        case("insert", "middle 1", "btree", 200),
+        case("insert", "end 1", "sqlite/wal", 300),
+    ]);
+    let error = compare(&both, &both, Some(("btree", "sqlite/wal")), NONE).unwrap_err();
+    assert!(error.to_string().starts_with(nothing), "{error}");
+}
+
+#[test]
+fn a_ceiling_without_a_measured_case_is_refused() {
+    for gates in [max_ratio(9.0), max_average(9.0)] {
+        for new in [one(100), not_applicable()] {
+            let error = compare(&not_applicable(), &new, None, gates).unwrap_err().to_string();
+            assert!(error.starts_with("a ceiling has nothing to check: "), "{error}");
+        }
+    }
 }
 
 #[test]

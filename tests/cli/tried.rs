@@ -67,6 +67,11 @@ const LINES: &[&str] = &[
     "run db-bench --engines=nothing",
     "run keys --keys=nothing",
     "run vfs --sections=nothing",
+    // Options that leave no case.
+    "run users --sections=settings --engines=btree",
+    "profile --list users/nothing",
+    "report published:users --sections=nothing",
+    "compare published:users published:users --configurations=btree array",
     "run all --rows=1",
     "serve nothing --port=0",
     "serve bench --port=65536",

@@ -6,12 +6,10 @@
 use anyhow::{Context, Result, bail};
 
 use super::ProfileArgs;
+use crate::closest::closest_by;
 use crate::commands::run::Planned;
 use crate::suites::plan::{Fixture, Plan};
 use crate::suites::{SUITES, Suite};
-
-/// The number of similar cases in an error.
-const OFFERED: usize = 5;
 
 /// A case, and a plan that measures nothing else.
 pub struct Chosen {
@@ -46,7 +44,7 @@ pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
     let titles: Vec<String> = places.iter().map(|place| title(suite, place)).collect();
     let at = titles.iter().position(|title| normal(title) == wanted);
     let Some(place) = at.and_then(|at| places.into_iter().nth(at)) else {
-        let titles = nearest(&wanted, titles);
+        let titles = closest_by(&wanted, &titles, normal);
         let options = args.options.join(" ");
         let (with, list) = match options.as_str() {
             "" => (String::new(), String::new()),
@@ -206,13 +204,6 @@ fn ungrouped(text: &str) -> String {
             && !digit(at + 4)
     };
     (0..letters.len()).filter(|at| !groups(*at)).map(|at| letters[at]).collect()
-}
-
-/// Returns the most similar titles.
-fn nearest(wanted: &str, mut titles: Vec<String>) -> Vec<String> {
-    titles.sort_by_cached_key(|title| strsim::levenshtein(wanted, &normal(title)));
-    titles.truncate(OFFERED);
-    titles
 }
 
 #[cfg(test)]
