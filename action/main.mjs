@@ -275,6 +275,10 @@ const canbench = {
     if (rulesBefore && rulesBefore !== rules) {
       notes.push(`the base was counted by the rules ${rulesBefore}, this run by ${rules}: changes include those of the rules`);
     }
+    const setupBefore = json.compared?.setup;
+    if (setupBefore && setupBefore !== json.setup) {
+      notes.push(`the setup of the base's benchmarks was ${setupBefore}, that of this run's is ${json.setup}: changes include pages that setup touched`);
+    }
     const [rows, added] = [[], []];
     for (const [name, one] of now) {
       const other = before.get(name);

@@ -3,7 +3,8 @@
 //! JSON contains everything that was measured:
 //!
 //! ```text
-//! { stablebench, canbench, module, command, noise_threshold, compared: {file, rules} | null,
+//! { stablebench, canbench, module, command, noise_threshold, setup,
+//!   compared: {file, rules, setup} | null,
 //!   summary: { METRIC: {total, regressed, improved, new, unchanged} },
 //!   runs: [ { rules, benches: [ { name, total, scopes, before, cost } ] } ] }
 //! ```
@@ -17,9 +18,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::change::{Counts, Entry, Metric, Value};
-use super::measure::{Measured, Pages};
+use super::measure::{Measured, Pages, Setup};
 use super::results::{Bench, Measurement, VERSION};
-use super::text::{COSTS, Side, bars, changed, costs, percent, status};
+use super::text::{self, COSTS, Side, bars, changed, costs, percent, status};
 use crate::terminal::{json_lines, safe_line};
 
 /// The input of all output formats.
@@ -35,6 +36,8 @@ pub struct Report<'a> {
     pub entries: &'a [Entry],
     /// The threshold below which a change is noise, in percent.
     pub noise: f64,
+    /// The message of what benchmarks do before they measure.
+    pub setup: Setup,
     /// The results by each set of rules.
     pub runs: &'a [(&'static str, Vec<Measured>)],
 }
@@ -44,6 +47,7 @@ pub struct Report<'a> {
 pub struct Compared<'a> {
     pub file: &'a str,
     pub rules: &'a str,
+    pub setup: Setup,
 }
 
 #[derive(Serialize)]
@@ -53,6 +57,7 @@ struct Document<'a> {
     module: &'a str,
     command: &'a str,
     noise_threshold: f64,
+    setup: Setup,
     compared: Option<Compared<'a>>,
     summary: BTreeMap<&'a str, Counts>,
     runs: Vec<Run<'a>>,
@@ -76,6 +81,7 @@ struct One<'a> {
 #[derive(Serialize)]
 struct Cost {
     wasm_pages_touched: Option<Pages>,
+    wasm_pages_touched_before: Option<Pages>,
     message_instructions: u64,
     message_cycles_as_update: u64,
 }
@@ -91,6 +97,7 @@ pub fn json(report: &Report<'_>) -> Result<String> {
         module: report.module,
         command: report.command,
         noise_threshold: report.noise,
+        setup: report.setup,
         compared: report.compared,
         summary,
         runs: (0..)
@@ -112,6 +119,7 @@ fn one<'a>(measured: &'a Measured, entries: &[Entry]) -> One<'a> {
         before: before(entries, &measured.name),
         cost: Cost {
             wasm_pages_touched: measured.cost.touched,
+            wasm_pages_touched_before: measured.cost.before.and_then(|before| before.touched),
             message_instructions: measured.cost.message_instructions,
             message_cycles_as_update: measured.cost.cycles,
         },
@@ -133,7 +141,8 @@ fn before(entries: &[Entry], name: &str) -> Option<Bench> {
 /// Returns the summary, the results and the costs of all benchmarks as Markdown.
 pub fn markdown(report: &Report<'_>) -> String {
     let rules: Vec<&str> = report.runs.iter().map(|(rules, _)| *rules).collect();
-    let mut text = format!("### Benchmarks by the rules {}\n\n", rules.join(" and "));
+    let (rules, setup) = (rules.join(" and "), text::setup(report.setup));
+    let mut text = format!("### Benchmarks by the rules {rules}{setup}\n\n");
     for metric in Metric::ALL {
         let counts = Counts::of(report.entries, metric, report.noise);
         let Counts { total, regressed, improved, new, unchanged } = counts;
@@ -146,9 +155,10 @@ pub fn markdown(report: &Report<'_>) -> String {
     }
     if let Some(compared) = report.compared {
         text += &format!(
-            "\nCompared with `{}`, counted by the rules {}; changes below {} % are noise.\n",
+            "\nCompared with `{}`, counted by the rules {}{}; changes below {} % are noise.\n",
             safe_line(compared.file),
             safe_line(compared.rules),
+            text::setup(compared.setup),
             report.noise
         );
     }

@@ -2,16 +2,27 @@
 //!
 //! A benchmark is a query of the anonymous principal with one argument, `()`, on a benchmarking
 //! subnet. Forks are isolated from each other, so parallel and sequential runs count the same.
+//!
+//! ```text
+//!   message   │ setup │ performance_counter │ what is measured │ performance_counter │ reply │
+//!             └ pages that it touches are not charged again ──→┘
+//! ```
+//!
+//! The readings tell where the measured part begins. With [`Setup::Separate`] the benchmark runs
+//! once more, and the replica divides the message at that reading: all pages count as untouched, and
+//! memories stay. Values on the canister's stack are not lost, which real messages could not share.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use candid::CandidType;
-use serde::Deserialize;
-use stablebench_replica::{Canister, Execution, Principal, Reading, Span, TouchedPages, WasmPages};
+use serde::{Deserialize, Serialize};
+use stablebench_replica::{
+    Canister, Execution, Principal, Reading, Readings, Span, TouchedPages, WasmPages,
+};
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
 use wasmparser::{Export, ExternalKind, Parser, Payload};
 
@@ -76,6 +87,21 @@ fn kind(kind: ExternalKind) -> ExportKind {
     }
 }
 
+/// The message of what a benchmark does before it measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setup {
+    /// That of the measured part, as in canbench.
+    #[default]
+    Shared,
+    /// A message before it, as far as page charges go.
+    Separate,
+}
+
+/// Wasm pages of the heap that a message touches before a benchmark without setup begins: those of the
+/// stack and of static data.
+pub const OF_ANY_MESSAGE: u64 = 2;
+
 /// The stack size of a thread that runs benchmarks, in bytes: the usual size for `main`.
 const STACK: usize = 8 << 20;
 
@@ -90,6 +116,14 @@ pub struct Project {
     pub stable_memory: Option<Vec<u8>>,
     /// Environment variables.
     pub environment: BTreeMap<String, String>,
+}
+
+/// The manner in which benchmarks run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    pub setup: Setup,
+    /// True if flame graphs are drawn.
+    pub traced: bool,
 }
 
 /// A benchmark that ran.
@@ -110,14 +144,28 @@ pub struct Cost {
     /// Wasm pages that the message first touches inside the benchmark. `None` under rules that do
     /// not charge for that, and if the result is not the difference of two counter readings.
     pub touched: Option<Pages>,
-    /// Instructions of the whole message, with what the benchmark does before it measures.
+    /// What the message has touched when the benchmark begins. `None` if the result is not the
+    /// difference of two counter readings.
+    pub before: Option<Before>,
+    /// Instructions of the whole message, with what the benchmark does before it measures, in the
+    /// same message.
     pub message_instructions: u64,
     /// Cycles that the message costs as an update.
     pub cycles: u64,
 }
 
+/// Pages that a message has touched before a benchmark begins. Those that it uses as well cost it
+/// nothing, unless setup is separate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// Wasm pages, with those [`OF_ANY_MESSAGE`]. `None` under rules that do not charge for them.
+    pub touched: Option<Pages>,
+    /// Instructions charged for pages of either size.
+    pub charged: u64,
+}
+
 /// Wasm pages of both memories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Pages {
     pub heap: u64,
     pub stable: u64,
@@ -138,7 +186,7 @@ pub fn install(replica: &Embedded, project: &Project) -> Result<(Canister, Vec<S
     if let Some(bytes) = &project.stable_memory {
         canister.set_stable_memory(bytes).context("stable memory cannot be loaded")?;
     }
-    canister.report_readings(true);
+    canister.report_readings(Readings::Reported);
     Ok((canister, installed.printed))
 }
 
@@ -151,7 +199,7 @@ pub fn run(
     canister: &Canister,
     names: &[String],
     threads: usize,
-    traced: bool,
+    how: How,
     mut report: impl FnMut(Measured) -> Result<()>,
 ) -> Result<()> {
     let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -164,7 +212,7 @@ pub fn run(
                 while !ended.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(name) = names.get(at) else { break };
-                    if done.send((at, measure(canister.fork(), name, traced))).is_err() {
+                    if done.send((at, measure(canister.fork(), name, how))).is_err() {
                         break;
                     }
                 }
@@ -193,41 +241,103 @@ fn argument() -> candid::Result<Vec<u8>> {
 }
 
 /// Runs a benchmark.
-fn measure(canister: Canister, name: &str, traced: bool) -> Result<Measured> {
-    let method = format!("{PREFIX}{name}");
-    let argument = argument()?;
-    let caller = Principal::anonymous();
-    let execution = canister.query(caller, &method, &argument)?;
-    let reply = match &execution.outcome {
-        Ok(reply) => reply,
-        Err(reject) => {
-            let code = ic_code(reject.code.name()).unwrap_or_else(|| reject.code.to_string());
-            return Err(anyhow!(
-                "Error executing benchmark {name}. Error:\n{code}: {}",
-                reject.message
-            ));
-        }
-    };
-    // The cause would be a page of Candid types.
-    let bench = decode(reply)
-        .map_err(|_| anyhow!("the reply of {method} is not that of a benchmark of canbench-rs"))?;
-    let read = span(&execution.readings, bench.total.instructions);
+fn measure(mut canister: Canister, name: &str, how: How) -> Result<Measured> {
+    let mut ran = Ran::of(&canister, name)?;
+    let before = ran.before();
+    let message_instructions = ran.execution.instructions.get();
+    let cycles = canister.cycles_as_update(&method(name), &argument()?, &ran.execution).get();
+    if how.setup == Setup::Separate {
+        let Some(begin) = ran.begin() else {
+            bail!(
+                "the setup of {name} cannot be separated: its result is not the difference of two \
+                 readings of performance_counter, or it reads it more than a million times, so \
+                 nothing tells where setup ends; run it without --separate-setup"
+            );
+        };
+        canister.report_readings(Readings::DividedAt(begin));
+        ran = Ran::of(&canister, name)?;
+        ensure!(
+            ran.begin() == Some(begin),
+            "the setup of {name} cannot be separated: it does other work when pages are charged \
+             again; run it without --separate-setup"
+        );
+    }
     let cost = Cost {
-        touched: read.and_then(|[from, to]| {
-            Some(touched(from.pages.touched.unwrap_or_default(), to.pages.touched?))
-        }),
-        message_instructions: execution.instructions.get(),
-        cycles: u64::try_from(canister.cycles_as_update(&method, &argument, &execution).get())
-            .unwrap_or(u64::MAX),
+        touched: ran.touched(),
+        before,
+        message_instructions,
+        cycles: u64::try_from(cycles).unwrap_or(u64::MAX),
     };
-    let flame = match traced {
+    let flame = match how.traced {
         true => Some(
-            flame(&canister, name, &execution, read)
+            flame(&canister, name, &ran)
                 .with_context(|| format!("the instructions of {name} cannot be traced"))?,
         ),
         false => None,
     };
+    let Ran { execution, bench, .. } = ran;
     Ok(Measured { name: name.to_owned(), bench, cost, printed: execution.printed, flame })
+}
+
+fn method(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// A benchmark's query and its result.
+struct Ran {
+    execution: Execution,
+    bench: Bench,
+    /// The readings of the counter between which it measured, by their numbers.
+    span: Option<[usize; 2]>,
+}
+
+impl Ran {
+    /// Runs it.
+    fn of(canister: &Canister, name: &str) -> Result<Self> {
+        let method = method(name);
+        let execution = canister.query(Principal::anonymous(), &method, &argument()?)?;
+        let reply = match &execution.outcome {
+            Ok(reply) => reply,
+            Err(reject) => {
+                let code = ic_code(reject.code.name()).unwrap_or_else(|| reject.code.to_string());
+                return Err(anyhow!(
+                    "Error executing benchmark {name}. Error:\n{code}: {}",
+                    reject.message
+                ));
+            }
+        };
+        // The cause would be a page of Candid types.
+        let bench = decode(reply).map_err(|_| {
+            anyhow!("the reply of {method} is not that of a benchmark of canbench-rs")
+        })?;
+        let span = span(&execution.readings, bench.total.instructions);
+        Ok(Self { execution, bench, span })
+    }
+
+    /// The number of the reading at which the measured part begins.
+    fn begin(&self) -> Option<usize> {
+        self.span.map(|[from, _]| from)
+    }
+
+    /// The readings before and after the measured part.
+    fn read(&self) -> Option<[Reading; 2]> {
+        Some(self.span?.map(|at| self.execution.readings[at]))
+    }
+
+    /// Pages first touched in the measured part.
+    fn touched(&self) -> Option<Pages> {
+        let [from, to] = self.read()?;
+        Some(touched(from.pages.touched.unwrap_or_default(), to.pages.touched?))
+    }
+
+    /// Pages touched before the measured part.
+    fn before(&self) -> Option<Before> {
+        let [Reading { pages, .. }, _] = self.read()?;
+        Some(Before {
+            touched: pages.touched.map(|pages| touched(TouchedPages::default(), pages)),
+            charged: (pages.heap + pages.stable).get(),
+        })
+    }
 }
 
 /// The reply of a benchmark. Older versions of canbench-rs lack some of the fields.
@@ -262,12 +372,13 @@ fn decode(reply: &[u8]) -> Result<Bench> {
     Ok(Bench { total: total.into(), scopes: scopes.map(|(name, it)| (name, it.into())).collect() })
 }
 
-/// Returns the last two readings of the counter that differ by this number of instructions.
-fn span(readings: &[Reading], instructions: u64) -> Option<[Reading; 2]> {
-    readings.iter().rev().find_map(|to| {
-        let from = to.used.get().checked_sub(instructions)?;
-        let at = readings.binary_search_by_key(&from, |reading| reading.used.get()).ok()?;
-        Some([readings[at], *to])
+/// Returns the numbers of the last two readings of the counter that differ by this number of
+/// instructions.
+fn span(readings: &[Reading], instructions: u64) -> Option<[usize; 2]> {
+    readings.iter().enumerate().rev().find_map(|(to, reading)| {
+        let from = reading.used.get().checked_sub(instructions)?;
+        let from = readings.binary_search_by_key(&from, |reading| reading.used.get()).ok()?;
+        Some([from, to])
     })
 }
 
@@ -278,22 +389,15 @@ fn touched(from: TouchedPages, to: TouchedPages) -> Pages {
 
 /// Returns the flame graph of a benchmark, or of the whole message if the benchmark's part of it is
 /// not known.
-fn flame(
-    canister: &Canister,
-    name: &str,
-    normal: &Execution,
-    read: Option<[Reading; 2]>,
-) -> Result<String> {
+fn flame(canister: &Canister, name: &str, ran: &Ran) -> Result<String> {
     let shown = safe_line(name);
-    let (span, title) = match read {
+    let (span, title) = match ran.read() {
         Some([from, to]) => (Span::Between { from: from.used, to: to.used }, shown.to_string()),
         None => (Span::Message, format!("{shown} (the whole message)")),
     };
-    let argument = argument()?;
-    let method = format!("{PREFIX}{name}");
     let (execution, profile) =
-        canister.profile_query(Principal::anonymous(), &method, &argument, span)?;
-    check(normal, &execution, &profile, span)?;
+        canister.profile_query(Principal::anonymous(), &method(name), &argument()?, span)?;
+    check(&ran.execution, &execution, &profile, span)?;
     let mut flame = Flame::default();
     flame.add(&profile)?;
     let command = format!("stablebench canbench {shown} --instruction-tracing");
@@ -385,7 +489,7 @@ mod tests {
         let reading = |used| Reading { used: Instructions(used), pages: PageCharges::default() };
         let readings = [100, 250, 300, 400, 550].map(reading);
         let found = |instructions| {
-            span(&readings, instructions).map(|span| span.map(|reading| reading.used.get()))
+            span(&readings, instructions).map(|span| span.map(|at| readings[at].used.get()))
         };
         assert_eq!(found(450), Some([100, 550]));
         assert_eq!(found(150), Some([400, 550]));

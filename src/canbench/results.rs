@@ -6,11 +6,13 @@
 //!     total: { calls: 1, instructions: …, heap_increase: …, stable_memory_increase: … }
 //!     scopes: { NAME: …, }
 //! version: 0.7.0
+//! # setup: separate
 //! # rules: 2026-08
 //! ```
 //!
-//! The format is canbench's. The comment is an addition. It is absent for the rules of autumn 2025,
-//! by which the servers of canbench 0.7 and before count: such a file equals theirs to the last byte.
+//! The format is canbench's. The comments are an addition. The first one is absent if setup and work
+//! shared a message, and the other one for the rules of autumn 2025, by which the servers of canbench
+//! 0.7 and before count: a file without comments equals theirs to the last byte.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,6 +23,7 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::{Rules, files};
 
+use super::measure::Setup;
 use super::yaml;
 use crate::saving;
 
@@ -59,7 +62,8 @@ pub type Benches = BTreeMap<String, Bench>;
 
 /// The maximum size of a file, in bytes: some 50,000 benchmarks.
 const MAX_FILE: u64 = 16 << 20;
-const COMMENT: &str = "# rules: ";
+const RULES: &str = "# rules: ";
+const SETUP: &str = "# setup: separate";
 
 /// The content of a results file.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +71,7 @@ pub struct Results {
     pub benches: Benches,
     /// The name of the rules by which they were counted.
     pub rules: String,
+    pub setup: Setup,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,9 +116,13 @@ fn parse(text: &str) -> Result<Result<Option<Results>, Version>> {
     if version > VERSION.parse()? {
         return Ok(Err(version));
     }
-    let rules = text.lines().rev().find_map(|line| line.strip_prefix(COMMENT));
+    let rules = text.lines().rev().find_map(|line| line.strip_prefix(RULES));
     let rules = rules.map_or(Rules::of_2025_10().name(), str::trim).to_owned();
-    Ok(Ok(Some(Results { benches: kept.benches, rules })))
+    let setup = match text.lines().any(|line| line.trim_end() == SETUP) {
+        true => Setup::Separate,
+        false => Setup::Shared,
+    };
+    Ok(Ok(Some(Results { benches: kept.benches, rules, setup })))
 }
 
 /// Reads a file that must be there.
@@ -139,11 +148,14 @@ pub fn write(path: &Path, results: &Results) -> Result<()> {
 }
 
 fn render(results: &Results) -> Result<String> {
-    let Results { benches, rules } = results;
+    let Results { benches, rules, setup } = results;
     let kept = Kept { benches: benches.clone(), version: VERSION.to_owned() };
     let mut text = yaml_serde::to_string(&kept)?;
+    if *setup == Setup::Separate {
+        text += &format!("{SETUP}\n");
+    }
     if rules != Rules::of_2025_10().name() {
-        text += &format!("{COMMENT}{rules}\n");
+        text += &format!("{RULES}{rules}\n");
     }
     Ok(text)
 }
@@ -183,7 +195,7 @@ version: 0.7.0
         let five = Measurement { calls: 1, instructions: 5, ..Measurement::default() };
         let null = Bench { total: five, ..Bench::default() };
         let benches = [("insert".to_owned(), insert), ("null".to_owned(), null)].into();
-        Results { benches, rules: rules.name().to_owned() }
+        Results { benches, rules: rules.name().to_owned(), setup: Setup::Shared }
     }
 
     fn parsed(text: &str) -> Results {
@@ -200,6 +212,20 @@ version: 0.7.0
         assert_eq!(today, format!("{TEXT}# rules: 2026-08\n"));
         assert_eq!(parsed(&today).rules, "2026-08");
         assert_eq!(parsed(&today).benches, before.benches);
+        assert_eq!(parsed(&today).setup, Setup::Shared);
+    }
+
+    #[test]
+    fn files_tell_whether_setup_is_separate() {
+        for (rules, comments) in [
+            (Rules::of_2025_10(), "# setup: separate\n"),
+            (Rules::of_2026_08(), "# setup: separate\n# rules: 2026-08\n"),
+        ] {
+            let text = render(&Results { setup: Setup::Separate, ..results(rules) }).unwrap();
+            assert_eq!(text, format!("{TEXT}{comments}"));
+            let Results { rules: read, setup, .. } = parsed(&text);
+            assert_eq!((read.as_str(), setup), (rules.name(), Setup::Separate));
+        }
     }
 
     #[test]

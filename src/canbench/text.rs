@@ -10,7 +10,7 @@ use std::iter;
 use anstyle::{AnsiColor, Style};
 
 use super::change::{Change, Counts, Entry, Metric, Value, totals};
-use super::measure::Measured;
+use super::measure::{Measured, OF_ANY_MESSAGE, Pages, Setup};
 use super::results::{Bench, Measurement};
 use crate::report::number::{Factor, Grouped};
 use crate::terminal::{Terminal, safe_line};
@@ -248,6 +248,35 @@ pub fn costs(runs: &[(&str, &[Measured])]) -> String {
 pub const COSTS: &str = "\
 ins = instructions, HP and SP = Wasm pages of heap and stable memory first touched inside the benchmark,
 cycles = cost of the whole message if the query is called as an update";
+
+/// Returns the words for the message of setup, after those for the rules.
+pub fn setup(setup: Setup) -> &'static str {
+    match setup {
+        Setup::Shared => "",
+        Setup::Separate => ", setup in a message before",
+    }
+}
+
+/// Returns the sentence on pages that a benchmark's setup has touched, if it has.
+pub fn touched_by_setup(measured: &Measured) -> Option<String> {
+    let before = measured.cost.before?;
+    let pages = match before.touched {
+        Some(Pages { heap, stable }) if heap > OF_ANY_MESSAGE || stable > 0 => format!(
+            "setup has touched Wasm pages, {} of the heap and {} of stable memory",
+            Grouped(heap),
+            Grouped(stable)
+        ),
+        None if before.charged > 0 => format!(
+            "setup has paid {} instructions for pages of stable memory",
+            Grouped(before.charged)
+        ),
+        Some(_) | None => return None,
+    };
+    Some(format!(
+        "{}: {pages}, which are free for what is measured; --separate-setup charges them again",
+        safe_line(&measured.name)
+    ))
+}
 
 /// Returns a cell with a value and its change.
 pub fn changed(value: Value) -> String {

@@ -14,10 +14,13 @@ use super::replica::embedded;
 use crate::canbench::change::{entries, regressed};
 use crate::canbench::config::Config;
 use crate::canbench::export::{Compared, Report, csv, json, markdown};
-use crate::canbench::measure::{self, Measured, Project, install, without_tracing};
+use crate::canbench::measure::{self, How, Measured, Project, Setup, install, without_tracing};
 use crate::canbench::results::{self, Benches, Results};
-use crate::canbench::text::{COSTS, RULE, bench, costs, significant, summary};
+use crate::canbench::text::{
+    COSTS, RULE, bench, costs, setup, significant, summary, touched_by_setup,
+};
 use crate::canisters::{self, hash, plain};
+use crate::closest::closest;
 use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
 use crate::results::save_text;
 use crate::terminal::{Output, note, print, quoted, safe_line};
@@ -66,6 +69,10 @@ pub struct CanbenchArgs {
     /// Exit with code 1 if a benchmark or scope regressed by more than the noise threshold.
     #[arg(long)]
     pub fail_on_regression: bool,
+    /// Charge pages that a benchmark's setup has touched again, as if it ran in a message before.
+    /// Results are marked as such; the CSV file has no place for a mark.
+    #[arg(long, conflicts_with = "csv")]
+    pub separate_setup: bool,
     /// Print touched Wasm pages and cycles of each benchmark.
     #[arg(long)]
     pub show_costs: bool,
@@ -95,6 +102,10 @@ pub enum CanbenchFormat {
 }
 
 impl CanbenchArgs {
+    fn setup(&self) -> Setup {
+        if self.separate_setup { Setup::Separate } else { Setup::Shared }
+    }
+
     /// A replica that counts by these rules, on a benchmarking subnet.
     pub fn replica(&self, rules: Rules) -> ReplicaArgs {
         ReplicaArgs {
@@ -115,12 +126,18 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A request that does not fit the project, such as a pattern that no benchmark matches. The exit code
+/// is that of wrong usage.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Unfit(String);
+
 /// Runs benchmarks. Failures exit with code 1, as in canbench.
 pub fn canbench(args: &CanbenchArgs, output: &Output) -> Result<ExitCode> {
     match run(args, output) {
         Ok(true) if args.fail_on_regression => Ok(ExitCode::from(1)),
         Ok(_) => Ok(ExitCode::SUCCESS),
-        Err(error) if crate::is_closed_pipe(&error) => Err(error),
+        Err(error) if crate::is_closed_pipe(&error) || error.is::<Unfit>() => Err(error),
         Err(error) => {
             note(&lines(&error));
             Ok(ExitCode::from(1))
@@ -151,31 +168,27 @@ fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     let before = before.filter(|before| !before.benches.is_empty());
     let deployed = module(&config.wasm_path, output)?;
     let wasm = plain(&deployed);
-    let names: Vec<String> = measure::benches(&wasm)?
-        .into_iter()
-        .filter(|name| args.pattern.as_ref().is_none_or(|pattern| name.contains(pattern)))
-        .collect();
+    let all = measure::benches(&wasm)?;
     let project = Project {
         wasm: without_tracing(&wasm)?,
         init_args: config.init_args().to_vec(),
         stable_memory: config.stable_memory()?,
         environment: config.environment()?,
     };
-    if names.is_empty() {
-        note(match args.pattern {
-            Some(_) => "no benchmark has a name that contains the pattern",
-            None => "the module exports no benchmarks: functions with #[canbench_rs::bench]",
-        });
-    }
-    if let Some(before) = before.as_ref().filter(|before| before.rules != args.rules[0].name()) {
-        note(&format!(
-            "{} was counted by the rules {}, this is counted by {}: changes include those of the \
-             rules. --rules {} counts by the same.",
+    let names = chosen(all, args.pattern.as_deref())?;
+    let known =
+        |name: &String| before.as_ref().is_some_and(|before| before.benches.contains_key(name));
+    if args.fail_on_regression && !names.iter().any(known) {
+        return Err(Unfit(format!(
+            "--fail-on-regression has nothing to compare: {} contains none of the {} benchmarks; \
+             write their results with --persist, or name another file with --compare",
             compared.display(),
-            before.rules,
-            args.rules[0],
-            before.rules
-        ));
+            names.len()
+        ))
+        .into());
+    }
+    if let Some(before) = &before {
+        differences(args, before, compared).iter().for_each(|difference| note(difference));
     }
 
     let session = Session { args, output, config: &config, names: &names, project: &project };
@@ -192,9 +205,14 @@ fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     let report = Report {
         command: &command,
         module: &hash(&deployed),
-        compared: before.as_ref().map(|before| Compared { file: &file, rules: &before.rules }),
+        compared: before.as_ref().map(|before| Compared {
+            file: &file,
+            rules: &before.rules,
+            setup: before.setup,
+        }),
         entries: &entries,
         noise: args.noise_threshold,
+        setup: args.setup(),
         runs: &runs,
     };
     match args.format {
@@ -221,6 +239,53 @@ fn check(args: &CanbenchArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the benchmarks whose names contain the pattern.
+///
+/// # Errors
+///
+/// If there are none; the message lists close names.
+fn chosen(all: Vec<String>, pattern: Option<&str>) -> Result<Vec<String>, Unfit> {
+    if all.is_empty() {
+        return Err(Unfit(
+            "the module exports no benchmarks; mark functions with #[canbench_rs::bench]"
+                .to_owned(),
+        ));
+    }
+    let Some(pattern) = pattern else { return Ok(all) };
+    let (chosen, others): (Vec<String>, Vec<String>) =
+        all.into_iter().partition(|name| name.contains(pattern));
+    if chosen.is_empty() {
+        let close: Vec<_> = closest(pattern, &others).into_iter().map(safe_line).collect();
+        let (pattern, close) = (safe_line(pattern), close.join(", "));
+        return Err(Unfit(format!(
+            "no benchmark has a name that contains {pattern}; the closest are {close}"
+        )));
+    }
+    Ok(chosen)
+}
+
+/// Returns a note for each way in which the earlier results were counted differently.
+fn differences(args: &CanbenchArgs, before: &Results, file: &Path) -> Vec<String> {
+    let (file, rules, old) = (file.display(), args.rules[0], &before.rules);
+    let of_rules = (*old != rules.name()).then(|| {
+        format!(
+            "{file} was counted by the rules {old}, this is counted by {rules}: changes include those \
+             of the rules. --rules {old} counts by the same."
+        )
+    });
+    let of_setup = match (before.setup, args.setup()) {
+        (Setup::Shared, Setup::Separate) => Some(format!(
+            "{file} was counted without --separate-setup: changes include pages that setup touched"
+        )),
+        (Setup::Separate, Setup::Shared) => Some(format!(
+            "{file} was counted with --separate-setup, this is not: changes include pages that setup \
+             touched"
+        )),
+        (Setup::Shared, Setup::Shared) | (Setup::Separate, Setup::Separate) => None,
+    };
+    of_rules.into_iter().chain(of_setup).collect()
 }
 
 fn module(path: &Path, output: &Output) -> Result<Vec<u8>> {
@@ -262,6 +327,9 @@ impl Session<'_> {
         let mut all = Vec::new();
         self.run(&canister, args.instruction_tracing, |mut measured| {
             let name = &measured.name;
+            if let (Setup::Shared, Some(pages)) = (args.setup(), touched_by_setup(&measured)) {
+                output.progress.note(&pages);
+            }
             if args.show_canister_output {
                 self.printed(&canister, &measured.printed);
             }
@@ -325,7 +393,8 @@ impl Session<'_> {
     ) -> Result<()> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let threads = self.args.jobs.map_or_else(cores, usize::from);
-        measure::run(canister, self.names, threads, traced, report)
+        let how = How { setup: self.args.setup(), traced };
+        measure::run(canister, self.names, threads, how, report)
     }
 
     /// Replaces the results file.
@@ -333,7 +402,7 @@ impl Session<'_> {
         let path = self.config.results_path();
         let left_out = before.keys().filter(|name| !now.contains_key(*name)).count();
         let rules = self.args.rules[0].name().to_owned();
-        results::write(path, &Results { benches: now, rules })?;
+        results::write(path, &Results { benches: now, rules, setup: self.args.setup() })?;
         self.say(&format!("Successfully persisted results to {}", path.display()))?;
         if left_out > 0 && self.args.compare.is_none() {
             self.output.progress.note(&format!(
@@ -404,8 +473,9 @@ fn rest(args: &CanbenchArgs, report: &Report<'_>) -> String {
             report.runs.iter().map(|(rules, run)| (*rules, &run[..])).collect();
         let rules: Vec<&str> = runs.iter().map(|(rules, _)| *rules).collect();
         text += &format!(
-            "\nCosts by the rules {}:\n{}\n{COSTS}\n\n{RULE}\n",
+            "\nCosts by the rules {}{}:\n{}\n{COSTS}\n\n{RULE}\n",
             rules.join(" and "),
+            setup(report.setup),
             costs(&runs)
         );
     }

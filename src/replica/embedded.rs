@@ -197,16 +197,16 @@ impl Messages for stablebench_replica::Canister {
     }
 
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
-        self.report_readings(true);
+        self.report_readings(stablebench_replica::Readings::Reported);
         let execution = self.update(Principal::anonymous(), method, argument);
-        self.report_readings(false);
+        self.report_readings(stablebench_replica::Readings::Ignored);
         Ok(answer(execution?))
     }
 
     fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
-        self.report_readings(true);
+        self.report_readings(stablebench_replica::Readings::Reported);
         let execution = Self::query(self, Principal::anonymous(), method, argument);
-        self.report_readings(false);
+        self.report_readings(stablebench_replica::Readings::Ignored);
         Ok(answer(execution?))
     }
 

@@ -44,8 +44,8 @@ impl OnSubnet {
         self.subnet.canister_mut(&self.id).context("the canister is gone")
     }
 
-    fn report_readings(&mut self, report: bool) -> Result<()> {
-        self.canister_mut()?.report_readings(report);
+    fn report_readings(&mut self, readings: stablebench_replica::Readings) -> Result<()> {
+        self.canister_mut()?.report_readings(readings);
         Ok(())
     }
 }
@@ -65,9 +65,9 @@ impl Messages for OnSubnet {
     }
 
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
-        self.report_readings(true)?;
+        self.report_readings(stablebench_replica::Readings::Reported)?;
         let measured = self.update(method, argument);
-        self.report_readings(false)?;
+        self.report_readings(stablebench_replica::Readings::Ignored)?;
         measured
     }
 

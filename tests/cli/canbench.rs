@@ -9,6 +9,7 @@ use std::process::Output;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use stablebench_replica::{Principal, Readings, Replica, Rules};
 use tempfile::TempDir;
 
 use super::{building, stdout};
@@ -19,7 +20,7 @@ fn folder() -> PathBuf {
 
 /// The project's module, built with the command in its canbench.yml.
 static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let output = run(&["nothing-is-called-so"], &folder());
+    let output = run(&["grow"], &folder());
     assert!(output.status.success(), "{}", stderr(&output));
     folder().join(
         "../../target/canbench/wasm32-unknown-unknown/canister/stablebench_canbench_project.wasm",
@@ -98,7 +99,11 @@ fn results_are_saved_and_compared() {
     expect("results.csv", &fs::read_to_string(at("results.csv")).unwrap());
 
     let again = run(&["insert", "--fail-on-regression"], project.path());
-    assert!(again.status.success() && stderr(&again).is_empty(), "{}", stderr(&again));
+    assert!(again.status.success(), "{}", stderr(&again));
+    // Two of three have setup.
+    let notes = stderr(&again);
+    assert!(notes.lines().all(|line| line.contains(": setup has touched Wasm pages, ")), "{notes}");
+    assert_eq!(notes.lines().count(), 2, "{notes}");
     assert_eq!(stdout(&again).matches("status:   No significant changes").count(), 3);
 
     let text = fs::read_to_string(at("kept/results.yml")).unwrap();
@@ -224,6 +229,165 @@ fn flame_graphs_contain_the_measured_instructions() {
         .collect();
     assert_eq!(digits, counted);
     assert!(picture.contains("btreemap"), "functions have names");
+}
+
+#[test]
+fn a_run_that_can_find_nothing_is_refused() {
+    let project = project("");
+    let refused = |args: &[&str], expected: &str| {
+        for args in [args.to_vec(), [args, &["--persist", "--jobs=1"]].concat()] {
+            let output = run(&args, project.path());
+            let notes = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {notes}");
+            assert!(notes.starts_with(expected), "{args:?}: {notes}");
+            assert_eq!((notes.lines().count(), stdout(&output).as_str()), (1, ""), "{args:?}");
+        }
+    };
+    let closest =
+        "stablebench: no benchmark has a name that contains insrt; the closest are insert, ";
+    for gate in [&["insrt"][..], &["insrt", "--fail-on-regression"]] {
+        refused(gate, closest);
+    }
+    refused(&["a\u{1b}[31m"], "stablebench: no benchmark has a name that contains a\\u{1b}[31m; ");
+    // Benchmarks of which no result is kept cannot regress.
+    let nothing = "stablebench: --fail-on-regression has nothing to compare: ";
+    refused(
+        &["print", "--fail-on-regression"],
+        &format!("{nothing}canbench_results.yml contains none of the 1 benchmarks; "),
+    );
+    fs::write(project.path().join("other.yml"), "benches: {}\nversion: 0.7.0\n").unwrap();
+    refused(&["insert", "--fail-on-regression", "--compare=other.yml"], nothing);
+    let kept = |folder: &Path| fs::read(folder.join("canbench_results.yml")).unwrap();
+    assert_eq!(kept(project.path()), kept(&folder()));
+
+    let module = project.path().join("none.wasm");
+    fs::write(&module, wat::parse_str("(module (memory 1))").unwrap()).unwrap();
+    fs::write(project.path().join("canbench.yml"), "wasm_path: none.wasm").unwrap();
+    refused(&[], "stablebench: the module exports no benchmarks; ");
+}
+
+#[derive(candid::CandidType, serde::Deserialize)]
+struct Reply {
+    total: Instructions,
+}
+
+#[derive(candid::CandidType, serde::Deserialize)]
+struct Instructions {
+    instructions: u64,
+}
+
+/// A page costs 80 000 instructions. All other instructions of the work are those of the same work in
+/// a message after the setup, and so are its pages, but for those that any message touches first.
+#[test]
+fn separate_setup_counts_as_messages_of_their_own() {
+    const PAGE: u64 = 80_000;
+    /// The stack and static data, which a message touches before its benchmark begins.
+    const OF_ANY_MESSAGE: u64 = 2;
+    let project = project("");
+    let json = |args: &[&str]| -> Value {
+        let output = run(&[args, &["ten_more", "--format=json"]].concat(), project.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).unwrap()
+    };
+    let measured = |document: &Value| {
+        let bench = &document["runs"][0]["benches"][0];
+        let pages = &bench["cost"]["wasm_pages_touched"];
+        let pages = ["heap", "stable"].map(|memory| pages[memory].as_u64().unwrap());
+        (bench["total"]["instructions"].as_u64().unwrap(), pages)
+    };
+    let (shared, separate) = (json(&[]), json(&["--separate-setup"]));
+    assert_eq!((&shared["setup"], &separate["setup"]), (&"shared".into(), &"separate".into()));
+    let cost = |document: &Value| document["runs"][0]["benches"][0]["cost"].clone();
+    for same in ["wasm_pages_touched_before", "message_instructions", "message_cycles_as_update"] {
+        assert_eq!(cost(&shared)[same], cost(&separate)[same], "{same}");
+    }
+
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let wasm = fs::read(&*MODULE).unwrap();
+    let module = replica.compile_for_queries(&wasm).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let (caller, argument) = (Principal::anonymous(), candid::encode_one("from init").unwrap());
+    canister.install(&module, caller, &argument).unwrap().outcome.unwrap();
+    canister.set_stable_memory(&fs::read(project.path().join("memory.bin")).unwrap()).unwrap();
+    canister.update(caller, "set_up", &candid::encode_args(()).unwrap()).unwrap().outcome.unwrap();
+    canister.report_readings(Readings::Reported);
+    let argument = candid::encode_one(()).unwrap();
+    let own = canister.query(caller, "__canbench__fails_unless_set_up", &argument).unwrap();
+    let [from, to] = &own.readings[..] else { panic!("{:?}", own.readings) };
+    let [from, to] = [from, to].map(|reading| reading.pages.touched.unwrap());
+    let own_pages = [to.heap.get() - from.heap.get(), to.stable.get() - from.stable.get()];
+    let reply: Reply = candid::decode_one(&own.outcome.unwrap()).unwrap();
+    let own = reply.total.instructions;
+
+    let ((shared, shared_pages), (separate, pages)) = (measured(&shared), measured(&separate));
+    let without =
+        |instructions: u64, [heap, stable]: [u64; 2]| instructions - (heap + stable) * PAGE;
+    assert_eq!(without(separate, pages), without(own, own_pages));
+    assert_eq!(without(separate, pages), without(shared, shared_pages));
+    assert_eq!(pages[1], own_pages[1]);
+    assert_eq!(pages[0], own_pages[0] + OF_ANY_MESSAGE);
+    assert!(own > shared, "setup has touched pages of the work");
+}
+
+#[test]
+fn pages_that_setup_has_touched_are_noted() {
+    let project = project("");
+    let notes = |args: &[&str]| {
+        let output = run(args, project.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let note = notes(&["ten_more", "--hide-results"]);
+    let end = "of stable memory, which are free for what is measured; --separate-setup charges them \
+               again\n";
+    assert!(note.starts_with("ten_more: setup has touched Wasm pages, "), "{note}");
+    assert!(note.ends_with(end) && note.lines().count() == 1, "{note}");
+    let older = notes(&["ten_more", "--rules=2025-10", "--hide-results"]);
+    assert!(older.contains("ten_more: setup has paid "), "{older}");
+    // There is no setup, or it is separate.
+    for args in [&["grow"][..], &["print"], &["ten_more", "--separate-setup"]] {
+        assert!(!notes(args).contains("setup has"), "{args:?}");
+    }
+}
+
+#[test]
+fn results_tell_that_setup_was_separate() {
+    let project = project("results_path: kept.yml\n");
+    let separate = ["insert", "--separate-setup", "--rules=2026-08,2025-10"];
+    let output = run(&[&separate[..], &["--persist"]].concat(), project.path());
+    assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
+    let title = "Costs by the rules 2026-08 and 2025-10, setup in a message before:";
+    assert!(stdout(&output).contains(title), "{}", stdout(&output));
+    let kept = fs::read_to_string(project.path().join("kept.yml")).unwrap();
+    assert!(kept.ends_with("version: 0.7.0\n# setup: separate\n# rules: 2026-08\n"), "{kept}");
+    let again = run(&[&separate[..], &["--format=markdown"]].concat(), project.path());
+    let text = stdout(&again);
+    assert!(stderr(&again).is_empty(), "{}", stderr(&again));
+    assert!(text.contains("and 2025-10, setup in a message before\n"), "{text}");
+    assert!(
+        text.contains("by the rules 2026-08, setup in a message before; changes below"),
+        "{text}"
+    );
+
+    let other = run(&["insert"], project.path());
+    let note = "kept.yml was counted with --separate-setup, this is not: changes include pages";
+    assert!(stderr(&other).contains(note), "{}", stderr(&other));
+    fs::copy(folder().join("canbench_results.yml"), project.path().join("kept.yml")).unwrap();
+    let other = run(&["insert", "--separate-setup"], project.path());
+    assert!(stderr(&other).contains("kept.yml was counted without --separate-setup: "));
+
+    // The flame graph is that of the same instructions.
+    let traced = ["ten_more", "--separate-setup", "--instruction-tracing"];
+    let output = run(&traced, project.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+
+    let output = run(&["several_measurements", "--separate-setup"], project.path());
+    assert_eq!(output.status.code(), Some(1));
+    let why =
+        "the setup of several_measurements cannot be separated: its result is not the difference";
+    assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    let output = run(&["insert", "--separate-setup", "--csv"], project.path());
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[derive(candid::CandidType)]

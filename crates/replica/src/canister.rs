@@ -11,7 +11,7 @@ use ic_principal::Principal;
 use crate::cycles;
 use crate::difference::{Difference, DifferingPages};
 use crate::environment::{self, EnvironmentError};
-use crate::execution::Execution;
+use crate::execution::{Execution, Readings};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::install::{self, InstallRun, Upgrade};
 use crate::instance::{Entry, IdleSlot};
@@ -50,7 +50,7 @@ pub struct Canister {
     pub(crate) state: State,
     pub(crate) idle: IdleSlot,
     pub(crate) reports_calls: bool,
-    pub(crate) reports_readings: bool,
+    pub(crate) readings: Readings,
     pub(crate) balance: Cycles,
     pub(crate) version: u64,
     pub(crate) time: u64,
@@ -99,7 +99,7 @@ impl Canister {
             state: State::empty()?,
             idle: IdleSlot::default(),
             reports_calls: false,
-            reports_readings: false,
+            readings: Readings::Ignored,
             version: 0,
             time: INITIAL_TIME,
             allocation: Allocation::default(),
@@ -120,7 +120,7 @@ impl Canister {
             state: self.state.clone(),
             idle: IdleSlot::default(),
             reports_calls: self.reports_calls,
-            reports_readings: self.reports_readings,
+            readings: self.readings,
             balance: self.balance,
             version: self.version,
             time: self.time,
@@ -140,8 +140,8 @@ impl Canister {
 
     /// Sets whether later messages report the canister's readings of its instruction counter
     /// ([`Execution::readings`]) with the page charges up to each.
-    pub fn report_readings(&mut self, report: bool) {
-        self.reports_readings = report;
+    pub fn report_readings(&mut self, readings: Readings) {
+        self.readings = readings;
     }
 
     /// The canister's id.
@@ -796,7 +796,7 @@ impl Canister {
             heap_limit: self.settings.heap_limit,
             wasm64: self.module.as_ref().is_some_and(is_64_bit),
             reports_calls: self.reports_calls,
-            reports_readings: self.reports_readings,
+            readings: self.readings,
             copies_ahead: false,
         }
     }

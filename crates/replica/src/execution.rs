@@ -31,7 +31,7 @@ pub struct Execution {
     pub cycles: Cycles,
     /// The part of the charge for pages, before it is capped at the limit.
     pub pages: PageCharges,
-    /// The canister's first readings of its counter, if [`Canister::report_readings`] was enabled.
+    /// The canister's first readings of its counter, if [`Canister::report_readings`] asked for them.
     ///
     /// [`Canister::report_readings`]: crate::Canister::report_readings
     pub readings: Vec<Reading>,
@@ -115,6 +115,21 @@ impl AddAssign for PageCharges {
             (sum, more) => sum.or(more),
         };
     }
+}
+
+/// The use of a canister's readings of `performance_counter`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readings {
+    /// They are not reported.
+    #[default]
+    Ignored,
+    /// They are reported.
+    Reported,
+    /// They are reported, and the one with this number, from 0, divides a query: all pages count as
+    /// untouched after it, as if a message ended there and another one continued. Memories and the
+    /// counter stay. Page charges, touched pages and limits of stable pages are then those of the
+    /// second part. Other messages are not divided, because they keep what they wrote.
+    DividedAt(usize),
 }
 
 /// A reading of `performance_counter`.

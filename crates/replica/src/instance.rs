@@ -21,11 +21,11 @@ use wasmtime::unix::StoreExt;
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
 
 use crate::engine::{GUARD, RESERVED};
-use crate::execution::{CallCount, PageCharges, Reading, SystemCalls};
+use crate::execution::{CallCount, PageCharges, Reading, Readings, SystemCalls};
 use crate::fault::Fault;
 use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
-use crate::memory::pages::{Pages, common, joined, push};
+use crate::memory::pages::{Pages, common, joined};
 use crate::memory::{
     Image, Mapping, MappingState, PAGE, PageTracker, Rights, TouchPrices, faulted, os, prepare,
 };
@@ -33,7 +33,8 @@ use crate::module::Module;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
 use crate::rules::Rules;
 use crate::state::{GlobalValue, State};
-use crate::system_api::host::{Host, Parts, page_charges};
+use crate::system_api::host::{Host, Parts};
+use crate::system_api::marks::{allow_stable_pages, page_charges, take_marks};
 use crate::system_api::message::{Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::system_api::request::Closure;
@@ -95,8 +96,6 @@ pub struct LiveInstance {
     parts: Parts,
     /// Counters of stable memory calls: the call, the number of calls, the bytes.
     counted: Vec<(SystemCall, Global, Global)>,
-    /// Stable pages that the message may still access, and those that it may still write.
-    pages_left: [Global; 2],
     /// The canister's mutable globals, in the order of the module.
     globals: Vec<Global>,
     /// True if an instance can be used for another message after this one.
@@ -207,7 +206,8 @@ impl LiveInstance {
         let host = Host {
             effects: Effects::new(&message),
             calls: message.reports_calls.then(SystemCalls::default),
-            readings: message.reports_readings.then(Vec::new),
+            readings: readings(&message),
+            divided: false,
             pages: pages.clone(),
             message,
             slices,
@@ -236,8 +236,9 @@ impl LiveInstance {
         let page_map = rewritten.tracks_pages.then(|| memory(page_map::EXPORT)).transpose()?;
         let mut global =
             |name: &str| instance.get_global(&mut store, name).ok_or_else(|| missing(name));
-        let (counter, writable) = (global("counter")?, global("writable")?);
-        let parts = Parts { counter, heap, stable, byte_map, page_map, writable };
+        let [counter, accessible, writable] =
+            [global("counter")?, global("accessible")?, global("writable")?];
+        let parts = Parts { counter, heap, stable, byte_map, page_map, accessible, writable };
         let counted = (0..)
             .zip(&rewritten.stable_calls)
             .map(|(number, call): (u32, _)| {
@@ -245,7 +246,6 @@ impl LiveInstance {
                 Ok((*call, global(&calls)?, global(&bytes)?))
             })
             .collect::<wasmtime::Result<_>>()?;
-        let pages_left = [global("accessible")?, writable];
         let globals = rewritten
             .globals
             .iter()
@@ -257,8 +257,7 @@ impl LiveInstance {
         store.data_mut().parts = Some(parts);
         store.data_mut().recorder = recorder;
         let copied_ahead = false;
-        let mut live =
-            Self { store, instance, parts, counted, pages_left, globals, reusable, copied_ahead };
+        let mut live = Self { store, instance, parts, counted, globals, reusable, copied_ahead };
         live.set_globals(&state.globals)?;
         Ok(live)
     }
@@ -268,7 +267,8 @@ impl LiveInstance {
         let host = self.store.data_mut();
         host.effects = Effects::new(&message);
         host.calls = message.reports_calls.then(SystemCalls::default);
-        host.readings = message.reports_readings.then(Vec::new);
+        host.readings = readings(&message);
+        host.divided = false;
         host.message = message;
         host.slices = slices;
     }
@@ -301,12 +301,9 @@ impl LiveInstance {
         let host = self.store.data();
         let first = host.slices.first();
         let (mode, rules) = (host.message.mode, host.message.rules);
-        let pages = mode.stable_pages(rules).get().cast_signed();
         self.set_touch_prices(mode.touch_prices(rules));
         self.set(self.parts.counter, first)?;
-        for global in self.pages_left {
-            self.set(global, pages)?;
-        }
+        allow_stable_pages(&mut self.store, &self.parts)?;
         for (_, calls, bytes) in &self.counted {
             for global in [calls, bytes] {
                 global.set(&mut self.store, Val::I64(0))?;
@@ -479,38 +476,8 @@ impl LiveInstance {
     /// If a system call failed while the message ran.
     pub fn touched(&mut self) -> io::Result<Touched> {
         let mut touched = Touched { heap: self.written_heap()?, ..Touched::default() };
-        // One byte for each stable page. Only written parts of the map can contain marks.
-        let marks = self.stable_size().div_ceil(PAGE);
-        let byte_map = self.parts.byte_map.data_mut(&mut self.store);
-        for part in os::current().written(&byte_map[..marks]) {
-            let start = part.start * PAGE;
-            let end = marks.min(part.end * PAGE);
-            for (page, mark) in (start..end).zip(&mut byte_map[start..end]) {
-                if *mark == 0 {
-                    continue;
-                }
-                if *mark & 1 != 0 {
-                    push(&mut touched.stable, page);
-                }
-                push(&mut touched.stable_accessed, page);
-                *mark = 0;
-            }
-        }
-        self.clear_page_marks(&touched.stable_accessed);
+        (touched.stable, touched.stable_accessed) = take_marks(&mut self.store, &self.parts);
         Ok(touched)
-    }
-
-    /// Clears the marks of the Wasm pages that contain the given stable pages.
-    fn clear_page_marks(&mut self, accessed: &[Pages]) {
-        const PER_WASM_PAGE: usize = WASM_PAGE as usize / PAGE;
-        let Some(page_map) = self.parts.page_map else {
-            return;
-        };
-        let marks = &mut page_map.data_mut(&mut self.store)[page_map::offset::MARKS as usize..];
-        for range in accessed {
-            let pages = range.start / PER_WASM_PAGE..range.end.div_ceil(PER_WASM_PAGE);
-            marks[pages].fill(0);
-        }
     }
 
     /// Commits the pages `heap` and `stable` to the state, with globals and effects. Returns true
@@ -560,7 +527,9 @@ impl LiveInstance {
     pub fn undo(&mut self, state: &State, touched: &Touched) -> io::Result<bool> {
         let grown =
             self.heap().len() != state.heap.size() || self.stable_size() != state.stable.size();
-        if !self.reusable || grown || state.globals.len() != self.globals.len() {
+        // A divided message no longer knows which pages its first part has written.
+        let known = self.reusable && !self.host().divided;
+        if !known || grown || state.globals.len() != self.globals.len() {
             return Ok(false);
         }
         let memories: [(Memory, &[Pages], &Image); 2] = [
@@ -582,6 +551,11 @@ impl LiveInstance {
         }
         Ok(())
     }
+}
+
+/// An empty list, if readings are reported.
+fn readings(message: &Message) -> Option<Vec<Reading>> {
+    (message.readings != Readings::Ignored).then(Vec::new)
 }
 
 /// The memory that records which Wasm pages were touched.

@@ -109,8 +109,8 @@ pub use canister::{Canister, Settings};
 pub use difference::{Difference, DifferingPages};
 pub use environment::EnvironmentError;
 pub use execution::{
-    CallCount, Counts, Execution, MemoryUse, PageCharges, Reading, ReplyError, StableCalls,
-    SystemCalls, TouchedPages,
+    CallCount, Counts, Execution, MemoryUse, PageCharges, Reading, Readings, ReplyError,
+    StableCalls, SystemCalls, TouchedPages,
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;

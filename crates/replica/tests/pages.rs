@@ -173,7 +173,7 @@ fn a_first_touch_and_a_first_write_are_charged() {
 #[test]
 fn pages_are_charged_when_they_are_touched() {
     let mut canister = canister();
-    canister.report_readings(true);
+    canister.report_readings(Readings::Reported);
     let execution = update(&mut canister, "write", 3);
     let [before, after] = &execution.readings[..] else { panic!("{:?}", execution.readings) };
     assert_eq!(before.pages.heap, Instructions(2 * PAGE), "the page of the results");

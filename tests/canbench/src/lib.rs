@@ -11,9 +11,12 @@ use ic_stable_structures::{
 };
 
 type Stable = RestrictedMemory<DefaultMemoryImpl>;
+type Map = StableBTreeMap<u64, u64, Stable>;
 
 thread_local! {
     static ARGUMENT: RefCell<String> = const { RefCell::new(String::new()) };
+    /// The map of `set_up`.
+    static KEPT: RefCell<Option<Map>> = const { RefCell::new(None) };
 }
 
 #[link(wasm_import_module = "ic0")]
@@ -44,7 +47,7 @@ fn init(argument: String) {
 extern "C" fn timer() {}
 
 /// A map behind the first page of stable memory, which is loaded from a file.
-fn map(rows: u64) -> StableBTreeMap<u64, u64, Stable> {
+fn map(rows: u64) -> Map {
     let mut map =
         StableBTreeMap::new(RestrictedMemory::new(DefaultMemoryImpl::default(), 1..4_096));
     (0..rows).for_each(|key| _ = map.insert(key, key));
@@ -75,6 +78,42 @@ fn insert_in_scopes() -> BenchResult {
             let _ = map.insert(key, 1);
         }
     })
+}
+
+#[inline(never)]
+fn add_ten(map: &mut Map) {
+    (1_000..1_010).for_each(|key| _ = map.insert(key, key));
+}
+
+#[bench(raw)]
+fn ten_more() -> BenchResult {
+    let mut map = map(1_000);
+    bench_fn(|| add_ten(&mut map))
+}
+
+/// The setup of `ten_more`, in a message of its own.
+#[ic_cdk::update]
+fn set_up() {
+    KEPT.set(Some(map(1_000)));
+}
+
+/// The work of `ten_more`, in a message after `set_up`.
+#[expect(clippy::expect_used, reason = "the benchmark fails")]
+#[bench(raw)]
+fn fails_unless_set_up() -> BenchResult {
+    KEPT.with_borrow_mut(|map| {
+        let map = map.as_mut().expect("set_up was called");
+        bench_fn(|| add_ten(map))
+    })
+}
+
+/// A result that is not that of one measurement.
+#[bench(raw)]
+fn several_measurements() -> BenchResult {
+    let mut first = bench_fn(|| add_ten(&mut map(10)));
+    let second = bench_fn(|| add_ten(&mut map(10)));
+    first.total.instructions += second.total.instructions + 1;
+    first
 }
 
 #[bench]

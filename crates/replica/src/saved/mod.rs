@@ -34,6 +34,7 @@ use sha2::{Digest, Sha256};
 
 use crate::canister::{Canister, Settings};
 use crate::environment::{self, max_variables};
+use crate::execution::Readings;
 use crate::fault::Reject;
 use crate::files;
 use crate::hex;
@@ -555,7 +556,7 @@ fn open(
         state,
         idle: IdleSlot::default(),
         reports_calls: false,
-        reports_readings: false,
+        readings: Readings::Ignored,
         balance,
         version: header.version,
         time: header.time,

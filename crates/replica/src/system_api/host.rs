@@ -3,17 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use wasmtime::{AsContextMut, Caller, FuncType, Global, Linker, Memory, StoreLimits, Val, ValType};
+use wasmtime::{Caller, FuncType, Global, Linker, Memory, StoreLimits, Val, ValType};
 
 use super::calls::Call;
+use super::marks::{self, page_charges};
 use super::message::{Effects, Message};
 use super::names::{AddressWidth, MODULE, SystemCall};
 use super::prices::price;
 use super::slices::Slices;
-use crate::execution::{CallCount, PageCharges, Reading, SystemCalls, TouchedPages};
+use crate::execution::{CallCount, Reading, Readings, SystemCalls};
 use crate::fault::{Fault, Trap};
+use crate::instrument::HOST;
 use crate::instrument::stable::failure;
-use crate::instrument::{HOST, page_map};
 use crate::limits::{self, MAX_READINGS};
 use crate::memory::PageTracker;
 use crate::profile::Recorder;
@@ -43,6 +44,8 @@ pub struct Host {
     pub pages: Option<Arc<PageTracker>>,
     /// Readings of the counter, if requested.
     pub readings: Option<Vec<Reading>>,
+    /// True if the message was divided, so that pages of its first part are forgotten.
+    pub divided: bool,
 }
 
 impl fmt::Debug for Host {
@@ -64,6 +67,8 @@ pub struct Parts {
     pub byte_map: Memory,
     /// Page map, under rules that charge for touching pages.
     pub page_map: Option<Memory>,
+    /// Number of stable pages that the message may still access.
+    pub accessible: Global,
     /// Number of stable pages that the message may still write.
     pub writable: Global,
 }
@@ -224,7 +229,7 @@ fn system_call(
     let left = charge(caller, &parts, fee)?;
     let used = caller.data().slices.used(left);
     if system_call == SystemCall::PerformanceCounter {
-        note_reading(caller, &parts, used);
+        note_reading(caller, &parts, used)?;
     }
     if system_call == SystemCall::PerformanceCounter
         && caller.data().recorder.as_ref().is_some_and(|recorder| recorder.is_bound(used))
@@ -247,10 +252,17 @@ fn with_call<T>(
     work(&mut Call { message, effects, heap: has_heap.then_some(heap), stable, used, pages })
 }
 
-/// Records the page charges when the canister reads its counter.
-fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) {
-    if caller.data().readings.is_none() {
-        return;
+/// Records the page charges when the canister reads its counter, and divides the message if it is
+/// to be divided there.
+fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) -> Result<(), Fault> {
+    let host = caller.data();
+    let Some(number) = host.readings.as_ref().map(Vec::len) else {
+        return Ok(());
+    };
+    let Message { readings, mode, .. } = &host.message;
+    if *readings == Readings::DividedAt(number) && !host.divided && !mode.keeps_changes() {
+        marks::forget(&mut *caller, parts)?;
+        caller.data_mut().divided = true;
     }
     let pages = page_charges(&mut *caller, parts);
     if let Some(readings) = &mut caller.data_mut().readings
@@ -258,38 +270,7 @@ fn note_reading(caller: &mut Context<'_>, parts: &Parts, used: Instructions) {
     {
         readings.push(Reading { used, pages });
     }
-}
-
-/// Returns the page charges of the message so far.
-pub fn page_charges(mut store: impl AsContextMut<Data = Host>, parts: &Parts) -> PageCharges {
-    let mut store = store.as_context_mut();
-    let rules = store.data().message.rules;
-    let Some(page_map) = parts.page_map else {
-        let left = parts.writable.get(&mut store).i64().unwrap_or(0);
-        let most = store.data().message.mode.stable_pages(rules).get();
-        let written = most.saturating_sub(left.max(0).cast_unsigned());
-        let each = rules.pages().stable_os_page_written.get();
-        return PageCharges { stable: Instructions(written * each), ..PageCharges::default() };
-    };
-    let heap = store.data().pages.as_ref();
-    let (touches, heap) =
-        heap.map_or_else(Default::default, |pages| (pages.touches(), pages.charged()));
-    let stable = page_map::stable_touches(page_map.data(&store));
-    let prices = store.data().message.mode.touch_prices(rules);
-    let each = |price: i64| price.max(0).cast_unsigned();
-    let stable_charge =
-        stable.touched * each(prices.touched) + stable.written * each(prices.written.unwrap_or(0));
-    PageCharges {
-        heap: Instructions(heap),
-        stable: Instructions(stable_charge),
-        touched: Some(TouchedPages {
-            heap: WasmPages(touches.touched),
-            heap_written: WasmPages(touches.written),
-            stable: WasmPages(stable.touched),
-            // The module counts writes that are not charged too.
-            stable_written: WasmPages(prices.written.map_or(0, |_| stable.written)),
-        }),
-    }
+    Ok(())
 }
 
 fn heap_grown(caller: &mut Context<'_>, pages: u64, delta: u64) -> Result<(), Fault> {

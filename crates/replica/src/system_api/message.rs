@@ -9,6 +9,7 @@ use ic_principal::Principal;
 use super::prices::BYTE_TRANSMITTED;
 use super::request::{Quota, Request};
 use crate::cycles::Threshold;
+use crate::execution::Readings;
 use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
 use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
@@ -315,8 +316,8 @@ pub struct Message {
     pub wasm64: bool,
     /// True if System API calls are reported.
     pub reports_calls: bool,
-    /// True if readings of the counter are reported.
-    pub reports_readings: bool,
+    /// The use of readings of the counter.
+    pub readings: Readings,
     /// True if the heap is copied before the message runs, because it writes to most pages.
     pub copies_ahead: bool,
 }

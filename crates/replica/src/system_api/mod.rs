@@ -5,6 +5,7 @@
 //!   prices    their prices
 //!   host      connects a rewritten module to the implementations
 //!   calls     implementations
+//!   marks     pages that the running message has touched
 //!   request   calls to other canisters
 //!   message   input and effects of a message, and its log
 //!   slices    division of a message's instructions into slices
@@ -12,6 +13,7 @@
 
 mod calls;
 pub mod host;
+pub mod marks;
 pub mod message;
 pub mod names;
 pub mod prices;
