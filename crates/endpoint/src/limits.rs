@@ -75,6 +75,10 @@ enum Unit {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use stablebench_replica::files;
+
     use super::*;
 
     fn shown(value: usize, unit: Unit) -> String {
@@ -92,8 +96,8 @@ mod tests {
 
     #[test]
     fn the_documents_list_every_limit() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serving.md");
-        let document = std::fs::read_to_string(path).unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/serving.md");
+        let document = files::read_text(&path, 1 << 20).unwrap();
         let (_, table) = document.split_once("\n## Limits\n").unwrap();
         let table = table.split_once("\n## ").map_or(table, |(table, _)| table);
         let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
