@@ -10,6 +10,10 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
+)]
+#![cfg_attr(
     not(all(feature = "network", feature = "readme")),
     allow(dead_code, reason = "only networks and the rendering of README.md need some of it")
 )]

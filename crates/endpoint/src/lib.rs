@@ -10,12 +10,18 @@
 //! | `host`, `driver` | the subnet, and the thread that executes its rounds |
 //! | `directory` | the subnets that clients see |
 //! | `system` | canisters of the network that clients ask first |
+//! | `limits` | the limits of all servers |
 //! | `ingress` | the statuses of calls |
 //! | `pocket_ic` | PocketIC's REST interface |
 //! | `state_tree`, `tree`, `keys` | the state tree and its certificates |
 //!
 //! Canisters call each other and the management canister, timers and heartbeats run by the clock, and
 //! queries can read certificates. There is one subnet, whose key is the root key, and one node.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
+)]
 
 mod access;
 mod clock;

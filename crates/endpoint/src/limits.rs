@@ -33,7 +33,7 @@ limits! {
     /// PocketIC: instances at a time
     MAX_INSTANCES = 256, Count;
     /// PocketIC: subnets of an instance, including deleted ones
-    MAX_SUBNETS = 500, Count;
+    MAX_SUBNETS = 256, Count;
     /// PocketIC: canisters of an instance
     MAX_INSTANCE_CANISTERS = 10_000, Count;
     /// PocketIC: the body of a request to the Internet Computer's interface

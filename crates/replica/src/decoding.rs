@@ -82,8 +82,8 @@ pub fn decode_argument<'a, T: ArgumentDecoder<'a>>(
 
 #[cfg(test)]
 mod tests {
-    use candid::Reserved;
     use candid::types::TypeInner;
+    use candid::{Decode, Reserved};
 
     use super::*;
 
@@ -118,7 +118,6 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_macros, reason = "the lint forbids it")]
     fn lints_forbid_the_macro() {
-        use candid::Decode;
         assert!(Decode!(b"DIDL\0\0").is_ok());
     }
 
