@@ -8,6 +8,7 @@ use std::io;
 
 use ic_principal::Principal;
 
+use crate::memory::NoMappings;
 use crate::units::{Bytes, Cycles, Instructions};
 
 macro_rules! error_codes {
@@ -544,7 +545,10 @@ impl From<Trap> for Fault {
 pub enum HostError {
     /// The host has no memory, disk space or file descriptors left.
     #[error("the embedded replica has no memory left for the canister")]
-    Exhausted(#[from] io::Error),
+    Exhausted(#[source] io::Error),
+    /// The host allows no more mappings of memory.
+    #[error(transparent)]
+    Mappings(#[from] NoMappings),
     /// The host ran out of memory while it committed a message. The canister's state is partly that
     /// before the message and partly that after it.
     #[error(
@@ -558,4 +562,11 @@ pub enum HostError {
     /// The profile of a message does not add up. This must not happen.
     #[error("{0}")]
     Profile(String),
+}
+
+impl From<io::Error> for HostError {
+    fn from(error: io::Error) -> Self {
+        let mappings = error.get_ref().and_then(|inner| inner.downcast_ref::<NoMappings>());
+        mappings.copied().map_or_else(|| Self::Exhausted(error), Self::Mappings)
+    }
 }

@@ -14,8 +14,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use wasmtime::unix::StoreExt;
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
@@ -27,7 +26,8 @@ use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, common, joined};
 use crate::memory::{
-    Image, Mapping, MappingState, PAGE, PageTracker, Rights, TouchPrices, faulted, os, prepare,
+    Claim, Image, Mapping, MappingState, PAGE, PageTracker, Rights, Slot, TouchPrices, Word,
+    faulted, os, prepare,
 };
 use crate::module::Module;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
@@ -48,46 +48,7 @@ const MAX_COPIED_AHEAD: usize = 512 << 20;
 
 /// A slot for an idle instance. The instance belongs to one state and one module: code that
 /// replaces either must empty the slot.
-#[derive(Default)]
-pub struct IdleSlot(Mutex<Option<Box<LiveInstance>>>);
-
-/// Idle instances in this process. Each reserves half a terabyte of the 128 terabytes of address
-/// space.
-static IDLE: AtomicUsize = AtomicUsize::new(0);
-/// Beyond this number, a canister creates an instance for each message.
-const MAX_IDLE: usize = 100;
-
-impl IdleSlot {
-    /// Takes the instance out of the slot.
-    pub fn take(&self) -> Option<Box<LiveInstance>> {
-        let live = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if live.is_some() {
-            IDLE.fetch_sub(1, Ordering::Relaxed);
-        }
-        live
-    }
-
-    /// Stores an instance for the next message, unless there are too many idle instances.
-    pub fn put(&self, live: Box<LiveInstance>) {
-        let count = |idle: usize| (idle < MAX_IDLE).then_some(idle + 1);
-        drop(self.take());
-        if IDLE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
-        }
-    }
-}
-
-impl Drop for IdleSlot {
-    fn drop(&mut self) {
-        drop(self.take());
-    }
-}
-
-impl fmt::Debug for IdleSlot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdleSlot").finish_non_exhaustive()
-    }
-}
+pub type IdleSlot = Slot<LiveInstance>;
 
 /// An instance whose memories show a state, and the changes of the current message.
 pub struct LiveInstance {
@@ -102,6 +63,8 @@ pub struct LiveInstance {
     reusable: bool,
     /// True if the heap was copied before the current message.
     copied_ahead: bool,
+    /// Mappings of the heap and of stable memory.
+    claims: [Arc<Claim>; 2],
 }
 
 impl fmt::Debug for LiveInstance {
@@ -191,18 +154,19 @@ impl LiveInstance {
     ) -> Result<Self, Failure> {
         let (rewritten, rules) = (module.rewritten(), module.rules());
         let stable_max = Bytes::from(rules.set().memory.stable).get();
-        let mut memories = map(state, rewritten.address_width, rules)?;
-        let mut pages = None;
-        if rewritten.tracks_pages {
-            let page_map = page_map_memory(rules)?;
-            let charges = page_map.word(page_map::offset::CHARGES as usize);
-            let charges = charges.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
-            // Both memories belong to the instance, so the pointer stays valid.
-            pages = memories.first_mut().map(|heap| heap.track(Some(charges))).transpose()?;
-            memories.push(page_map);
-        } else if !os::current().finds_written() {
-            pages = memories.first_mut().map(|heap| heap.track(None)).transpose()?;
-        }
+        let page_map = rewritten.tracks_pages.then(|| page_map_memory(rules)).transpose()?;
+        let tracking = match &page_map {
+            Some(map) => {
+                let charges = map.word(page_map::offset::CHARGES as usize);
+                Tracking::Charged(charges.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?)
+            }
+            None if os::current().finds_written() => Tracking::Off,
+            None => Tracking::Free,
+        };
+        let Memories { heap, pages, stable, byte_map } =
+            map(state, rewritten.address_width, rules, tracking)?;
+        let claims = [heap.claim(), stable.claim()].map(Arc::clone);
+        let memories = [heap, stable, byte_map].into_iter().chain(page_map);
         let host = Host {
             effects: Effects::new(&message),
             calls: message.reports_calls.then(SystemCalls::default),
@@ -223,7 +187,7 @@ impl LiveInstance {
         let mut store = Store::new(ready.module().engine(), host);
         store.limiter(|host| &mut host.limits);
         let tree = span.map(|_| tree_memory()).transpose()?;
-        prepare(memories.into_iter().chain(tree));
+        prepare(memories.chain(tree));
         if let Some(pages) = pages {
             handle_faults(&mut store, pages);
         }
@@ -257,7 +221,8 @@ impl LiveInstance {
         store.data_mut().parts = Some(parts);
         store.data_mut().recorder = recorder;
         let copied_ahead = false;
-        let mut live = Self { store, instance, parts, counted, globals, reusable, copied_ahead };
+        let mut live =
+            Self { store, instance, parts, counted, globals, reusable, copied_ahead, claims };
         live.set_globals(&state.globals)?;
         Ok(live)
     }
@@ -271,6 +236,18 @@ impl LiveInstance {
         host.divided = false;
         host.message = message;
         host.slices = slices;
+    }
+
+    /// Claims what tracking the pages of the next message needs.
+    ///
+    /// # Errors
+    ///
+    /// If the system allows this process no more mappings.
+    pub fn claim_pages(&self) -> io::Result<()> {
+        match &self.store.data().pages {
+            Some(pages) => Ok(pages.claim()?),
+            None => Ok(()),
+        }
     }
 
     /// Copies the heap before a message that writes to most of its pages.
@@ -480,8 +457,8 @@ impl LiveInstance {
         Ok(touched)
     }
 
-    /// Commits the pages `heap` and `stable` to the state, with globals and effects. Returns true
-    /// if the instance can be reused.
+    /// Commits the pages `changed` of the heap and those of stable memory to the state, with globals
+    /// and effects. Returns true if the instance can be reused.
     ///
     /// # Errors
     ///
@@ -494,16 +471,8 @@ impl LiveInstance {
     ) -> io::Result<bool> {
         // Until both memories are committed.
         state.torn = true;
-        let pages = self.store.data().pages.clone();
-        let rights = if pages.is_some() { Rights::None } else { Rights::ReadWrite };
-        let heap = self.parts.heap.data_mut(&mut self.store);
-        let heap = state.heap.commit(heap, &touched.heap, changed, rights)?;
-        let stable = self.parts.stable.data_mut(&mut self.store);
-        let (written, rights) = (&touched.stable, Rights::ReadWrite);
-        let stable = state.stable.commit(stable, written, written, rights)?;
-        if let Some(pages) = pages {
-            pages.reset()?;
-        }
+        let heap = state.heap.store(self.parts.heap.data(&self.store), changed)?;
+        let stable = state.stable.store(self.parts.stable.data(&self.store), &touched.stable)?;
         let globals = &self.globals;
         let store = &mut self.store;
         state.globals = globals
@@ -516,7 +485,22 @@ impl LiveInstance {
             state.certified_data.clone_from(data);
         }
         state.torn = false;
-        Ok(self.reusable && (heap, stable) == (MappingState::Current, MappingState::Current))
+        // What follows concerns this instance only: if it fails, the instance is not reused.
+        let pages = self.store.data().pages.clone();
+        let rights = if pages.is_some() { Rights::None } else { Rights::ReadWrite };
+        let memories = [
+            (self.parts.heap, &touched.heap, &state.heap, heap, rights),
+            (self.parts.stable, &touched.stable, &state.stable, stable, Rights::ReadWrite),
+        ];
+        let mut reusable = self.reusable;
+        for ((memory, written, image, stored, rights), claim) in
+            memories.into_iter().zip(&self.claims)
+        {
+            let memory = memory.data_mut(&mut self.store);
+            let shown = image.show_stored(&stored, memory, written, rights, claim);
+            reusable &= shown == MappingState::Current;
+        }
+        Ok(reusable && pages.is_none_or(|pages| pages.reset().is_ok()))
     }
 
     /// Undoes the changes of the message. Returns true if the instance can be reused.
@@ -571,8 +555,8 @@ fn handle_faults(store: &mut Store<Host>, pages: Arc<PageTracker>) {
     let os = os::current();
     // SAFETY: the handler takes no lock, allocates nothing and does not panic.
     unsafe {
-        store.set_signal_handler(move |_, info, context| {
-            pages.handle(faulted(info), os.access(context))
+        store.set_signal_handler(move |signal, info, context| {
+            faulted(signal, info).is_some_and(|address| pages.handle(address, os.access(context)))
         });
     }
 }
@@ -584,8 +568,31 @@ fn tree_memory() -> io::Result<Mapping> {
     Ok(tree)
 }
 
-/// The memories of an instance: heap, stable memory, byte map.
-fn map(state: &State, width: AddressWidth, rules: Rules) -> io::Result<Vec<Mapping>> {
+/// The use of page faults in the heap.
+enum Tracking {
+    /// The system tells which pages were written.
+    Off,
+    /// To know which pages were written.
+    Free,
+    /// To charge for pages.
+    Charged(Word),
+}
+
+/// The memories of an instance.
+struct Memories {
+    heap: Mapping,
+    /// The tracker of the heap, unless tracking is off.
+    pages: Option<Arc<PageTracker>>,
+    stable: Mapping,
+    byte_map: Mapping,
+}
+
+fn map(
+    state: &State,
+    width: AddressWidth,
+    rules: Rules,
+    tracking: Tracking,
+) -> io::Result<Memories> {
     let limits = &rules.set().memory;
     let stable_max = Bytes::from(limits.stable).get();
     let size = |bytes: u64| {
@@ -595,8 +602,16 @@ fn map(state: &State, width: AddressWidth, rules: Rules) -> io::Result<Vec<Mappi
         AddressWidth::Bits32 => RESERVED,
         AddressWidth::Bits64 => size(Bytes::from(limits.heap64).get())?,
     };
-    let byte_map = size(stable_max / OS_PAGE)?;
-    let mut marks = Mapping::reserve(byte_map.max(RESERVED), GUARD)?;
-    marks.grow(byte_map)?;
-    Ok(vec![state.heap.map(heap_max, GUARD)?, state.stable.map(size(stable_max)?, GUARD)?, marks])
+    let marks = size(stable_max / OS_PAGE)?;
+    let mut byte_map = Mapping::reserve(marks.max(RESERVED), GUARD)?;
+    byte_map.grow(marks)?;
+    let tracked = |charges| state.heap.map_tracked(heap_max, GUARD, charges);
+    let (heap, pages) = match tracking {
+        Tracking::Off => (state.heap.map(heap_max, GUARD)?, None),
+        Tracking::Free => tracked(None).map(|(heap, pages)| (heap, Some(pages)))?,
+        Tracking::Charged(charges) => {
+            tracked(Some(charges)).map(|(heap, pages)| (heap, Some(pages)))?
+        }
+    };
+    Ok(Memories { heap, pages, stable: state.stable.map(size(stable_max)?, GUARD)?, byte_map })
 }

@@ -114,6 +114,7 @@ pub use execution::{
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;
+pub use memory::NoMappings;
 pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};

@@ -152,6 +152,8 @@ impl Changes {
     ///
     /// If the host has no memory left. The state is then torn.
     pub fn commit(mut self, state: &mut State, idle: &IdleSlot) -> io::Result<()> {
+        // An instance that a query has left meanwhile shows the state before the message.
+        drop(idle.take());
         if self.live.commit(state, &self.touched, &self.heap)? {
             idle.put(self.live);
         }
@@ -216,6 +218,7 @@ fn run_here(
         Ok(live) => live,
         Err(failure) => return not_started(failure, effects),
     };
+    live.claim_pages()?;
     if live.host().message.copies_ahead {
         live.copy_ahead()?;
     }
@@ -234,6 +237,7 @@ fn run_here(
         Ok(live) => Box::new(live),
         Err(failure) => return not_started(failure, effects),
     };
+    live.claim_pages()?;
     let again = live.call(entry).map_err(Fault::from_engine);
     let result = match again {
         Err(Fault::Trapped(again)) if again == trap => result,
@@ -268,6 +272,7 @@ pub fn run_profiled(
                 return Ok((not_started(failure, effects)?, Ok(CallTree::default())));
             }
         };
+        live.claim_pages()?;
         let result = live.call(entry).map_err(Fault::from_engine);
         let tree = live.recorded(result.is_err()).unwrap_or(Ok(CallTree::default()));
         Ok((finish(live, target, result, &IdleSlot::default())?, tree))

@@ -7,7 +7,7 @@ use wasmparser::ValType;
 use wasmtime::Val;
 
 use crate::memory::pages::push;
-use crate::memory::{Image, PAGE, Rights};
+use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::units::WASM_PAGE;
 
@@ -64,7 +64,7 @@ impl State {
         }
         let mut ranges = Vec::new();
         pages.into_iter().for_each(|page| push(&mut ranges, page));
-        let _ = heap.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
+        heap.store(mapping.bytes(), &ranges)?;
         Ok(Self { heap, stable, ..Self::empty()? })
     }
 
@@ -75,7 +75,7 @@ impl State {
         if heap.size() < size {
             let mut mapping = heap.map(size, 0)?;
             mapping.grow(size)?;
-            let _ = heap.commit(mapping.bytes_mut(), &[], &[], Rights::ReadWrite)?;
+            heap.store(mapping.bytes(), &[])?;
         }
         self.heap = heap;
         Ok(())

@@ -6,9 +6,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::mapping::{Mapping, Rights};
+use super::budget::Claim;
+use super::mapping::{Mapping, PER_RANGE, Rights};
 use super::os::{current, present};
 use super::pages::{PAGE, Pages, bridged, common, push, union, without};
+use super::space::Word;
+use super::touch::PageTracker;
 use crate::units::WASM_PAGE;
 
 /// Largest number of ranges of a layer. Each is a separate mapping, and the kernel limits those to
@@ -18,6 +21,9 @@ const MAX_RANGES: usize = 512;
 const MAX_LAYERS: usize = 8;
 /// Pages read or written at once.
 const CHUNK: usize = 256;
+/// Mappings that a memory may claim beyond twice those of its image before it is mapped again: what
+/// was mapped by many commits is in more parts than the image has.
+const MAX_PARTS: usize = 1_024;
 
 /// A file with some pages of a memory.
 #[derive(Debug)]
@@ -45,13 +51,22 @@ pub struct Image {
     size: usize,
 }
 
+/// Pages that a commit has stored, which a mapping does not show yet.
+#[derive(Debug)]
+pub struct Stored {
+    /// Pages that are new in the top layer.
+    new: Vec<Pages>,
+    /// True if all files were replaced.
+    replaced: bool,
+}
+
 /// State of a mapping after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum MappingState {
     /// The mapping shows the committed content and can be reused.
     Current,
-    /// The image uses other files now.
+    /// The mapping does not show the committed content.
     Stale,
 }
 
@@ -98,7 +113,7 @@ impl Image {
                 push(&mut ranges, page);
             }
         }
-        let _ = image.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite)?;
+        image.store(mapping.bytes(), &ranges)?;
         Ok(image)
     }
 
@@ -130,8 +145,7 @@ impl Image {
         let end = offset + bytes.len();
         mapping.bytes_mut()[offset..end].copy_from_slice(bytes);
         let pages = offset / PAGE..end.div_ceil(PAGE);
-        let pages = std::slice::from_ref(&pages);
-        let _ = self.commit(mapping.bytes_mut(), pages, pages, Rights::ReadWrite)?;
+        self.store(mapping.bytes(), std::slice::from_ref(&pages))?;
         Ok(())
     }
 
@@ -148,17 +162,46 @@ impl Image {
     /// If the system has no such address space.
     pub fn map(&self, reserved: usize, guard: usize) -> io::Result<Mapping> {
         let mut mapping = Mapping::reserve(reserved.max(self.size), guard)?;
-        mapping.grow(self.size)?;
-        self.show(mapping.bytes_mut(), 0..self.size / PAGE)?;
+        self.show_all(&mut mapping, Rights::ReadWrite)?;
         Ok(mapping)
+    }
+
+    /// Maps the image as [`Image::map`] does, and tracks which pages are touched. Charges are added to
+    /// `charges`, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Image::map`].
+    pub fn map_tracked(
+        &self,
+        reserved: usize,
+        guard: usize,
+        charges: Option<Word>,
+    ) -> io::Result<(Mapping, Arc<PageTracker>)> {
+        let mut mapping = Mapping::reserve_to_track(reserved.max(self.size), guard)?;
+        self.show_all(&mut mapping, Rights::None)?;
+        let tracker = mapping.track(charges)?;
+        Ok((mapping, tracker))
+    }
+
+    /// Makes the content of an empty mapping that of the image.
+    fn show_all(&self, mapping: &mut Mapping, rights: Rights) -> io::Result<()> {
+        mapping.claim().extend(self.mappings())?;
+        mapping.grow(self.size)?;
+        self.show(mapping.bytes_mut(), 0..self.size / PAGE, rights)
+    }
+
+    /// Mappings that showing the image can add.
+    fn mappings(&self) -> usize {
+        self.layers.iter().map(|layer| PER_RANGE * layer.ranges.len()).sum()
     }
 
     /// Makes `pages` of a mapping's usable bytes those of the image, except for pages in no layer:
     /// they keep their content.
-    fn show(&self, memory: &mut [u8], pages: Pages) -> io::Result<()> {
+    fn show(&self, memory: &mut [u8], pages: Pages, rights: Rights) -> io::Result<()> {
         for layer in &self.layers {
             for range in common(&layer.ranges, std::slice::from_ref(&pages)) {
-                current().show(memory, range, &layer.file, layer.offset)?;
+                current().show(memory, range, &layer.file, layer.offset, rights)?;
             }
         }
         Ok(())
@@ -174,7 +217,7 @@ impl Image {
         for zeros in without(std::slice::from_ref(&pages), &pages_in(&self.layers)) {
             memory[zeros.start * PAGE..zeros.end * PAGE].fill(0);
         }
-        self.show(memory, pages)
+        self.show(memory, pages, Rights::ReadWrite)
     }
 
     /// Reads committed pages; pages beyond the end are zero.
@@ -262,30 +305,22 @@ impl Image {
     }
 
     /// Commits the pages `changed` of `memory` and its size. `memory` are the usable bytes of a
-    /// mapping of this image, which may have grown. Only pages in `written` were written to, and
-    /// `changed` is a subset of them. Other pages are not read. `rights` applies to newly mapped
-    /// pages. Returns whether the mapping can be reused.
+    /// mapping of this image, which may have grown. Other pages are not read. Nothing is mapped, so
+    /// this does not depend on the mappings that are left.
     ///
     /// # Errors
     ///
     /// If the pages cannot be stored, because no memory is left. The image must not be used then.
-    pub fn commit(
-        &mut self,
-        memory: &mut [u8],
-        written: &[Pages],
-        changed: &[Pages],
-        rights: Rights,
-    ) -> io::Result<MappingState> {
+    pub fn store(&mut self, memory: &[u8], changed: &[Pages]) -> io::Result<Stored> {
         self.size = memory.len();
         if changed.is_empty() {
-            current().forget(memory, written)?;
-            return Ok(MappingState::Current);
+            return Ok(Stored { new: Vec::new(), replaced: false });
         }
-        let mut state = MappingState::Current;
+        let mut replaced = false;
         if !self.top_is_own() {
             if self.layers.len() > MAX_LAYERS {
                 self.flatten()?;
-                state = MappingState::Stale;
+                replaced = true;
             } else {
                 self.layers.push(Arc::new(Layer::new()?));
             }
@@ -295,19 +330,50 @@ impl Image {
         };
         let top = Arc::get_mut(top).ok_or_else(|| io::Error::other("the top layer is shared"))?;
         let ranges = bridged(&union(&top.ranges, changed), MAX_RANGES);
-        let lacking = without(&ranges, &top.ranges);
-        // Pages that bridge a gap have not changed. Those in no layer are holes of the file.
-        let bridges = common(&without(&lacking, changed), &pages_in(below));
+        let new = without(&ranges, &top.ranges);
+        // Pages that bridge a gap have not changed. Zeros are holes of the file, and are many.
+        let bridges = without(&new, changed);
+        let bridges = match bridges.is_empty() {
+            true => bridges,
+            false => common(&bridges, &present_in(below, self.size)?),
+        };
         copy_pages(below, &bridges, &top.file, 0)?;
         write_all(&top.file, memory, changed)?;
         top.ranges = ranges;
-        if state == MappingState::Current {
-            for range in &lacking {
-                current().share(memory, range.clone(), &top.file, rights)?;
+        Ok(Stored { new, replaced })
+    }
+
+    /// Makes the mapping whose usable bytes are `memory` show what [`Image::store`] has stored from
+    /// it, and drops its private copies of the pages `written`. `rights` applies to newly mapped
+    /// pages. A mapping that cannot be changed is stale; the image is good in any case.
+    pub fn show_stored(
+        &self,
+        stored: &Stored,
+        memory: &mut [u8],
+        written: &[Pages],
+        rights: Rights,
+        claim: &Claim,
+    ) -> MappingState {
+        let shown = !stored.replaced
+            && self.try_to_show(stored, memory, written, rights, claim).is_ok()
+            && claim.held() <= 2 * self.mappings() + MAX_PARTS;
+        if shown { MappingState::Current } else { MappingState::Stale }
+    }
+
+    fn try_to_show(
+        &self,
+        stored: &Stored,
+        memory: &mut [u8],
+        written: &[Pages],
+        rights: Rights,
+        claim: &Claim,
+    ) -> io::Result<()> {
+        if let Some(top) = self.layers.last() {
+            for range in &stored.new {
+                current().share(memory, range.clone(), &top.file, rights, claim)?;
             }
-            current().forget(memory, &without(written, &lacking))?;
         }
-        Ok(state)
+        current().forget(memory, &without(written, &stored.new))
     }
 
     fn top_is_own(&mut self) -> bool {
@@ -338,15 +404,21 @@ impl Image {
         copy_pages(&self.layers, &self.present()?, file, offset)
     }
 
-    /// Returns the pages that may not be zero. Reading the holes of the files would be slow.
+    /// Returns the pages that may not be zero.
     fn present(&self) -> io::Result<Vec<Pages>> {
-        let mut pages = Vec::new();
-        for layer in &self.layers {
-            let in_file = present(&layer.file, layer.offset, self.size / PAGE)?;
-            pages = union(&pages, &common(&layer.ranges, &in_file));
-        }
-        Ok(pages)
+        present_in(&self.layers, self.size)
     }
+}
+
+/// The pages in any of the layers of `size` bytes that may not be zero. Reading the holes of the files
+/// would be slow.
+fn present_in(layers: &[Arc<Layer>], size: usize) -> io::Result<Vec<Pages>> {
+    let mut pages = Vec::new();
+    for layer in layers {
+        let in_file = present(&layer.file, layer.offset, size / PAGE)?;
+        pages = union(&pages, &common(&layer.ranges, &in_file));
+    }
+    Ok(pages)
 }
 
 /// The pages in any of the layers.

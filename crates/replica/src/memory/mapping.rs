@@ -5,41 +5,43 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mprotect};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
+use super::budget::{Claim, with_room};
 use super::pages::PAGE;
+use super::space::{Space, Word};
 use super::touch::PageTracker;
+use crate::units::WASM_PAGE;
+
+/// Mappings of a memory without files: the usable and the reserved addresses, and one between files.
+const MAPPINGS: usize = 3;
+/// Mappings that a file can add when it is mapped over a part of another one.
+pub const PER_RANGE: usize = 2;
+/// Longer ranges are written to before they are split, in bytes.
+const UNSPLIT: usize = 2 * WASM_PAGE as usize;
 
 /// Access rights of mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
-    /// No access until a fault is handled: the pages are tracked.
+    /// No access until a fault is handled: the pages are tracked, and so are opened one by one.
     None,
     /// Reading and writing.
     ReadWrite,
 }
 
-/// A reserved range of addresses with `size` usable bytes. Files are mapped privately, so writes do
-/// not change them.
+/// Reserved addresses with `size` usable bytes. Files are mapped privately, so writes do not change
+/// them.
 #[derive(Debug)]
 pub struct Mapping {
-    base: NonNull<u8>,
+    space: Arc<Space>,
     size: usize,
     reserved: usize,
-    whole: usize,
     /// Tracker of touched pages, if enabled.
     tracker: Option<Arc<PageTracker>>,
 }
-
-// SAFETY: the range belongs to this value only, on any thread.
-unsafe impl Send for Mapping {}
-// SAFETY: a shared reference only allows reading.
-unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Reserves addresses, none of which are usable yet.
@@ -48,22 +50,28 @@ impl Mapping {
     ///
     /// If the system has no such range.
     pub fn reserve(reserved: usize, guard: usize) -> io::Result<Self> {
-        let whole = reserved
-            .checked_add(guard)
-            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?
-            .max(1);
-        // SAFETY: a fresh range at an address of the system's choice.
-        let base = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                whole,
-                ProtFlags::empty(),
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )?
-        };
-        let base =
-            NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { base, size: 0, reserved, whole, tracker: None })
+        let space = Space::reserve(length(reserved, guard)?, MAPPINGS)?;
+        Ok(Self { space, size: 0, reserved, tracker: None })
+    }
+
+    /// Reserves addresses of a mapping that will be tracked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mapping::reserve`].
+    pub fn reserve_to_track(reserved: usize, guard: usize) -> io::Result<Self> {
+        let space = Space::reserve_with_spare(length(reserved, guard)?, MAPPINGS)?;
+        let mapping = Self { space, size: 0, reserved, tracker: None };
+        let start = mapping.as_ptr();
+        // SAFETY: nobody else knows the range yet.
+        unsafe {
+            let length = mapping.space.whole().min(PAGE);
+            let protect = |flags| with_room(|| mprotect(start.cast(), length, flags));
+            protect(MprotectFlags::READ | MprotectFlags::WRITE)?;
+            keep_mergeable(std::slice::from_raw_parts_mut(start, length));
+            protect(MprotectFlags::empty())?;
+        }
+        Ok(mapping)
     }
 
     /// Makes the first `size` bytes usable; new bytes are zero.
@@ -80,13 +88,13 @@ impl Mapping {
                 // New pages are inaccessible, like untouched ones.
                 Some(tracker) => tracker.grown(size),
                 // SAFETY: this value reserved the range, which was unusable so far.
-                None => unsafe {
+                None => with_room(|| unsafe {
                     mprotect(
-                        self.base.as_ptr().add(self.size).cast(),
+                        self.as_ptr().add(self.size).cast(),
                         size - self.size,
                         MprotectFlags::READ | MprotectFlags::WRITE,
-                    )?;
-                },
+                    )
+                })?,
             }
             self.size = size;
         }
@@ -94,25 +102,40 @@ impl Mapping {
     }
 
     /// Starts tracking which pages are touched and makes them inaccessible. Charges are added to
-    /// `cell`, if there are any, which must stay valid as long as this mapping.
+    /// `charges`, if there are any.
     ///
     /// # Errors
     ///
     /// If the system returns an error.
-    pub fn track(&mut self, cell: Option<NonNull<AtomicI64>>) -> io::Result<Arc<PageTracker>> {
-        // SAFETY: the range belongs to this value, and only the engine that owns it accesses it. The
-        // caller guarantees that the cell is valid as long.
-        let tracker = unsafe { PageTracker::new(self.base, self.size, self.reserved, cell)? };
+    ///
+    /// # Panics
+    ///
+    /// If the mapping is tracked already, or has a [`Word`].
+    pub fn track(&mut self, charges: Option<Word>) -> io::Result<Arc<PageTracker>> {
+        assert!(Arc::get_mut(&mut self.space).is_some(), "the memory is used elsewhere");
+        // SAFETY: the exclusive reference and the check above show that nobody else uses the range.
+        // From now on, this type lends out none of its bytes.
+        let tracker = unsafe {
+            PageTracker::new(Arc::clone(&self.space), self.size, self.reserved, charges)?
+        };
         self.tracker = Some(Arc::clone(&tracker));
         Ok(tracker)
     }
 
-    /// A pointer to the word at an offset of an untracked mapping, which a signal handler may
-    /// change. It is valid as long as the mapping.
-    pub fn word(&self, offset: usize) -> Option<NonNull<AtomicI64>> {
-        let inside = offset.is_multiple_of(8) && offset + 8 <= self.size;
-        // SAFETY: the word is inside of the range.
-        inside.then(|| unsafe { self.base.add(offset).cast() })
+    /// The word at an offset of an untracked mapping, if it is inside.
+    pub fn word(&self, offset: usize) -> Option<Word> {
+        let end = offset.checked_add(8)?;
+        let inside = self.tracker.is_none() && offset.is_multiple_of(8) && end <= self.size;
+        // SAFETY: the aligned word is inside of the range. It stays accessible, because a mapping that
+        // has a word is not tracked. While compiled code runs, only the handler changes it.
+        inside.then(|| unsafe {
+            Word::new(Arc::clone(&self.space), self.space.base().add(offset).cast())
+        })
+    }
+
+    /// The claim on the mappings of this memory. It holds as long as the memory.
+    pub fn claim(&self) -> &Arc<Claim> {
+        self.space.claim()
     }
 
     /// Number of usable bytes.
@@ -127,33 +150,53 @@ impl Mapping {
 
     /// Number of inaccessible bytes after `reserved`.
     pub fn guard(&self) -> usize {
-        self.whole - self.reserved
+        self.space.whole() - self.reserved
     }
 
     /// Address of the first byte.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.base.as_ptr()
+        self.space.base().as_ptr()
     }
 
-    /// The usable bytes.
-    #[cfg(test)]
+    /// The usable bytes of an untracked mapping.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping is tracked: its pages are inaccessible.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the first `size` bytes are mapped for reading.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.size) }
+        assert!(self.tracker.is_none(), "the pages of a tracked memory are inaccessible");
+        // SAFETY: without a tracker, the first `size` bytes are mapped for reading and writing.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.size) }
     }
 
-    /// The usable bytes, for writing.
+    /// The usable bytes of an untracked mapping, for writing.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping is tracked: its pages are inaccessible.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the first `size` bytes are mapped for writing and belong to this value.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.size) }
+        assert!(self.tracker.is_none(), "the pages of a tracked memory are inaccessible");
+        // SAFETY: without a tracker, the first `size` bytes are mapped for reading and writing, and
+        // belong to this value.
+        unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.size) }
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: this value reserved the range; no reference outlives it.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.whole) };
-        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+/// Bytes of a reservation and its guard.
+fn length(reserved: usize, guard: usize) -> io::Result<usize> {
+    let sum = reserved.checked_add(guard);
+    Ok(sum.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?.max(1))
+}
+
+/// Writes a byte as it is, so that the kernel keeps the parts mergeable into which it splits these
+/// bytes.
+///
+/// Linux joins two neighbours of the same access rights only if they share what it keeps for their
+/// private pages. It creates that at the first write to a mapping, and parts that are split off later
+/// share it. Otherwise each page that is written on its own would stay a mapping of its own.
+fn keep_mergeable(bytes: &mut [u8]) {
+    if let Some(first) = bytes.first_mut() {
+        *first = std::hint::black_box(*first);
     }
 }
 
@@ -178,7 +221,7 @@ unsafe fn map_file(
         Rights::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
     };
     // SAFETY: guaranteed by the caller.
-    unsafe { mmap(at.cast(), length, protection, flags, file, offset)? };
+    with_room(|| unsafe { mmap(at.cast(), length, protection, flags, file, offset) })?;
     Ok(())
 }
 
@@ -203,9 +246,18 @@ pub fn map_over(
 ) -> io::Result<()> {
     let offset = offset + (pages.start * PAGE) as u64;
     let bytes = bytes_of(memory, pages);
+    let splits = rights == Rights::None && bytes.len() > UNSPLIT;
+    let first = if splits { Rights::ReadWrite } else { rights };
     // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
     // have no invalid values.
-    unsafe { map_file(bytes.as_mut_ptr(), bytes.len(), file, offset, rights) }
+    unsafe { map_file(bytes.as_mut_ptr(), bytes.len(), file, offset, first)? };
+    if splits {
+        keep_mergeable(bytes);
+        let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+        // SAFETY: as above.
+        with_room(|| unsafe { mprotect(start, length, MprotectFlags::empty()) })?;
+    }
+    Ok(())
 }
 
 thread_local! {
@@ -249,7 +301,11 @@ unsafe impl MemoryCreator for Creator {
     }
 }
 
-// SAFETY: the base never moves, and bytes below `byte_size` are accessible.
+// SAFETY: the base never moves. Bytes below `byte_size` are accessible, or become so when they are
+// accessed: a page of a tracked memory faults, and the handler of its tracker, which the instance
+// installs before its code runs, makes it accessible and retries the access. The host accesses a
+// tracked memory only inside of calls from that code, where the handler is active, and otherwise only
+// pages that the tracker has made accessible (`PageTracker::written_ranges`).
 unsafe impl LinearMemory for Mapping {
     fn byte_size(&self) -> usize {
         self.size()
@@ -321,6 +377,72 @@ mod tests {
         again.grow(48 * PAGE).unwrap();
         map_over(again.bytes_mut(), 16..32, &file, 0, Rights::ReadWrite).unwrap();
         assert_eq!(firsts(&again)[16], 17, "writes are private to the first mapping");
+    }
+
+    #[test]
+    #[should_panic(expected = "the pages of a tracked memory are inaccessible")]
+    fn a_tracked_memory_lends_out_no_bytes() {
+        let mut mapping = Mapping::reserve_to_track(PAGE, 0).unwrap();
+        mapping.grow(PAGE).unwrap();
+        mapping.track(None).unwrap();
+        mapping.bytes_mut();
+    }
+
+    #[test]
+    #[should_panic(expected = "the memory is used elsewhere")]
+    fn a_memory_with_a_word_is_not_tracked() {
+        let mut mapping = Mapping::reserve(PAGE, 0).unwrap();
+        mapping.grow(PAGE).unwrap();
+        let word = mapping.word(8).unwrap();
+        let _ = mapping.track(Some(word));
+    }
+
+    /// A word and a tracker keep the addresses that they use.
+    #[test]
+    fn a_word_outlives_its_mapping() {
+        let mut mapping = Mapping::reserve(PAGE, 0).unwrap();
+        mapping.grow(PAGE).unwrap();
+        mapping.bytes_mut()[16] = 3;
+        assert!(mapping.word(4).is_none() && mapping.word(PAGE).is_none());
+        assert!(mapping.word(usize::MAX - 7).is_none());
+        let word = mapping.word(16).unwrap();
+        drop(mapping);
+        assert_eq!(word.get().load(std::sync::atomic::Ordering::Relaxed), 3_i64.to_le());
+    }
+
+    /// Pages of a tracked memory that are written one by one do not stay mappings of their own.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn closed_pages_become_one_mapping() {
+        const UNIT: usize = WASM_PAGE as usize;
+        let mappings = |mapping: &Mapping| {
+            let (start, end) =
+                (mapping.as_ptr().addr(), mapping.as_ptr().addr() + mapping.reserved);
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            let starts = maps.lines().filter_map(|line| line.split('-').next());
+            let starts = starts.map(|start| usize::from_str_radix(start, 16).unwrap());
+            starts.filter(|at| (start + 1..end).contains(at)).count()
+        };
+        let file = current().anonymous().unwrap();
+        file.set_len(200 * UNIT as u64).unwrap();
+        for size in [0, 100] {
+            let mut mapping = Mapping::reserve_to_track(300 * UNIT, 0).unwrap();
+            mapping.grow(size * UNIT).unwrap();
+            let pages = 0..size / 2 * UNIT / PAGE;
+            map_over(mapping.bytes_mut(), pages, &file, 0, Rights::None).unwrap();
+            let tracker = mapping.track(None).unwrap();
+            mapping.grow(200 * UNIT).unwrap();
+            let before = mappings(&mapping);
+            for page in (0..200).step_by(2) {
+                let at = page * UNIT;
+                tracker.touch(at..at + 1, crate::memory::Access::Write);
+                // SAFETY: the tracker has made the page accessible.
+                unsafe { mapping.as_ptr().add(at).write_volatile(1) };
+            }
+            assert!(mappings(&mapping) >= 199);
+            tracker.reset().unwrap();
+            assert_eq!(mappings(&mapping), before, "{size}");
+        }
     }
 
     #[test]

@@ -14,30 +14,40 @@
 //! Charges are added to a cell. Compiled code reads the cell wherever it checks its counter, because
 //! it keeps the counter in a register, which a handler cannot change.
 //!
-//! The kernel splits a mapping where access rights differ, and limits the number of parts. After
-//! [`MAX_OPEN`] faults all pages become inaccessible again. A page that was charged then faults once
-//! more, without another charge.
+//! The kernel splits a mapping where access rights differ, and limits the number of parts in a process
+//! ([`budget`](super::budget)). After [`MAX_OPEN`] faults, or if no part is left, all pages become
+//! inaccessible again. A page that was charged then faults once more, without another charge.
 //!
 //! A page is accessible only if its state says so, or if it is in the one range that was opened as a
 //! whole. [`PageTracker::reset`] closes both, so that nothing stays accessible for the next message.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
+use rustix::io::Errno;
 use rustix::mm::{MprotectFlags, mprotect};
 
+use super::budget::{Claim, NoMappings, make_room, with_room};
 use super::pages::{push, union};
+use super::space::{Space, Word};
 use crate::units::WASM_PAGE;
 
 /// Bytes of a Wasm page, as a machine word.
 const PAGE: usize = WASM_PAGE as usize;
-/// Largest number of accessible pages: a third of the ranges that Linux allows a process by
-/// default, since each can split off one on either side.
+/// Largest number of accessible pages: half of the mappings that Linux allows a process by default.
 const MAX_OPEN: usize = 16_384;
+/// Mappings that an accessible page can add: one of its own, and one after it.
+const PER_PAGE: usize = 2;
+/// Accessible pages that a message can always have. An operator needs a few at once.
+const MIN_OPEN: usize = 128;
+/// Further pages for which mappings are claimed at once.
+const MORE_OPEN: usize = 64;
+/// Idle instances are given up before a message until this number of pages can be accessible, since
+/// a message with less soon closes them again and again.
+const WANTED_OPEN: usize = 4_096;
 /// Up to this number, ranges are made inaccessible separately after a message; beyond it, everything
 /// from the first to the last is, accessible or not.
 const MAX_RANGES: usize = 64;
@@ -79,7 +89,7 @@ pub struct Touches {
 /// Only the thread that runs the message and the signal handler on that thread change it. The
 /// fields are atomic because of the handler, not because of other threads.
 pub struct PageTracker {
-    base: NonNull<u8>,
+    space: Arc<Space>,
     /// Size of the heap in bytes.
     size: AtomicUsize,
     pages: Box<[AtomicU8]>,
@@ -89,22 +99,18 @@ pub struct PageTracker {
     written: AtomicUsize,
     /// Faults since all pages were last inaccessible.
     opened: AtomicUsize,
+    /// Mappings for accessible pages.
+    claim: Claim,
     /// Pages that are accessible, whatever their state: from the first to the one after the last.
     whole: [AtomicUsize; 2],
     price_touched: AtomicI64,
     /// Negative if writes are not charged.
     price_written: AtomicI64,
     /// Instructions charged and not yet subtracted from the counter; `None` if pages cost nothing.
-    cell: Option<NonNull<AtomicI64>>,
+    cell: Option<Word>,
     /// Error of a system call in the handler, 0 for none.
     failed: AtomicU32,
 }
-
-// SAFETY: the memory behind the pointers outlives the tracker, since the instance owns both; all
-// fields changed through a shared reference are atomic.
-unsafe impl Send for PageTracker {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for PageTracker {}
 
 impl std::fmt::Debug for PageTracker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -113,40 +119,53 @@ impl std::fmt::Debug for PageTracker {
 }
 
 impl PageTracker {
-    /// Tracks the `size` bytes at `base`, which may grow to `reserved`, and makes them inaccessible.
-    /// Charges are added to `cell`, if there are any.
+    /// Tracks the first `size` bytes of `space`, which may grow to `reserved`, and makes them
+    /// inaccessible. Charges are added to `cell`, if there are any.
     ///
     /// # Safety
     ///
-    /// The range and the cell are valid as long as the tracker, and only the instance that runs the
-    /// message accesses the range.
+    /// `space` has `reserved` bytes. Nobody has a reference to any of them, and from now on, only the
+    /// instance that runs the message accesses them, and only where faults are handled or the tracker
+    /// has made a page accessible.
     ///
     /// # Errors
     ///
     /// If the system returns an error.
-    pub unsafe fn new(
-        base: NonNull<u8>,
+    pub(super) unsafe fn new(
+        space: Arc<Space>,
         size: usize,
         reserved: usize,
-        cell: Option<NonNull<AtomicI64>>,
+        cell: Option<Word>,
     ) -> io::Result<Arc<Self>> {
         let pages = reserved.div_ceil(PAGE);
         let tracker = Self {
-            base,
+            space,
             size: AtomicUsize::new(size),
             pages: zeroed_bytes(pages),
             order: zeroed_words(pages),
             touched: AtomicUsize::new(0),
             written: AtomicUsize::new(0),
             opened: AtomicUsize::new(0),
+            claim: Claim::none(),
             whole: [AtomicUsize::new(0), AtomicUsize::new(0)],
             price_touched: AtomicI64::new(0),
             price_written: AtomicI64::new(0),
             cell,
             failed: AtomicU32::new(0),
         };
-        tracker.protect(0..size.div_ceil(PAGE), MprotectFlags::empty())?;
+        tracker.protect_or_make_room(0..size.div_ceil(PAGE), MprotectFlags::empty())?;
         Ok(Arc::new(tracker))
+    }
+
+    /// Claims the mappings that the next message needs in any case. Idle instances are given up for
+    /// those that it probably needs.
+    ///
+    /// # Errors
+    ///
+    /// If too few are left.
+    pub fn claim(&self) -> Result<(), NoMappings> {
+        make_room(PER_PAGE * WANTED_OPEN);
+        self.claim.extend((PER_PAGE * MIN_OPEN).saturating_sub(self.claim.held()))
     }
 
     /// Sets the prices for the next message.
@@ -176,7 +195,7 @@ impl PageTracker {
     /// Handles a fault at an address. Returns true if the address is in the heap, so that the access
     /// can be retried.
     pub fn handle(&self, address: usize, access: Option<Access>) -> bool {
-        let Some(offset) = address.checked_sub(self.base.as_ptr().addr()) else {
+        let Some(offset) = address.checked_sub(self.space.base().addr().get()) else {
             return false;
         };
         if offset >= self.size.load(Relaxed) {
@@ -206,7 +225,10 @@ impl PageTracker {
     /// Charges for a page and makes it accessible. Runs in the signal handler: it takes no lock,
     /// allocates nothing and cannot panic, since the page is inside of the heap.
     fn fault(&self, page: usize, access: Option<Access>) {
-        if self.opened.load(Relaxed) >= MAX_OPEN {
+        let opened = self.opened.load(Relaxed);
+        let claimed = opened < self.claim.held() / PER_PAGE
+            || opened < MAX_OPEN && self.claim.try_extend(PER_PAGE * MORE_OPEN);
+        if !claimed {
             self.close();
         }
         let state = self.pages[page].load(Relaxed);
@@ -241,15 +263,26 @@ impl PageTracker {
             0 => MprotectFlags::READ,
             _ => MprotectFlags::READ | MprotectFlags::WRITE,
         };
-        if let Err(error) = self.protect(page..page + 1, flags) {
-            self.fail(&error);
+        let mut opened = self.protect(page..page + 1, flags);
+        if opened == Err(Errno::NOMEM) {
+            // Others of this process use more mappings than were left to them.
+            self.close();
+            self.pages[page].store(after, Relaxed);
+            self.opened.store(1, Relaxed);
+            opened = self.protect(page..page + 1, flags);
+        }
+        if let Err(error) = opened {
+            self.fail(error);
         }
     }
 
     /// Makes the heap accessible, so that the message can end. It is then reported as failed.
-    fn fail(&self, error: &rustix::io::Errno) {
+    fn fail(&self, error: Errno) {
         self.failed.store(error.raw_os_error().unsigned_abs(), Relaxed);
-        let _ = self.open_whole(0..self.heap_pages());
+        let all = self.including(0..self.heap_pages());
+        // The end of the heap may become the end of a mapping.
+        self.space.give_up_spare();
+        let _ = self.protect(all, MprotectFlags::READ | MprotectFlags::WRITE);
     }
 
     /// Number of pages of the heap.
@@ -270,48 +303,69 @@ impl PageTracker {
     }
 
     /// Makes all pages of a range accessible, and those between it and the range that already is.
-    fn open_whole(&self, pages: Range<usize>) -> rustix::io::Result<()> {
+    fn open_whole(&self, pages: Range<usize>) -> io::Result<()> {
+        let both = self.including(pages);
+        self.protect_or_make_room(both, MprotectFlags::READ | MprotectFlags::WRITE)
+    }
+
+    /// Extends the range that is opened as a whole, before it is: it may be opened only in part.
+    fn including(&self, pages: Range<usize>) -> Range<usize> {
         let whole = self.whole();
         let both = match (pages.is_empty(), whole.is_empty()) {
             (true, _) => whole,
             (false, true) => pages,
             (false, false) => pages.start.min(whole.start)..pages.end.max(whole.end),
         };
-        // Before the call, which may have opened a part if it fails.
         self.set_whole(&both);
-        self.protect(both, MprotectFlags::READ | MprotectFlags::WRITE)
+        both
     }
 
-    /// Makes all tracked pages inaccessible; charges stay.
+    /// Makes all tracked pages inaccessible, and gives their mappings back; charges stay. Runs in the
+    /// signal handler.
     fn close(&self) {
+        let (mut first, mut end) = (usize::MAX, 0);
         for place in 0..self.touched.load(Relaxed) {
             let page = self.order[place].load(Relaxed) as usize;
-            self.pages[page].fetch_and(!OPEN, Relaxed);
-        }
-        self.opened.store(0, Relaxed);
-        let whole = self.whole();
-        for rest in [0..whole.start, whole.end..self.heap_pages()] {
-            if let Err(error) = self.protect(rest, MprotectFlags::empty()) {
-                self.fail(&error);
+            if self.pages[page].fetch_and(!OPEN, Relaxed) & OPEN != 0 {
+                (first, end) = (first.min(page), end.max(page + 1));
             }
         }
+        self.opened.store(0, Relaxed);
+        // Pages fault only outside of what is open as a whole, so no page of that is closed here
+        // unless open pages are on both sides.
+        let whole = self.whole();
+        let parts = match whole.is_empty() {
+            true => [first..end, 0..0],
+            false => [first..end.min(whole.start), first.max(whole.end)..end],
+        };
+        for part in parts {
+            if let Err(error) = self.protect(part, MprotectFlags::empty()) {
+                self.fail(error);
+            }
+        }
+        self.claim.shrink_to(PER_PAGE * MIN_OPEN);
     }
 
     fn protect(&self, pages: Range<usize>, flags: MprotectFlags) -> rustix::io::Result<()> {
         if pages.is_empty() {
             return Ok(());
         }
-        // SAFETY: the creator of the tracker guarantees that the range is the heap's, which nobody
-        // else accesses.
+        // SAFETY: the creator of the tracker guarantees that the range is the heap's, and that
+        // nobody has a reference to it.
         unsafe {
-            let start = self.base.as_ptr().add(pages.start * PAGE).cast::<c_void>();
-            mprotect(start, pages.len() * PAGE, flags)
+            let start = self.space.base().add(pages.start * PAGE).cast::<c_void>();
+            mprotect(start.as_ptr(), pages.len() * PAGE, flags)
         }
     }
 
+    /// Changes access rights outside of the handler: idle instances are given up if no mapping is
+    /// left.
+    fn protect_or_make_room(&self, pages: Range<usize>, flags: MprotectFlags) -> io::Result<()> {
+        with_room(|| self.protect(pages.clone(), flags))
+    }
+
     fn cell(&self, access: impl FnOnce(&AtomicI64) -> i64) -> i64 {
-        // SAFETY: the creator of the tracker guarantees that the cell is valid.
-        self.cell.map_or(0, |cell| access(unsafe { cell.as_ref() }))
+        self.cell.as_ref().map_or(0, |cell| access(cell.get()))
     }
 
     /// Returns and clears the pending charges; the caller subtracts them from the counter.
@@ -348,7 +402,7 @@ impl PageTracker {
     pub fn written_ranges(&self) -> io::Result<Vec<Range<usize>>> {
         let failed = self.failed.load(Relaxed);
         if failed != 0 {
-            return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+            return Err(NoMappings::because_of(Errno::from_raw_os_error(failed.cast_signed())));
         }
         let ranges = self.ranges(|state| state & WRITTEN != 0);
         let closed = self.ranges(|state| state & (WRITTEN | OPEN) == WRITTEN);
@@ -383,7 +437,7 @@ impl PageTracker {
     ///
     /// If the system returns an error.
     pub fn suspend(&self) -> io::Result<()> {
-        Ok(self.open_whole(0..self.heap_pages())?)
+        self.open_whole(0..self.heap_pages())
     }
 
     /// Resets the tracker: no page is touched, all are inaccessible.
@@ -403,9 +457,10 @@ impl PageTracker {
             open = std::iter::once(first.start..last.end).collect();
         }
         for range in open {
-            self.protect(range, MprotectFlags::empty())?;
+            self.protect_or_make_room(range, MprotectFlags::empty())?;
         }
         self.set_whole(&(0..0));
+        self.claim.shrink_to(0);
         for place in 0..self.touched.load(Relaxed) {
             let page = self.order[place].load(Relaxed) as usize;
             self.pages[page].store(0, Relaxed);
@@ -433,12 +488,75 @@ fn zeroed_words(count: usize) -> Box<[AtomicU32]> {
     unsafe { Box::from_raw(numbers as *mut [AtomicU32]) }
 }
 
-/// Address of a fault.
+/// Address of a fault, if the signal is one of an access to memory. The engine passes on other
+/// signals too.
 ///
 /// # Safety
 ///
-/// `info` is the second argument of a handler for `SIGSEGV` or `SIGBUS`.
-pub unsafe fn faulted(info: *const libc::siginfo_t) -> usize {
-    // SAFETY: guaranteed by the caller.
-    unsafe { (*info).si_addr() }.addr()
+/// `info` is the second argument of a handler for `signal`.
+pub unsafe fn faulted(signal: c_int, info: *const libc::siginfo_t) -> Option<usize> {
+    // SAFETY: guaranteed by the caller; these signals have an address.
+    matches!(signal, libc::SIGSEGV | libc::SIGBUS).then(|| unsafe { (*info).si_addr() }.addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mapping;
+    use super::*;
+
+    #[test]
+    fn only_memory_faults_have_an_address() {
+        // SAFETY: zeros are a valid value of the type.
+        let info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the reference is valid.
+        let address = |signal| unsafe { faulted(signal, &raw const info) };
+        assert_eq!([libc::SIGSEGV, libc::SIGBUS].map(address), [Some(0); 2]);
+        assert_eq!([libc::SIGILL, libc::SIGFPE, libc::SIGTRAP].map(address), [None; 3]);
+    }
+
+    fn tracker(pages: usize) -> (Mapping, Arc<PageTracker>) {
+        let mut mapping = Mapping::reserve_to_track(pages * PAGE, 0).unwrap();
+        mapping.grow(pages * PAGE).unwrap();
+        let tracker = mapping.track(None).unwrap();
+        (mapping, tracker)
+    }
+
+    /// A message that may have the smallest number of accessible pages ends with the same result.
+    #[test]
+    fn few_open_pages_are_enough() {
+        let (_mapping, tracker) = tracker(3 * MIN_OPEN);
+        tracker.begin(TouchPrices { touched: 1, written: Some(1) });
+        for access in [Access::Write, Access::Read] {
+            for page in 0..3 * MIN_OPEN {
+                tracker.touch(page * PAGE..page * PAGE + 1, access);
+                assert!(tracker.is_open(page, access));
+                // As if nothing was left for others.
+                if tracker.opened.load(Relaxed) >= MIN_OPEN {
+                    tracker.close();
+                }
+            }
+        }
+        let touches = Touches { touched: 3 * MIN_OPEN as u64, written: 3 * MIN_OPEN as u64 };
+        assert_eq!(tracker.touches(), touches);
+        let all: Vec<Range<usize>> = std::iter::once(0..3 * MIN_OPEN).collect();
+        assert_eq!(tracker.written_ranges().unwrap(), all);
+        tracker.reset().unwrap();
+        assert_eq!((tracker.touches(), tracker.whole()), (Touches::default(), 0..0));
+        assert_eq!((tracker.claim.held(), tracker.written_ranges().unwrap()), (0, Vec::new()));
+    }
+
+    /// A message has a minimum that it gets before it starts, and gives everything back at its end.
+    #[test]
+    fn mappings_are_claimed_for_a_message() {
+        let (_mapping, tracker) = tracker(2 * MIN_OPEN);
+        tracker.claim().unwrap();
+        tracker.claim().unwrap();
+        assert_eq!(tracker.claim.held(), PER_PAGE * MIN_OPEN);
+        tracker.touch(0..2 * MIN_OPEN * PAGE, Access::Write);
+        assert_eq!(tracker.claim.held(), PER_PAGE * 2 * MIN_OPEN);
+        tracker.close();
+        assert_eq!(tracker.claim.held(), PER_PAGE * MIN_OPEN);
+        tracker.reset().unwrap();
+        assert_eq!(tracker.claim.held(), 0);
+    }
 }

@@ -19,7 +19,10 @@ fn fill(image: &mut Image, pages: &[(usize, u8)], size: usize) -> (MappingState,
     }
     let mut ranges = Vec::new();
     pages.iter().for_each(|(index, _)| push(&mut ranges, *index));
-    let state = image.commit(mapping.bytes_mut(), &ranges, &ranges, Rights::ReadWrite).unwrap();
+    let stored = image.store(mapping.bytes(), &ranges).unwrap();
+    let claim = Arc::clone(mapping.claim());
+    let (memory, rights) = (mapping.bytes_mut(), Rights::ReadWrite);
+    let state = image.show_stored(&stored, memory, &ranges, rights, &claim);
     (state, mapping)
 }
 

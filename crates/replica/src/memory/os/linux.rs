@@ -10,8 +10,9 @@ use std::sync::OnceLock;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{Advice, madvise};
 
+use super::super::budget::Claim;
 use super::super::image::Image;
-use super::super::mapping::{Mapping, Rights, bytes_of, map_over};
+use super::super::mapping::{Mapping, PER_RANGE, Rights, bytes_of, map_over};
 use super::super::pages::{PAGE, Pages, joined, push};
 #[cfg(target_arch = "x86_64")]
 use super::super::touch::Access;
@@ -48,8 +49,15 @@ impl Os for Linux {
             .unwrap_or_else(|| std::iter::once(0..memory.len().div_ceil(PAGE)).collect())
     }
 
-    fn show(&self, memory: &mut [u8], pages: Pages, file: &File, offset: u64) -> io::Result<()> {
-        map_over(memory, pages, file, offset, Rights::ReadWrite)
+    fn show(
+        &self,
+        memory: &mut [u8],
+        pages: Pages,
+        file: &File,
+        offset: u64,
+        rights: Rights,
+    ) -> io::Result<()> {
+        map_over(memory, pages, file, offset, rights)
     }
 
     fn share(
@@ -58,7 +66,9 @@ impl Os for Linux {
         pages: Pages,
         file: &File,
         rights: Rights,
+        claim: &Claim,
     ) -> io::Result<()> {
+        claim.extend(PER_RANGE)?;
         map_over(memory, pages, file, 0, rights)
     }
 
@@ -139,7 +149,7 @@ fn probe(page_map: &File, query: Query) -> Option<bool> {
     let mut mapping = Mapping::reserve(4 * PAGE, 0).ok()?;
     mapping.grow(4 * PAGE).ok()?;
     let memory = mapping.bytes_mut();
-    Linux.show(memory, 0..4, &file, 0).ok()?;
+    Linux.show(memory, 0..4, &file, 0, Rights::ReadWrite).ok()?;
     // Read first, so that the file's pages are present.
     let sum: u32 = memory.iter().step_by(PAGE).map(|byte| u32::from(*byte)).sum();
     memory[2 * PAGE] = sum as u8;
@@ -311,8 +321,11 @@ mod tests {
             mapping.bytes_mut()[5 * PAGE..7 * PAGE].fill(generation);
             let written = Linux.written(mapping.bytes());
             assert_eq!((written.len(), written.first()), (1, Some(&(5..7))));
-            let state = image.commit(mapping.bytes_mut(), &written, &written, Rights::ReadWrite);
-            assert_eq!(state.unwrap(), super::super::super::MappingState::Current);
+            let stored = image.store(mapping.bytes(), &written).unwrap();
+            let claim = std::sync::Arc::clone(mapping.claim());
+            let (memory, rights) = (mapping.bytes_mut(), Rights::ReadWrite);
+            let state = image.show_stored(&stored, memory, &written, rights, &claim);
+            assert_eq!(state, super::super::super::MappingState::Current);
             assert_eq!(Linux.written(mapping.bytes()), []);
             assert_eq!(mapping.bytes()[6 * PAGE], generation);
         }
@@ -324,7 +337,7 @@ mod tests {
         file.write_all_at(&[7; 3 * PAGE], 0).unwrap();
         let mut mapping = Mapping::reserve(4 * PAGE, 0).unwrap();
         mapping.grow(4 * PAGE).unwrap();
-        Linux.show(mapping.bytes_mut(), 0..3, &file, 0).unwrap();
+        Linux.show(mapping.bytes_mut(), 0..3, &file, 0, Rights::ReadWrite).unwrap();
         mapping.bytes_mut().fill(9);
         discard(mapping.bytes_mut(), 1..4).unwrap();
         let firsts: Vec<u8> = mapping.bytes().iter().copied().step_by(PAGE).collect();

@@ -25,6 +25,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::budget::Claim;
 use super::image::Image;
 use super::mapping::Rights;
 use super::pages::{PAGE, Pages};
@@ -51,26 +52,35 @@ pub trait Os: Debug + Sync {
     /// The result may include pages that were not written, but never misses a written one.
     fn written(&self, memory: &[u8]) -> Vec<Pages>;
 
-    /// Makes `pages` of `memory` those of `file` from `offset`, for reading and writing. The file
-    /// has all of them, and is not changed by writes to the memory.
+    /// Makes `pages` of `memory` those of `file` from `offset`. The file has all of them, and is not
+    /// changed by writes to the memory. Those that are mapped have the given rights.
     ///
     /// # Errors
     ///
     /// If the system refuses the mapping, or the file cannot be read.
-    fn show(&self, memory: &mut [u8], pages: Pages, file: &File, offset: u64) -> io::Result<()>;
+    fn show(
+        &self,
+        memory: &mut [u8],
+        pages: Pages,
+        file: &File,
+        offset: u64,
+        rights: Rights,
+    ) -> io::Result<()>;
 
     /// Replaces `pages` of `memory` by those of `file`, if that saves memory. Their content is the
-    /// same, and `rights` are their new access rights if they are replaced.
+    /// same, and `rights` are their new access rights if they are replaced. `claim` is that of the
+    /// memory.
     ///
     /// # Errors
     ///
-    /// If the system refuses the mapping.
+    /// If no mapping is left, or the system refuses it.
     fn share(
         &self,
         _memory: &mut [u8],
         _pages: Pages,
         _file: &File,
         _rights: Rights,
+        _claim: &Claim,
     ) -> io::Result<()> {
         Ok(())
     }

@@ -34,7 +34,14 @@ impl Os for Portable {
         std::iter::once(0..memory.len().div_ceil(PAGE)).collect()
     }
 
-    fn show(&self, memory: &mut [u8], pages: Pages, file: &File, offset: u64) -> io::Result<()> {
+    fn show(
+        &self,
+        memory: &mut [u8],
+        pages: Pages,
+        file: &File,
+        offset: u64,
+        rights: Rights,
+    ) -> io::Result<()> {
         let mut whole = pages.start.next_multiple_of(UNIT)..pages.end / UNIT * UNIT;
         if whole.is_empty() || !offset.is_multiple_of(WASM_PAGE) {
             whole = pages.end..pages.end;
@@ -43,7 +50,7 @@ impl Os for Portable {
             let from = offset + (part.start * PAGE) as u64;
             file.read_exact_at(bytes_of(memory, part), from)?;
         }
-        map_over(memory, whole, file, offset, Rights::ReadWrite)
+        map_over(memory, whole, file, offset, rights)
     }
 
     fn undo(&self, memory: &mut [u8], written: &[Pages], image: &Image) -> io::Result<()> {

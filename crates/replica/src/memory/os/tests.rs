@@ -28,7 +28,7 @@ fn pages_of_a_file_are_shown_wherever_they_start() {
                 let mut mapping = mapping(64);
                 mapping.bytes_mut().fill(255);
                 let at = offset * PAGE as u64;
-                os.show(mapping.bytes_mut(), pages.clone(), &file, at).unwrap();
+                os.show(mapping.bytes_mut(), pages.clone(), &file, at, Rights::ReadWrite).unwrap();
                 for (page, bytes) in mapping.bytes().chunks(PAGE).enumerate() {
                     let number = match pages.contains(&page) {
                         true => page as u8 + 1 + offset as u8,
@@ -53,7 +53,7 @@ fn no_written_page_is_missing() {
     for (name, os) in known() {
         let mut mapping = mapping(128);
         let file = numbered(os, 64);
-        os.show(mapping.bytes_mut(), 0..64, &file, 0).unwrap();
+        os.show(mapping.bytes_mut(), 0..64, &file, 0, Rights::ReadWrite).unwrap();
         let expected = [0, 13, 63, 64, 127];
         for page in expected {
             mapping.bytes_mut()[page * PAGE + 5] = 200;
