@@ -219,12 +219,10 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     let progress = &output.progress;
     check(&args.target, &args.replica)?;
     remember_durations(&args.replica);
-    let (built, missing) =
-        needed(plan, progress).map_err(|error| match error.is::<Interrupted>() {
-            true => ended(error, &file.summary_of_incomplete()),
-            false => error,
-        })?;
-    let target = target(&args.target, &args.replica, &out, &built, progress)?;
+    let saved = file.summary_of_incomplete();
+    let (built, missing) = needed(plan, progress).map_err(|error| not_begun(error, &saved))?;
+    let target = target(&args.target, &args.replica, &out, &built, progress)
+        .map_err(|error| not_begun(error, &saved))?;
     let replica = &*target.replica;
     let mut results = empty(planned, replica, &built);
     if args.resume {
@@ -237,7 +235,9 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
             .note("fixtures are measured one after the other: a canister contains one at a time");
         jobs = 1;
     }
-    let runner = Runner::new(replica, &built, plan, progress, Some(file), results)?
+    let saved = file.summary_of_incomplete();
+    let runner = Runner::new(replica, &built, plan, progress, Some(file), results)
+        .map_err(|error| not_begun(error, &saved))?
         .with_wall_time(!args.no_wall_time)
         .with_cache(target.cache.as_ref())
         .with_missing(missing);
@@ -258,6 +258,11 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
             Ok(results)
         }
     }
+}
+
+/// Adds to an interruption before the first case what was saved earlier.
+fn not_begun(error: anyhow::Error, saved: &str) -> anyhow::Error {
+    if error.is::<Interrupted>() { ended(error, saved) } else { error }
 }
 
 /// Adds to the error that ended a run what was saved until then.

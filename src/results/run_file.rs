@@ -7,13 +7,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use stablebench_replica::files::Place;
 
 use super::Results;
 use super::file::not_saved;
 use crate::report::number::Grouped;
 use crate::saving;
+
+/// Endings of reports.
+const REPORTS: [&str; 6] = ["html", "htm", "md", "txt", "csv", "pdf"];
 
 /// The file of a run's results.
 #[derive(Debug)]
@@ -30,6 +33,7 @@ pub struct RunFile {
 impl RunFile {
     /// Checks that results can be saved at a path. Changes nothing.
     pub fn new(path: &Path) -> Result<Self> {
+        check_ending(path)?;
         let place = saving::check(path).with_context(|| not_saved(path))?;
         let replaces = matches!(&place, Place::File(path) if path.exists());
         Ok(Self { path: path.to_owned(), place, replaces, cases: 0 })
@@ -126,6 +130,20 @@ impl RunFile {
     }
 }
 
+/// Refuses the ending of a report, which results in JSON would not be.
+fn check_ending(path: &Path) -> Result<()> {
+    let Some(ending) = path.extension() else { return Ok(()) };
+    ensure!(
+        REPORTS.iter().all(|report| !ending.eq_ignore_ascii_case(report)),
+        "results are saved as JSON, not as .{ending}: choose --out {json}, and then make a report: \
+         stablebench report {json} -o {path}",
+        ending = ending.display(),
+        json = path.with_extension("json").display(),
+        path = path.display()
+    );
+    Ok(())
+}
+
 fn earlier(path: &Path) -> PathBuf {
     saving::with_more(path, ".earlier")
 }
@@ -183,6 +201,8 @@ mod tests {
         file.finish(&measured("users"), true).unwrap();
         assert_eq!(file.summary(), "1 cases saved to /dev/null");
         assert!(RunFile::new(Path::new("/")).is_err());
+        let error = RunFile::new(Path::new("page.html")).unwrap_err().to_string();
+        assert!(error.contains("stablebench report page.json -o page.html"), "{error}");
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 }

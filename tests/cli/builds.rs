@@ -286,9 +286,9 @@ fn mistakes_name_the_next_step() {
     fails(&[&call[..], &["--package=other"]].concat(), "has no package other; it has small");
     // Nothing is compiled for mistakes that the file of the interface shows.
     fs::write(folder.path().join("src/lib.rs"), "no Rust").unwrap();
-    fs::write(folder.path().join("small.did"), "service : { add : () -> () }").unwrap();
+    fs::write(folder.path().join("small.did"), "service : { add : (nat64) -> () }").unwrap();
     fails(&default("subtract"), "the canister has no method subtract; it has add");
-    fails(&["--call", "add", "(1)", "--build", "default"], "the arguments (1) do not fit add");
+    fails(&default("add"), "the arguments () do not fit add : (nat64)");
     fails(&[&call[..], &["--candid=none.did"]].concat(), "cannot read none.did");
 }
 
