@@ -65,7 +65,7 @@ fn the_key_depends_on_each_part_of_a_setup() {
     assert_eq!(keys.len(), setups.len());
     assert!(keys.iter().all(|key| key.len() == 64));
     assert_eq!(setups[0].key(), setup(users(delete, 10, 100)).key());
-    let text = crate::terminal::json(&setups[0]).unwrap();
+    let text = json(&setups[0]).unwrap();
     assert_eq!(serde_json::from_str::<Setup>(&text).unwrap(), setups[0]);
 }
 

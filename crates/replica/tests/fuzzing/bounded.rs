@@ -1,6 +1,8 @@
 //! Bounded runs of fuzz targets. They are reproducible: each input has its own seed. Tests of other
 //! crates include this file too.
 
+#![allow(clippy::print_stdout, reason = "the last line names the input that failed")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -9,7 +9,6 @@
     clippy::disallowed_methods,
     reason = "tests trust what they read"
 )]
-#![allow(clippy::print_stdout, reason = "the last line names the input that failed")]
 
 mod bounded;
 mod targets;
