@@ -474,6 +474,11 @@ pub fn is_floor(key: &str) -> bool {
     engine(key).is_some_and(|engine| engine.kind == Kind::Floor)
 }
 
+/// True if the engine of a key runs SQL.
+pub fn has_sql(key: &str) -> bool {
+    engine(key).is_some_and(|engine| engine.kind == Kind::Sql)
+}
+
 #[cfg(test)]
 mod tests {
     use stablebench_protocol::{JournalMode, Keyword, LockingMode, Synchronous};

@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 use super::{Reference, again};
 use crate::engines::heading;
-use crate::report::advice::overtaking::{Overtaking, overtaking};
+use crate::report::advice::overtaking::{Compared, Overtaking, overtaking};
+use crate::report::advice::times;
 use crate::report::number::{Grouped, Ratio};
 use crate::report::open_rule::{self, OpenRule};
 use crate::results::{Measured, Outcome, Results};
@@ -86,7 +87,8 @@ impl Run<'_> {
 
     /// The ratio of two cases.
     fn ratio(&self, one: Key<'_>, base: Key<'_>) -> Result<Times> {
-        let today = Ratio(self.each(one)?, self.each(base)?);
+        let (_, today) = times(self.measured(one)?, self.measured(base)?)
+            .with_context(|| format!("too few instructions for a ratio: {one:?} and {base:?}"))?;
         let other = |key: Key<'_>| -> Result<u64> {
             let other = self.open_rule.and_then(|rule| rule.instructions(key.0, key.1, key.2));
             let measured = self.measured(key)?;
@@ -114,21 +116,28 @@ impl Run<'_> {
             series.sort_unstable();
             series
         };
-        let range = |place: &str| match overtaking(&series(place, MAP), &series(place, SQLITE)) {
-            Some(Overtaking::From { more_expensive_at, about, .. }) => format!(
-                "from about {} rows a message on (more expensive at {})",
-                Grouped(about),
-                Grouped(more_expensive_at)
-            ),
-            Some(Overtaking::Always) => "throughout".to_owned(),
-            Some(Overtaking::Never) => "nowhere".to_owned(),
-            Some(Overtaking::Sometimes) | None => {
-                let (map, sqlite) = (series(place, MAP), series(place, SQLITE));
-                let cheaper = map.iter().zip(&sqlite).filter(|(map, sqlite)| sqlite.1 < map.1);
-                let sizes: Vec<String> =
-                    cheaper.map(|(map, _)| Grouped(map.0).to_string()).collect();
-                format!("with {} rows a message", sizes.join(", "))
-            }
+        let range = |place: &str| -> Result<String> {
+            let (map, sqlite) = (series(place, MAP), series(place, SQLITE));
+            let Compared { overtaking, range } =
+                overtaking(&map, &sqlite).with_context(|| format!("one size in the {place}"))?;
+            let measured = format!("of {} to {}", Grouped(range.0), Grouped(range.1));
+            Ok(match overtaking {
+                Overtaking::From { more_expensive_at, about, .. } => format!(
+                    "from about {} rows a message on (more expensive at {}; measured: {} to {})",
+                    Grouped(about),
+                    Grouped(more_expensive_at),
+                    Grouped(range.0),
+                    Grouped(range.1)
+                ),
+                Overtaking::Always => format!("at all sizes {measured}"),
+                Overtaking::Never => format!("at no size {measured}"),
+                Overtaking::Sometimes => {
+                    let cheaper = map.iter().zip(&sqlite).filter(|(map, sqlite)| sqlite.1 < map.1);
+                    let sizes: Vec<String> =
+                        cheaper.map(|(map, _)| Grouped(map.0).to_string()).collect();
+                    format!("with {} rows a message, {measured}", sizes.join(", "))
+                }
+            })
         };
         Ok(format!(
             "**New rows:** a message pays for each page that it touches, so rows are cheaper together. \
@@ -137,8 +146,8 @@ impl Run<'_> {
              a message the map takes {} as many instructions in the middle, {} at the end.",
             heading(SQLITE),
             self.times("insert", "middle 1", SQLITE, MAP)?,
-            range("middle"),
-            range("end"),
+            range("middle")?,
+            range("end")?,
             self.times("insert", "middle 10 000", MAP, SQLITE)?,
             self.times("insert", "end 10 000", MAP, SQLITE)?,
         ))

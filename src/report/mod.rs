@@ -25,7 +25,7 @@ use crate::results::Results;
 use crate::terminal::{self, Terminal};
 use grid::Grid;
 use style::Style;
-pub use tables::incomplete;
+pub use tables::{BASE, incomplete};
 
 /// The formats of a report on a terminal or in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,8 +95,8 @@ pub trait Presentation: Sync {
         Ok(None)
     }
 
-    /// Returns a sentence for the end of the tables.
-    fn note(&self) -> Option<&'static str> {
+    /// Returns a sentence for the end of the tables, on configurations that the results contain.
+    fn note(&self, _: &Results) -> Option<String> {
         None
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use stablebench_protocol::LockingMode;
+use stablebench_protocol::{JournalMode, LockingMode};
 
 use super::grid::{BEST, Cell, Grid, Style, cheapest, row_heading};
 use super::number::{Grouped, Rows};
@@ -285,8 +285,8 @@ fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style)
     let mut text = String::new();
     let detail = results.cases.iter().find_map(|case| case.measured()?.detail.as_ref());
     if let Some(detail) = detail {
-        if let Some(note) = suite.note() {
-            writeln!(text, "{}", style.sentence(note))?;
+        if let Some(note) = suite.note(results) {
+            writeln!(text, "{}", style.sentence(&note))?;
         }
         if suite.has_section_tables() && marks {
             let best = if style.markdown { "Bold" } else { BEST };
@@ -304,7 +304,8 @@ fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style)
         }
         writeln!(text, "{}", style.sentence(&counted))?;
     }
-    let exclusive = |results: &Results| {
+    // In rusqlite, in exclusive locking mode.
+    let deletes = |results: &Results| {
         let of_rusqlite = |key: &str| {
             let configuration =
                 results.configurations.iter().find(|configuration| configuration.key == key);
@@ -313,13 +314,16 @@ fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style)
         results.fixtures.iter().filter(|fixture| of_rusqlite(&fixture.configuration)).any(
             |fixture| {
                 let sqlite = fixture.outcome.measured().and_then(|held| held.sqlite.as_ref());
-                sqlite.is_some_and(|sqlite| sqlite.locking_mode == LockingMode::Exclusive)
+                sqlite.is_some_and(|sqlite| {
+                    (sqlite.locking_mode, sqlite.journal_mode)
+                        == (LockingMode::Exclusive, JournalMode::Delete)
+                })
             },
         )
     };
-    if suite.compares_engines() && exclusive(results) {
+    if suite.compares_engines() && deletes(results) {
         let open = "In exclusive locking mode, ic-rusqlite's default, SQLite keeps the journal \
-                    file open: DELETE then overwrites its header, as PERSIST does.";
+                    file open: DELETE then overwrites its header.";
         writeln!(text, "{}", style.sentence(open))?;
     }
     writeln!(text)?;
@@ -351,4 +355,27 @@ fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style)
     writeln!(text, "{}", style.sentence(&ran))?;
     writeln!(text, "Repeat with: {}", results.command)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::PLAIN;
+    use crate::results::sample::full;
+
+    #[test]
+    fn the_note_on_delete_is_for_runs_with_delete() {
+        for (mode, noted) in
+            [(JournalMode::Delete, true), (JournalMode::Persist, false), (JournalMode::Wal, false)]
+        {
+            let mut results = full();
+            let Outcome::Measured(held) = &mut results.fixtures[0].outcome else {
+                panic!("no fixture")
+            };
+            held.sqlite.as_mut().unwrap().journal_mode = mode;
+            let text = notes(&PLAIN, &results, Style::default()).unwrap();
+            assert_eq!(text.contains("DELETE then overwrites its header"), noted, "{mode:?}");
+            assert!(!text.contains("PERSIST"), "{text}");
+        }
+    }
 }

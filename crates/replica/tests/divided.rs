@@ -2,6 +2,11 @@
 //! a message of its own. The counts are compared with those of two messages.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use stablebench_replica::{
     Canister, Execution, Instructions, Readings, Replica, Rules, Span, TouchedPages,

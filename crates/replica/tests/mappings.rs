@@ -3,6 +3,11 @@
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};

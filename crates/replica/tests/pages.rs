@@ -9,7 +9,7 @@
 )]
 
 use stablebench_replica::{
-    Canister, ErrorCode, Execution, Instructions, Replica, Rules, TouchedPages, WasmPages,
+    Canister, ErrorCode, Execution, Instructions, Readings, Replica, Rules, TouchedPages, WasmPages,
 };
 
 mod support;

@@ -1,6 +1,11 @@
 //! Saved subnets: one that was saved and loaded goes on as one that was not.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
 
 use std::fs;
 use std::path::Path;

@@ -8,17 +8,21 @@ pub mod overtaking;
 
 use stablebench_protocol::Engine;
 
+use super::BASE;
 use super::number::{Grouped, Ratio};
 use crate::engines::{heading, is_floor};
 use crate::results::{Case, Measured, Results};
-use overtaking::{Overtaking, overtaking};
+use overtaking::{Compared, Overtaking, overtaking};
 
-/// The configuration that others are compared with.
-const BASE: &str = "btree";
 /// The configuration with the defaults of `ic-rusqlite`.
 const DEFAULT: &str = "sqlite/persist";
 /// The ratio of costs from which a warning is given.
 const MANY: f64 = 2.0;
+/// Instructions of the smaller side below which a ratio is no conclusion: a hundred times what reading
+/// the counter twice costs, and a quarter of what a message pays for one page of memory. Below it, the
+/// ratio says how little the other side does, such as returning a number that it keeps, and not how
+/// much this one does.
+const FLOOR: u64 = 20_000;
 
 /// Returns headings with their sentences, without headings that have none.
 pub fn advice(results: &Results) -> Vec<(&'static str, Vec<String>)> {
@@ -30,9 +34,21 @@ pub fn advice(results: &Results) -> Vec<(&'static str, Vec<String>)> {
     all.into_iter().filter(|(_, sentences)| !sentences.is_empty()).collect()
 }
 
-/// Returns the instructions of an operation, unless the case measures a capacity.
-fn each(case: &Case) -> Option<u64> {
-    case.measured().filter(|measured| measured.capacity.is_none()).map(Measured::each_operation)
+/// Returns the measurement, unless it is of a capacity.
+fn each(case: &Case) -> Option<&Measured> {
+    case.measured().filter(|measured| measured.capacity.is_none())
+}
+
+/// Returns how many times the cost of an operation `there` is its cost `here`, with both costs. `None`
+/// if the smaller side is too small for a conclusion.
+pub fn times(here: &Measured, there: &Measured) -> Option<(f64, Ratio)> {
+    let overhead = |of: &Measured| of.detail.as_ref().map_or(0, |detail| detail.counter_overhead);
+    let floor = FLOOR.max(overhead(here)).max(overhead(there));
+    if here.instructions.min(there.instructions) < floor {
+        return None;
+    }
+    let (here, there) = (here.each_operation(), there.each_operation());
+    Some((here as f64 / there.max(1) as f64, Ratio(here, there)))
 }
 
 /// Compares SQLite with the map for each place of new rows.
@@ -72,19 +88,25 @@ fn crossings(results: &Results) -> Vec<String> {
     sentences
 }
 
-fn crossing(name: &str, found: Overtaking) -> String {
-    match found {
-        Overtaking::Always => format!("{name} is cheaper than StableBTreeMap throughout."),
-        Overtaking::Never => format!("{name} is never cheaper than StableBTreeMap."),
+fn crossing(name: &str, found: Compared) -> String {
+    let Compared { overtaking, range: (least, most) } = found;
+    let range = format!("{} to {} rows a message", Grouped(least), Grouped(most));
+    match overtaking {
+        Overtaking::Always => {
+            format!("{name} is cheaper than StableBTreeMap at all measured sizes, {range}.")
+        }
+        Overtaking::Never => {
+            format!("{name} is cheaper than StableBTreeMap at no measured size, {range}.")
+        }
         Overtaking::From { more_expensive_at, from, about } => format!(
             "{name} is cheaper than StableBTreeMap from {} rows a message on, and more expensive at \
-             {}. By linear interpolation, they cost the same at about {}.",
+             {}. By linear interpolation, they cost the same at about {}. Measured: {range}.",
             Grouped(from),
             Grouped(more_expensive_at),
             Grouped(about)
         ),
         Overtaking::Sometimes => {
-            format!("{name} is cheaper than StableBTreeMap at some sizes only.")
+            format!("{name} is cheaper than StableBTreeMap at some sizes only, of {range}.")
         }
     }
 }
@@ -94,14 +116,17 @@ fn cheapest(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for section in ["insert", "work"] {
         for name in results.names(section) {
-            let mut costs: Vec<(u64, &str)> = results
+            let mut costs: Vec<(u64, &str, &Measured)> = results
                 .section(section)
                 .filter(|case| case.name == name && !is_floor(&case.configuration))
-                .filter_map(|case| Some((each(case)?, case.configuration.as_str())))
+                .filter_map(|case| {
+                    let measured = each(case)?;
+                    Some((measured.each_operation(), case.configuration.as_str(), measured))
+                })
                 .collect();
-            costs.sort_unstable();
+            costs.sort_unstable_by_key(|(cost, key, _)| (*cost, *key));
             let (Some(best), Some(worst)) = (costs.first(), costs.last()) else { continue };
-            let equal = costs.iter().filter(|(cost, _)| *cost == best.0).count();
+            let equal = costs.iter().filter(|(cost, ..)| *cost == best.0).count();
             if costs.len() < 2 || equal == costs.len() {
                 continue;
             }
@@ -110,12 +135,13 @@ fn cheapest(results: &Results) -> Vec<String> {
                 more => format!(" and {} more (equal)", Grouped(more as u64 - 1)),
             };
             let verb = if section == "insert" { "insert, " } else { "" };
+            let ratio = times(worst.2, best.2);
+            let worst = ratio.map(|(_, ratio)| format!("; {} takes {ratio}", heading(worst.1)));
             sentences.push(format!(
-                "{verb}{name}: {}{others}, {} instructions an operation; {} takes {}.",
+                "{verb}{name}: {}{others}, {} instructions an operation{}.",
                 heading(best.1),
                 Grouped(best.0),
-                heading(worst.1),
-                Ratio(worst.0, best.0)
+                worst.unwrap_or_default()
             ));
         }
     }
@@ -140,7 +166,7 @@ fn many_times<'a>(
         .filter(|configuration| !is_floor(&configuration.key))
         .filter_map(|configuration| {
             let cost = |name| each(results.case(section, name, &configuration.key)?);
-            let times = cost(name)? as f64 / cost(other)?.max(1) as f64;
+            let (times, _) = times(cost(name)?, cost(other)?)?;
             (times >= MANY).then_some((times, configuration.key.as_str()))
         })
         .collect();
@@ -213,9 +239,12 @@ fn settings(results: &Results) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for name in results.names(SECTION) {
             let cost = |key: &str| each(results.case(SECTION, name, key)?);
-            let Some((here, there)) = cost(&configuration.key).zip(cost(default)) else { continue };
-            if here as f64 >= MANY * there as f64 {
-                found.push(format!("{name} {}", Ratio(here, there)));
+            let costs = cost(&configuration.key).zip(cost(default));
+            let Some((times, ratio)) = costs.and_then(|(here, there)| times(here, there)) else {
+                continue;
+            };
+            if times >= MANY {
+                found.push(format!("{name} {ratio}"));
             }
         }
         if !found.is_empty() {
@@ -240,7 +269,7 @@ fn unseen(results: &Results) -> Vec<String> {
             let measured = case.measured()?;
             let inside = measured.detail.as_ref()?.cost.inside?;
             let times = inside.charge as f64 / inside.instructions.max(1) as f64;
-            (times >= MANY).then_some((times, case))
+            (times >= MANY && inside.instructions >= FLOOR).then_some((times, case))
         })
         .collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));

@@ -1,6 +1,14 @@
 //! The number of rows from which one configuration is cheaper than another.
 
-/// The result of comparing the measured points of two configurations.
+/// The result of comparing the measured points of two configurations, of which there are at least two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    pub overtaking: Overtaking,
+    /// The fewest and the most rows that were measured with both. Nothing is known outside of them.
+    pub range: (u64, u64),
+}
+
+/// The order of two configurations at the measured points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overtaking {
     /// The challenger is cheaper at every point.
@@ -21,8 +29,9 @@ pub enum Overtaking {
 }
 
 /// Compares two series of (rows, instructions), ascending in rows. Of several points with the
-/// same rows, the first counts.
-pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Overtaking> {
+/// same rows, the first counts. Returns `None` if fewer than two numbers of rows were measured with
+/// both, which say nothing about others.
+pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Compared> {
     let mut points: Vec<(u64, u64, u64)> = base
         .iter()
         .filter_map(|(rows, cost)| {
@@ -34,8 +43,8 @@ pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Over
     let cheaper = |point: &(u64, u64, u64)| point.2 < point.1;
     let first = points.iter().position(cheaper);
     let last_other = points.iter().rposition(|point| !cheaper(point));
-    Some(match (first, last_other) {
-        _ if points.is_empty() => return None,
+    let [(least, ..), .., (most, ..)] = points[..] else { return None };
+    let overtaking = match (first, last_other) {
         (None, _) => Overtaking::Never,
         (Some(_), None) => Overtaking::Always,
         (Some(first), Some(last)) if last + 1 == first => {
@@ -48,7 +57,8 @@ pub fn overtaking(base: &[(u64, u64)], challenger: &[(u64, u64)]) -> Option<Over
             Overtaking::From { more_expensive_at: low.0, from: high.0, about }
         }
         _ => Overtaking::Sometimes,
-    })
+    };
+    Some(Compared { overtaking, range: (least, most) })
 }
 
 #[cfg(test)]
@@ -58,19 +68,31 @@ mod tests {
     #[test]
     fn cheaper_from_the_first_point_after_the_last_more_expensive_one() {
         let base = [(1, 100), (10, 1_000), (100, 10_000)];
+        let compared = |challenger: &[(u64, u64)]| {
+            overtaking(&base, challenger).map(|found| (found.overtaking, found.range))
+        };
         assert_eq!(
-            overtaking(&base, &[(1, 190), (10, 910), (100, 5_000)]),
-            Some(Overtaking::From { more_expensive_at: 1, from: 10, about: 6 })
+            compared(&[(1, 190), (10, 910), (100, 5_000)]),
+            Some((Overtaking::From { more_expensive_at: 1, from: 10, about: 6 }, (1, 100)))
         );
-        assert_eq!(overtaking(&base, &[(1, 1), (10, 1), (100, 1)]), Some(Overtaking::Always));
-        assert_eq!(overtaking(&base, &[(1, 100), (10, 1_000)]), Some(Overtaking::Never));
+        assert_eq!(compared(&[(1, 1), (10, 1), (100, 1)]), Some((Overtaking::Always, (1, 100))));
+        assert_eq!(compared(&[(1, 100), (10, 1_000)]), Some((Overtaking::Never, (1, 10))));
         assert_eq!(
-            overtaking(&base, &[(1, 1), (10, 2_000), (100, 1)]),
-            Some(Overtaking::Sometimes)
+            compared(&[(1, 1), (10, 2_000), (100, 1)]),
+            Some((Overtaking::Sometimes, (1, 100)))
         );
-        assert_eq!(overtaking(&base, &[]), None);
+        assert_eq!(compared(&[]), None);
         // Two cases may have the same rows.
-        let twice = [(10, 10), (10, 1_000)];
-        assert_eq!(overtaking(&twice, &[(10, 100)]), Some(Overtaking::Never));
+        let twice = [(10, 10), (10, 1_000), (20, 10)];
+        let found = overtaking(&twice, &[(10, 100), (20, 100)]).unwrap();
+        assert_eq!((found.overtaking, found.range), (Overtaking::Never, (10, 20)));
+    }
+
+    #[test]
+    fn one_size_is_no_conclusion() {
+        for challenger in [&[(10, 1)][..], &[(10, 9_999)], &[(5, 1), (10, 1), (11, 1)]] {
+            assert_eq!(overtaking(&[(1, 100), (10, 1_000)], challenger), None);
+        }
+        assert_eq!(overtaking(&[(10, 10), (10, 1_000)], &[(10, 100), (10, 5)]), None);
     }
 }

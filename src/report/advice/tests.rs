@@ -1,8 +1,17 @@
 use super::*;
 use crate::results::{Outcome, State};
 
-/// Returns results with these cases: section, name, configuration, instructions, operations.
+/// Returns results with these cases: section, name, configuration, thousands of instructions,
+/// operations.
 fn results(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
+    let exact = cases.iter().map(|(section, name, configuration, thousands, operations)| {
+        (*section, *name, *configuration, thousands * 1_000, *operations)
+    });
+    exactly(&exact.collect::<Vec<_>>())
+}
+
+/// Returns results with these cases: section, name, configuration, instructions, operations.
+fn exactly(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
     let mut results = crate::suites::published("users").unwrap();
     results.cases.clear();
     for (section, name, configuration, instructions, operations) in cases {
@@ -45,15 +54,80 @@ fn configurations_cross_the_map() {
         ("insert", "middle 10", "sqlite/memory", 910, 10),
         ("insert", "end 1", "btree", 100, 1),
         ("insert", "end 1", "sqlite/memory", 50, 1),
+        ("insert", "end 50", "btree", 5_000, 50),
+        ("insert", "end 50", "sqlite/memory", 4_000, 50),
+        ("insert", "random 1", "btree", 100, 1),
+        ("insert", "random 1", "sqlite/memory", 100, 1),
+        ("insert", "random 2", "btree", 200, 2),
+        ("insert", "random 2", "sqlite/memory", 300, 2),
     ]);
     assert_eq!(
         under(&results, "cross"),
         [
             "middle: SQLite MEMORY is cheaper than StableBTreeMap from 10 rows a message on, \
-             and more expensive at 1. By linear interpolation, they cost the same at about 6.",
-            "end: SQLite MEMORY is cheaper than StableBTreeMap throughout.",
+             and more expensive at 1. By linear interpolation, they cost the same at about 6. \
+             Measured: 1 to 10 rows a message.",
+            "end: SQLite MEMORY is cheaper than StableBTreeMap at all measured sizes, 1 to 50 rows a \
+             message.",
+            "random: SQLite MEMORY is cheaper than StableBTreeMap at no measured size, 1 to 2 rows a \
+             message.",
         ]
     );
+}
+
+#[test]
+fn one_batch_size_is_no_conclusion() {
+    for sqlite in [1, 99, 100, 9_999] {
+        let results = results(&[
+            ("insert", "middle 10", "btree", 100, 10),
+            ("insert", "middle 10", "sqlite/memory", sqlite, 10),
+            // The other size was measured with the map alone.
+            ("insert", "middle 20", "btree", 200, 20),
+        ]);
+        assert!(under(&results, "cross").is_empty(), "{sqlite}");
+    }
+}
+
+#[test]
+fn a_side_that_does_almost_nothing_is_no_ratio() {
+    // The map keeps the number of its rows.
+    let count = |map: u64| {
+        exactly(&[
+            ("work", "count, warm", "btree", map, 1),
+            ("work", "count, warm", "sqlite/wal", 191_700_000, 1),
+            ("work", "count, upgraded", "btree", 161_620, 1),
+            ("transactions", "10 rows by 1, one message", "btree", 161_620, 10),
+            ("transactions", "10 rows by 10, one message", "btree", map, 10),
+            ("settings", "count, warm", "sqlite/persist", map, 1),
+            ("settings", "count, warm", "sqlite/persist,cache_size=0", 191_700_000, 1),
+        ])
+    };
+    for map in [294, FLOOR - 1] {
+        let results = count(map);
+        assert_eq!(
+            under(&results, "cheapest"),
+            [format!("count, warm: StableBTreeMap, {} instructions an operation.", Grouped(map))]
+        );
+        assert!(under(&results, "not to do").is_empty(), "{:?}", under(&results, "not to do"));
+    }
+    let results = count(FLOOR);
+    let takes = "20 000 instructions an operation; SQLite WAL takes 9585×.";
+    assert_eq!(under(&results, "cheapest"), [format!("count, warm: StableBTreeMap, {takes}")]);
+    assert_eq!(under(&results, "not to do").len(), 3);
+}
+
+#[test]
+fn a_side_below_the_cost_of_the_counter_is_no_ratio() {
+    let of = |instructions: u64, counter_overhead: u64| {
+        let case = crate::results::sample::full().cases.swap_remove(0);
+        let mut measured = case.measured().unwrap().clone();
+        (measured.instructions, measured.operations) = (instructions, 1);
+        measured.detail.as_mut().unwrap().counter_overhead = counter_overhead;
+        measured
+    };
+    assert!(times(&of(90_000, 30_000), &of(30_000, 200)).is_some());
+    assert!(times(&of(90_000, 30_001), &of(30_000, 200)).is_none());
+    assert!(times(&of(30_000, 200), &of(90_000, 30_001)).is_none());
 }
 
 #[test]
@@ -68,7 +142,7 @@ fn the_cheapest_of_each_kind_of_work_is_no_floor() {
     ]);
     assert_eq!(
         under(&results, "cheapest"),
-        ["update 10 uniform, warm: SQLite MEMORY and 1 more (equal), 100 instructions an \
+        ["update 10 uniform, warm: SQLite MEMORY and 1 more (equal), 100 000 instructions an \
           operation; StableBTreeMap takes 4.20×."]
     );
 }

@@ -92,8 +92,9 @@ pub fn profile(results: &Results) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the build with the smallest score.
+/// Returns the build with the smallest score, if there is a choice.
 fn best<'a>(compared: &'a [Compared<'a>], by: Score) -> Option<&'a Compared<'a>> {
+    let compared = (compared.len() > 1).then_some(compared)?;
     compared.iter().min_by(|one, other| by(one).total_cmp(&by(other)))
 }
 

@@ -247,6 +247,17 @@ mod tests {
     }
 
     #[test]
+    fn one_build_is_no_choice() {
+        let advised = |keys: &[&str]| {
+            let case = |key: &&str| crate::results::sample::case("work", "insert", key, 100_000);
+            let results = crate::results::sample::of(keys.iter().map(case).collect());
+            (advice::advice(&results).len(), profile(&results).is_some())
+        };
+        assert_eq!(advised(&["lto=fat"]), (0, false));
+        assert_eq!(advised(&["lto=fat", "default"]), (3, true));
+    }
+
+    #[test]
     fn work_is_that_which_was_chosen() {
         let rows = |typed: &str| plan_of(&BuildsSuite, typed).unwrap().rows;
         assert_eq!(rows("").len(), 3 + 3 + 3 + 2);

@@ -8,7 +8,7 @@ use super::{
     BATCHED, BUILD, CuckooSuite, HIT, MISS, SCATTERED, UPGRADED, UTILISATIONS, batch_name,
     table_key, utilisation,
 };
-use crate::engines::heading;
+use crate::engines::{has_sql, heading};
 use crate::report::Presentation;
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::Grouped;
@@ -71,7 +71,11 @@ fn reads(results: &Results, style: Style) -> Option<Grid> {
         title: "Read from stable memory by a lookup: calls / bytes".to_owned(),
         header,
         rows,
-        notes: vec!["SQLite reads nothing if all its pages are in the cache.".to_owned()],
+        notes: if keys.iter().any(|key| has_sql(key)) {
+            vec!["SQLite reads nothing if all its pages are in the cache.".to_owned()]
+        } else {
+            Vec::new()
+        },
         lines: false,
     })
 }

@@ -8,6 +8,7 @@ use super::published::{self, Published};
 use super::{DbBench, SECTION, WITH_ROWID, WITHOUT_ROWID};
 use crate::engines::heading;
 use crate::report::Presentation;
+use crate::report::advice::times;
 use crate::report::common::written;
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::{Factor, Grouped, Ratio, Short};
@@ -77,11 +78,11 @@ fn fitting(results: &Results, style: Style) -> Grid {
         title: "Operations per update message, computed".to_owned(),
         header: header(&keys, style),
         rows: rows.collect(),
-        notes: vec![
+        notes: vec![format!(
             "Computed from the instructions of an operation and the limit of 40 000 000 000 for a \
-             message; …batch in whole transactions."
-                .to_owned(),
-        ],
+             message{}.",
+            if has(results, "batch") { "; …batch in whole transactions" } else { "" }
+        )],
         lines: false,
     }
 }
@@ -127,16 +128,18 @@ fn stored(results: &Results, style: Style) -> Grid {
 
 /// Returns a table of the published figures and ours, with verdicts on the ratios.
 fn published_and_ours(results: &Results, published: &Published, style: Style) -> Option<Grid> {
-    let here = |name: &str, key: &str| measured(results, name, key).map(Measured::each_operation);
     let mut rows = Vec::new();
     for row in &published.rows {
-        let (with, without) = (here(&row.name, WITH_ROWID), here(&row.name, WITHOUT_ROWID));
+        let here = |key: &str| measured(results, &row.name, key);
+        let (with, without) = (here(WITH_ROWID), here(WITHOUT_ROWID));
         if with.or(without).is_none() {
             continue;
         }
         let theirs = row.without_rowid / row.with_rowid;
-        let ours = with.zip(without).map(|(with, without)| without as f64 / with.max(1) as f64);
-        let number = |of: Option<u64>| of.map_or(Cell::Absent, |of| Cell::text(Grouped(of)));
+        let ours = with.zip(without).and_then(|(with, without)| Some(times(without, with)?.0));
+        let number = |of: Option<&Measured>| {
+            of.map_or(Cell::Absent, |of| Cell::text(Grouped(of.each_operation())))
+        };
         rows.push(vec![
             Cell::text(&row.name),
             Cell::Text(format!("{:.3}", row.with_rowid)),
@@ -161,11 +164,13 @@ fn published_and_ours(results: &Results, published: &Published, style: Style) ->
     if results.cases.iter().any(|case| case.rows != published.num) {
         notes.push(format!("--num {} runs the published number of keys.", published.num));
     }
-    notes.push(
-        "…sync: a message is durable when it ends, and does not wait for a disk. So the cost of \
-         synchronous=FULL is that of SQLite's calls to sync."
-            .to_owned(),
-    );
+    if has(results, "sync") {
+        notes.push(
+            "…sync: a message is durable when it ends, and does not wait for a disk. So the cost of \
+             synchronous=FULL is that of SQLite's calls to sync."
+                .to_owned(),
+        );
+    }
     (!rows.is_empty()).then(|| Grid {
         title: "Compared with the published figures".to_owned(),
         header: vec![
@@ -243,6 +248,11 @@ fn amplification(results: &Results, style: Style) -> Option<Grid> {
     Some(Grid { title: "Write amplification".to_owned(), notes, ..grid(results, style, text)? })
 }
 
+/// True if a benchmark of this kind ran.
+fn has(results: &Results, kind: &str) -> bool {
+    results.names(SECTION).iter().any(|name| name.contains(kind))
+}
+
 fn has_leveldb(results: &Results) -> bool {
     results
         .configurations
@@ -258,10 +268,13 @@ fn most_expensive(results: &Results, style: Style) -> Option<Grid> {
         Some(format!("{} / {} / {}", Short(mean), Short(each.p99), Short(each.max)))
     };
     let mut notes = vec![
-        "Instructions of a single operation: the mean, the 99th percentile, and the maximum. …batch \
-         is not listed, because part of its work is done when a transaction ends."
+        "Instructions of a single operation: the mean, the 99th percentile, and the maximum."
             .to_owned(),
     ];
+    if has(results, "batch") {
+        notes[0] +=
+            " …batch is not listed, because part of its work is done when a transaction ends.";
+    }
     if has_leveldb(results) {
         notes.push(
             "leveldb: a maximum far above the 99th percentile is a compaction. It is part of the \
@@ -362,6 +375,33 @@ mod tests {
             other => format!("{other:?}"),
         };
         grid.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+    }
+
+    #[test]
+    fn notes_are_on_benchmarks_that_were_run() {
+        let notes = |names: &[&str]| -> String {
+            let cases = names.iter().map(|name| sample::case(SECTION, name, WITH_ROWID, 200_000));
+            let results = Results { suite: "db-bench".to_owned(), ..sample::of(cases.collect()) };
+            let grids = tables(&results, Style::default()).unwrap();
+            grids.into_iter().flat_map(|grid| grid.notes).collect()
+        };
+        let [sync, batch] = ["…sync: a message", "…batch in whole"];
+        let text = notes(&["readseq"]);
+        assert!(!text.contains(sync) && !text.contains(batch), "{text}");
+        let text = notes(&["fillseqbatch", "fillseqsync"]);
+        assert!(text.contains(sync) && text.contains(batch), "{text}");
+    }
+
+    /// Twenty instructions less than the floor of a conclusion.
+    #[test]
+    fn few_instructions_are_no_verdict() {
+        let mut results = two_benchmarks();
+        if let Outcome::Measured(measured) = &mut results.cases[2].outcome {
+            measured.instructions = 19_980;
+        }
+        let grid = published_and_ours(&results, &published::get().unwrap(), Style::default());
+        let row = cells(&grid.unwrap()).swap_remove(1);
+        assert_eq!(row[5..], ["10", "100", "Absent", "Absent"]);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use anyhow::Result;
 
 use super::published::{SPANS, published, rows_of_span, source};
 use super::{Users, sections};
-use crate::engines::heading;
+use crate::engines::{heading, is_floor};
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::{Grouped, Ratio};
-use crate::report::{Figure, Presentation, PublishedFigures, price};
+use crate::report::{BASE, Figure, Presentation, PublishedFigures, price};
 use crate::results::Results;
 
 impl Presentation for Users {
@@ -53,8 +53,16 @@ impl Presentation for Users {
         Ok(Some(PublishedFigures { source, figures, ratios: Vec::new() }))
     }
 
-    fn note(&self) -> Option<&'static str> {
-        Some("× is against StableBTreeMap. The floors store the same bytes on bare stable memory.")
+    fn note(&self, results: &Results) -> Option<String> {
+        let mut sentences = Vec::new();
+        // Only the section insert has ratios.
+        if results.section("insert").any(|case| case.configuration == BASE) {
+            sentences.push(format!("× is against {}.", heading(BASE)));
+        }
+        if results.configurations.iter().any(|one| is_floor(&one.key)) {
+            sentences.push("The floors store the same bytes on bare stable memory.".to_owned());
+        }
+        (!sentences.is_empty()).then(|| sentences.join(" "))
     }
 }
 
@@ -95,4 +103,28 @@ pub fn published_and_ours(results: &Results, style: Style) -> Result<Grid> {
         )],
         lines: true,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::sample::{case, of};
+
+    #[test]
+    fn notes_are_on_configurations_that_were_run() {
+        let note = |section: &str, keys: &[&str]| {
+            let cases = keys.iter().map(|key| case(section, "middle 1", key, 100_000));
+            Users.note(&of(cases.collect()))
+        };
+        let (ratios, floors) = (
+            "× is against StableBTreeMap.",
+            "The floors store the same bytes on bare stable memory.",
+        );
+        let both = format!("{ratios} {floors}");
+        assert_eq!(note("insert", &["sqlite/wal"]), None);
+        assert_eq!(note("insert", &["btree", "sqlite/wal"]).as_deref(), Some(ratios));
+        assert_eq!(note("insert", &["sqlite/wal", "array"]).as_deref(), Some(floors));
+        assert_eq!(note("insert", &["btree", "array"]), Some(both));
+        assert_eq!(note("work", &["btree", "sqlite/wal"]), None);
+    }
 }

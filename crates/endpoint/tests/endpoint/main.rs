@@ -7,7 +7,6 @@
     clippy::disallowed_methods,
     reason = "tests trust what they read"
 )]
-#![allow(clippy::print_stdout, reason = "the last line names the input that failed")]
 
 #[path = "../../../replica/tests/fuzzing/bounded.rs"]
 mod bounded;

@@ -21,6 +21,12 @@
 //! ```
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
+#![allow(clippy::print_stdout, reason = "the output of a failed test names its input")]
 
 #[path = "../fuzzing/bounded.rs"]
 #[allow(dead_code, reason = "these targets have no inputs in files")]
