@@ -196,7 +196,7 @@ fn clearing_leaves_other_files() {
     filled.file(&folder::digests(&"c".repeat(64), &filled.versions.state), 0);
     filled.file(&folder::module(&"d".repeat(64), &"9".repeat(16)), 0);
     filled.file(".stablebench-new", 0);
-    filled.file(folder::DURATIONS, 0);
+    filled.file(DURATIONS, 0);
     filled.file("notes.txt", 0);
     let path = |name: &str| filled.directory.path().join(name);
     // A link and a folder with names of entries.
