@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn notes_are_above_bars() {
         let (term, progress) = bars(80);
-        let step = progress.spinner("compiling");
-        progress.note("one\ntwo \u{202e}");
+        let step = progress.step("compiling", "modules", 2);
         step.bar.tick();
+        progress.note("one\ntwo \u{202e}");
         let shown = term.contents();
         assert!(shown.starts_with("one\ntwo \\u{202e}\n"), "{shown}");
         assert!(shown.ends_with("compiling"), "{shown}");
