@@ -373,7 +373,7 @@ mod tests {
                 panic!("no fixture")
             };
             held.sqlite.as_mut().unwrap().journal_mode = mode;
-            let text = notes(&PLAIN, &results, Style::default()).unwrap();
+            let text = notes(&PLAIN, &results, true, Style::default()).unwrap();
             assert_eq!(text.contains("DELETE then overwrites its header"), noted, "{mode:?}");
             assert!(!text.contains("PERSIST"), "{text}");
         }

@@ -13,6 +13,7 @@
 //! pages are closed, and memories cannot be mapped.
 
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -62,7 +63,7 @@ fn limit() -> usize {
         if !cfg!(target_os = "linux") {
             return usize::MAX;
         }
-        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        let limit = crate::files::read_text(Path::new("/proc/sys/vm/max_map_count"), 64).ok();
         limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(DEFAULT_LIMIT)
     })
 }
