@@ -181,9 +181,9 @@ mod tests {
             results.keep(started, answer(1));
             assert_eq!(results.kept(), MAX_RESULTS.min(number + 1));
         }
-        for number in [1, 2, 3, 3, 3] {
+        for number in [1, 2, 3, 4, 4] {
             let started = results.begin();
-            results.keep(started, answer(MAX_RESULT_BYTES / 3));
+            results.keep(started, answer(MAX_RESULT_BYTES / 4 - 1_000));
             assert_eq!(
                 results.answers.values().flatten().filter(|it| it.1.len() > 1).count(),
                 number
