@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { errorText, estimate, leaveOneOut, uncertain } from "../../src/answer/estimate.js";
 import { points } from "../../src/answer/points.js";
 import { ranked } from "../../src/answer/rank.js";
-import { MEASURED } from "../fixtures/measured.js";
+import { MEASURED, MEASURED_LATER } from "../fixtures/measured.js";
 import { committed, report } from "./results.js";
 
 const USERS = committed("users");
@@ -83,11 +83,12 @@ for (const suite of ["users", "users-2025-10"]) {
   });
 }
 
-/** Sizes that were measured after the estimates had been made. */
-const checked = MEASURED.flatMap(({ at, instructions }) => Object.entries(instructions).map(([key, real]) => {
+/** Measured messages beside their estimates. */
+const compared = (measured) => measured.flatMap(({ at, instructions }) => Object.entries(instructions).map(([key, real]) => {
   const estimated = estimate(ALL, ALL.columns.find((column) => column.key === key), at);
   return { key, at, real, estimated, within: estimated.low <= real && real <= estimated.high };
 }));
+const checked = compared(MEASURED);
 
 test("5 rows of 300 bytes in 200 000 cost what the page says", () => {
   const example = checked.filter(({ at }) => at.n === 5 && at.payload === 300);
@@ -107,6 +108,12 @@ test("measured sizes are within the stated range, or the page asks to measure", 
   for (const { key, at, real, estimated } of trusted) {
     assert.ok(Math.abs(estimated.cost.instructions / real - 1) < 0.25, `${key} ${JSON.stringify(at)}`);
   }
+});
+
+test("sizes that no estimate was adapted to are within the stated range", () => {
+  const later = compared(MEASURED_LATER);
+  assert.equal(later.length, 80);
+  assert.deepEqual(later.filter((of) => !of.within).map(({ key, at }) => `${key} ${JSON.stringify(at)}`), []);
 });
 
 test("new rows at random are taken from every section that has them", () => {
