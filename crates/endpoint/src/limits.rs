@@ -58,6 +58,8 @@ limits! {
     MAX_GATEWAYS = 256, Count;
     /// PocketIC: HTTP gateways of an instance
     MAX_INSTANCE_GATEWAYS = 16, Count;
+    /// PocketIC: requests of an instance's gateways that are read or answered at a time; others wait
+    MAX_GATEWAY_REQUESTS = 64, Count;
     /// PocketIC: a request to a canister through a gateway
     MAX_GATEWAY_REQUEST = 2 << 20, Bytes;
     /// PocketIC: a canister's response in parts through a gateway

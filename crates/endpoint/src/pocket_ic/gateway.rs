@@ -247,6 +247,8 @@ async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, R
     if !instance.host.directory().hosts(&canister) {
         return Err((StatusCode::NOT_FOUND, "404 - canister not found".to_owned()));
     }
+    let place = Arc::clone(&instance.gateway_requests).acquire_owned().await;
+    let place = place.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
     let body = to_bytes(body, MAX_GATEWAY_REQUEST).await;
     let body = body.map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
     let headers = parts.headers.iter();
@@ -262,8 +264,12 @@ async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, R
     // It is dropped with this future if the client leaves.
     let client = Arc::new(());
     let waiting = Arc::downgrade(&client);
-    let asked =
-        tokio::task::spawn_blocking(move || ask(&instance, canister, &request, &waiting)).await;
+    let asked = tokio::task::spawn_blocking(move || {
+        // Kept until the canister has answered, also if the client leaves before.
+        let _place = place;
+        ask(&instance, canister, &request, &waiting)
+    })
+    .await;
     drop(client);
     let response = asked.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))??;
     let status = StatusCode::from_u16(response.status_code);
@@ -427,6 +433,7 @@ mod tests {
     use super::super::{Replicas, Version};
     use super::*;
     use crate::access::Access;
+    use crate::limits::MAX_GATEWAY_REQUESTS;
 
     define_function!(Callback : (u64) -> () query);
 
@@ -556,7 +563,10 @@ mod tests {
         until("no part is asked for", || Arc::strong_count(&instance) > idle).await;
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(Arc::strong_count(&instance) > idle, "the response has ended");
+        let places = || instance.gateway_requests.available_permits();
+        assert_eq!(places(), MAX_GATEWAY_REQUESTS - 1);
         drop(client);
         until("parts are asked for", || Arc::strong_count(&instance) == idle).await;
+        until("its place is free", || places() == MAX_GATEWAY_REQUESTS).await;
     }
 }

@@ -29,7 +29,7 @@ use crate::clock;
 use crate::driver::Open;
 use crate::host::{Host, Pace, lock};
 use crate::ingress::Registered;
-use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
+use crate::limits::{MAX_CALL, MAX_GATEWAY_REQUESTS, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
 
 /// The most rounds in which the answer to a message is awaited.
 const MAX_ROUNDS: usize = 100;
@@ -56,6 +56,8 @@ pub struct Instance {
     replicas: Replicas,
     /// The turn of an operation: they are executed one after the other.
     pub turn: Semaphore,
+    /// Places for requests of gateways. Each that is answered needs a thread.
+    pub gateway_requests: Arc<Semaphore>,
 }
 
 impl Instance {
@@ -103,6 +105,7 @@ impl Instance {
             next_time: Mutex::default(),
             replicas: replicas.clone(),
             turn: Semaphore::new(1),
+            gateway_requests: Arc::new(Semaphore::new(MAX_GATEWAY_REQUESTS)),
         })
     }
 
