@@ -42,29 +42,6 @@ fn part(body: &[u8], token: Option<u64>) -> Vec<u8> {
     Encode!(&Part { body: body.to_vec(), token }).unwrap()
 }
 
-/// A canister with these queries and their replies.
-fn answering(replies: &[(&str, Vec<u8>)]) -> String {
-    let (mut memory, mut queries, mut at) = (String::new(), String::new(), 0);
-    for (name, reply) in replies {
-        memory.extend(reply.iter().map(|byte| format!("\\{byte:02x}")));
-        queries += &format!(
-            r#"(func (export "canister_query {name}")
-                (call $append (i32.const {at}) (i32.const {}))
-                (call $reply))"#,
-            reply.len()
-        );
-        at += reply.len();
-    }
-    format!(
-        r#"(module
-            (import "ic0" "msg_reply" (func $reply))
-            (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
-            (memory 1)
-            (data (i32.const 0) "{memory}")
-            {queries})"#
-    )
-}
-
 /// Asks for a gateway to an instance. Returns the answer.
 async fn asked(instance: &Instance<'_>, mut config: Value) -> (u16, Value) {
     let number: usize = instance.path.rsplit('/').next().unwrap().parse().unwrap();

@@ -39,7 +39,7 @@ async fn candid_that_is_endless_is_refused_at_once() {
     let mut reply = encode_args((response, vec![(); 0])).unwrap();
     assert_eq!(reply.pop(), Some(0), "the length of the last value");
     reply.extend(&ENDLESS[9..]);
-    let id = instance.with(&replies(&reply)).await;
+    let id = instance.with(&answering(&[("http_request", reply)])).await;
     let number: u64 = instance.path.strip_prefix("/instances/").unwrap().parse().unwrap();
     let config = json!({ "forward_to": { "PocketIcInstance": number } });
     let (status, created) = server.post("/http_gateway", &config).await;

@@ -186,19 +186,26 @@ fn call(canister: Principal, effective: Value, method: &str, argument: &[u8]) ->
     })
 }
 
-/// A canister that answers HTTP requests with this reply.
-fn replies(reply: &[u8]) -> String {
-    let text: String = reply.iter().map(|byte| format!("\\{byte:02x}")).collect();
+/// A canister with these queries and their replies.
+fn answering(replies: &[(&str, Vec<u8>)]) -> String {
+    let (mut memory, mut queries, mut at) = (String::new(), String::new(), 0);
+    for (name, reply) in replies {
+        memory.extend(reply.iter().map(|byte| format!("\\{byte:02x}")));
+        queries += &format!(
+            r#"(func (export "canister_query {name}")
+                (call $append (i32.const {at}) (i32.const {}))
+                (call $reply))"#,
+            reply.len()
+        );
+        at += reply.len();
+    }
     format!(
         r#"(module
             (import "ic0" "msg_reply" (func $reply))
             (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
             (memory 1)
-            (data (i32.const 0) "{text}")
-            (func (export "canister_query http_request")
-                (call $append (i32.const 0) (i32.const {}))
-                (call $reply)))"#,
-        reply.len()
+            (data (i32.const 0) "{memory}")
+            {queries})"#
     )
 }
 
