@@ -90,6 +90,7 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("cargo run --release -- compare results.json real.json", Needs("results of that server")),
     ("POCKET_IC_BIN=", Needs("a project with tests; tests/pocket_ic is this project's own")),
     ("STABLEBENCH_RULES=", Needs("another server")),
+    ("STABLEBENCH_SEEDS=", Step("cargo test --release")),
     ("cargo +nightly fuzz run", Needs("cargo-fuzz; tests/fuzzing runs the same targets")),
     ("cargo install", Needs("a crate that is downloaded and compiled")),
     ("cargo binstall", Needs("a release")),

@@ -108,7 +108,7 @@ fn a_served_canister_has_its_variables_and_memory() {
     let words = refused(&again, directory);
     assert!(
         words.contains(
-            "state contains a canister, whose stable memory other would replace at every start; \
+            "state contains canisters, whose stable memory other would replace at every start; \
              leave out --stable-memory, or choose another --state"
         ),
         "{words}"

@@ -68,7 +68,6 @@ const LINES: &[&str] = &[
     "run keys --keys=nothing",
     "run vfs --sections=nothing",
     // Options that leave no case.
-    "run users --sections=settings --engines=btree",
     "profile --list users/nothing",
     "report published:users --sections=nothing",
     "compare published:users published:users --configurations=btree array",
@@ -108,7 +107,6 @@ const LINES: &[&str] = &[
     "profile",
     "profile users/insert/end-1/array --wasm=plain.wasm --call=x",
     "profile --wasm=plain.wasm",
-    "serve plain.wasm plain.wasm --port=0 --state=state",
     "completions",
     // Missing files, folders, dangling and cyclic links, and others.
     "report folder/missing.json",
