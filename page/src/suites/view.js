@@ -3,6 +3,7 @@
 import { about, casesOf, configurationsOf, heading, sections } from "../data.js";
 import { copyable, narrowed } from "../command.js";
 import { h, slug } from "../dom.js";
+import { whole } from "../format.js";
 import { sectionTable } from "../tables/section.js";
 import { sheetTable } from "../tables/table.js";
 import { phasesFigure, spreadFigure, stackFigure, pagesFigure } from "./costs.js";
@@ -24,6 +25,7 @@ export function suite(report) {
     { id: report.id, class: "suite", "aria-labelledby": title },
     h("h2", { id: title }, report.title),
     report.question && h("p", { class: "question" }, report.question),
+    incomplete(report.results),
     !many && names.length > 1 && h("p", { class: "contents" }, names.map((name) => h("a", { href: `#${ids.get(name)}` }, name))),
     advice(report),
     many && overview(report),
@@ -33,6 +35,12 @@ export function suite(report) {
     costs(report),
     sheets(report),
   );
+}
+
+/** How much of a run is missing, if it is not complete. */
+function incomplete({ planned, cases }) {
+  if (!planned) return null;
+  return h("div", { class: "warning" }, h("p", {}, h("strong", {}, "Not complete."), ` ${whole(cases.length)} of ${whole(planned)} cases were measured. The others may change what is said here.`));
 }
 
 function advice(report) {

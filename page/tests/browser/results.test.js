@@ -105,3 +105,14 @@ test("without scripts the page names the alternative", async () => {
   assert.match(await page.locator("body").innerText(), /needs JavaScript.*stablebench report --format markdown/s);
   await context.close();
 });
+
+test("a run that is not complete says so first", async () => {
+  const results = committed("users");
+  results.planned = results.cases.length;
+  results.cases = results.cases.filter((of) => of.section === "insert");
+  const { page, complaints, close } = await open(browser, reports.make("incomplete.html", [reports.write("incomplete.json", results)]));
+  const said = await page.locator(".suite > .warning").textContent();
+  assert.match(said, /^Not complete\. \d+ of [\d\s]+ cases were measured\./);
+  assert.deepEqual(complaints, []);
+  await close();
+});
