@@ -322,8 +322,10 @@ fn separate_setup_counts_as_messages_of_their_own() {
     let ((shared, shared_pages), (separate, pages)) = (measured(&shared), measured(&separate));
     let without =
         |instructions: u64, [heap, stable]: [u64; 2]| instructions - (heap + stable) * PAGE;
-    assert_eq!(without(separate, pages), without(own, own_pages));
     assert_eq!(without(separate, pages), without(shared, shared_pages));
+    // In a message of its own the work finds the heap in another state.
+    let (work, own_work) = (without(separate, pages), without(own, own_pages));
+    assert!(work.abs_diff(own_work) < work / 100, "{work}, {own_work}");
     assert_eq!(pages[1], own_pages[1]);
     assert_eq!(pages[0], own_pages[0] + OF_ANY_MESSAGE);
     assert!(own > shared, "setup has touched pages of the work");

@@ -86,8 +86,10 @@ impl Budget {
         BUDGET.get_or_init(|| Self::new(limit() / 4 * 3))
     }
 
-    fn take(&self, count: usize) -> bool {
-        let more = |used: usize| used.checked_add(count).filter(|used| *used <= self.most);
+    /// Takes mappings if `rest` are left after that.
+    fn take(&self, count: usize, rest: usize) -> bool {
+        let most = self.most.saturating_sub(rest);
+        let more = |used: usize| used.checked_add(count).filter(|used| *used <= most);
         self.used.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 
@@ -129,7 +131,17 @@ impl Claim {
 
     /// Claims more mappings if they are left. Takes no lock and allocates nothing.
     pub fn try_extend(&self, count: usize) -> bool {
-        let taken = self.budget.take(count);
+        self.take(count, 0)
+    }
+
+    /// Claims more mappings that can be done without. A quarter of the budget is left for memories of
+    /// other messages, which cannot begin without. Takes no lock and allocates nothing.
+    pub fn try_extend_further(&self, count: usize) -> bool {
+        self.take(count, self.budget.most / 4)
+    }
+
+    fn take(&self, count: usize, rest: usize) -> bool {
+        let taken = self.budget.take(count, rest);
         if taken {
             self.held.fetch_add(count, Relaxed);
         }
@@ -190,6 +202,9 @@ mod tests {
         assert_eq!((one.held(), BUDGET.left()), (6, 0));
         one.shrink_to(2);
         assert_eq!((one.held(), BUDGET.left()), (2, 4));
+        assert!(!one.try_extend_further(3), "a quarter is left");
+        assert!(one.try_extend_further(2));
+        one.shrink_to(2);
         drop(other);
         assert_eq!(BUDGET.left(), 8);
     }

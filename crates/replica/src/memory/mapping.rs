@@ -110,9 +110,12 @@ impl Mapping {
     ///
     /// # Panics
     ///
-    /// If the mapping is tracked already, or has a [`Word`].
+    /// If the mapping is tracked already, has a [`Word`], or does not reserve whole Wasm pages: the
+    /// access rights of what comes after it would change, too.
     pub fn track(&mut self, charges: Option<Word>) -> io::Result<Arc<PageTracker>> {
         assert!(Arc::get_mut(&mut self.space).is_some(), "the memory is used elsewhere");
+        let wasm_pages = self.reserved.is_multiple_of(WASM_PAGE as usize);
+        assert!(wasm_pages, "a tracked memory reserves whole Wasm pages");
         // SAFETY: the exclusive reference and the check above show that nobody else uses the range.
         // From now on, this type lends out none of its bytes.
         let tracker = unsafe {
@@ -382,10 +385,17 @@ mod tests {
     #[test]
     #[should_panic(expected = "the pages of a tracked memory are inaccessible")]
     fn a_tracked_memory_lends_out_no_bytes() {
-        let mut mapping = Mapping::reserve_to_track(PAGE, 0).unwrap();
+        let mut mapping = Mapping::reserve_to_track(WASM_PAGE as usize, 0).unwrap();
         mapping.grow(PAGE).unwrap();
         mapping.track(None).unwrap();
         mapping.bytes_mut();
+    }
+
+    #[test]
+    #[should_panic(expected = "a tracked memory reserves whole Wasm pages")]
+    fn a_part_of_a_wasm_page_is_not_tracked() {
+        let mut mapping = Mapping::reserve_to_track(PAGE, 0).unwrap();
+        let _ = mapping.track(None);
     }
 
     #[test]

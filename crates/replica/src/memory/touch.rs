@@ -227,7 +227,7 @@ impl PageTracker {
     fn fault(&self, page: usize, access: Option<Access>) {
         let opened = self.opened.load(Relaxed);
         let claimed = opened < self.claim.held() / PER_PAGE
-            || opened < MAX_OPEN && self.claim.try_extend(PER_PAGE * MORE_OPEN);
+            || opened < MAX_OPEN && self.claim.try_extend_further(PER_PAGE * MORE_OPEN);
         if !claimed {
             self.close();
         }
