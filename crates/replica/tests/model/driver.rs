@@ -100,7 +100,14 @@ fn run(input: &mut Unstructured<'_>, counts: &mut String) -> Result<()> {
             0..=6 => {
                 let method = input.choose_index(UPDATES)?;
                 let body = &pair.version.program.updates[method];
-                pair.update(&update_name(method), Mode::Update, body, &argument(input)?, counts);
+                let argument = argument(input)?;
+                let predicted =
+                    pair.update(&update_name(method), Mode::Update, body, &argument, counts);
+                let without_pages = predicted.wasm_pages.is_none();
+                if predicted.cut_off && without_pages && pair.version.program.width == Width::Bits32
+                {
+                    met(NAME, "cut off");
+                }
             }
             7 | 8 => {
                 let method = input.choose_index(QUERIES)?;

@@ -104,6 +104,7 @@ fn memories_and_counts() {
         ("not upgraded", 2),
         ("at the limit", 5),
         ("past the limit", 5),
+        ("cut off", 3),
     ];
     bounded::enough(&met::all_met(driver::NAME), &meets);
 }

@@ -15,6 +15,8 @@ use super::program::{Access, Api, Body, Call, End, Op, Program, Value, Width};
 const OS_PAGE: u64 = 4_096;
 const LONGEST_PRINCIPAL: u64 = 29;
 const LONGEST_CERTIFIED: u64 = 32;
+/// Longest copy from stable memory that the rewritten module makes in words.
+const LONGEST_IN_WORDS: u64 = 128;
 
 /// The state of a canister.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -149,6 +151,9 @@ pub struct Predicted {
     pub calls: Vec<(Call, Vec<u8>)>,
     /// The count at each comparison with the limit, after loops that only use instructions.
     pub checks: Vec<u64>,
+    /// True if it ended at a copy in words from a charged page, of which only a part fits into the
+    /// heap.
+    pub cut_off: bool,
 }
 
 /// Executes a function on `state`, which is changed even if the function fails.
@@ -174,6 +179,7 @@ pub fn execute(
         stable_calls: [0; 4],
         calls: Vec::new(),
         checks: Vec::new(),
+        cut_off: false,
     };
     let outcome = run.function(&body.ops, body.end);
     let outcome = outcome.unwrap_or_else(|Failure(code)| Outcome::Failed(code));
@@ -201,6 +207,7 @@ pub fn execute(
         stable_calls: run.stable_calls,
         calls: run.calls,
         checks: run.checks,
+        cut_off: run.cut_off,
     }
 }
 
@@ -234,6 +241,7 @@ struct Run<'r> {
     stable_calls: [u64; 4],
     calls: Vec<(Call, Vec<u8>)>,
     checks: Vec<u64>,
+    cut_off: bool,
 }
 
 impl Run<'_> {
@@ -535,7 +543,10 @@ impl Run<'_> {
         // A first read is served without touching stable memory.
         let first = range.iter().all(|page| !self.stable.touched.contains(page));
         self.stable.touched.extend(range);
-        trap_unless(self.state.heap.contains(to, length))?;
+        let fits = self.state.heap.contains(to, length);
+        self.cut_off =
+            !fits && !first && length <= LONGEST_IN_WORDS && self.state.heap.contains(to, 1);
+        trap_unless(fits)?;
         self.touch(to, length, true);
         let bytes = self.state.stable.read(from, length);
         self.state.heap.write(to, &bytes);

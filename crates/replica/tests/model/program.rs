@@ -389,29 +389,39 @@ impl Generator<'_, '_> {
 
     fn ops(&mut self, kind: Kind, most: usize) -> Result<Vec<Op>> {
         let mut ops = Vec::new();
+        let often = if self.places.careful { 1 } else { 5 };
         for _ in 0..self.input.int_in_range(0..=most)? {
-            match self.input.int_in_range(0..=15)? {
-                0 if !self.places.careful => ops.extend(self.copies_at_the_end()?),
-                _ => ops.push(self.op(kind)?),
+            if self.input.ratio(often, 32)? {
+                ops.extend(self.copies_at_the_end()?);
+            } else {
+                ops.push(self.op(kind)?);
             }
         }
         Ok(ops)
     }
 
-    /// Two copies of a few bytes between the end of the heap and a page of stable memory, some past
-    /// the end.
-    fn copies_at_the_end(&mut self) -> Result<[Op; 2]> {
+    /// Bytes that are written to a page of stable memory, and a short copy between there and the end
+    /// of the heap, in most cases past it. The page is charged by then, and nothing else has changed
+    /// the end of the heap, so that a part of the copy would be seen.
+    fn copies_at_the_end(&mut self) -> Result<[Op; 3]> {
         let end = self.places.pages * WASM_PAGE;
-        let stable = self.stable_place()?;
-        let mut copy = || {
-            let (api, before) = (self.api()?, self.input.int_in_range(0..=40)?);
-            let (place, length) = (end - before, self.input.int_in_range(0..=48)?);
-            Ok(match self.input.arbitrary()? {
-                true => Op::StableRead { api, to: place, from: stable, length },
-                false => Op::StableWrite { api, to: stable, from: place, length },
-            })
+        let (at, byte) = (self.input.int_in_range(1_000..=3_000)?, self.input.int_in_range(1..=9)?);
+        let stable =
+            self.input.int_in_range(1..=15)? * OS_PAGE - self.input.int_in_range(0..=500)?;
+        let before = self.input.int_in_range(0..=40)?;
+        let length = match self.input.int_in_range(0..=7)? {
+            0 => self.input.int_in_range(0..=before)?,
+            1 => *self.input.choose(&[127, 128, 129])?,
+            _ => before + self.input.int_in_range(1..=24)?,
         };
-        Ok([copy()?, copy()?])
+        let (place, api) = (end - before, self.api()?);
+        let fill = Op::Fill { at, byte, length };
+        let write = Op::StableWrite { api, to: stable, from: at, length };
+        let api = self.api()?;
+        Ok(match self.input.ratio(3, 4)? {
+            true => [fill, write, Op::StableRead { api, to: place, from: stable, length }],
+            false => [fill, write, Op::StableWrite { api, to: stable, from: place, length }],
+        })
     }
 
     fn op(&mut self, kind: Kind) -> Result<Op> {
