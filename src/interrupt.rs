@@ -2,18 +2,23 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stablebench_replica::text::note;
 
 /// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(20);
+/// A signal that comes this soon after the first is the same one: some programs send it to this process
+/// and once more to its group.
+const DOUBLED: Duration = Duration::from_millis(300);
 /// The stack size of abandoned work in bytes: the usual size for `main`.
 const STACK: usize = 8 << 20;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// The time of the first signal.
+static FIRST: OnceLock<Instant> = OnceLock::new();
 
 /// The error of a run that the user stopped.
 #[derive(Debug, thiserror::Error)]
@@ -34,8 +39,12 @@ pub fn listen_quietly() -> anyhow::Result<()> {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*registered {
         ctrlc::set_handler(|| {
+            let first = *FIRST.get_or_init(Instant::now);
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
-                stop();
+                if first.elapsed() > DOUBLED {
+                    stop();
+                }
+                return;
             }
             if ANNOUNCED.load(Ordering::Relaxed) {
                 note("\nstopping after the current message; Ctrl-C again stops immediately");
@@ -101,8 +110,6 @@ fn abandonable_if<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]

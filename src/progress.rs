@@ -74,7 +74,7 @@ impl Progress {
         let bar = ProgressBar::hidden();
         bar.set_style(style("{spinner} {elapsed:>4}  {wide_msg}"));
         let shown = match durations::before(name) {
-            Some(before) => format!("{name} ({} before)", about(before)),
+            Some(before) => format!("{name} ({} last time)", about(before)),
             None => name.to_owned(),
         };
         let mut step = self.begin(&shown, bar);
@@ -345,7 +345,7 @@ mod tests {
         durations::ended("progress: a slow step", Duration::from_secs(63));
         let (term, progress) = bars(60);
         let step = progress.spinner("progress: a slow step");
-        let end = "progress: a slow step (63 s before)";
+        let end = "progress: a slow step (63 s last time)";
         let shown = shown(&term, &[&step], |text| text.ends_with(end));
         assert!(shown.ends_with(end), "{shown}");
         step.done("");

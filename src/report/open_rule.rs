@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use comfy_table::Cell;
 use serde::Deserialize;
+use stablebench_replica::files;
 
 use super::grid::Sheet;
 use super::number::{Factor, Grouped};
@@ -43,11 +44,15 @@ struct Line {
     new: String,
 }
 
+/// The maximum size of a comparison, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
 impl OpenRule {
     /// Reads the comparison of the two runs, `compare --format csv`.
     pub fn read(path: &Path) -> Result<Self> {
-        let mut lines = csv::Reader::from_path(path)
+        let text = files::read(path, MAX_FILE)
             .with_context(|| format!("cannot read {}", path.display()))?;
+        let mut lines = csv::Reader::from_reader(text.as_slice());
         let (mut figures, mut places) = (Vec::new(), HashMap::new());
         for line in lines.deserialize() {
             let line: Line = line.with_context(|| no_comparison(path))?;

@@ -101,6 +101,8 @@ pub fn pocket_ic(args: &PocketIcArgs, output: &Output) -> Result<()> {
     if args.version {
         return print(&format!("pocket-ic-server {}\n", version.number()));
     }
+    // Before the files are created, so that they are deleted in any case.
+    interrupt::listen_quietly()?;
     let Some(files) = PortFiles::take(args)? else {
         // Another server has the file; the client uses that one.
         return Ok(());
@@ -112,7 +114,6 @@ pub fn pocket_ic(args: &PocketIcArgs, output: &Output) -> Result<()> {
         None => variable(RULES)?.unwrap_or_default(),
     };
     let Served { replicas, cache } = replicas(rules, &args.cache, args.no_cache, &output.progress)?;
-    interrupt::listen_quietly()?;
     let server = PocketIc::new(version, replicas);
     if files.is_none() {
         print(&format!("http://{}\n", SocketAddr::new(args.ip_addr, port)))?;

@@ -98,6 +98,14 @@ fn crossing(name: &str, found: Compared) -> String {
         Overtaking::Never => {
             format!("{name} is cheaper than StableBTreeMap at no measured size, {range}.")
         }
+        Overtaking::From { more_expensive_at, from, about } if from == most => format!(
+            "{name} is cheaper than StableBTreeMap at {} rows a message, the largest measured size, \
+             and more expensive at {}. By linear interpolation, they cost the same at about {}. \
+             Measured: {range}.",
+            Grouped(from),
+            Grouped(more_expensive_at),
+            Grouped(about)
+        ),
         Overtaking::From { more_expensive_at, from, about } => format!(
             "{name} is cheaper than StableBTreeMap from {} rows a message on, and more expensive at \
              {}. By linear interpolation, they cost the same at about {}. Measured: {range}.",

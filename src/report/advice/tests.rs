@@ -64,9 +64,9 @@ fn configurations_cross_the_map() {
     assert_eq!(
         under(&results, "cross"),
         [
-            "middle: SQLite MEMORY is cheaper than StableBTreeMap from 10 rows a message on, \
-             and more expensive at 1. By linear interpolation, they cost the same at about 6. \
-             Measured: 1 to 10 rows a message.",
+            "middle: SQLite MEMORY is cheaper than StableBTreeMap at 10 rows a message, the largest \
+             measured size, and more expensive at 1. By linear interpolation, they cost the same at \
+             about 6. Measured: 1 to 10 rows a message.",
             "end: SQLite MEMORY is cheaper than StableBTreeMap at all measured sizes, 1 to 50 rows a \
              message.",
             "random: SQLite MEMORY is cheaper than StableBTreeMap at no measured size, 1 to 2 rows a \
