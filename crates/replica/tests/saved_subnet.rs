@@ -147,7 +147,7 @@ fn fill(subnet: &mut Subnet) -> [Vec<u8>; 2] {
     [taken.id, uploaded]
 }
 
-/// Goes on with everything, and returns what can be seen.
+/// Continues with all canisters, and returns their visible state.
 fn observe(subnet: &mut Subnet, snapshots: &[Vec<u8>]) -> Vec<String> {
     let mut seen = Vec::new();
     let mut see = |subnet: &mut Subnet, callee: Principal, method: &str, argument: &[u8]| {

@@ -248,7 +248,7 @@ pub fn map_over(
     rights: Rights,
 ) -> io::Result<()> {
     let offset = offset + (pages.start * PAGE) as u64;
-    let bytes = bytes_of(memory, pages);
+    let bytes = bytes_of(memory, pages.clone());
     let splits = rights == Rights::None && bytes.len() > UNSPLIT;
     let first = if splits { Rights::ReadWrite } else { rights };
     // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes
@@ -256,11 +256,26 @@ pub fn map_over(
     unsafe { map_file(bytes.as_mut_ptr(), bytes.len(), file, offset, first)? };
     if splits {
         keep_mergeable(bytes);
-        let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
-        // SAFETY: as above.
-        with_room(|| unsafe { mprotect(start, length, MprotectFlags::empty()) })?;
+        set_rights(memory, pages, rights)?;
     }
     Ok(())
+}
+
+/// Sets the access rights of `pages` of `memory`, the usable bytes of a [`Mapping`].
+///
+/// # Errors
+///
+/// If the system refuses them.
+pub fn set_rights(memory: &mut [u8], pages: Range<usize>, rights: Rights) -> io::Result<()> {
+    let bytes = bytes_of(memory, pages);
+    let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+    let flags = match rights {
+        Rights::None => MprotectFlags::empty(),
+        Rights::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
+    };
+    // SAFETY: the exclusive reference shows that nobody else uses the range, and bytes have no
+    // invalid values.
+    with_room(|| unsafe { mprotect(start, length, flags) })
 }
 
 thread_local! {

@@ -77,7 +77,7 @@ pub enum End {
     CallTrap,
 }
 
-/// What a store writes.
+/// The value of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     Constant(u64),
@@ -112,7 +112,7 @@ pub enum Api {
     Stable64,
 }
 
-/// What a loop does at each address.
+/// The access of a loop to each address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Load,
@@ -224,7 +224,7 @@ pub struct Call {
     pub on_cleanup: Option<usize>,
 }
 
-/// Whether a program calls others.
+/// Programs that call others, and those that do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     Alone,

@@ -1,4 +1,4 @@
-//! What canisters and clients cannot make a server do.
+//! Limits that neither canisters nor clients of a server can exceed.
 
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::super::image::Image;
-use super::super::mapping::{Rights, bytes_of, map_over};
+use super::super::mapping::{Rights, bytes_of, map_over, set_rights};
 use super::super::pages::{PAGE, Pages};
 use super::Os;
 use crate::units::WASM_PAGE;
@@ -46,11 +46,23 @@ impl Os for Portable {
         if whole.is_empty() || !offset.is_multiple_of(WASM_PAGE) {
             whole = pages.end..pages.end;
         }
-        for part in [pages.start..whole.start, whole.end..pages.end] {
+        let parts = [pages.start..whole.start, whole.end..pages.end];
+        // Parts of Wasm pages are read into them, which another layer may have made inaccessible.
+        let opens = rights == Rights::None && parts.iter().any(|part| !part.is_empty());
+        let end = pages.end.next_multiple_of(UNIT).min(memory.len() / PAGE);
+        let around = pages.start / UNIT * UNIT..end;
+        if opens {
+            set_rights(memory, around.clone(), Rights::ReadWrite)?;
+        }
+        for part in parts {
             let from = offset + (part.start * PAGE) as u64;
             file.read_exact_at(bytes_of(memory, part), from)?;
         }
-        map_over(memory, whole, file, offset, rights)
+        map_over(memory, whole, file, offset, rights)?;
+        if opens {
+            set_rights(memory, around, Rights::None)?;
+        }
+        Ok(())
     }
 
     fn undo(&self, memory: &mut [u8], written: &[Pages], image: &Image) -> io::Result<()> {
