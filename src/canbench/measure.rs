@@ -144,7 +144,7 @@ pub struct Cost {
     /// Wasm pages that the message first touches inside the benchmark. `None` under rules that do
     /// not charge for that, and if the result is not the difference of two counter readings.
     pub touched: Option<Pages>,
-    /// What the message has touched when the benchmark begins. `None` if the result is not the
+    /// Pages touched in the message before the benchmark begins. `None` if the result is not the
     /// difference of two counter readings.
     pub before: Option<Before>,
     /// Instructions of the whole message, with what the benchmark does before it measures, in the
