@@ -75,12 +75,6 @@ fn pages() {
     check("2026-08/pages.json.gz", 243);
 }
 
-/// The alternative of the one unconfirmed rule.
-#[test]
-fn pages_of_first_reads() {
-    check("2026-08-first-reads/pages.json.gz", 243);
-}
-
 #[test]
 fn calls() {
     check("2025-10/calls.json.gz", 88);

@@ -63,7 +63,7 @@ fn the_page_contains_the_prices_of_each_rule_set() {
     let page = page(&[("users.json".to_owned(), SUITE, sample::full())]).unwrap();
     let data = unpacked(&page);
     let names: Vec<&String> = data["rules"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["2025-10", "2026-08", "2026-08-first-reads", "2026-08-recorded"]);
+    assert_eq!(names, ["2025-10", "2026-08", "2026-08-recorded", "2026-10"]);
     let rules = &data["rules"]["2026-08"];
     assert!(rules["charge"].as_str().unwrap().starts_with("Rules 2026-08: "));
     let fees = serde_json::json!({

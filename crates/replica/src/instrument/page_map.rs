@@ -49,8 +49,6 @@ pub const fn size(stable: WasmPages) -> u64 {
 pub struct PageMap {
     /// Memory index.
     pub memory: u32,
-    /// True if a first `stable_read` is free.
-    pub first_read_is_free: bool,
 }
 
 impl PageMap {

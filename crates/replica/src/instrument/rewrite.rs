@@ -123,10 +123,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         }
         let globals = sections.globals.len() as u32;
         let imports = sections.imports.len();
-        let page_map = (rules.charges_touches() && metering != Metering::Off).then(|| PageMap {
-            memory: 3,
-            first_read_is_free: rules.pages().first_stable_read_is_free,
-        });
+        let page_map =
+            (rules.charges_touches() && metering != Metering::Off).then_some(PageMap { memory: 3 });
         let mut unframed = Vec::new();
         let mut profiler = None;
         if metering == Metering::Profiled {

@@ -567,9 +567,8 @@ impl CopyBody<'_> {
                 self.charge_os_pages(code);
             }
         }
-        let free_first_read = self.added.page_map.is_some_and(|map| map.first_read_is_free)
-            && self.direction == Direction::Read;
-        if free_first_read {
+        if self.added.page_map.is_some() && self.direction == Direction::Read {
+            // A first read is free: its Wasm pages are charged at their next touch.
             let (stable, _) = self.stable_and_heap();
             // True if all pages are new.
             code.local_get(l.last).local_get(stable).i64_const(12).i64_shr_u().i32_wrap_i64();

@@ -6,6 +6,7 @@
 //! ```text
 //!   rules_2025_10.rs   autumn 2025, as counted by PocketIC 10
 //!   rules_2026_08.rs   since August 2026: touching a Wasm page is charged
+//!   rules_2026_10.rs   the additions up to October 2026
 //! ```
 //!
 //! [`Rules`] is a set and the kind of subnet that it is applied to. A replica has one, and it is
@@ -17,6 +18,7 @@
 
 mod rules_2025_10;
 mod rules_2026_08;
+mod rules_2026_10;
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +35,8 @@ pub struct Rules {
 
 impl Rules {
     /// All sets, oldest first.
-    pub const SETS: &[&str] = &[rules_2025_10::RULES.name, rules_2026_08::RULES.name];
+    pub const SETS: &[&str] =
+        &[rules_2025_10::RULES.name, rules_2026_08::RULES.name, rules_2026_10::RULES.name];
 
     /// The rules of PocketIC 10, autumn 2025, on an application subnet.
     pub const fn of_2025_10() -> Self {
@@ -45,9 +48,14 @@ impl Rules {
         Self { set: &rules_2026_08::RULES, subnet: SubnetKind::Application }
     }
 
+    /// The rules of October 2026, on an application subnet.
+    pub const fn of_2026_10() -> Self {
+        Self { set: &rules_2026_10::RULES, subnet: SubnetKind::Application }
+    }
+
     /// The newest rules on an application subnet.
     pub const fn today() -> Self {
-        Self::of_2026_08()
+        Self::of_2026_10()
     }
 
     /// The same set on another kind of subnet.
@@ -56,10 +64,8 @@ impl Rules {
         Self { subnet, ..self }
     }
 
-    /// Variants of sets that differ in one rule: an alternative to a rule that no server has
-    /// confirmed, and a price that the recording server had for a day.
-    pub const VARIANTS: &[&str] =
-        &[rules_2026_08::CHARGING_FIRST_READS.name, rules_2026_08::RECORDED.name];
+    /// Variants of sets that differ in one rule: a price that the recording server had for a day.
+    pub const VARIANTS: &[&str] = &[rules_2026_08::RECORDED.name];
 
     /// Name of the set, such as `2026-08`.
     pub const fn name(&self) -> &'static str {
@@ -142,8 +148,8 @@ impl FromStr for Rules {
         let sets = [
             &rules_2025_10::RULES,
             &rules_2026_08::RULES,
-            &rules_2026_08::CHARGING_FIRST_READS,
             &rules_2026_08::RECORDED,
+            &rules_2026_10::RULES,
         ];
         let set = sets.into_iter().find(|set| set.name == name);
         let set = set.ok_or_else(|| UnknownRules(name.to_owned()))?;
@@ -328,9 +334,6 @@ pub struct PagePrices {
     pub wasm_page_touched: Instructions,
     /// The first write to a Wasm page in a message that is not a query.
     pub wasm_page_written: Instructions,
-    /// True if a `stable_read` charges nothing for stable pages when the message has not touched
-    /// any 4 KiB page of the range before. They are charged at their next touch.
-    pub first_stable_read_is_free: bool,
 }
 
 /// Cycles on an application subnet of 13 nodes.
@@ -404,7 +407,7 @@ mod tests {
             assert_eq!((rules.name(), rules.subnet()), (*name, SubnetKind::Application));
         }
         let error = "2024-01".parse::<Rules>().unwrap_err().to_string();
-        assert_eq!(error, "there are no rules 2024-01; there are 2025-10, 2026-08");
+        assert_eq!(error, "there are no rules 2024-01; there are 2025-10, 2026-08, 2026-10");
     }
 
     #[test]
@@ -420,12 +423,9 @@ mod tests {
 
     #[test]
     fn variants_differ_in_one_rule() {
-        let [first_reads, recorded] = [0, 1].map(|at| Rules::VARIANTS[at].parse().unwrap());
-        let today = Rules::of_2026_08();
-        assert!(first_reads != today && recorded != today);
-        let rule = |rules: Rules| {
-            (rules.pages().first_stable_read_is_free, rules.set().return_call_indirect.get())
-        };
-        assert_eq!([today, first_reads, recorded].map(rule), [(true, 60), (false, 60), (true, 6)]);
+        let (set, variant) = (Rules::of_2026_08(), Rules::VARIANTS[0].parse().unwrap());
+        assert_ne!(set, variant);
+        let prices = [set, variant].map(|rules| rules.set().return_call_indirect.get());
+        assert_eq!(prices, [60, 6]);
     }
 }

@@ -87,7 +87,6 @@ pub const RULES: RuleSet = RuleSet {
         heap64_factor: 4,
         wasm_page_touched: Instructions(0),
         wasm_page_written: Instructions(0),
-        first_stable_read_is_free: false,
     },
     fees: Fees {
         execution: 5_000_000,

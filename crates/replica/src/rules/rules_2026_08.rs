@@ -24,7 +24,13 @@ pub const RULES: RuleSet = RuleSet {
     status_of_logs: true,
     snapshot_viewers: true,
     reject_code_in_cleanup: true,
-    pages: PAGES,
+    pages: PagePrices {
+        stable_os_page_written: Instructions(0),
+        heap_os_page_changed: Instructions(0),
+        heap64_factor: 1,
+        wasm_page_touched: WASM_PAGE,
+        wasm_page_written: WASM_PAGE,
+    },
     fees: Fees {
         management: 0,
         storage_gib_second: 317_500,
@@ -32,22 +38,6 @@ pub const RULES: RuleSet = RuleSet {
         ..BEFORE.fees
     },
     ..BEFORE
-};
-
-const PAGES: PagePrices = PagePrices {
-    stable_os_page_written: Instructions(0),
-    heap_os_page_changed: Instructions(0),
-    heap64_factor: 1,
-    wasm_page_touched: WASM_PAGE,
-    wasm_page_written: WASM_PAGE,
-    first_stable_read_is_free: true,
-};
-
-/// The alternative of the one unconfirmed rule.
-pub const CHARGING_FIRST_READS: RuleSet = RuleSet {
-    name: "2026-08-first-reads",
-    pages: PagePrices { first_stable_read_is_free: false, ..PAGES },
-    ..RULES
 };
 
 /// The server on which the cases were recorded. Its source has a price of `return_call_indirect`

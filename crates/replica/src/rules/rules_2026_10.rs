@@ -1,0 +1,8 @@
+//! October 2026: the additions since August 2026, read in the sources of that month. Prices of
+//! operators, of the System API and of pages are those of August. `docs/metering.md` lists each
+//! addition with its source.
+
+use super::RuleSet;
+use super::rules_2026_08::RULES as BEFORE;
+
+pub const RULES: RuleSet = RuleSet { name: "2026-10", ..BEFORE };
