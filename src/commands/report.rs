@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::progress::Progress;
-use crate::report::style::Style;
 use crate::report::{self, Format};
 use crate::results::{Results, save_text};
 use crate::suites::{presentation, published};
@@ -20,10 +19,6 @@ pub struct ReportArgs {
     /// Only these sections.
     #[arg(long, value_delimiter = ',', value_name = "SECTION")]
     pub sections: Vec<String>,
-    /// Below the tables, list the figures that the open rule changes: from a comparison with a run
-    /// by `2026-08-first-reads` (`compare --format csv`).
-    #[arg(long, value_name = "CSV")]
-    pub open_rule: Option<PathBuf>,
     /// The format [default: that of the ending of --out, else table].
     #[arg(long, value_enum)]
     pub format: Option<ReportFormat>,
@@ -48,9 +43,6 @@ pub fn report(args: &ReportArgs, output: &Output) -> Result<()> {
     // A file is not a terminal.
     let terminal = if args.out.is_some() { Terminal::default() } else { output.terminal };
     let format = format(args)?;
-    if args.open_rule.is_some() && !matches!(format, ReportFormat::Table | ReportFormat::Markdown) {
-        bail!("--open-rule adds a table; it needs --format table or markdown");
-    }
     let step = output.progress.spinner("reading and reporting results");
     let text = match format {
         ReportFormat::Table => texts(args, Format::Table, terminal),
@@ -101,11 +93,7 @@ fn format(args: &ReportArgs) -> Result<ReportFormat> {
 }
 
 fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String> {
-    let style = match format {
-        Format::Markdown => Style::MARKDOWN,
-        _ => Style::of(terminal),
-    };
-    let mut texts = args
+    let texts = args
         .files
         .iter()
         .map(|file| {
@@ -114,9 +102,6 @@ fn texts(args: &ReportArgs, format: Format, terminal: Terminal) -> Result<String
                 .with_context(|| format!("cannot print {}", file.display()))
         })
         .collect::<Result<Vec<String>>>()?;
-    if let Some(path) = &args.open_rule {
-        texts.push(report::open_rule(path, &args.sections, style)?);
-    }
     Ok(texts.join("\n"))
 }
 

@@ -1,7 +1,5 @@
 //! Findings from the users run: sentences whose numbers are computed.
 
-use std::fmt;
-
 use anyhow::{Context, Result};
 
 use super::{Reference, again};
@@ -9,7 +7,6 @@ use crate::engines::heading;
 use crate::report::advice::overtaking::{Compared, Overtaking, overtaking};
 use crate::report::advice::times;
 use crate::report::number::{Grouped, Ratio};
-use crate::report::open_rule::{self, OpenRule};
 use crate::results::{Measured, Outcome, Results};
 
 const MAP: &str = "btree";
@@ -23,8 +20,8 @@ const VFS: &str = "sqlite-vfs";
 const CACHES: [&str; 2] = ["100", "1000"];
 
 pub fn part(reference: &Reference) -> Result<String> {
-    let users = Run { users: &reference.users, open_rule: Some(&reference.open_rule) };
-    let earlier = Run { users: &reference.users_2025, open_rule: None };
+    let users = Run { users: &reference.users };
+    let earlier = Run { users: &reference.users_2025 };
     let sentences = [
         users.crossing()?,
         users.commits(&earlier)?,
@@ -45,30 +42,14 @@ pub fn part(reference: &Reference) -> Result<String> {
 
 /// The three findings of README.md.
 pub fn findings(reference: &Reference) -> Result<String> {
-    let users = Run { users: &reference.users, open_rule: Some(&reference.open_rule) };
-    let earlier = Run { users: &reference.users_2025, open_rule: None };
+    let users = Run { users: &reference.users };
+    let earlier = Run { users: &reference.users_2025 };
     let sentences = [users.crossing()?, users.caches(&earlier)?, users.transactions(&earlier)?];
     Ok(sentences.map(|sentence| format!("* {sentence}")).join("\n"))
 }
 
 struct Run<'r> {
     users: &'r Results,
-    open_rule: Option<&'r OpenRule>,
-}
-
-/// The ratio of two costs; both values if the open rule decides on it.
-struct Times {
-    today: Ratio,
-    other: Option<Ratio>,
-}
-
-impl fmt::Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.other {
-            Some(other) => write!(f, "{} (or {other})", self.today),
-            None => write!(f, "{}", self.today),
-        }
-    }
 }
 
 /// A case: section, name and column.
@@ -86,21 +67,14 @@ impl Run<'_> {
     }
 
     /// The ratio of two cases.
-    fn ratio(&self, one: Key<'_>, base: Key<'_>) -> Result<Times> {
-        let (_, today) = times(self.measured(one)?, self.measured(base)?)
+    fn ratio(&self, one: Key<'_>, base: Key<'_>) -> Result<Ratio> {
+        let (_, ratio) = times(self.measured(one)?, self.measured(base)?)
             .with_context(|| format!("too few instructions for a ratio: {one:?} and {base:?}"))?;
-        let other = |key: Key<'_>| -> Result<u64> {
-            let other = self.open_rule.and_then(|rule| rule.instructions(key.0, key.1, key.2));
-            let measured = self.measured(key)?;
-            Ok(other.unwrap_or(measured.instructions) / measured.operations.max(1))
-        };
-        let other = Ratio(other(one)?, other(base)?);
-        let apart = open_rule::apart(value(today), value(other));
-        Ok(Times { today, other: apart.then_some(other) })
+        Ok(ratio)
     }
 
     /// The ratio of two columns.
-    fn times(&self, section: &str, name: &str, column: &str, base: &str) -> Result<Times> {
+    fn times(&self, section: &str, name: &str, column: &str, base: &str) -> Result<Ratio> {
         self.ratio((section, name, column), (section, name, base))
     }
 
@@ -211,7 +185,7 @@ impl Run<'_> {
 
     /// Rows in transactions and messages of their own.
     fn transactions(&self, earlier: &Self) -> Result<String> {
-        let times = |run: &Self, column: &str, manner: &str| -> Result<Times> {
+        let times = |run: &Self, column: &str, manner: &str| -> Result<Ratio> {
             let alone = format!("10 000 rows by 1, {manner}");
             let together = "10 000 rows by 10 000, one message";
             run.ratio(("transactions", &alone, column), ("transactions", together, column))
@@ -399,8 +373,4 @@ impl Run<'_> {
             parts.join(", ")
         ))
     }
-}
-
-fn value(Ratio(one, base): Ratio) -> f64 {
-    one as f64 / base.max(1) as f64
 }

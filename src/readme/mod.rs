@@ -19,7 +19,6 @@ use crate::compare::{Gates, compare};
 use crate::engines::heading;
 use crate::report::grid::{Cell, Grid};
 use crate::report::number::Grouped;
-use crate::report::open_rule::OpenRule;
 use crate::report::style::Style;
 use crate::results::{Measured, Results};
 use crate::suites::unique;
@@ -31,8 +30,6 @@ struct Reference {
     users: Results,
     /// By the rules of autumn 2025.
     users_2025: Results,
-    /// Today's figures if the open rule is the other way.
-    open_rule: OpenRule,
     users_as_published: Results,
     /// A run on a PocketIC server, and the same on the embedded replica.
     users_pocket_ic: Results,
@@ -48,7 +45,6 @@ impl Reference {
         Ok(Self {
             users: results("users.json")?,
             users_2025: results("users-2025-10.json")?,
-            open_rule: OpenRule::read(&repository.join("results/open-rule/users.csv"))?,
             users_as_published: results("users-as-published.json")?,
             users_pocket_ic: results("users-pocket-ic.json")?,
             users_embedded: results("users-embedded.json")?,
@@ -58,9 +54,9 @@ impl Reference {
 
     fn part(&self, name: &str) -> Option<Result<String>> {
         Some(match name {
-            "summary" => summary(&self.users, &self.open_rule),
+            "summary" => summary(&self.users),
             "findings" => found::findings(self),
-            "answer" => answer(&self.users, &self.users_2025, &self.open_rule),
+            "answer" => answer(&self.users, &self.users_2025),
             "found" => found::part(self),
             "published" => published(self),
             "exactness" => exactness(self),
@@ -147,45 +143,27 @@ const ROWS: [(&str, &str, &str); 9] = [
 const SUMMARY: [usize; 5] = [0, 2, 3, 4, 6];
 
 /// Returns five rows of the table, by today's rules only.
-fn summary(users: &Results, open_rule: &OpenRule) -> Result<String> {
+fn summary(users: &Results) -> Result<String> {
     let rows = SUMMARY.map(|at| {
         let (label, section, name) = ROWS[at];
-        today(users, open_rule, label, section, name)
+        row(users, label, section, name)
     });
     table(users, rows.to_vec(), &format!("by the rules `{}`", users.replica.rules))
 }
 
-/// A row by today's rules, with both values of a figure that the open rule decides on.
-fn today(
-    users: &Results,
-    open_rule: &OpenRule,
-    label: &str,
-    section: &str,
-    name: &str,
-) -> Vec<Cell> {
-    let style = Style::MARKDOWN;
+/// A row of the table, with its label.
+fn row(users: &Results, label: &str, section: &str, name: &str) -> Vec<Cell> {
     let mut cells = line(users, section, name);
-    for (column, cell) in COLUMNS.iter().zip(&mut cells) {
-        let operations = users.case(section, name, column).and_then(|case| case.measured());
-        let operations = operations.map_or(1, |measured| measured.operations);
-        if let Some(other) = open_rule.other(section, name, column, operations) {
-            let or = format!("or {}", Grouped(other));
-            *cell = Cell::Text(style.stacked(&cell.render(style), &or));
-        }
-    }
     cells.insert(0, Cell::text(label));
     cells
 }
 
-/// The table of today's run, below each line the same by the rules of 2025, and with both values
-/// where the open rule decides on a figure.
-fn answer(users: &Results, earlier: &Results, open_rule: &OpenRule) -> Result<String> {
+/// The table of today's run, below each line the same by the rules of 2025.
+fn answer(users: &Results, earlier: &Results) -> Result<String> {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (label, section, name) in ROWS {
-        rows.push(today(users, open_rule, label, section, name));
-        let mut cells = line(earlier, section, name);
-        cells.insert(0, Cell::text("– in 2025"));
-        rows.push(cells);
+        rows.push(row(users, label, section, name));
+        rows.push(row(earlier, "– in 2025", section, name));
     }
     let (today, earlier) = (&users.replica.rules, &earlier.replica.rules);
     table(users, rows, &format!("by the rules `{today}`, and by those of 2025 (`{earlier}`)"))

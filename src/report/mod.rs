@@ -7,14 +7,12 @@ pub mod comparison;
 mod csv;
 pub mod grid;
 pub mod number;
-pub mod open_rule;
 mod page;
 pub mod price;
 pub mod style;
 mod tables;
 
 use std::borrow::Cow;
-use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -162,15 +160,6 @@ pub fn render(
         Format::Csv => csv::csv(&printable(results)?),
         Format::Json => results.to_json(),
     }
-}
-
-/// Returns a table of the figures that the open rule changes, from the comparison in a file.
-///
-/// # Errors
-///
-/// If the file does not contain such a comparison.
-pub fn open_rule(path: &Path, sections: &[String], style: Style) -> Result<String> {
-    Ok(open_rule::OpenRule::read(path)?.table(sections, style))
 }
 
 /// Returns the results without characters that control a terminal. Some texts come from canisters,
