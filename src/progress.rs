@@ -60,12 +60,17 @@ impl Progress {
         }
     }
 
-    /// Begins an activity with a known number of units.
+    /// Begins an activity with a known number of units. Without a terminal it is a line, as soon as it
+    /// takes longer than a second.
     pub fn step(&self, name: &str, unit: &'static str, length: u64) -> Step {
         let bar = ProgressBar::hidden();
         bar.set_length(length);
         bar.set_style(counting(unit, is_narrow()));
-        self.begin(name, bar)
+        let mut step = self.begin(name, bar);
+        if matches!(self, Self::Lines) {
+            step.short = self.note_later(step.name.clone());
+        }
+        step
     }
 
     /// Begins an activity of unknown length. Without a terminal it is a line, as soon as it takes
@@ -256,6 +261,13 @@ mod tests {
         assert!(term.contents().contains(" cases/s "), "{}", term.contents());
         step.done("");
         assert_eq!(term.contents(), "", "the bar is cleared");
+    }
+
+    #[test]
+    fn a_step_without_a_terminal_has_a_line_before_it_ends() {
+        assert!(Progress::Lines.step("btree", "rows", 10).short.is_some());
+        assert!(Progress::Lines.spinner("compiling").short.is_some());
+        assert!(Progress::Quiet.step("btree", "rows", 10).short.is_none());
     }
 
     #[test]

@@ -140,8 +140,8 @@ fn before(entries: &[Entry], name: &str) -> Option<Bench> {
 
 /// Returns the summary, the results and the costs of all benchmarks as Markdown.
 pub fn markdown(report: &Report<'_>) -> String {
-    let rules: Vec<&str> = report.runs.iter().map(|(rules, _)| *rules).collect();
-    let (rules, setup) = (rules.join(" and "), text::setup(report.setup));
+    let rules = text::rules_of(report.runs.iter().map(|(rules, _)| *rules));
+    let setup = text::setup(report.setup);
     let mut text = format!("### Benchmarks by the rules {rules}{setup}\n\n");
     for metric in Metric::ALL {
         let counts = Counts::of(report.entries, metric, report.noise);
@@ -157,7 +157,7 @@ pub fn markdown(report: &Report<'_>) -> String {
         text += &format!(
             "\nCompared with `{}`, counted by the rules {}{}; changes below {} % are noise.\n",
             safe_line(compared.file),
-            safe_line(compared.rules),
+            text::rules(&safe_line(compared.rules)),
             text::setup(compared.setup),
             report.noise
         );

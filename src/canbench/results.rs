@@ -7,7 +7,7 @@
 //!     scopes: { NAME: …, }
 //! version: 0.7.0
 //! # setup: separate
-//! # rules: 2026-08
+//! # rules: 2026-10
 //! ```
 //!
 //! The format is canbench's. The comments are an addition. The first one is absent if setup and work

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::iter;
 
 use anstyle::{AnsiColor, Style};
+use stablebench_replica::Rules;
 
 use super::change::{Change, Counts, Entry, Metric, Value, totals};
 use super::measure::{Measured, OF_ANY_MESSAGE, Pages, Setup};
@@ -248,6 +249,23 @@ pub fn costs(runs: &[(&str, &[Measured])]) -> String {
 pub const COSTS: &str = "\
 ins = instructions, HP and SP = Wasm pages of heap and stable memory first touched inside the benchmark,
 cycles = cost of the whole message if the query is called as an update";
+
+/// Returns the name of rules, and whose they are.
+pub fn rules(name: &str) -> String {
+    let whose = if name == Rules::of_2025_10().name() {
+        " (as canbench 0.7 counts)"
+    } else if name == Rules::today().name() {
+        " (as the network counts today)"
+    } else {
+        ""
+    };
+    format!("{name}{whose}")
+}
+
+/// Returns the names of the rules of these runs, and whose they are.
+pub fn rules_of<'r>(runs: impl Iterator<Item = &'r str>) -> String {
+    runs.map(rules).collect::<Vec<_>>().join(" and ")
+}
 
 /// Returns the words for the message of setup, after those for the rules.
 pub fn setup(setup: Setup) -> &'static str {

@@ -16,10 +16,10 @@ pub const CANBENCH: &str = "\
 Examples:
   All benchmarks of the project in this folder:
     stablebench canbench
-  Those with insert in their names, as they were counted before August 2026:
+  Those with insert in their names, as canbench 0.7 counts:
     stablebench canbench insert --rules 2025-10
-  The changes that the rules of August 2026 bring for the project:
-    stablebench canbench --rules 2025-10,2026-08 --hide-results
+  As canbench 0.7 counts, beside today's network:
+    stablebench canbench --rules 2025-10,2026-10 --hide-results
   On a pull request: compare with the results of the main branch, as Markdown, with a gate:
     stablebench canbench --compare main.yml --format markdown --fail-on-regression";
 

@@ -17,7 +17,7 @@ use crate::canbench::export::{Compared, Report, csv, json, markdown};
 use crate::canbench::measure::{self, How, Measured, Project, Setup, install, without_tracing};
 use crate::canbench::results::{self, Benches, Results};
 use crate::canbench::text::{
-    COSTS, RULE, bench, costs, setup, significant, summary, touched_by_setup,
+    COSTS, RULE, bench, costs, rules, rules_of, setup, significant, summary, touched_by_setup,
 };
 use crate::canisters::{self, hash, plain};
 use crate::closest::closest;
@@ -59,8 +59,8 @@ pub struct CanbenchArgs {
     /// Without effect: there is no server.
     #[arg(long)]
     pub no_runtime_integrity_check: bool,
-    /// Rules to count by, for example 2025-10,2026-08. Several are shown side by side; the first is
-    /// compared and persisted.
+    /// Rules to count by: 2026-10 as the network counts today, 2025-10 as canbench 0.7 does. Several,
+    /// as 2025-10,2026-10, are shown side by side; the first is compared and persisted.
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = Rules::today().name())]
     pub rules: Vec<Rules>,
     /// Compare with this results file instead of the project's.
@@ -268,11 +268,19 @@ fn chosen(all: Vec<String>, pattern: Option<&str>) -> Result<Vec<String>, Unfit>
 
 /// Returns a note for each way in which the earlier results were counted differently.
 fn differences(args: &CanbenchArgs, before: &Results, file: &Path) -> Vec<String> {
-    let (file, rules, old) = (file.display(), args.rules[0], &before.rules);
-    let of_rules = (*old != rules.name()).then(|| {
+    let (file, now, old) = (file.display(), args.rules[0], &before.rules);
+    let same = old.parse::<Rules>().is_ok_and(|old| now.counts_as(old));
+    let of_rules = (!same).then(|| {
+        let of_canbench = [now.name(), old].contains(&Rules::of_2025_10().name());
+        let of_canbench = match of_canbench {
+            true => " canbench 0.7 runs PocketIC 13.0.0, which does not charge for touched pages.",
+            false => "",
+        };
         format!(
-            "{file} was counted by the rules {old}, this is counted by {rules}: changes include those \
-             of the rules. --rules {old} counts by the same."
+            "{file} was counted by the rules {}, this is counted by {}: changes include those of the \
+             rules.{of_canbench} --rules {old} counts by the same.",
+            rules(old),
+            rules(now.name())
         )
     });
     let of_setup = match (before.setup, args.setup()) {
@@ -471,10 +479,9 @@ fn rest(args: &CanbenchArgs, report: &Report<'_>) -> String {
     if args.show_costs || report.runs.len() > 1 {
         let runs: Vec<(&str, &[Measured])> =
             report.runs.iter().map(|(rules, run)| (*rules, &run[..])).collect();
-        let rules: Vec<&str> = runs.iter().map(|(rules, _)| *rules).collect();
         text += &format!(
             "\nCosts by the rules {}{}:\n{}\n{COSTS}\n\n{RULE}\n",
-            rules.join(" and "),
+            rules_of(runs.iter().map(|(rules, _)| *rules)),
             setup(report.setup),
             costs(&runs)
         );

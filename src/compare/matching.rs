@@ -1,6 +1,7 @@
 //! Matching the cases of two runs, and checking that they ask the same question.
 
 use anyhow::{Result, bail};
+use stablebench_replica::Rules;
 
 use crate::report::number::Grouped;
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, State};
@@ -184,10 +185,18 @@ pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<St
     }
     let (one, other) = (&base.replica.rules, &new.replica.rules);
     if one != other {
-        notes.push(format!(
-            "the rule sets are {one} and {other}: the same work may count other instructions and \
-             cost other cycles"
-        ));
+        let parsed = (one.parse::<Rules>(), other.parse::<Rules>());
+        let same = matches!(parsed, (Ok(one), Ok(other)) if one.counts_as(other));
+        notes.push(match same {
+            true => format!(
+                "the rule sets are {one} and {other}: the same work counts the same instructions, and \
+                 may cost other cycles"
+            ),
+            false => format!(
+                "the rule sets are {one} and {other}: the same work may count other instructions and \
+                 cost other cycles"
+            ),
+        });
     }
     let random = |(base, new): &(&Case, Option<&Case>)| new.is_some() && may_be_random(base);
     if base.seed != new.seed && cases.pairs.iter().any(random) {

@@ -367,6 +367,14 @@ fn other_rule_sets_are_noted_and_compared() {
         ["the rule sets are 2026-08 and 2025-10: the same work may count other instructions and \
           cost other cycles"]
     );
+    new.replica.rules = "2026-10".to_owned();
+    assert_eq!(
+        compare(&base, &new, None, NONE).unwrap().notes,
+        [
+            "the rule sets are 2026-08 and 2026-10: the same work counts the same instructions, and may \
+          cost other cycles"
+        ]
+    );
     new.replica.rules.clone_from(&base.replica.rules);
     assert!(compare(&base, &new, None, NONE).unwrap().notes.is_empty());
 }

@@ -67,7 +67,7 @@ pub struct Identity {
     /// `application`, `system` or `benchmarking`, on which limits and prices depend. For a
     /// network, the subnet's id or `unknown`.
     pub subnet: String,
-    /// The name of the rule set by which it charges, such as `2026-08`, or `unknown`.
+    /// The name of the rule set by which it charges, such as `2026-10`, or `unknown`.
     #[serde(default = "first_rules")]
     pub rules: String,
 }

@@ -16,8 +16,8 @@ pub const LIMIT: &str = "STABLEBENCH_CACHE_LIMIT";
 /// Options of the embedded replica.
 #[derive(Clone, Debug, Args)]
 pub struct ReplicaArgs {
-    /// Rules by which the embedded replica charges: `2026-08`, today's network, or `2025-10`,
-    /// autumn 2025 [default: 2026-08]. A PocketIC server has its own.
+    /// Rules by which the embedded replica charges: `2026-10`, today's network, or `2025-10`,
+    /// autumn 2025 [default: 2026-10]. A PocketIC server has its own.
     #[arg(long, value_name = "RULES")]
     pub rules: Option<Rules>,
     /// Kind of subnet, of the embedded replica and of a PocketIC server.

@@ -34,7 +34,9 @@ fn run(args: &[&str], directory: &Path) -> Output {
 /// Returns the notes, without the steps that take longer than a second on a slow machine only.
 fn stderr(output: &Output) -> String {
     let notes = super::stderr(output);
-    notes.split_inclusive('\n').filter(|line| !line.starts_with("compiling ")).collect()
+    let is_progress =
+        |line: &str| line.starts_with("compiling ") || line.starts_with("by the rules ");
+    notes.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
 }
 
 /// Returns a folder with the built project, and `more` in its canbench.yml.
@@ -72,9 +74,9 @@ fn benchmarks_are_printed_as_canbench_prints_them() {
         ("insert.txt", &["insert"][..]),
         ("insert-2025.txt", &["insert", "--rules=2025-10", "--less-verbose", "--show-summary"]),
         ("read.txt", &["read", "--less-verbose"]),
-        ("costs.txt", &["insert", "--rules=2025-10,2026-08", "--hide-results", "--less-verbose"]),
+        ("costs.txt", &["insert", "--rules=2025-10,2026-10", "--hide-results", "--less-verbose"]),
         ("noise.txt", &["scopes", "--noise-threshold=50"]),
-        ("insert.md", &["insert", "--format=markdown", "--rules=2026-08,2025-10"]),
+        ("insert.md", &["insert", "--format=markdown", "--rules=2026-10,2025-10"]),
     ] {
         let output = run(args, project.path());
         assert!(output.status.success(), "{}", stderr(&output));
@@ -120,7 +122,7 @@ fn results_are_saved_and_compared() {
     let output = run(&["insert", "--rules=2025-10"], project.path());
     let notes = stderr(&output);
     assert!(
-        notes.contains("was counted by the rules 2026-08, this is counted by 2025-10"),
+        notes.contains("this is counted by 2025-10 (as canbench 0.7 counts): changes include"),
         "{notes}"
     );
     // Another set of benchmarks.
@@ -132,13 +134,13 @@ fn results_are_saved_and_compared() {
 #[test]
 fn json_contains_everything() {
     let project = project("build_cmd: echo building\n");
-    let args = ["insert", "--format=json", "--rules=2026-08,2025-10", "--persist"];
+    let args = ["insert", "--format=json", "--rules=2026-10,2025-10", "--persist"];
     let output = run(&args, project.path());
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("building") && stderr(&output).contains("persisted"));
     let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let (runs, summary) = (&document["runs"], &document["summary"]["instructions"]);
-    assert_eq!((&runs[0]["rules"], &runs[1]["rules"]), (&"2026-08".into(), &"2025-10".into()));
+    assert_eq!((&runs[0]["rules"], &runs[1]["rules"]), (&"2026-10".into(), &"2025-10".into()));
     assert_eq!((&summary["total"], &summary["unchanged"]), (&3.into(), &3.into()));
     let benches = runs[0]["benches"].as_array().unwrap();
     for bench in benches {
@@ -355,19 +357,23 @@ fn pages_that_setup_has_touched_are_noted() {
 #[test]
 fn results_tell_that_setup_was_separate() {
     let project = project("results_path: kept.yml\n");
-    let separate = ["insert", "--separate-setup", "--rules=2026-08,2025-10"];
+    let separate = ["insert", "--separate-setup", "--rules=2026-10,2025-10"];
     let output = run(&[&separate[..], &["--persist"]].concat(), project.path());
     assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
-    let title = "Costs by the rules 2026-08 and 2025-10, setup in a message before:";
+    let title = "Costs by the rules 2026-10 (as the network counts today) and 2025-10 (as canbench 0.7 \
+                 counts), setup in a message before:";
     assert!(stdout(&output).contains(title), "{}", stdout(&output));
     let kept = fs::read_to_string(project.path().join("kept.yml")).unwrap();
-    assert!(kept.ends_with("version: 0.7.0\n# setup: separate\n# rules: 2026-08\n"), "{kept}");
+    assert!(kept.ends_with("version: 0.7.0\n# setup: separate\n# rules: 2026-10\n"), "{kept}");
     let again = run(&[&separate[..], &["--format=markdown"]].concat(), project.path());
     let text = stdout(&again);
     assert!(stderr(&again).is_empty(), "{}", stderr(&again));
-    assert!(text.contains("and 2025-10, setup in a message before\n"), "{text}");
     assert!(
-        text.contains("by the rules 2026-08, setup in a message before; changes below"),
+        text.contains("2025-10 (as canbench 0.7 counts), setup in a message before\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("(as the network counts today), setup in a message before; changes below"),
         "{text}"
     );
 

@@ -153,7 +153,7 @@ fn parts_of_different_runs_are_refused() {
     change(
         "two.json",
         "seeded.json",
-        &typed("stablebench run cuckoo --seed 2 --shard 2/2 --rules 2026-08"),
+        &typed("stablebench run cuckoo --seed 2 --shard 2/2 --rules 2026-10"),
     );
     change("two.json", "odd.json", &typed("stablebench run cuckoo --shard"));
 

@@ -57,8 +57,8 @@ pub struct PocketIcArgs {
     /// Accepted because clients pass it. Only failures are printed.
     #[arg(short, long, value_name = "LEVELS")]
     pub log_levels: Option<String>,
-    /// Rules by which canisters are charged: `2026-08`, today's network, or `2025-10`
-    /// [default: $STABLEBENCH_RULES, else 2026-08].
+    /// Rules by which canisters are charged: `2026-10`, today's network, or `2025-10`
+    /// [default: $STABLEBENCH_RULES, else 2026-10].
     #[arg(long, value_name = "RULES")]
     pub rules: Option<Rules>,
     /// Version of the clients, such as 16.1.0 or 16

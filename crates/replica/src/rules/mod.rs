@@ -104,6 +104,12 @@ impl Rules {
         &self.set.pages
     }
 
+    /// Returns true if the same work counts the same instructions as by the other rules.
+    pub fn counts_as(&self, other: Self) -> bool {
+        let counted = |rules: &Self| (rules.set.pages, rules.set.return_call_indirect);
+        counted(self) == counted(&other)
+    }
+
     /// Returns true if the first touch of a Wasm page is charged.
     pub const fn charges_touches(&self) -> bool {
         self.set.pages.wasm_page_touched.get() > 0
@@ -321,7 +327,7 @@ pub struct ModuleLimits {
 }
 
 /// Instructions charged for pages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PagePrices {
     /// A stable page of 4 KiB when the message writes it for the first time.
@@ -427,5 +433,12 @@ mod tests {
         assert_ne!(set, variant);
         let prices = [set, variant].map(|rules| rules.set().return_call_indirect.get());
         assert_eq!(prices, [60, 6]);
+    }
+
+    #[test]
+    fn additions_do_not_change_counts() {
+        assert!(Rules::of_2026_10().counts_as(Rules::of_2026_08()));
+        assert!(!Rules::of_2026_08().counts_as(Rules::of_2025_10()));
+        assert!(!Rules::of_2026_08().counts_as(Rules::VARIANTS[0].parse().unwrap()));
     }
 }
