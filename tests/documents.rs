@@ -7,6 +7,7 @@
     reason = "tests trust what they read"
 )]
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,41 @@ fn the_index_names_every_document() {
             assert!(index.contains(&format!("({name})")), "{name}");
         }
     }
+}
+
+/// Returns the names of all functions below a folder.
+fn functions(folder: &Path, found: &mut HashSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            functions(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let names = text.split("fn ").skip(1).filter_map(|rest| rest.split_once('('));
+            found.extend(names.map(|(name, _)| name.to_owned()));
+        }
+    }
+}
+
+/// The last column of its tables names tests.
+#[test]
+fn the_tests_against_threats_exist() {
+    let mut known = HashSet::new();
+    for folder in ["crates", "src", "tests"] {
+        functions(&root().join(folder), &mut known);
+    }
+    let text = fs::read_to_string(root().join("docs/threats.md")).unwrap();
+    let cells = text.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once("| "));
+    let named = cells.flat_map(|(_, tests)| tests.split('`').skip(1).step_by(2));
+    let (mut seen, mut missing) = (0, Vec::new());
+    for name in named {
+        seen += 1;
+        if !known.contains(name) && !root().join(name).exists() && !name.ends_with(".rs") {
+            missing.push(name);
+        }
+    }
+    assert!(seen > 40, "{seen}");
+    assert!(missing.is_empty(), "no such tests: {}", missing.join(", "));
 }
 
 /// Clippy reads the file of a crate instead of that of the workspace.
