@@ -19,7 +19,7 @@ const FIGURES = new URL("../docs/figures/", import.meta.url);
 
 /** The report's headings, which results files do not contain. */
 const HEADINGS = { btree: "StableBTreeMap", append: "floor: append", array: "floor: array" };
-const heading = (key) => HEADINGS[key] ?? key.replace(/^sqlite\/(.+)/, (_, mode) => `SQLite ${mode.toUpperCase()}`);
+const heading = (key) => HEADINGS[key] ?? key.replace(/^sqlite\/([^,]+)(.*)/, (_, mode, settings) => `SQLite ${mode.toUpperCase()}${settings.replaceAll(",", " ")}`);
 
 function report() {
   const results = JSON.parse(readFileSync(new URL("../results/users.json", import.meta.url), "utf8"));

@@ -195,6 +195,12 @@ pub static ENGINES: [Engine; 8] = [
     },
 ];
 
+/// SQLite as `ic-rusqlite` opens it, with a cache of 500 000 pages.
+pub const SHIPPED: &str = "sqlite/persist";
+/// SQLite as its users should set it: a message pays for each heap page that it touches, so a large
+/// cache costs more than it saves.
+pub const ADVISED: &str = "sqlite/persist,cache_size=1000";
+
 /// Returns the engine with this key.
 pub fn engine(key: &str) -> Option<&'static Engine> {
     ENGINES.iter().find(|engine| engine.key == key)

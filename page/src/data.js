@@ -50,6 +50,11 @@ export function isFloor(report, key) {
   return own(report.configurations, key)?.floor ?? false;
 }
 
+/** The configuration that a library ships, if `key` is how its users should set it. @param {Report} report @param {string} key @returns {string?} */
+export function insteadOf(report, key) {
+  return own(report.configurations, key)?.instead_of ?? null;
+}
+
 /** The description of a section. @param {Report} report @param {string} section */
 export function about(report, section) {
   return own(report.sections, section) ?? section;

@@ -2,8 +2,10 @@
 //! of a message.
 
 use super::grid::{Cell, Grid};
+use super::modes::Columns;
 use super::number::{Grouped, Short};
 use super::price::{cycles, usd};
+use super::style::Style;
 use crate::engines::heading;
 use crate::results::{Case, FixtureInfo, Measured, Results, Spread};
 
@@ -88,7 +90,7 @@ fn amplification(bytes: u64, payload: u64) -> Cell {
 
 /// Returns a table of the bytes written to stable memory per byte of text, for cases that write.
 /// `None` if the replica did not report them.
-pub fn writes(results: &Results) -> Option<Grid> {
+pub fn writes(results: &Results, style: Style) -> Option<Grid> {
     let mut rows = Vec::new();
     let mut names: Vec<(&str, &str)> = Vec::new();
     let configurations: Vec<&str> =
@@ -100,37 +102,44 @@ pub fn writes(results: &Results) -> Option<Grid> {
             names.push(name);
         }
     }
-    let shown: Vec<&str> = configurations
+    let measured: Vec<&str> = configurations
         .into_iter()
         .filter(|key| {
             names.iter().any(|(section, name)| results.case(section, name, key).is_some())
         })
         .collect();
-    for (section, name) in &names {
-        let cells = shown.iter().map(|key| {
-            let case = results.case(section, name, key);
-            match case.and_then(|case| case.measured()).and_then(written) {
-                Some((bytes, pages, payload)) => Cell::Text(format!(
-                    "{:.2} / {:.2}",
-                    bytes as f64 / payload as f64,
-                    pages as f64 * OS_PAGE as f64 / payload as f64
-                )),
-                None => Cell::Absent,
-            }
+    let of = |(section, name): &(&str, &str), key: &str| {
+        results.case(section, name, key).and_then(|case| case.measured()).and_then(written)
+    };
+    let columns = Columns::of(results, measured, style, |key| {
+        let figures = names.iter().map(|name| of(name, key));
+        figures.flat_map(|written| [written.map(|of| of.0), written.map(|of| of.1)]).collect()
+    });
+    for name in &names {
+        let cells = columns.shown.iter().map(|key| match of(name, key) {
+            Some((bytes, pages, payload)) => Cell::Text(format!(
+                "{:.2} / {:.2}",
+                bytes as f64 / payload as f64,
+                pages as f64 * OS_PAGE as f64 / payload as f64
+            )),
+            None => Cell::Absent,
         });
+        let (section, name) = name;
         rows.push([Cell::text(format!("{section}: {name}"))].into_iter().chain(cells).collect());
     }
     let mut header = vec![String::new()];
-    header.extend(shown.iter().map(|key| heading(key)));
+    header.extend(columns.shown.iter().map(|key| heading(key)));
+    let mut notes: Vec<String> = columns.note().into_iter().collect();
+    notes.push(
+        "Bytes passed to stable_write, and bytes of the pages of 4 KiB that they touch, each divided \
+         by the bytes of the texts written."
+            .to_owned(),
+    );
     (!rows.is_empty()).then(|| Grid {
         title: "Bytes written to stable memory for a byte of text".to_owned(),
         header,
         rows,
-        notes: vec![
-            "Bytes passed to stable_write, and bytes of the pages of 4 KiB that they touch, each \
-             divided by the bytes of the texts written."
-                .to_owned(),
-        ],
+        notes,
         lines: false,
     })
 }

@@ -6,6 +6,7 @@ pub mod common;
 pub mod comparison;
 mod csv;
 pub mod grid;
+pub mod modes;
 pub mod number;
 mod page;
 pub mod price;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use stablebench_replica::Rules;
 
 use super::grid::{Cell, Grid, Style, row_heading};
+use super::modes::Columns;
 use super::number::{Grouped, Short};
 use crate::engines::heading;
 use crate::replica::Inside;
@@ -57,6 +58,10 @@ pub fn usd(cycles: u64, messages: f64, prices: &Prices) -> f64 {
 
 /// Returns a table of the charge, the cycles and the price of the messages of the section `insert`.
 pub fn grid(results: &Results, style: Style) -> Option<Grid> {
+    let costs = |detail: &Detail| {
+        let charge = detail.cost.inside.map_or(0, |inside| inside.charge);
+        Some(vec![charge, cycles(detail.cost.cycles, &results.prices)])
+    };
     let price = |detail: &Detail| {
         const MESSAGES: f64 = 1e6;
         let cycles = cycles(detail.cost.cycles, &results.prices);
@@ -70,7 +75,7 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
     };
     let title =
         "The cost of these messages: the whole charge, cycles, and US dollars for a million";
-    titled(title, notes(results), cells(results, "insert", style, price))
+    titled(title, notes(results), cells(results, "insert", style, costs, price))
 }
 
 /// Returns a table of compute, heap pages and stable pages in the charge of a section's messages,
@@ -82,35 +87,37 @@ pub fn parts(results: &Results, section: &str, title: &str, style: Style) -> Opt
          pages. The three add up to the whole charge.",
         results.replica.rules
     );
-    let parts = |detail: &Detail| parts_of(&detail.cost.inside?, style);
-    titled(&title, vec![note], cells(results, section, style, parts))
+    let parts = |detail: &Detail| parts_of(&detail.cost.inside?);
+    let figures = |detail: &Detail| Some(parts(detail)?.to_vec());
+    let text = |detail: &Detail| {
+        let [compute, heap, stable] = parts(detail)?.map(Short);
+        Some(style.stacked(&style.stacked(&compute, &heap), &stable))
+    };
+    titled(&title, vec![note], cells(results, section, style, figures, text))
 }
 
-fn titled(
-    title: &str,
-    notes: Vec<String>,
-    (header, rows): (Vec<String>, Vec<Vec<Cell>>),
-) -> Option<Grid> {
-    let title = title.to_owned();
-    (!rows.is_empty()).then_some(Grid { title, header, rows, notes, lines: true })
+/// Returns the table with a title, and with these notes after its own.
+fn titled(title: &str, notes: Vec<String>, mut grid: Grid) -> Option<Grid> {
+    title.clone_into(&mut grid.title);
+    grid.notes.extend(notes);
+    (!grid.rows.is_empty()).then_some(grid)
 }
 
 /// Returns the parts of a charge, if they are known.
-fn parts_of(inside: &Inside, style: Style) -> Option<String> {
+fn parts_of(inside: &Inside) -> Option<[u64; 3]> {
     let pages = inside.pages?;
-    let [compute, heap, stable] =
-        [pages.compute(inside.charge)?, pages.heap, pages.stable].map(Short);
-    Some(style.stacked(&style.stacked(&compute, &heap), &stable))
+    Some([pages.compute(inside.charge)?, pages.heap, pages.stable])
 }
 
-/// Returns the headings, and a row for each case that has a text for any configuration.
+/// Returns a table with a row for each case that has a text for any configuration. `figures` are the
+/// numbers in the text.
 fn cells(
     results: &Results,
     section: &str,
     style: Style,
+    figures: impl Fn(&Detail) -> Option<Vec<u64>>,
     text: impl Fn(&Detail) -> Option<String>,
-) -> (Vec<String>, Vec<Vec<Cell>>) {
-    let keys = results.configurations_of(section);
+) -> Grid {
     let of = |case: &Case| text(case.measured()?.detail.as_ref()?);
     let mut names: Vec<&str> = Vec::new();
     for case in results.section(section) {
@@ -118,6 +125,19 @@ fn cells(
             names.push(&case.name);
         }
     }
+    let columns = Columns::of(results, results.configurations_of(section), style, |key| {
+        let of = |name: &&str| {
+            let detail = results.case(section, name, key)?.measured()?.detail.as_ref()?;
+            figures(detail)
+        };
+        let all = names.iter().map(of);
+        all.flat_map(|figures| match figures {
+            Some(figures) => figures.into_iter().map(Some).collect(),
+            None => vec![None],
+        })
+        .collect()
+    });
+    let keys = &columns.shown;
     let row = |name: &&str| {
         let cell = |key: &&str| results.case(section, name, key).and_then(of);
         let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
@@ -125,7 +145,13 @@ fn cells(
     };
     let mut header = vec![row_heading(section).to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
-    (header, names.iter().map(row).collect())
+    Grid {
+        header,
+        rows: names.iter().map(row).collect(),
+        notes: columns.note().into_iter().collect(),
+        lines: true,
+        ..Grid::default()
+    }
 }
 
 fn notes(results: &Results) -> Vec<String> {

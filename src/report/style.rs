@@ -46,11 +46,35 @@ impl Style {
         format!("{above}{}{below}", if self.markdown { "<br>" } else { "\n" })
     }
 
-    /// Formats a heading in two lines, since the numbers below it are narrow.
+    /// Formats a heading in two lines, since the numbers below it are narrow. Each setting has a line
+    /// of its own.
     pub fn narrow(self, heading: &str) -> String {
-        match heading.split_once(' ') {
-            Some((above, below)) => self.stacked(&above, &below),
-            None => heading.to_owned(),
+        let Some((above, below)) = heading.split_once(' ') else { return heading.to_owned() };
+        let mut text = above.to_owned();
+        for (place, word) in below.split(' ').enumerate() {
+            text = match place == 0 || word.contains('=') {
+                true => self.stacked(&text, &word),
+                false => format!("{text} {word}"),
+            };
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_are_narrow() {
+        for (heading, lines) in [
+            ("StableBTreeMap", "StableBTreeMap"),
+            ("floor: array", "floor:<br>array"),
+            ("SQLite WITH ROWID", "SQLite<br>WITH ROWID"),
+            ("SQLite PERSIST cache_size=1000", "SQLite<br>PERSIST<br>cache_size=1000"),
+            ("sqlite-vfs page_size=4096", "sqlite-vfs<br>page_size=4096"),
+        ] {
+            assert_eq!(Style::MARKDOWN.narrow(heading), lines);
         }
     }
 }

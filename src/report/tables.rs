@@ -9,6 +9,7 @@ use anyhow::Result;
 use stablebench_protocol::{JournalMode, LockingMode};
 
 use super::grid::{BEST, Cell, Grid, Style, cheapest, row_heading};
+use super::modes::Columns;
 use super::number::{Grouped, Rows};
 use super::{Presentation, advice, common, price};
 use crate::engines::{heading, is_floor};
@@ -37,7 +38,7 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
     grids.extend(common::spread(results));
     grids.extend(common::harness(results));
     if suite.compares_engines() {
-        grids.extend(common::writes(results));
+        grids.extend(common::writes(results, style));
     }
     if !results.fixtures.is_empty() {
         grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
@@ -49,7 +50,7 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
     for grid in &grids {
         writeln!(text, "{}", grid.render(style))?;
     }
-    let advice = if suite.compares_engines() { advice::advice(results) } else { Vec::new() };
+    let advice = if suite.compares_engines() { advice::advice(results, style) } else { Vec::new() };
     for (title, sentences) in advice {
         writeln!(text, "{}\n", style.heading(title))?;
         for sentence in sentences {
@@ -82,7 +83,7 @@ pub fn summaries(suite: &dyn Presentation, results: &Results) -> Result<Vec<Grid
     let mut grids = suite.summaries(results)?;
     grids.extend(common::harness(results));
     if suite.compares_engines() {
-        grids.extend(common::writes(results));
+        grids.extend(common::writes(results, Style::MARKDOWN));
     }
     grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
     grids.retain(|grid| !grid.rows.is_empty());
@@ -167,7 +168,6 @@ fn grid(
     table: &str,
     style: Style,
 ) -> Grid {
-    let keys = results.configurations_of(section);
     let mut rows: Vec<(&str, &str)> = Vec::new();
     for case in results.section(section) {
         let (its, row) = split(case);
@@ -175,6 +175,11 @@ fn grid(
             rows.push((case.name.as_str(), row));
         }
     }
+    let columns = Columns::of(results, results.configurations_of(section), style, |key| {
+        let case = |(name, _): &(&str, &str)| figure(results.case(section, name, key)?, section);
+        rows.iter().map(case).collect()
+    });
+    let keys = &columns.shown;
     let mut header = vec![row_heading(section).to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     let rows = rows.into_iter().map(|(name, label)| {
@@ -186,7 +191,7 @@ fn grid(
         title: title(suite, results, section, table),
         header,
         rows: rows.collect(),
-        notes: Vec::new(),
+        notes: columns.note().into_iter().collect(),
         lines: section == "insert",
     }
 }
@@ -229,16 +234,19 @@ fn transposed(suite: &dyn Presentation, results: &Results, section: &str, style:
     grid
 }
 
+/// Returns the number that the table of a section shows for a case.
+fn figure(case: &Case, section: &str) -> Option<u64> {
+    let measured = case.measured()?;
+    Some(match section {
+        _ if of_message(section) => measured.instructions,
+        "capacity" => measured.operations,
+        _ => measured.each_operation(),
+    })
+}
+
 /// Returns the numbers of a row, with the best one marked.
 fn numbers(cases: &[Option<&Case>], section: &str) -> Vec<Cell> {
-    let value = |case: &Case| -> Option<u64> {
-        let measured = case.measured()?;
-        Some(match section {
-            _ if of_message(section) => measured.instructions,
-            "capacity" => measured.operations,
-            _ => measured.each_operation(),
-        })
-    };
+    let value = |case: &Case| figure(case, section);
     let rated = cases.iter().flatten().filter(|case| !is_floor(&case.configuration));
     let rated: Vec<u64> = rated.filter_map(|case| value(case)).collect();
     let best = match section {

@@ -223,7 +223,7 @@ fn this_build_measures_the_figures_of_the_reference_run() {
         .iter()
         .filter(|case| case["section"] == "curve" && case["rows"] == 10_000)
         .collect();
-    assert_eq!(wanted.len(), 10 * 4, "ten configurations, four kinds of work");
+    assert_eq!(wanted.len(), 11 * 4, "eleven configurations, four kinds of work");
     assert_eq!(cases(&slice).len(), wanted.len());
     for (case, wanted) in cases(&slice).iter().zip(wanted) {
         assert_eq!(case, wanted, "renew the reference run: just bless");
@@ -267,7 +267,7 @@ fn every_format_has_every_case() {
     let directory = tempfile::tempdir().unwrap();
     let csv = small_run("csv", directory.path());
     // A line for each case, and for the message without work of each canister.
-    assert_eq!(csv.lines().count(), 1 + 6 * 4 + 2, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 7 * 6 + 2, "{csv}");
     let results = json(&read(directory.path(), "saved.json"));
     for format in ["table", "markdown"] {
         // Numbers are printed with separated thousands, and some with a mark.
@@ -287,4 +287,20 @@ fn every_format_has_every_case() {
         let args = ["report", "saved.json", "--format", format];
         assert_eq!(stdout(&stablebench(&args, directory.path())), text);
     }
+}
+
+#[test]
+fn equal_journal_modes_share_a_column_on_a_terminal_only() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let report = |format: &str| {
+        let args = ["report", "results/users.json", "--sections=insert", "--format", format];
+        stdout(&stablebench(&args, root))
+    };
+    let (table, markdown) = (report("table"), report("markdown"));
+    // DELETE overwrites the journal's header as PERSIST does.
+    assert!(table.contains("PERSIST = DELETE"), "{table}");
+    assert!(!markdown.contains("PERSIST = DELETE"));
+    let columns = |text: &str, mode: &str| text.lines().filter(|line| line.contains(mode)).count();
+    assert!(columns(&table, "DELETE") < columns(&table, "TRUNCATE"), "{table}");
+    assert_eq!(columns(&markdown, "DELETE"), columns(&markdown, "TRUNCATE"));
 }

@@ -1,11 +1,11 @@
 /**
  * The cost of every configuration at the requested sizes, the cheapest first, floors after the engines.
  *
- * @typedef {{key: string, heading: string, floor: boolean, estimate: import("./estimate.js").Estimate,
+ * @typedef {{key: string, heading: string, floor: boolean, insteadOf: string?, estimate: import("./estimate.js").Estimate,
  *   instructions: number, charge: number, cycles: number, usd: number, fits: boolean, rank: number?}} Ranked
  */
 
-import { heading, isFloor } from "../data.js";
+import { heading, insteadOf, isFloor, unique } from "../data.js";
 import { estimate } from "./estimate.js";
 
 /**
@@ -25,6 +25,7 @@ export function ranked(report, all, asked, chargedNodes) {
       key: column.key,
       heading: heading(report, column.key),
       floor: isFloor(report, column.key),
+      insteadOf: insteadOf(report, column.key),
       estimate: found,
       instructions: number(cost.instructions),
       charge: number(paid.charge),
@@ -44,6 +45,22 @@ export function ranked(report, all, asked, chargedNodes) {
     if (row.estimate.cost && !row.floor && row.fits) row.rank = rank += 1;
   }
   return { rows, by };
+}
+
+/**
+ * The rows that the answer names beside the cheapest: the next one, and the most expensive. Where a library is
+ * ranked as its users should set it and as it is shipped, both are named instead of the most expensive.
+ * @param {Ranked[]} rows as ranked
+ * @returns {Array<{row: Ranked, name: string}>}
+ */
+export function compared(rows) {
+  const all = rows.filter((row) => row.rank !== null);
+  const advised = all.find((row) => all.some((other) => other.key === row.insteadOf));
+  const shipped = advised && all.find((row) => row.key === advised.insteadOf);
+  const others = advised ? [all[1], advised, shipped] : [all[1], all.at(-1)];
+  return unique(others)
+    .filter((row) => row && row.rank > 1)
+    .map((row) => ({ row, name: row === shipped ? `${row.heading}, as it is shipped,` : row.heading }));
 }
 
 /** Returns `true` if the cost fits into one message. @param {import("./points.js").Points} all @param {import("./estimate.js").Estimate["cost"]} cost */

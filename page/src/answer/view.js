@@ -3,7 +3,7 @@
 import { controls } from "./controls.js";
 import { errorText, leaveOneOut, uncertain } from "./estimate.js";
 import { points, rangesOf, usual } from "./points.js";
-import { ranked } from "./rank.js";
+import { compared, ranked } from "./rank.js";
 import { warning } from "./warning.js";
 import { heading } from "../data.js";
 import { choice, h } from "../dom.js";
@@ -101,7 +101,6 @@ function sentence({ rows, by }, asked) {
   const best = rows.find((row) => row.rank === 1);
   if (!best) return ["Nothing was measured for these sizes."];
   const others = rows.filter((row) => row.rank > 1);
-  const last = others[others.length - 1];
   const cost = [`${whole(best.instructions)} instructions`];
   if (Number.isFinite(best.charge) && best.charge !== best.instructions) cost.push(`${whole(best.charge)} with heap pages`);
   if (Number.isFinite(best.cycles)) {
@@ -109,11 +108,9 @@ function sentence({ rows, by }, asked) {
   }
   const inexact = [best, ...others].some((row) => uncertain(row.estimate)) ? "By inexact estimates, " : "";
   const parts = [inexact, h("strong", {}, best.heading), ` is cheapest: ${cost.join("; ")}.`];
-  if (last) {
-    const noun = by === "cycles" ? "cycles" : "instructions";
-    parts.push(` ${others[0].heading} takes ${times(others[0][by] / best[by])} the ${noun}`);
-    parts.push(others.length > 1 ? `, ${last.heading} ${times(last[by] / best[by])}.` : ".");
-  }
+  const noun = by === "cycles" ? "cycles" : "instructions";
+  const takes = compared(rows).map(({ row, name }, at) => `${name}${at ? "" : " takes"} ${times(row[by] / best[by])}${at ? "" : ` the ${noun}`}`);
+  if (takes.length) parts.push(` ${takes.join("; ")}.`);
   const kinds = { measured: "This was measured", interpolated: "This is interpolated", estimated: "This is estimated from the measured sizes around it" };
   parts.push(` ${[kinds[best.estimate.kind], best.estimate.how].filter(Boolean).join(": ")}.`);
   const close = others.filter((row) => row.estimate.low <= best.estimate.high && (row.estimate.error !== null || best.estimate.error !== null));

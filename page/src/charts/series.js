@@ -12,6 +12,7 @@ const KNOWN = {
   "sqlite/delete": ["c1", "7 3", "square", 1.8],
   "sqlite/truncate": ["c2", "2 3", "triangle", 1.8],
   "sqlite/persist": ["c3", null, "diamond", 1.8],
+  "sqlite/persist,cache_size=1000": ["c3", null, "circle", 2.6],
   "sqlite/memory": ["c4", "9 3 2 3", "star", 1.8],
   "sqlite/off": ["c5", null, "square", 1.8],
   "sqlite/wal": ["c6", "4 3", "wye", 1.8],

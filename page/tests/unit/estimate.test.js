@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { errorText, estimate, leaveOneOut, uncertain } from "../../src/answer/estimate.js";
 import { points } from "../../src/answer/points.js";
-import { ranked } from "../../src/answer/rank.js";
+import { compared as besides, ranked } from "../../src/answer/rank.js";
 import { MEASURED, MEASURED_LATER } from "../fixtures/measured.js";
 import { committed, report } from "./results.js";
 
@@ -179,6 +179,18 @@ test("engines are ranked by the requested cost, floors are not ranked", () => {
     assert.ok(own.every((row, at) => at === 0 || own[at - 1][key] <= row[key]));
     assert.ok(rows.filter((row) => row.floor).every((row) => row.rank === null));
   }
+});
+
+test("the answer names a library as advised and as shipped, or else the most expensive", () => {
+  const row = (rank, key, insteadOf = null) => ({ rank, key, heading: key.toUpperCase(), insteadOf });
+  const names = (...rows) => besides(rows).map((of) => of.name);
+  const floor = row(null, "array");
+  assert.deepEqual(names(row(1, "a"), row(2, "b"), row(3, "c"), floor), ["B", "C"]);
+  assert.deepEqual(names(row(1, "a"), row(2, "b"), floor), ["B"]);
+  assert.deepEqual(names(row(1, "a"), row(2, "b"), row(3, "small", "s"), row(4, "s"), row(5, "c")), ["B", "SMALL", "S, as it is shipped,"]);
+  assert.deepEqual(names(row(1, "small", "s"), row(2, "s"), row(3, "c")), ["S, as it is shipped,"]);
+  assert.deepEqual(names(row(1, "a"), row(2, "small", "s"), row(3, "c")), ["SMALL", "C"]);
+  assert.deepEqual(names(row(1, "a")), []);
 });
 
 test("cycles are proportional to the nodes, dollars to the rate", () => {

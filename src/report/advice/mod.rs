@@ -9,13 +9,13 @@ pub mod overtaking;
 use stablebench_protocol::Engine;
 
 use super::BASE;
+use super::modes::Columns;
 use super::number::{Grouped, Ratio};
-use crate::engines::{heading, is_floor};
+use super::style::Style;
+use crate::engines::{SHIPPED, heading, is_floor};
 use crate::results::{Case, Measured, Results};
 use overtaking::{Compared, Overtaking, overtaking};
 
-/// The configuration with the defaults of `ic-rusqlite`.
-const DEFAULT: &str = "sqlite/persist";
 /// The ratio of costs from which a warning is given.
 const MANY: f64 = 2.0;
 /// Instructions of the smaller side below which a ratio is no conclusion: a hundred times what reading
@@ -25,9 +25,9 @@ const MANY: f64 = 2.0;
 const FLOOR: u64 = 20_000;
 
 /// Returns headings with their sentences, without headings that have none.
-pub fn advice(results: &Results) -> Vec<(&'static str, Vec<String>)> {
+pub fn advice(results: &Results, style: Style) -> Vec<(&'static str, Vec<String>)> {
     let all = [
-        ("Where they cross", crossings(results)),
+        ("Where they cross", crossings(results, style)),
         ("The cheapest for each kind of work", cheapest(results)),
         ("What not to do", warnings(results)),
     ];
@@ -51,8 +51,9 @@ pub fn times(here: &Measured, there: &Measured) -> Option<(f64, Ratio)> {
     Some((here as f64 / there.max(1) as f64, Ratio(here, there)))
 }
 
-/// Compares SQLite with the map for each place of new rows.
-fn crossings(results: &Results) -> Vec<String> {
+/// Compares SQLite with the map for each place of new rows; of equal journal modes, only the one that
+/// tables in this style show.
+fn crossings(results: &Results, style: Style) -> Vec<String> {
     const SECTION: &str = "insert";
     let mut places: Vec<&str> = Vec::new();
     for name in results.names(SECTION) {
@@ -71,16 +72,19 @@ fn crossings(results: &Results) -> Vec<String> {
         series.sort_unstable();
         series
     };
+    let sqlite = results.configurations.iter().filter(|one| one.engine == Engine::SQLITE);
+    let keys = sqlite.map(|one| one.key.as_str()).collect();
+    let columns = Columns::of(results, keys, style, |key| {
+        let names = results.names(SECTION);
+        let case = |name: &&str| Some(results.case(SECTION, name, key)?.measured()?.instructions);
+        names.iter().map(case).collect()
+    });
     let mut sentences = Vec::new();
     for place in places {
         let base = series(place, BASE);
-        for configuration in results
-            .configurations
-            .iter()
-            .filter(|configuration| configuration.engine == Engine::SQLITE)
-        {
-            let name = heading(&configuration.key);
-            if let Some(found) = overtaking(&base, &series(place, &configuration.key)) {
+        for key in &columns.shown {
+            let name = heading(key);
+            if let Some(found) = overtaking(&base, &series(place, key)) {
                 sentences.push(format!("{place}: {}", crossing(&name, found)));
             }
         }
@@ -237,7 +241,7 @@ fn settings(results: &Results) -> Vec<String> {
     const SECTION: &str = "settings";
     let measured = |key: &str| results.section(SECTION).any(|case| case.configuration == key);
     let first = results.section(SECTION).map(|case| case.configuration.as_str()).next();
-    let Some(default) = Some(DEFAULT).filter(|key| measured(key)).or(first) else {
+    let Some(default) = Some(SHIPPED).filter(|key| measured(key)).or(first) else {
         return Vec::new();
     };
     let mut sentences = Vec::new();

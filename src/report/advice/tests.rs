@@ -41,7 +41,8 @@ fn exactly(cases: &[(&str, &str, &str, u64, u64)]) -> Results {
 }
 
 fn under(results: &Results, title: &str) -> Vec<String> {
-    let found = advice(results).into_iter().find(|(heading, _)| heading.contains(title));
+    let found =
+        advice(results, Style::default()).into_iter().find(|(heading, _)| heading.contains(title));
     found.map(|(_, sentences)| sentences).unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@
 //!   reports ─┬─ file        name of the file
 //!            ├─ results     the file's content, without digests
 //!            ├─ question    of the suite
-//!            ├─ configurations     by key: heading, floor
+//!            ├─ configurations     by key: heading, floor, instead_of
 //!            ├─ sections    titles by name
 //!            ├─ advice      headings, each with sentences
 //!            ├─ published   published figures and ratios
@@ -21,11 +21,12 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::engines::{heading, is_floor};
+use crate::engines::{ADVISED, SHIPPED, heading, is_floor};
 use crate::report::advice::advice;
 use crate::report::common::settings;
 use crate::report::grid::Grid;
 use crate::report::price::{CHARGED_NODES, Fees};
+use crate::report::style::Style;
 use crate::report::tables::summaries;
 use crate::report::{Presentation, PublishedFigures, price};
 use crate::results::Results;
@@ -67,6 +68,9 @@ struct Report {
 struct Configuration {
     heading: String,
     floor: bool,
+    /// The configuration that a library ships, if this one is how its users should set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead_of: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +122,11 @@ fn report(file: &str, suite: &dyn Presentation, results: &Results) -> Result<Rep
     let keys = results.configurations.iter().map(|configuration| &configuration.key);
     let keys = keys.chain(results.cases.iter().map(|case| &case.configuration));
     let configuration = |key: &String| {
-        let configuration = Configuration { heading: heading(key), floor: is_floor(key) };
+        let configuration = Configuration {
+            heading: heading(key),
+            floor: is_floor(key),
+            instead_of: (key == ADVISED).then_some(SHIPPED),
+        };
         (key.clone(), configuration)
     };
     let section = |name: &String| Some((name.clone(), suite.section(name)?));
@@ -128,7 +136,7 @@ fn report(file: &str, suite: &dyn Presentation, results: &Results) -> Result<Rep
         question: suite.question(),
         configurations: keys.map(configuration).collect(),
         sections: results.cases.iter().filter_map(|case| section(&case.section)).collect(),
-        advice: advice(results)
+        advice: advice(results, Style::MARKDOWN)
             .into_iter()
             .map(|(title, sentences)| Advice { title, sentences })
             .collect(),

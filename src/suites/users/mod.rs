@@ -40,15 +40,16 @@ pub struct UsersArgs {
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub batches: Vec<u64>,
     /// Engines or full configurations, such as `sqlite/wal,page_size=8192`. `sqlite` is ic-rusqlite
-    /// in each of the --journal-modes, `sqlite-vfs` is ic-sqlite-vfs, `doltlite` needs a C compiler,
-    /// `append` and `array` are the floor: bare stable memory.
-    #[arg(long, value_name = "ENGINES", default_value = "btree,sqlite,sqlite-vfs,append,array")]
+    /// in each of the --journal-modes, with the cache of 500 000 pages that it begins with; a
+    /// cache_size of 1000 is what we advise. `sqlite-vfs` is ic-sqlite-vfs, `doltlite` needs a C
+    /// compiler, `append` and `array` are the floor: bare stable memory.
+    #[arg(long, value_name = "ENGINES", default_value = DEFAULT_ENGINES)]
     pub engines: Configurations,
     /// Journal modes of `sqlite`.
     #[arg(long, value_delimiter = ',', value_parser = JOURNAL_MODES, default_values = JOURNAL_MODES)]
     pub journal_modes: Vec<String>,
     /// Section insert: places of the new rows.
-    #[arg(long, value_delimiter = ',', default_values = ["middle", "end"])]
+    #[arg(long, value_delimiter = ',', default_values = ["middle", "end", "random"])]
     pub at: Vec<Place>,
     /// Bytes of each row's text.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
@@ -108,6 +109,9 @@ pub struct UsersArgs {
     pub as_published: bool,
 }
 
+/// The map, SQLite as its users should set it and as `ic-rusqlite` ships it, `ic-sqlite-vfs`, the
+/// floors.
+const DEFAULT_ENGINES: &str = "btree,sqlite/persist,cache_size=1000,sqlite,sqlite-vfs,append,array";
 const JOURNAL_MODES: [&str; 6] = ["delete", "truncate", "persist", "memory", "off", "wal"];
 const BATCHES: [u64; 6] = [1, 10, 50, 100, 1_000, 10_000];
 
@@ -128,7 +132,7 @@ impl Suite for Users {
     }
 
     fn summary(&self) -> &'static str {
-        "Insert into the middle and at the end of many rows"
+        "Insert into the middle of many rows, at their end and at random"
     }
 
     fn examples(&self) -> &'static str {
@@ -356,5 +360,58 @@ impl std::fmt::Display for Place {
             Self::End => "end",
             Self::Random => "random",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::{ADVISED, SHIPPED};
+
+    fn planned(options: &[&str]) -> Plan {
+        let command = Users.arguments(clap::Command::new("users"));
+        let words = ["users"].iter().chain(options);
+        Users.plan(&command.try_get_matches_from(words).unwrap(), 1).unwrap()
+    }
+
+    fn keys(plan: &Plan) -> Vec<&str> {
+        plan.configurations.iter().map(|one| one.key.as_str()).collect()
+    }
+
+    #[test]
+    fn sqlite_is_measured_as_advised_and_as_shipped() {
+        let all = [
+            "btree",
+            ADVISED,
+            "sqlite/delete",
+            "sqlite/truncate",
+            SHIPPED,
+            "sqlite/memory",
+            "sqlite/off",
+            "sqlite/wal",
+            "sqlite-vfs",
+            "append",
+            "array",
+        ];
+        let plan = planned(&[]);
+        assert_eq!(keys(&plan), all);
+        // A case of each batch and place, in each configuration.
+        let cases: usize = plan.fixtures.iter().map(|fixture| fixture.cases().count()).sum();
+        assert_eq!((plan.rows.len(), cases), (6 * 3, 6 * 3 * all.len()));
+        // The settings sweep measures the advised one anyway.
+        let all_sections = planned(&["--sections=all"]);
+        let large = all_sections.fixtures.iter().filter(|fixture| {
+            fixture.configuration.key == ADVISED
+                && (fixture.rows, fixture.payload) == (1_000_000, 100)
+        });
+        assert_eq!(large.count(), 1);
+    }
+
+    #[test]
+    fn the_published_run_has_neither_the_advised_setting_nor_other_places() {
+        let plan = planned(&["--as-published"]);
+        assert_eq!(keys(&plan), ["btree", "sqlite/delete", "sqlite/memory", "sqlite/off"]);
+        assert!(plan.rows.iter().all(|(_, name)| name.starts_with("middle ")));
+        assert_eq!(plan.rows.len(), 5);
     }
 }

@@ -14,7 +14,7 @@ use crate::suites::unique;
 /// A table of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Section {
-    /// New rows in the middle and at the end, in batches.
+    /// New rows in the middle, at the end and at random, in batches.
     Insert,
     /// The same rows in transactions of different sizes.
     Transactions,

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::published::{SPANS, published, rows_of_span, source};
 use super::{Users, sections};
-use crate::engines::{heading, is_floor};
+use crate::engines::{ADVISED, SHIPPED, heading, is_floor};
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::{Grouped, Ratio};
 use crate::report::{BASE, Figure, Presentation, PublishedFigures, price};
@@ -58,6 +58,14 @@ impl Presentation for Users {
         // Only the section insert has ratios.
         if results.section("insert").any(|case| case.configuration == BASE) {
             sentences.push(format!("× is against {}.", heading(BASE)));
+        }
+        let has = |key: &str| results.configurations.iter().any(|one| one.key == key);
+        if has(ADVISED) && has(SHIPPED) {
+            sentences.push(format!(
+                "{} is SQLite as we advise to set it; without a cache_size, it has the 500 000 pages \
+                 that ic-rusqlite begins with.",
+                heading(ADVISED)
+            ));
         }
         if results.configurations.iter().any(|one| is_floor(&one.key)) {
             sentences.push("The floors store the same bytes on bare stable memory.".to_owned());
@@ -126,5 +134,8 @@ mod tests {
         assert_eq!(note("insert", &["sqlite/wal", "array"]).as_deref(), Some(floors));
         assert_eq!(note("insert", &["btree", "array"]), Some(both));
         assert_eq!(note("work", &["btree", "sqlite/wal"]), None);
+        assert_eq!(note("work", &["btree", ADVISED]), None);
+        let advised = note("work", &[ADVISED, SHIPPED]).unwrap();
+        assert!(advised.starts_with("SQLite PERSIST cache_size=1000 is SQLite as we advise"));
     }
 }

@@ -1,0 +1,168 @@
+//! The columns of a table of the suite users. On a terminal, one column stands for all journal modes
+//! of SQLite whose figures in this table are about equal, and a sentence names them:
+//!
+//! ```text
+//!   DELETE   PERSIST   WAL             PERSIST   WAL
+//!      100       101   180      →          101   180
+//!                                PERSIST = DELETE: …
+//! ```
+//!
+//! Two modes are equal if no figure of one is more than 10 % larger than the other's. Modes that the
+//! run's command names are all shown, and so are those with a figure missing.
+
+use super::style::Style;
+use crate::engines::SHIPPED;
+use crate::results::Results;
+
+/// The ratio of two figures up to which they are about equal.
+const EQUAL: f64 = 1.1;
+
+/// The columns of a table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Columns<'r> {
+    /// The configurations that are shown.
+    pub shown: Vec<&'r str>,
+    /// Modes that are equal, the shown one first.
+    equal: Vec<Vec<&'r str>>,
+}
+
+impl<'r> Columns<'r> {
+    /// Chooses the columns among `keys`, of which `figures` returns the figures in the table.
+    pub fn of(
+        results: &Results,
+        keys: Vec<&'r str>,
+        style: Style,
+        figures: impl Fn(&str) -> Vec<Option<u64>>,
+    ) -> Self {
+        if style.markdown || !folds_modes(results) {
+            return Self { shown: keys, equal: Vec::new() };
+        }
+        // The library's own mode stands for those equal to it.
+        let mut modes: Vec<&str> = keys.iter().copied().filter(|key| mode(key).is_some()).collect();
+        modes.sort_by_key(|key| *key != SHIPPED);
+        let mut groups: Vec<Vec<Mode>> = Vec::new();
+        for key in modes {
+            let own = Mode { key, figures: figures(key) };
+            match groups.iter_mut().find(|group| group.iter().all(|other| own.equals(other))) {
+                Some(group) => group.push(own),
+                None => groups.push(vec![own]),
+            }
+        }
+        groups.retain(|group| group.len() > 1);
+        let keys_of = |group: &Vec<Mode<'r>>| group.iter().map(|mode| mode.key).collect();
+        let equal: Vec<Vec<&str>> = groups.iter().map(keys_of).collect();
+        let hidden = |key: &&str| equal.iter().any(|group| group[1..].contains(key));
+        Self { shown: keys.into_iter().filter(|key| !hidden(key)).collect(), equal }
+    }
+
+    /// Returns the sentence that names the equal modes, if there are any.
+    pub fn note(&self) -> Option<String> {
+        let name = |key: &&str| mode(key).unwrap_or(key).to_uppercase();
+        let group = |group: &Vec<&str>| group.iter().map(name).collect::<Vec<_>>().join(" = ");
+        let groups: Vec<String> = self.equal.iter().map(group).collect();
+        (!groups.is_empty()).then(|| {
+            format!(
+                "{}: their figures differ by at most 10 %; --format markdown shows each.",
+                groups.join(", ")
+            )
+        })
+    }
+}
+
+/// Returns the journal mode of a configuration that sets nothing else.
+fn mode(key: &str) -> Option<&str> {
+    key.strip_prefix("sqlite/").filter(|mode| !mode.contains(','))
+}
+
+/// Returns `true` if the run measured every mode because none was asked for.
+fn folds_modes(results: &Results) -> bool {
+    let command = &results.command;
+    let named = command.contains("--journal-modes") || command.contains("sqlite/");
+    let published = results.published.is_some() || results.replica.kind == "published";
+    results.suite == "users" && !named && !published
+}
+
+/// A journal mode with its figures in a table.
+struct Mode<'r> {
+    key: &'r str,
+    figures: Vec<Option<u64>>,
+}
+
+impl Mode<'_> {
+    fn equals(&self, other: &Self) -> bool {
+        let near = |(one, other): (&Option<u64>, &Option<u64>)| match (one, other) {
+            (Some(one), Some(other)) => *one.max(other) as f64 <= EQUAL * *one.min(other) as f64,
+            _ => false,
+        };
+        self.figures.iter().zip(&other.figures).all(near)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::sample::of;
+
+    const KEYS: [&str; 6] = [
+        "btree",
+        "sqlite/delete",
+        "sqlite/persist",
+        "sqlite/wal",
+        "sqlite/off",
+        "sqlite/persist,cache_size=1000",
+    ];
+
+    /// Two figures of each configuration.
+    fn figures(key: &str) -> Vec<Option<u64>> {
+        let second = match key {
+            "sqlite/delete" => Some(1_100),
+            "sqlite/wal" => Some(1_101),
+            "sqlite/off" => None,
+            _ => Some(1_000),
+        };
+        vec![Some(7), second]
+    }
+
+    fn columns(results: &Results, style: Style) -> (Vec<&'static str>, Option<String>) {
+        let columns = Columns::of(results, KEYS.to_vec(), style, figures);
+        (columns.shown.clone(), columns.note())
+    }
+
+    #[test]
+    fn modes_that_differ_by_at_most_a_tenth_share_a_column() {
+        let (shown, note) = columns(&of(Vec::new()), Style::default());
+        // Other settings are never folded, and neither is a mode without a figure.
+        let expected: Vec<&str> = KEYS.into_iter().filter(|key| *key != "sqlite/delete").collect();
+        assert_eq!(shown, expected);
+        assert!(
+            note.unwrap().starts_with("PERSIST = DELETE: their figures differ by at most 10 %")
+        );
+    }
+
+    /// PERSIST and WAL are both close to DELETE, but not to each other.
+    #[test]
+    fn each_pair_of_equal_modes_is_equal() {
+        let keys = vec!["sqlite/wal", "sqlite/delete", "sqlite/persist"];
+        let near = |key: &str| {
+            vec![Some(if key == "sqlite/wal" { 1_205 } else { figures(key)[1].unwrap() })]
+        };
+        let results = of(Vec::new());
+        let columns = Columns::of(&results, keys, Style::default(), near);
+        assert_eq!(columns.shown, ["sqlite/wal", "sqlite/persist"]);
+    }
+
+    #[test]
+    fn all_modes_are_shown_where_someone_asked_for_them() {
+        let all = (KEYS.to_vec(), None);
+        assert_eq!(columns(&of(Vec::new()), Style::MARKDOWN), all);
+        for option in ["--journal-modes delete,persist", "--engines btree,sqlite/delete"] {
+            let command = format!("stablebench run users {option}");
+            let results = Results { command, ..of(Vec::new()) };
+            assert_eq!(columns(&results, Style::default()), all, "{option}");
+        }
+        let suite = Results { suite: "sysbench".to_owned(), ..of(Vec::new()) };
+        assert_eq!(columns(&suite, Style::default()), all);
+        let published = Results { published: Some("users".to_owned()), ..of(Vec::new()) };
+        assert_eq!(columns(&published, Style::default()), all);
+    }
+}
