@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 
 use super::canister::{Bench, Contents, ENGINES, count, rows};
 use super::sqlite::MODES;
@@ -195,8 +196,10 @@ fn temporary_name(bench: &Bench) -> String {
     const PREFIX: &[u8] = b"vacuum_";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("canister");
-    bench.0.save(&path).unwrap();
-    let saved = fs::read(path).unwrap();
+    bench.0.save_with_note(&path, "").unwrap();
+    // The heap comes first; the stack is at its beginning.
+    let mut saved = Vec::new();
+    fs::File::open(path).unwrap().take(2 << 20).read_to_end(&mut saved).unwrap();
     let after = saved.windows(PREFIX.len() + 16).filter_map(|name| name.strip_prefix(PREFIX));
     let names: BTreeSet<&[u8]> =
         after.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)).collect();
