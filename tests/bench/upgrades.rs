@@ -1,5 +1,9 @@
 //! Upgrades, reinstallations, closed connections, and vacuums.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+
 use super::canister::{Bench, Contents, ENGINES, count, rows};
 use super::sqlite::MODES;
 use stablebench_protocol::{
@@ -170,5 +174,60 @@ fn a_vacuum_keeps_the_rows_and_frees_pages() {
         }
         bench.measure("insert_end", count(Engine::SQLITE, 100));
         assert_eq!(bench.digest(Engine::SQLITE, 1_000).rows, 600);
+    }
+}
+
+/// Seconds since 1970. If SQLite is first used then, its first `VACUUM` gives its temporary database
+/// a name with so many zeros in front.
+const SECONDS: [(usize, [u64; 2]); 5] = [
+    (0, [1_620_328_630, 1_620_328_631]),
+    (1, [1_620_328_632, 1_620_328_642]),
+    (2, [1_620_328_669, 1_620_328_748]),
+    (3, [1_620_330_259, 1_620_339_605]),
+    (4, [1_620_415_111, 1_620_452_916]),
+];
+/// Instructions for filling a name up with zeros.
+const FILLING: i64 = 126;
+/// Instructions for a digit that is not filled up.
+const DIGIT: i64 = 37;
+
+/// Returns the digits of the temporary database's name, which stays on the heap.
+fn temporary_name(bench: &Bench) -> String {
+    const PREFIX: &[u8] = b"vacuum_";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("canister");
+    bench.0.save_with_note(&path, "").unwrap();
+    // The heap comes first; the stack is at its beginning.
+    let mut saved = Vec::new();
+    fs::File::open(path).unwrap().take(2 << 20).read_to_end(&mut saved).unwrap();
+    let after = saved.windows(PREFIX.len() + 16).filter_map(|name| name.strip_prefix(PREFIX));
+    let names: BTreeSet<&[u8]> =
+        after.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)).collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    String::from_utf8_lossy(names.first().unwrap()).into_owned()
+}
+
+#[test]
+fn a_vacuum_counts_by_the_digits_of_a_name_that_follows_from_the_second() {
+    let fresh = Bench::new();
+    let mut counts: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    for (zeros, seconds) in SECONDS {
+        for (second, nanoseconds) in seconds.into_iter().zip([10, 999_999_990]) {
+            let mut bench = fresh.fork();
+            bench.0.set_time(second * 1_000_000_000 + nanoseconds);
+            bench.measure("add_users", rows(Engine::SQLITE, 0, 10, 1_000));
+            // Random numbers have been drawn: this time has no influence any more.
+            bench.0.set_time(1_700_000_000_000_000_000);
+            let counted = bench.measure("vacuum", ()).instructions;
+            let name = temporary_name(&bench);
+            assert_eq!(name.len() - name.trim_start_matches('0').len(), zeros, "{second}: {name}");
+            counts.entry(zeros).or_default().insert(counted);
+        }
+    }
+    let none = *counts[&0].first().unwrap();
+    for (zeros, counted) in counts {
+        let filled = if zeros == 0 { 0 } else { FILLING - DIGIT * zeros as i64 };
+        let expected = none.saturating_add_signed(filled);
+        assert_eq!(counted, BTreeSet::from([expected]), "{zeros} zeros");
     }
 }

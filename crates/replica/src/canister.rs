@@ -79,9 +79,11 @@ impl Installed {
 }
 
 /// Time of the first message, in nanoseconds since 1970. It is fixed so that runs are reproducible.
+/// A PocketIC server begins with it too.
 const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
-/// Nanoseconds between two messages.
-const ROUND_DURATION: u64 = 1_000_000_000;
+/// Nanoseconds between two messages: those between two rounds of a PocketIC server. Code that uses
+/// seconds, such as that of SQLite's random numbers, gets the same ones there.
+const ROUND_DURATION: u64 = 1;
 
 impl Canister {
     /// Creates a canister without a module.
@@ -435,7 +437,7 @@ impl Canister {
     }
 
     /// Sets the time of the next message, in nanoseconds since 1970. Time never goes back: it is
-    /// later than the last message in any case. By default messages are one second apart.
+    /// later than the last message in any case. By default messages are a nanosecond apart.
     pub fn set_time(&mut self, time: u64) {
         self.time = time.max(self.time.saturating_sub(ROUND_DURATION) + 1);
     }

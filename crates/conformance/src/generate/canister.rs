@@ -5,7 +5,8 @@
 //! cases: two cases with the engines above the floor, then one for each floor engine.
 //!
 //! `vacuum` is excluded: the name of SQLite's temporary database depends on random numbers that
-//! follow from the time, and affects a few instructions. The time differs between replicas.
+//! follow from the second, and zeros in front of it affect the count. Recorded cases are independent
+//! of the time.
 //!
 //! Ids are guesses of existing rows. A wrong guess is answered with an error, which is tested too.
 

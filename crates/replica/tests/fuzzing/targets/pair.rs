@@ -16,7 +16,7 @@ const NAME: &str = "call_sequence";
 
 /// Time of the first message in nanoseconds, and time between messages.
 const BEGINNING: u64 = 1_620_328_630_000_000_000;
-const ROUND: u64 = 1_000_000_000;
+const ROUND: u64 = 1;
 
 /// A canister and its model.
 pub struct Pair {
