@@ -87,6 +87,52 @@ fn the_index_names_every_document() {
     }
 }
 
+/// Returns the paths between backticks, outside of blocks of code.
+fn paths(text: &str) -> Vec<&str> {
+    let prose = text.split("```").step_by(2);
+    let quoted = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
+    let is_path = |quoted: &&str| {
+        let known = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+        quoted.contains('/') && quoted.chars().all(known) && !quoted.contains("NAME")
+    };
+    quoted.filter(is_path).collect()
+}
+
+/// A path of the repository begins with one of its folders, or those of the document's crate.
+#[test]
+fn named_paths_exist() {
+    // These are folders of users: what they build, and their own projects.
+    const OF_USERS: [&str; 1] = ["target/"];
+    let (mut missing, mut seen) = (Vec::new(), 0);
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        let own = match document.file_name().and_then(|name| name.to_str()) {
+            // Its paths are those of a reader's project.
+            Some("canbench.md" | "CHANGELOG.md") => continue,
+            // Its tests are those of the crate, unless stated otherwise.
+            Some("metering.md") => root().join("crates/replica"),
+            _ => document.parent().unwrap().to_owned(),
+        };
+        for path in paths(&text) {
+            let first = path.split('/').next().unwrap();
+            let bases = [root(), &own];
+            let begins = bases.iter().any(|base| base.join(first).is_dir());
+            if first.is_empty() || !begins || OF_USERS.iter().any(|of| path.starts_with(of)) {
+                continue;
+            }
+            seen += 1;
+            let there = |base: &&Path| {
+                base.join(path).exists() || base.join(format!("{path}.rs")).exists()
+            };
+            if !bases.iter().any(there) {
+                missing.push(format!("{}: {path}", document.display()));
+            }
+        }
+    }
+    assert!(seen > 100, "{seen}");
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
 /// Returns the names of all functions below a folder.
 fn functions(folder: &Path, found: &mut HashSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
