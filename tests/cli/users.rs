@@ -267,7 +267,7 @@ fn every_format_has_every_case() {
     let directory = tempfile::tempdir().unwrap();
     let csv = small_run("csv", directory.path());
     // A line for each case, and for the message without work of each canister.
-    assert_eq!(csv.lines().count(), 1 + 7 * 6 + 2, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 7 * 4 + 2, "{csv}");
     let results = json(&read(directory.path(), "saved.json"));
     for format in ["table", "markdown"] {
         // Numbers are printed with separated thousands, and some with a mark.
