@@ -133,7 +133,7 @@ impl Suite for Users {
     }
 
     fn summary(&self) -> &'static str {
-        "Insert into the middle and at the end of many rows, and more"
+        "Insert into the middle and at the end of many rows"
     }
 
     fn examples(&self) -> &'static str {
