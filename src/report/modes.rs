@@ -11,7 +11,7 @@
 //! run's command names are all shown, and so are those with a figure missing.
 
 use super::style::Style;
-use crate::engines::SHIPPED;
+use crate::engines::{Configurations, SHIPPED};
 use crate::results::Results;
 
 /// The ratio of two figures up to which they are about equal.
@@ -76,10 +76,17 @@ fn mode(key: &str) -> Option<&str> {
 
 /// Returns `true` if the run measured every mode because none was asked for.
 fn folds_modes(results: &Results) -> bool {
-    let command = &results.command;
-    let named = command.contains("--journal-modes") || command.contains("sqlite/");
     let published = results.published.is_some() || results.replica.kind == "published";
-    results.suite == "users" && !named && !published
+    results.suite == "users" && !published && !names_modes(&results.command)
+}
+
+/// Returns `true` if a command chooses journal modes.
+fn names_modes(command: &str) -> bool {
+    let mut words = command.split(' ');
+    let engines = words.clone().skip_while(|word| *word != "--engines").nth(1);
+    let engines = engines.and_then(|engines| engines.parse::<Configurations>().ok());
+    words.any(|word| word == "--journal-modes")
+        || engines.is_some_and(|all| all.0.iter().any(|one| mode(&one.to_string()).is_some()))
 }
 
 /// A journal mode with its figures in a table.
@@ -160,6 +167,10 @@ mod tests {
             let results = Results { command, ..of(Vec::new()) };
             assert_eq!(columns(&results, Style::default()), all, "{option}");
         }
+        // The advised setting is no choice of a mode.
+        let command = "stablebench run users --engines btree,sqlite/persist,cache_size=1000,sqlite";
+        let results = Results { command: command.to_owned(), ..of(Vec::new()) };
+        assert!(columns(&results, Style::default()).1.is_some());
         let suite = Results { suite: "sysbench".to_owned(), ..of(Vec::new()) };
         assert_eq!(columns(&suite, Style::default()), all);
         let published = Results { published: Some("users".to_owned()), ..of(Vec::new()) };

@@ -154,9 +154,9 @@ fn dies_during_a_run(version: &str) -> Result<(), Failed> {
     let results: serde_json::Value = serde_json::from_str(&saved)?;
     let columns: Vec<_> =
         results["cases"].as_array().unwrap().iter().map(|case| &case["configuration"]).collect();
-    // In the middle, at the end and at random.
-    assert_eq!(columns, ["btree"; 3]);
-    assert_contains(&message, &["3 cases saved to results.json"]);
+    // In the middle and at the end.
+    assert_eq!(columns, ["btree", "btree"]);
+    assert_contains(&message, &["2 cases saved to results.json"]);
     assert!(stdout(&output).contains("btree"), "what was measured is shown");
     Ok(())
 }

@@ -186,7 +186,7 @@ fn inserts(args: &UsersArgs) -> Vec<Case> {
     batches.sort_unstable();
     batches.dedup();
     let mut cases = Vec::new();
-    for place in unique(&args.at) {
+    for place in args.places() {
         for rows in &batches {
             let name = format!("{place} {}", Grouped(*rows));
             let work = Work::new(Verb::Insert, place.access(), *rows);

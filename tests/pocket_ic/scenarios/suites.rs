@@ -67,7 +67,7 @@ fn work(bench: &mut Bench, engine: Engine) {
 
 // Small runs of each suite: a server takes a second for each fork.
 pub const USERS: &[&str] =
-    &["users", "--rows=600", "--batches=1,20", "--at=middle,end", "--journal-modes=persist,wal"];
+    &["users", "--rows=600", "--batches=1,20", "--journal-modes=persist,wal"];
 pub const DB_BENCH: &[&str] = &["db-bench", "--num=2000"];
 pub const KEYS: &[&str] =
     &["keys", "--rows=300", "--questions=5", "--schemas=b,d", "--keys=integer,uuidv7"];
