@@ -31,7 +31,7 @@ bless:
 
 # Check the embedded replica against every recorded case.
 conformance:
-    for rules in 2025-10 2026-08 2026-08-recorded; do \
+    for rules in 2025-10 2026-08 2026-08-recorded 2026-10; do \
         cargo run --release --bin conformance -- check --rules $rules crates/conformance/cases/$rules/*.json*; \
     done
 

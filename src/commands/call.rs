@@ -21,6 +21,7 @@ use crate::replica::PageCosts;
 use crate::replica::decoding::decode_values;
 use crate::replica::embedded::{cycles, inside};
 use crate::replica::options::ReplicaArgs;
+use crate::replica::proposed::heap_warning;
 use crate::report::number::Grouped;
 use crate::terminal::{Output, safe};
 
@@ -85,6 +86,12 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let first = followed.first(&args.method);
     let mut costs = first.map_or_else(String::new, |it| describe(&it.execution, rules));
     let Call { response, executions, .. } = followed.call;
+    for executed in &executions {
+        let name = executed.function.to_string();
+        if let Some(warning) = heap_warning(&name, &inside(&executed.execution)) {
+            output.progress.note(&warning);
+        }
+    }
     if executions.len() > 1 {
         costs += &format!("\n{}", tree(&executions).trim_end());
     }

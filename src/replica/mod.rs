@@ -15,6 +15,7 @@ pub mod network;
 pub mod options;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
+pub mod proposed;
 pub mod subnet;
 pub mod tally;
 

@@ -10,6 +10,7 @@ use super::spread::spread;
 use super::wire::{self, Done, Found, Purpose};
 use super::{Runner, interrupt};
 use crate::progress;
+use crate::replica::proposed::heap_warning;
 use crate::replica::{Canister, Copied, Messages, Receipt};
 use crate::report::number::{Grouped, Short};
 use crate::results::{ConfigurationInfo, Detail, Measured, Populate, Spread, Stored};
@@ -206,6 +207,11 @@ impl Runner<'_> {
             };
             match executed {
                 Ok(message) => {
+                    let inside = message.receipt.cost.inside.as_ref();
+                    let warning = inside.and_then(|it| heap_warning(&fixture.label(), it));
+                    if let Some(warning) = warning {
+                        self.progress.note(&warning);
+                    }
                     if step.messages == plan::Messages::ByCost {
                         let each = (message.measurement.message_instructions / count).max(1);
                         // The cost of a row increases with their number: grow at most tenfold.

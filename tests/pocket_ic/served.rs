@@ -12,7 +12,7 @@ pub const VERSIONS: [(&str, &str); 2] = [("served_16", "16.1.0"), ("served_10", 
 
 /// Returns the rules of the servers of a version.
 pub fn rules_of(version: &str) -> Rules {
-    if version.starts_with("10.") { Rules::of_2025_10() } else { Rules::of_2026_08() }
+    if version.starts_with("10.") { Rules::of_2025_10() } else { Rules::of_2026_10() }
 }
 
 /// Returns the environment in which clients start the tool as a server of a version.

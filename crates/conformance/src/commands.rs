@@ -112,8 +112,8 @@ fn missing(command: &str) -> Failed {
 
 #[cfg(feature = "pocket-ic")]
 mod with_server {
+    use std::collections::BTreeMap;
     use std::ffi::OsString;
-    use std::io;
     use std::path::{Path, PathBuf};
 
     use stablebench_conformance::{Case, Interrupted, PocketIc, detect, import, write};
@@ -197,15 +197,25 @@ mod with_server {
         }
     }
 
-    /// Files of cases of this project that were recorded under these rules.
+    /// Files of cases of this project that hold under these rules: those that were recorded under
+    /// them, and those of rules with the same charges that were not recorded again.
     fn recorded_under(rules: Rules) -> Result<Vec<PathBuf>, Failed> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(rules.name());
-        let missing = |error| format!("{}: {error}; pass the files to run", folder.display());
-        let entries = std::fs::read_dir(&folder).map_err(missing)?;
-        let mut files = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-        files.retain(|path| path.is_file());
-        files.sort();
-        Ok(files)
+        let folder = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(name);
+        let mut folders = vec![folder(rules.name())];
+        if rules == Rules::of_2026_10() {
+            folders.push(folder(Rules::of_2026_08().name()));
+        }
+        let mut files = BTreeMap::new();
+        for folder in folders {
+            let missing = |error| format!("{}: {error}; pass the files to run", folder.display());
+            for entry in std::fs::read_dir(&folder).map_err(missing)? {
+                let entry = entry?;
+                if entry.path().is_file() {
+                    files.entry(entry.file_name()).or_insert_with(|| entry.path());
+                }
+            }
+        }
+        Ok(files.into_values().collect())
     }
 
     fn inputs_of(command: &Record) -> Result<Vec<Case>, Failed> {

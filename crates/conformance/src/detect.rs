@@ -1,7 +1,8 @@
 //! Detection of the rules by which a replica charges.
 //!
-//! A canister measures the charges for single memory accesses and for one operator (`probe.wat`).
-//! The rules are those under which the embedded replica returns the same measurements.
+//! A canister measures the charges for single memory accesses and for one operator, and calls a
+//! method that is missing (`probe.wat`). The rules are those under which the embedded replica returns
+//! the same measurements, and a reject that links to the same page.
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use stablebench_replica::Rules;
 use crate::case::{Call, Case, Kind, Source};
 use crate::embedded::Embedded;
 use crate::error::Failure;
+use crate::subnet::{Expected, SubnetCase};
 use crate::target::{Answers, Target, run};
 
 const PROBE: &str = include_str!("probe.wat");
@@ -29,27 +31,47 @@ const MEASURED: [&str; 8] = [
 /// The charge of each measurement.
 type Charges = [u64; MEASURED.len()];
 
+/// What tells rules apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Observed {
+    charges: Charges,
+    /// The page to which a reject links.
+    page: String,
+}
+
+impl Observed {
+    /// Number of differences.
+    fn differing(&self, other: &Self) -> usize {
+        let charges = self.charges.iter().zip(&other.charges);
+        charges.filter(|(one, other)| one != other).count() + usize::from(self.page != other.page)
+    }
+}
+
 /// No known rule set matches the charges of the replica.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the replica charges by rules that are not known here: {}", self.listed())]
 pub struct UnknownRules {
-    found: Charges,
+    found: Observed,
     nearest: &'static str,
-    expected: Charges,
+    expected: Observed,
 }
 
 impl UnknownRules {
     /// Lists the differences to the nearest set.
     fn listed(&self) -> String {
         let Self { found, nearest, expected } = self;
-        let differing: Vec<String> = MEASURED
+        let mut differing: Vec<String> = MEASURED
             .iter()
-            .zip(found.iter().zip(expected))
+            .zip(found.charges.iter().zip(&expected.charges))
             .filter(|(_, (found, expected))| found != expected)
             .map(|(what, (found, expected))| {
                 format!("{what} costs {found} instructions, {expected} by {nearest}")
             })
             .collect();
+        if found.page != expected.page {
+            let (found, expected) = (&found.page, &expected.page);
+            differing.push(format!("rejects link to {found}, to {expected} by {nearest}"));
+        }
         differing.join("; ")
     }
 }
@@ -86,16 +108,17 @@ impl From<Failure> for Undetected {
 ///
 /// If no known set matches, or the probe could not be run.
 pub fn detect(target: &mut dyn Target) -> Result<Rules, Undetected> {
-    let found = charges(target)?;
+    let found = observed(target)?;
     let mut nearest: Option<(usize, UnknownRules)> = None;
     for name in Rules::SETS.iter().rev().chain(Rules::VARIANTS) {
         let rules: Rules = name.parse().map_err(|error| Undetected::Failed(Box::new(error)))?;
-        let expected = charges(&mut Embedded::new(rules)?)?;
-        let differing = found.iter().zip(&expected).filter(|(one, other)| one != other).count();
+        let expected = observed(&mut Embedded::new(rules)?)?;
+        let differing = found.differing(&expected);
         if differing == 0 {
             return Ok(rules);
         }
         if nearest.as_ref().is_none_or(|(fewest, _)| differing < *fewest) {
+            let found = found.clone();
             nearest = Some((differing, UnknownRules { found, nearest: name, expected }));
         }
     }
@@ -103,6 +126,32 @@ pub fn detect(target: &mut dyn Target) -> Result<Rules, Undetected> {
         Some((_, unknown)) => Err(Undetected::Unknown(Box::new(unknown))),
         None => Err(Undetected::Failed("there are no rules to compare with".into())),
     }
+}
+
+fn observed(target: &mut dyn Target) -> Result<Observed, Failure> {
+    Ok(Observed { charges: charges(target)?, page: page(target)? })
+}
+
+/// Returns the page to which the reject of a missing method links, as a canister sees it.
+fn page(target: &mut dyn Target) -> Result<String, Failure> {
+    let case = SubnetCase {
+        name: "probe".to_owned(),
+        canisters: vec![PROBE.to_owned()],
+        keys: false,
+        ids: Vec::new(),
+        balances: Vec::new(),
+        steps: Vec::new(),
+    };
+    let mut subnet = target.create(&case, &[wat::parse_str(PROBE)?])?;
+    let id = *subnet.ids().first().ok_or("it created no canister")?;
+    let answer = subnet.call(id, Kind::Update, "rejected", &[], &[])?;
+    let Expected::Reply(text) = answer else {
+        return Err("the canister that detects its rules did not reply".into());
+    };
+    let text = String::from_utf8_lossy(&text);
+    let link = text.split_once("See documentation: ").and_then(|(_, link)| link.split_once('#'));
+    let (page, _) = link.ok_or("the reject of a missing method has no link")?;
+    Ok(page.to_owned())
 }
 
 fn charges(target: &mut dyn Target) -> Result<Charges, Failure> {
@@ -130,6 +179,7 @@ fn charges(target: &mut dyn Target) -> Result<Charges, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subnet::RunningSubnet;
     use crate::target::{Answer, Canister, Installed};
 
     #[test]
@@ -152,6 +202,23 @@ mod tests {
                 refused @ Installed::Refused(_) => refused,
             })
         }
+
+        fn create(
+            &mut self,
+            case: &SubnetCase,
+            modules: &[Vec<u8>],
+        ) -> Result<Box<dyn RunningSubnet>, Failure> {
+            self.0.create(case, modules)
+        }
+    }
+
+    #[test]
+    fn sets_with_the_same_charges_link_to_other_pages() {
+        let of = |rules| observed(&mut Embedded::new(rules).unwrap()).unwrap();
+        let (august, october) = (of(Rules::of_2026_08()), of(Rules::of_2026_10()));
+        assert_eq!(august.charges, october.charges);
+        assert_eq!(october.page, Rules::of_2026_10().set().error_documentation);
+        assert_ne!(august.page, october.page);
     }
 
     impl Canister for Charged {

@@ -103,7 +103,7 @@ fn the_named_cases_exist() {
     let directory = root().join("crates/conformance/cases");
     let mut names = BTreeSet::new();
     let mut groups = BTreeSet::new();
-    let entries = ["2025-10", "2026-08", "2026-08-recorded"]
+    let entries = ["2025-10", "2026-08", "2026-08-recorded", "2026-10"]
         .map(|rules| fs::read_dir(directory.join(rules)).unwrap());
     for entry in entries.into_iter().flatten() {
         let path = entry.unwrap().path();

@@ -41,6 +41,7 @@ fn check_on(target: &mut dyn Target, file: &str, steps: usize) {
 fn calls_between_canisters() {
     check("2025-10/subnet.json.gz", 253);
     check("2026-08/subnet.json.gz", 253);
+    check("2026-10/subnet.json.gz", 253);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::io;
 use ic_principal::Principal;
 
 use crate::memory::NoMappings;
+use crate::rules::Rules;
 use crate::units::{Bytes, Cycles, Instructions};
 
 macro_rules! error_codes {
@@ -173,6 +174,22 @@ pub struct Reject {
     pub message: String,
 }
 
+impl Reject {
+    /// The same reject, in which a link at the end to the page of today's rules is one to that of
+    /// other rules.
+    #[must_use]
+    pub(crate) fn linked_by(self, rules: Rules) -> Self {
+        let pages = [Rules::today(), rules].map(|rules| rules.set().error_documentation);
+        let [today, page] = pages;
+        match self.message.rsplit_once(&format!("{today}#")) {
+            Some((before, section)) if !section.contains('\n') => {
+                Self { message: format!("{before}{page}#{section}"), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
 const GRACEFULLY: &str = "Consider gracefully handling failures from this canister or altering \
                           the canister to handle exceptions.";
 
@@ -218,13 +235,16 @@ pub struct Help {
     pub section: &'static str,
 }
 
-impl fmt::Display for Help {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DOCS: &str = "https://internetcomputer.org/docs/current/references/execution-errors";
+impl Help {
+    /// The second line of a reject.
+    pub fn line(&self, rules: Rules) -> String {
         let Self { suggestion, section } = self;
         match *section {
-            "" => f.write_str(suggestion),
-            _ => write!(f, "{suggestion} See documentation: {DOCS}#{section}"),
+            "" => (*suggestion).to_owned(),
+            _ => {
+                let page = rules.set().error_documentation;
+                format!("{suggestion} See documentation: {page}#{section}")
+            }
         }
     }
 }
@@ -492,10 +512,10 @@ impl Fault {
     }
 
     /// The reject in full, with the suggestion: what another canister sees.
-    pub fn reject_in_full(&self, canister: &Principal) -> Reject {
+    pub fn reject_in_full(&self, canister: &Principal, rules: Rules) -> Reject {
         let Reject { code, message } = self.reject(canister);
         let message = match self.help() {
-            Some(help) => format!("{message}.\n{help}"),
+            Some(help) => format!("{message}.\n{}", help.line(rules)),
             None => message,
         };
         Reject { code, message: shortened(message, MAX_MESSAGE, 50) }

@@ -12,6 +12,12 @@ pub const MAX_SLICES: i64 = 400;
 
 /// Size of a log record without its content.
 pub const LOG_RECORD_OVERHEAD: Bytes = Bytes(40);
+/// Smallest store of a log, and its size by default, without what it needs besides records.
+pub const DEFAULT_LOG: Bytes = Bytes(4 << 10);
+/// Largest store of a log.
+pub const MAX_LOG: Bytes = Bytes(2 << 20);
+/// Bytes of the header and of the index of a store.
+pub const LOG_STORE_OVERHEAD: Bytes = Bytes(8 << 10);
 /// Longest text of `trap` and `debug_print`.
 pub const MAX_TEXT: Bytes = Bytes(32 << 10);
 /// Printed texts of a message that are kept, so that a canister that prints in a loop uses bounded

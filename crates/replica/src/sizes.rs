@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::canister::{Canister, Settings};
 use crate::cycles::{self, Threshold};
-use crate::limits::MAX_HISTORY;
+use crate::limits::{DEFAULT_LOG, LOG_STORE_OVERHEAD, MAX_HISTORY};
 use crate::rules::Rules;
 use crate::units::Bytes;
 
@@ -18,12 +18,31 @@ pub(crate) struct Allocation {
     pub memory: Bytes,
     /// Freezing threshold in seconds.
     pub freezing_seconds: u64,
+    /// Bytes of records that the log keeps; 0 for no log. Missing in older files.
+    #[serde(default = "default_log")]
+    pub log: Bytes,
+}
+
+/// Bytes of records that a log keeps by default.
+const fn default_log() -> Bytes {
+    DEFAULT_LOG
+}
+
+impl Allocation {
+    /// Bytes of the store of the log.
+    pub fn log_store(&self, rules: Rules) -> Bytes {
+        match self.log {
+            Bytes(0) => Bytes(0),
+            _ if !rules.set().log_store => Bytes(0),
+            records => LOG_STORE_OVERHEAD + records,
+        }
+    }
 }
 
 impl Default for Allocation {
     fn default() -> Self {
         let freezing_seconds = cycles::FREEZING_SECONDS;
-        Self { compute: 0, memory: Bytes(0), freezing_seconds }
+        Self { compute: 0, memory: Bytes(0), freezing_seconds, log: DEFAULT_LOG }
     }
 }
 
@@ -36,12 +55,13 @@ pub(crate) struct Sizes {
     pub module: Bytes,
     pub sections: Bytes,
     pub history: Bytes,
+    pub log: Bytes,
 }
 
 impl Sizes {
     /// Bytes of everything but the two memories.
     pub fn other(&self) -> Bytes {
-        self.globals + self.module + self.sections + self.history
+        self.globals + self.module + self.sections + self.history + self.log
     }
 
     /// Bytes of what a snapshot copies.
@@ -64,8 +84,9 @@ const CONTROLLER_SIZE: u64 = 30;
 impl Canister {
     /// The balance below which the canister freezes.
     pub(crate) fn threshold(&self, rules: Rules, messages: Bytes) -> Threshold {
-        let Allocation { compute, memory: allocated, freezing_seconds: seconds } = self.allocation;
-        let other = self.sizes().other() + self.stored;
+        let Allocation { compute, memory: allocated, freezing_seconds: seconds, .. } =
+            self.allocation;
+        let other = self.sizes(rules).other() + self.stored;
         let reserved = self.reserved;
         Threshold { rules, seconds, other, messages, compute, allocated, reserved }
     }
@@ -76,11 +97,12 @@ impl Canister {
     }
 
     /// Bytes of its parts.
-    pub(crate) fn sizes(&self) -> Sizes {
+    pub(crate) fn sizes(&self, rules: Rules) -> Sizes {
         let mut sizes = Sizes {
             heap: Bytes(self.state.heap.size() as u64),
             stable: Bytes(self.state.stable.size() as u64),
             history: self.history.iter().copied().sum(),
+            log: self.allocation.log_store(rules),
             ..Sizes::default()
         };
         if let Some(module) = &self.module {

@@ -246,12 +246,17 @@ fn a_canister_that_cannot_pay_for_storage_is_uninstalled() {
     manage(&mut subnet, "update_settings", update).unwrap();
     let balance = subnet.canister(&id).unwrap().balance();
     // 1 percent costs 864 G cycles a day.
-    subnet.set_time(subnet.time() + DAY);
-    subnet.tick().unwrap();
+    let pass = |subnet: &mut Subnet, time| {
+        subnet.set_time(subnet.time() + time);
+        // Storage is charged in every fiftieth.
+        for _ in 0..50 {
+            subnet.tick().unwrap();
+        }
+    };
+    pass(&mut subnet, DAY);
     let after = subnet.canister(&id).unwrap().balance();
     assert!((864_000_000_000..900_000_000_000).contains(&(balance - after).get()));
-    subnet.set_time(subnet.time() + 1_000 * DAY);
-    subnet.tick().unwrap();
+    pass(&mut subnet, 1_000 * DAY);
     let canister = subnet.canister(&id).unwrap();
     assert!(canister.module().is_none());
     assert_eq!(canister.balance(), Cycles(0));
@@ -368,5 +373,128 @@ fn the_status_has_the_fields_of_the_rules() {
         let created = decode_one::<CanisterIdRecord>(&created).unwrap();
         let reply = manage(&mut subnet, "canister_status", created).unwrap();
         assert_eq!(decode_one::<CanisterStatusResult>(&reply).is_ok(), decodes);
+    }
+}
+
+const CREATE: &str = "provisional_create_canister_with_cycles";
+
+fn created_with(subnet: &mut Subnet, amount: u64, log: Option<u64>) -> Result<Principal, Reject> {
+    let settings = log.map(|log| CanisterSettings {
+        log_memory_limit: Some(Nat::from(log)),
+        ..CanisterSettings::default()
+    });
+    let amount = Some(Nat::from(amount));
+    let create = ProvisionalCreateCanisterWithCyclesArgs { amount, settings, ..Default::default() };
+    let reply = manage(subnet, CREATE, create)?;
+    Ok(decode_one::<CanisterIdRecord>(&reply).unwrap().canister_id)
+}
+
+fn status_of(subnet: &mut Subnet, canister_id: Principal) -> CanisterStatusResult {
+    let reply = manage(subnet, "canister_status", CanisterIdRecord { canister_id }).unwrap();
+    decode_one(&reply).unwrap()
+}
+
+/// Cycles for 30 days of so many bytes, and for the base fee.
+fn month(bytes: u128) -> u128 {
+    let day = bytes * 317_500 * 86_400 / (1 << 30) + 10_000 * 86_400;
+    30 * day
+}
+
+#[test]
+fn a_canister_is_created_with_the_cycles_for_its_log() {
+    let mut subnet = Subnet::new(&Replica::new(Rules::of_2026_10(), None).unwrap());
+    let needed = u64::try_from(month(12_288)).unwrap();
+    let refused = created_with(&mut subnet, 0, None).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InsufficientCyclesInMemoryGrow);
+    let words = "Canister cannot grow memory by 12288 bytes due to insufficient cycles. At least \
+                 25_929_";
+    assert!(refused.message.starts_with(words), "{refused}");
+    let page = "https://docs.internetcomputer.org/references/execution-errors#";
+    assert!(refused.message.contains(page), "{refused}");
+    assert!(created_with(&mut subnet, needed - 1, None).is_err());
+    created_with(&mut subnet, needed, None).unwrap();
+    // A canister without a log needs none.
+    created_with(&mut subnet, 0, Some(0)).unwrap();
+    // Neither do those of clients of the time before.
+    subnet.allow_unpaid_logs();
+    created_with(&mut subnet, 0, None).unwrap();
+    let mut older = Subnet::new(&Replica::new(Rules::of_2026_08(), None).unwrap());
+    created_with(&mut older, 0, None).unwrap();
+}
+
+#[test]
+fn too_few_cycles_for_the_log_come_back() {
+    let (mut subnet, id) = subnet();
+    let mut create = |cycles: u64| {
+        let argument = encode_one(CreateCanisterArgs::default()).unwrap();
+        let argument = relayed(cycles, "create_canister", &argument);
+        subnet.update(USER, id, "relay", &argument).unwrap().response
+    };
+    let fee = 500_000_000_000;
+    let needed = u64::try_from(month(12_288)).unwrap();
+    let refused = create(fee + needed - 1).unwrap_err();
+    assert!(refused.message.contains("cannot grow memory by 12288 bytes"), "{refused}");
+    assert!(refused.message.contains("At least 1 additional cycles"), "{refused}");
+    create(fee + needed).unwrap();
+}
+
+#[test]
+fn the_log_counts_as_memory() {
+    let mut subnet = Subnet::new(&Replica::new(Rules::of_2026_10(), None).unwrap());
+    let id = created_with(&mut subnet, 1_000_000_000_000, None).unwrap();
+    let log = |status: &CanisterStatusResult| status.memory_metrics.log_memory_store_size.clone();
+    let status = status_of(&mut subnet, id);
+    assert_eq!(log(&status), 12_288_u64);
+    let history = status.memory_metrics.canister_history_size.clone();
+    assert_eq!(status.memory_size, history + 12_288_u64);
+    let limit = |subnet: &mut Subnet, limit: u64| {
+        let settings = CanisterSettings {
+            log_memory_limit: Some(limit.into()),
+            ..CanisterSettings::default()
+        };
+        let args = UpdateSettingsArgs { canister_id: id, settings, sender_canister_version: None };
+        manage(subnet, "update_settings", args).map(|_| ())
+    };
+    for (bytes, store) in [(2 << 20, (2 << 20) + 8_192), (4_096, 12_288), (0, 0_u64)] {
+        limit(&mut subnet, bytes).unwrap();
+        let status = status_of(&mut subnet, id);
+        assert_eq!(log(&status), store);
+        assert_eq!(status.settings.log_memory_limit, bytes);
+    }
+    for bytes in [1, 4_095, (2 << 20) + 1] {
+        let refused = limit(&mut subnet, bytes).unwrap_err();
+        assert!(refused.message.contains("log memory limit"), "{refused}");
+    }
+    // Uninstalling does not release it.
+    limit(&mut subnet, 4_096).unwrap();
+    manage(&mut subnet, "uninstall_code", CanisterIdRecord { canister_id: id }).unwrap();
+    assert_eq!(log(&status_of(&mut subnet, id)), 12_288_u64);
+    // An allocation has room for it.
+    let settings =
+        CanisterSettings { memory_allocation: Some(12_288_u64.into()), ..Default::default() };
+    let args = UpdateSettingsArgs { canister_id: id, settings, sender_canister_version: None };
+    let refused = manage(&mut subnet, "update_settings", args).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InsufficientMemoryAllocation);
+    // Before October, status has the field, and nothing is stored.
+    let mut older = Subnet::new(&Replica::new(Rules::of_2026_08(), None).unwrap());
+    let id = created_with(&mut older, 1_000_000_000_000, None).unwrap();
+    assert_eq!(log(&status_of(&mut older, id)), 0_u64);
+}
+
+#[test]
+fn storage_is_charged_every_fifty_rounds_since_october() {
+    for (rules, rounds) in [(Rules::of_2026_08(), 1), (Rules::of_2026_10(), 50)] {
+        let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
+        let id = created_with(&mut subnet, 100_000_000_000, None).unwrap();
+        let balance = |subnet: &Subnet| subnet.canister(&id).unwrap().balance();
+        let full = balance(&subnet);
+        subnet.set_time(subnet.time() + DAY);
+        // One round has created the canister.
+        for round in 2..=50 {
+            subnet.tick().unwrap();
+            assert_eq!(balance(&subnet) < full, round >= rounds, "{rules}, round {round}");
+        }
+        let paid = full.get() - balance(&subnet).get();
+        assert!(paid >= 10_000 * 86_400, "the time of all rounds is paid for: {paid}");
     }
 }

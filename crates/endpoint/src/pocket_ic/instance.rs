@@ -37,6 +37,8 @@ const MAX_ROUNDS: usize = 100;
 const LIFE: u64 = 5 * clock::MINUTE;
 /// The method of users that creates a canister.
 const CREATE: &str = "provisional_create_canister_with_cycles";
+/// The first version whose clients create canisters with cycles.
+const PAID_CREATION: u32 = 14;
 /// Bytes of stable memory that are encoded at once: whole pages, and whole groups of Base64.
 const ENCODED_AT_ONCE: u64 = 3 << 18;
 /// The time between two rounds of an instance that makes progress by itself.
@@ -89,6 +91,9 @@ impl Instance {
         let first = parts.remove(0);
         let mut subnet = Subnet::with_parts(first, parts);
         subnet.set_max_canisters(MAX_INSTANCE_CANISTERS);
+        if version.major < PAID_CREATION {
+            subnet.allow_unpaid_logs();
+        }
         subnet.allow_http_requests(true);
         subnet.set_keys(&subnets.keys());
         subnet.set_time(time);

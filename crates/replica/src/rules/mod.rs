@@ -230,6 +230,12 @@ pub struct RuleSet {
     pub snapshot_viewers: bool,
     /// True if the cleanup callback may ask for the code of the reject.
     pub reject_code_in_cleanup: bool,
+    /// True if each canister has a store for its log, which counts as memory.
+    pub log_store: bool,
+    /// Rounds from one charge for storage to the next.
+    pub charge_rounds: u64,
+    /// The page to whose sections rejects link.
+    pub error_documentation: &'static str,
     /// Prices of touched pages.
     pub pages: PagePrices,
     /// Cycles on an application subnet of 13 nodes.

@@ -81,6 +81,9 @@ pub const RULES: RuleSet = RuleSet {
     status_of_logs: false,
     snapshot_viewers: false,
     reject_code_in_cleanup: false,
+    log_store: false,
+    charge_rounds: 1,
+    error_documentation: "https://internetcomputer.org/docs/current/references/execution-errors",
     pages: PagePrices {
         stable_os_page_written: Instructions(1_000),
         heap_os_page_changed: Instructions(1_000),

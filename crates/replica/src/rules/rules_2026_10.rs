@@ -5,4 +5,10 @@
 use super::RuleSet;
 use super::rules_2026_08::RULES as BEFORE;
 
-pub const RULES: RuleSet = RuleSet { name: "2026-10", ..BEFORE };
+pub const RULES: RuleSet = RuleSet {
+    name: "2026-10",
+    log_store: true,
+    charge_rounds: 50,
+    error_documentation: "https://docs.internetcomputer.org/references/execution-errors",
+    ..BEFORE
+};

@@ -270,7 +270,7 @@ impl Member {
             }
             Some(Some(_)) => return None,
         };
-        Some(fault.reject_in_full(&id))
+        Some(fault.reject_in_full(&id, self.rules()))
     }
 
     /// Answers a call that is not executed.
@@ -362,7 +362,7 @@ impl Member {
         let mut execution = run.into_execution_with(reported(&result, &id));
         let transmission = start.paid + if result.is_ok() { transmission } else { Cycles(0) };
         execution.cycles += transmission + cycles::execution(rules, charge, self.wasm64());
-        self.managed.log.add(&id, round.time, &execution);
+        self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
         let number = round.trace.add(cause, id, function, sent, transmission, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)
             && let Some(cleanup) = callback.on_cleanup
@@ -414,7 +414,7 @@ impl Member {
         let mut execution = run.into_execution_with(outcome);
         // The callback paid the base fee.
         execution.cycles += cycles::instructions(self.rules(), charge, self.wasm64());
-        self.managed.log.add(&id, round.time, &execution);
+        self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
         round.trace.add(cause, id, Function::Cleanup, 0, Cycles(0), execution);
         Ok((result, charge))
     }
@@ -431,7 +431,7 @@ impl Member {
                 code: ErrorCode::CanisterDidNotReply,
                 message: format!("Canister {id} did not reply to the call"),
             }),
-            Outcome::Fault(fault) => Err(fault.reject_in_full(&id)),
+            Outcome::Fault(fault) => Err(fault.reject_in_full(&id, self.rules())),
         };
         self.respond(&origin, response, refund, cause, round);
     }

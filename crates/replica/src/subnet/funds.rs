@@ -107,13 +107,19 @@ impl Member {
     /// Bytes of the canister.
     pub fn used(&self) -> Bytes {
         let canister = &self.canister;
-        canister.memories() + canister.sizes().other() + canister.stored
+        canister.memories() + canister.sizes(self.rules()).other() + canister.stored
     }
 
-    /// Releases what a canister without cycles has reserved, with its snapshots and its history.
+    /// Releases what a canister without cycles has reserved, with its snapshots, its history and its
+    /// log.
     pub fn release(&mut self) {
+        let log = match self.rules().set().log_store {
+            true => Bytes(0),
+            false => self.canister.allocation.log,
+        };
         let canister = &mut self.canister;
-        canister.allocation = Allocation { compute: 0, memory: Bytes(0), ..canister.allocation };
+        canister.allocation =
+            Allocation { compute: 0, memory: Bytes(0), log, ..canister.allocation };
         canister.reserved = Cycles(0);
         canister.history.clear();
         self.managed.changes.clear();

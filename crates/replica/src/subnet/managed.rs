@@ -15,7 +15,7 @@ use super::management::types::{Change, ChangeDetails, ChangeOrigin};
 use super::trace::Cause;
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Reject};
-use crate::limits::{LOG_RECORD_OVERHEAD, MAX_HISTORY};
+use crate::limits::{LOG_RECORD_OVERHEAD, MAX_HISTORY, MAX_LOG};
 use crate::module::Module;
 use crate::state::State;
 use crate::units::{Bytes, Cycles};
@@ -26,8 +26,6 @@ pub const CHUNK: Bytes = Bytes(1 << 20);
 const RESERVED_CYCLES: u128 = 5_000_000_000_000;
 /// More changes, snapshots and records than a canister can have.
 const MAX_COUNT: u64 = u64::MAX / 2;
-/// Bytes of a log.
-pub const LOG: Bytes = Bytes(4 << 10);
 
 /// The state of a canister that only the management canister knows.
 ///
@@ -177,15 +175,15 @@ pub struct Log {
 }
 
 impl Log {
-    /// Adds the output of an execution of `canister`.
-    pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution) {
+    /// Adds the output of an execution of `canister`, whose log keeps `most` bytes.
+    pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution, most: Bytes) {
         for text in &execution.printed {
-            self.push(time, text.as_bytes());
+            self.push(time, text.as_bytes(), most);
         }
         if let Err(reject) = &execution.outcome
             && let Some(text) = trap_text(canister, reject)
         {
-            self.push(time, format!("[TRAP]: {text}").as_bytes());
+            self.push(time, format!("[TRAP]: {text}").as_bytes(), most);
         }
     }
 
@@ -200,7 +198,7 @@ impl Log {
         let size =
             |record: &CanisterLogRecord| record.content.len() + LOG_RECORD_OVERHEAD.get() as usize;
         self.bytes == self.records.iter().map(size).sum::<usize>()
-            && self.bytes <= LOG.get() as usize
+            && self.bytes <= MAX_LOG.get() as usize
     }
 
     /// The records, the oldest first.
@@ -208,17 +206,26 @@ impl Log {
         self.records.iter()
     }
 
-    fn push(&mut self, timestamp_nanos: u64, content: &[u8]) {
-        let (most, overhead) = (LOG.get() as usize, LOG_RECORD_OVERHEAD.get() as usize);
-        let content = content[..content.len().min(most - overhead)].to_vec();
-        self.bytes += content.len() + overhead;
-        self.records.push_back(CanisterLogRecord { idx: self.next, timestamp_nanos, content });
-        self.next += 1;
+    /// Drops the oldest records until `most` bytes are left.
+    pub fn shrink(&mut self, most: Bytes) {
+        let (most, overhead) = (most.get() as usize, LOG_RECORD_OVERHEAD.get() as usize);
         while self.bytes > most
             && let Some(oldest) = self.records.pop_front()
         {
             self.bytes -= oldest.content.len() + overhead;
         }
+    }
+
+    fn push(&mut self, timestamp_nanos: u64, content: &[u8], most: Bytes) {
+        let overhead = LOG_RECORD_OVERHEAD.get() as usize;
+        // The number of a record that is not kept is not used again.
+        let idx = self.next;
+        self.next += 1;
+        let Some(longest) = (most.get() as usize).checked_sub(overhead) else { return };
+        let content = content[..content.len().min(longest)].to_vec();
+        self.bytes += content.len() + overhead;
+        self.records.push_back(CanisterLogRecord { idx, timestamp_nanos, content });
+        self.shrink(most);
     }
 }
 

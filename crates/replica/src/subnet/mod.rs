@@ -150,10 +150,14 @@ pub struct Subnet {
     trace: Trace,
     time: u64,
     last_round: u64,
+    /// Number of rounds.
+    rounds: u64,
     next_message: u64,
     parts: Vec<Part>,
     routes: Routes,
     max_canisters: usize,
+    /// True if canisters can be created without cycles for the store of their log.
+    unpaid_logs: bool,
     halt: Halt,
 }
 
@@ -180,10 +184,12 @@ impl Subnet {
             trace: Trace::default(),
             time: INITIAL_TIME,
             last_round: INITIAL_TIME - 1,
+            rounds: 0,
             next_message: 0,
             routes: parts::routes(&parts),
             parts,
             max_canisters: MAX_CANISTERS,
+            unpaid_logs: false,
             halt: Halt::default(),
         }
     }
@@ -227,6 +233,12 @@ impl Subnet {
     /// Limits the number of canisters that exist when the management canister creates another.
     pub fn set_max_canisters(&mut self, limit: usize) {
         self.max_canisters = limit;
+    }
+
+    /// Allows canisters to be created without the cycles that they need for the store of their log, for
+    /// clients of the time before there were such stores. The network refuses that.
+    pub fn allow_unpaid_logs(&mut self) {
+        self.unpaid_logs = true;
     }
 
     /// The switch that ends its messages from another thread.

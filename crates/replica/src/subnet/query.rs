@@ -232,7 +232,7 @@ impl<'a> Graph<'a> {
             return refused(Reject { code: ErrorCode::CanisterStopped, message });
         }
         let Some(module) = member.canister.module() else {
-            return refused(Fault::NoModule.reject_in_full(&callee));
+            return refused(Fault::NoModule.reject_in_full(&callee, member.rules()));
         };
         let rules = module.rules();
         if let Some(reject) = reject_large_argument(rules, argument) {
@@ -251,7 +251,7 @@ impl<'a> Graph<'a> {
             }
             Some(MethodKind::Update) | None => {
                 let fault = Fault::MethodNotFound { kind: "query", name: method.to_owned() };
-                return refused(fault.reject_in_full(&callee));
+                return refused(fault.reject_in_full(&callee, member.rules()));
             }
         };
         if member.frozen(Next::Other) > member.canister.balance() {
@@ -280,7 +280,7 @@ impl<'a> Graph<'a> {
             member.canister.undo(&mut run)?;
             self.left -= run.charge.get().cast_signed();
             let in_full = match &run.result {
-                Err(fault) if self.in_full => Some(Err(fault.reject_in_full(&callee))),
+                Err(fault) if self.in_full => Some(Err(fault.reject_in_full(&callee, rules))),
                 _ => None,
             };
             let mut execution = run.into_execution(&callee, SILENT);
@@ -314,7 +314,7 @@ impl<'a> Graph<'a> {
                 let requests = member.queues.take_outputs().into();
                 Step::Waits(Box::new(Node { member, origin, requests, last }))
             }
-            Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee)), last),
+            Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee, rules)), last),
         })
     }
 
@@ -371,6 +371,7 @@ impl<'a> Graph<'a> {
         }
         self.left -= charge.get().cast_signed();
         let member = &mut node.member;
+        let rules = member.rules();
         let conclusion = member.contexts.finish(callback.context, Some(id), result, charge);
         node.requests.extend(node.member.queues.take_outputs());
         Ok(match conclusion {
@@ -382,7 +383,7 @@ impl<'a> Graph<'a> {
                         Err(Reject { code: ErrorCode::CanisterRejectedMessage, message })
                     }
                     Outcome::Silence => Err(silent(&canister)),
-                    Outcome::Fault(fault) => Err(fault.reject_in_full(&canister)),
+                    Outcome::Fault(fault) => Err(fault.reject_in_full(&canister, rules)),
                 };
                 Step::Answer(response, Some(number))
             }

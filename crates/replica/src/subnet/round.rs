@@ -53,6 +53,7 @@ impl Subnet {
     pub(super) fn begin_round(&mut self) {
         self.time = self.time.max(self.last_round + 1);
         self.last_round = self.time;
+        self.rounds += 1;
         self.deliver();
         self.management.append(&mut std::mem::take(&mut self.called).into());
         self.expire_http_requests();
@@ -71,7 +72,8 @@ impl Subnet {
         let mut broke = Vec::new();
         for (id, member) in &mut self.members {
             member.tasks.clear();
-            if !member.charge_storage(self.time) {
+            let interval = member.rules().set().charge_rounds;
+            if self.rounds.is_multiple_of(interval) && !member.charge_storage(self.time) {
                 broke.push(*id);
             }
         }

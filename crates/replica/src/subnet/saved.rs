@@ -30,7 +30,7 @@ use crate::canister::Canister;
 use crate::fault::Reject;
 use crate::files;
 use crate::hex;
-use crate::limits::{MAX_CHUNKS, MAX_HISTORY, MAX_SNAPSHOTS};
+use crate::limits::{MAX_CHUNKS, MAX_HISTORY, MAX_LOG, MAX_SNAPSHOTS};
 use crate::module::{Module, first_canister};
 use crate::replica::Replica;
 use crate::rules::Rules;
@@ -77,6 +77,9 @@ struct Header {
 struct Clock {
     time: u64,
     last_round: u64,
+    /// Number of rounds; missing in older files.
+    #[serde(default)]
+    rounds: u64,
 }
 
 /// The source of random bytes.
@@ -197,7 +200,7 @@ impl Subnet {
             note: note.to_owned(),
             rules: rules.name().to_owned(),
             next_id: self.parts.first().map_or(0, super::Part::next_number),
-            clock: Clock { time: self.time, last_round: self.last_round },
+            clock: Clock { time: self.time, last_round: self.last_round, rounds: self.rounds },
             random: Random { seed: self.seed, drawn: self.drawn },
             chunks: Vec::new(),
             canisters: self.members.values().map(SavedCanister::of).collect(),
@@ -304,6 +307,7 @@ impl SavedCanister {
             && self.history.len() <= MAX_HISTORY
             && self.history.iter().all(|change| *change <= MAX_CHANGE)
             && self.allocation.compute <= 100
+            && self.allocation.log <= MAX_LOG
             && self.chunks.len() <= MAX_CHUNKS
             && self.snapshots.len() <= MAX_SNAPSHOTS
             && self.snapshots.iter().all(|snapshot| {
@@ -421,10 +425,12 @@ pub(crate) fn load(path: &Path, replica: &Replica) -> Result<(Subnet, String), L
         serde_json::from_slice(&text).map_err(|_| LoadError::Damaged("its header"))?;
     check_rules(&header.rules, replica.rules())?;
     let Header { clock, random, .. } = header;
-    if [clock.time, clock.last_round, random.drawn].iter().any(|it| *it > MAX_AGE) {
+    let counts = [clock.time, clock.last_round, clock.rounds, random.drawn];
+    if counts.iter().any(|it| *it > MAX_AGE) {
         return Err(LoadError::Damaged("its age"));
     }
     (subnet.time, subnet.last_round) = (clock.time, clock.last_round);
+    subnet.rounds = clock.rounds;
     (subnet.seed, subnet.drawn) = (random.seed, random.drawn);
     let chunks = header.chunks.iter().map(|chunk| chunk.load(&file)).collect::<Result<_, _>>()?;
     for canister in header.canisters {

@@ -132,7 +132,7 @@ impl Subnet {
             )
             .into());
         }
-        let module = compiled.map_err(|fault| fault.reject_in_full(id))?;
+        let module = compiled.map_err(|fault| fault.reject_in_full(id, rules))?;
         member.canister.set_time(time);
         let before = member.used();
         // Cycles are reserved for what the code adds where memory is scarce.
@@ -159,7 +159,7 @@ impl Subnet {
             }
         };
         let Installed { execution, fault } = installed;
-        let failed = fault.map(|fault| fault.reject_in_full(id));
+        let failed = fault.map(|fault| fault.reject_in_full(id, rules));
         let mut failed = failed.or_else(|| execution.outcome.clone().err());
         if failed.is_none()
             && let Some(kept) = kept
@@ -181,7 +181,8 @@ impl Subnet {
             let origin = call.change_origin(*sender_version);
             member.managed.add_change(time, version, origin, details);
         }
-        member.managed.log.add(id, time, &execution);
+        let log = member.canister.allocation.log;
+        member.managed.log.add(id, time, &execution, log);
         let function = Function::Management(call.method.clone());
         self.trace.add(call.cause, *id, function, 0, Cycles(0), execution);
         match failed {

@@ -56,6 +56,7 @@ use crate::cycles;
 use crate::decoding::{MANAGEMENT, decode_argument};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Help, HostError, Reject, RejectCode, grouped};
+use crate::rules::Rules;
 use crate::system_api::message::Rejection;
 use crate::units::{Bytes, Cycles};
 
@@ -403,7 +404,10 @@ impl Subnet {
         let concerns = call.concerns();
         match outcome {
             Ok(reply) => Step::Answer(Ok(reply), concerns),
-            Err(Failed::Reject(reject)) => Step::Answer(Err(reject), concerns),
+            Err(Failed::Reject(reject)) => {
+                let rules = self.parts()[call.part].rules();
+                Step::Answer(Err(reject.linked_by(rules)), concerns)
+            }
             // The call is answered in any case.
             Err(Failed::Host(error)) => {
                 let code = ErrorCode::CanisterOutOfMemory;
@@ -419,11 +423,12 @@ impl Subnet {
         method: &str,
         argument: &[u8],
     ) -> Result<Vec<u8>, Reject> {
-        match method {
+        let response = match method {
             "canister_status" => self.status_of(&caller, argument),
             LOGS => self.fetch_logs(&caller, argument),
             other => Err(unknown(other)),
-        }
+        };
+        response.map_err(|reject| reject.linked_by(self.replica.rules()))
     }
 
     /// Sends the answer to a canister's call, which arrives in the next round.
@@ -650,15 +655,15 @@ fn unknown(method: &str) -> Reject {
     Reject { code, message }
 }
 
-/// A reject with a suggestion in its second line.
+/// A reject with a suggestion in its second line, which links to the page of today's rules.
 fn refusal(
     code: ErrorCode,
     text: impl Into<String>,
     suggestion: &'static str,
     section: &'static str,
 ) -> Reject {
-    let message = format!("{}\n{}", text.into(), Help { suggestion, section });
-    Reject { code, message }
+    let help = Help { suggestion, section }.line(Rules::today());
+    Reject { code, message: format!("{}\n{help}", text.into()) }
 }
 
 /// A reject because of an argument.

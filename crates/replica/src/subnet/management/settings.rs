@@ -11,19 +11,19 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::storage::{allocation_too_small, subnet_full};
+use super::storage::{allocation_too_small, cannot_grow, subnet_full};
 use super::types::{ChangeDetails, ChangeOrigin};
 use super::{ManagementCall, Outcome, decode, delayed_fee, invalid, refusal, reply};
 use crate::canister::{Canister, Settings};
 use crate::cycles::{self, Threshold};
 use crate::environment;
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
-use crate::limits::{COMPUTE_CAPACITY, MAX_CONTROLLERS, MAX_HEAP_LIMIT};
+use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
+use crate::rules::Rules;
 use crate::saturation::Saturation;
 use crate::sizes::Allocation;
 use crate::subnet::Subnet;
 use crate::subnet::funds::Next;
-use crate::subnet::managed::LOG;
 use crate::subnet::member::Member;
 use crate::units::{Bytes, Cycles};
 
@@ -45,6 +45,15 @@ struct Wanted {
     heap_limit: Option<Bytes>,
     heap_threshold: Option<Bytes>,
     environment: Option<BTreeMap<String, String>>,
+}
+
+/// Bytes of a canister before its settings change.
+#[derive(Clone, Copy)]
+struct Occupied {
+    /// All of them.
+    used: Bytes,
+    /// Those of the store of its log.
+    log: Bytes,
 }
 
 impl Wanted {
@@ -207,7 +216,12 @@ impl Subnet {
         let hash = wanted.environment.as_ref().map(hash_of);
         let mut member = self.member_of(Canister::new(settings)?);
         // A new canister has no memory yet, not even a history.
-        if let Err(reject) = self.configure(&mut member, wanted, Bytes(0)) {
+        let before = match self.unpaid_logs {
+            true => member.canister.allocation.log_store(rules),
+            false => Bytes(0),
+        };
+        let before = Occupied { used: before, log: before };
+        if let Err(reject) = self.configure(&mut member, wanted, before) {
             if specified.is_none() {
                 self.return_id(call.part, &id);
             }
@@ -248,7 +262,8 @@ impl Subnet {
             // The other canisters decide how much is free.
             let mut member = self.members.remove(&id).ok_or_else(|| super::not_found(&id))?;
             let used = member.used();
-            let configured = self.configure(&mut member, wanted, used);
+            let log = member.canister.allocation.log_store(member.rules());
+            let configured = self.configure(&mut member, wanted, Occupied { used, log });
             let member = self.members.entry(id).or_insert(member);
             configured?;
             if let Some(controllers) = controllers {
@@ -270,11 +285,17 @@ impl Subnet {
         reply(())
     }
 
-    /// Changes settings, all or none, as one change of the canister, which has `used` bytes.
-    fn configure(&self, member: &mut Member, wanted: Wanted, used: Bytes) -> Result<(), Reject> {
+    /// Changes settings, all or none, as one change of the canister.
+    fn configure(
+        &self,
+        member: &mut Member,
+        wanted: Wanted,
+        before: Occupied,
+    ) -> Result<(), Reject> {
         let canister = &member.canister;
+        let rules = self.replica_of(&canister.id()).rules();
         if let Some(variables) = &wanted.environment {
-            let most = environment::max_variables(Some(self.replica_of(&canister.id()).rules()));
+            let most = environment::max_variables(Some(rules));
             environment::check(variables, most)
                 .map_err(|error| invalid(ErrorCode::InvalidManagementPayload, error.to_string()))?;
         }
@@ -283,8 +304,12 @@ impl Subnet {
             compute: wanted.compute.unwrap_or(old.compute),
             memory: wanted.memory.unwrap_or(old.memory),
             freezing_seconds: wanted.freezing_seconds.unwrap_or(old.freezing_seconds),
+            // A larger one is refused below.
+            log: wanted.log_memory_limit.unwrap_or(old.log).min(MAX_LOG),
         };
-        let occupied = self.check_allocation(&wanted, old, new, used)?;
+        let log = new.log_store(rules);
+        let used = (before.used + log).saturating_sub(before.log);
+        let occupied = self.check_allocation(&wanted, old, new, before.used, used)?;
         if wanted.controllers.as_ref().is_some_and(|some| some.len() > MAX_CONTROLLERS) {
             return Err(refusal(
                 ErrorCode::CanisterContractViolation,
@@ -301,7 +326,7 @@ impl Subnet {
             seconds: new.freezing_seconds,
             compute: new.compute,
             allocated: new.memory,
-            other: used - canister.memories(),
+            other: used.saturating_sub(canister.memories()),
             ..member.threshold(Next::Other)
         };
         let needed = threshold.cycles(canister.memories(), Bytes(0));
@@ -313,6 +338,8 @@ impl Subnet {
             } else if new.memory > old.memory {
                 let what = format!("memory allocation to {}", Size(new.memory));
                 (ErrorCode::InsufficientCyclesInMemoryAllocation, what)
+            } else if log > before.log {
+                return Err(cannot_grow(log - before.log, needed - balance));
             } else {
                 (ErrorCode::CanisterOutOfCycles, String::new())
             };
@@ -335,24 +362,15 @@ impl Subnet {
             }
         }
         let reservation = {
-            let before = old.memory.max(used);
+            let before = old.memory.max(before.used);
             let after = if wanted.memory.is_some() { new.memory.max(used) } else { used };
             let more = after.saturating_sub(before);
-            Saturation::new(occupied).reservation(self.replica_of(&canister.id()).rules(), more)
+            Saturation::new(occupied).reservation(rules, more)
         };
         let limit = wanted.reserved_cycles_limit.unwrap_or(member.managed.reserved_cycles_limit);
         check_reservation(reserved, reservation, limit, balance, new.memory)?;
-        if let Some(limit) = wanted.log_memory_limit
-            && limit != LOG
-        {
-            let (side, bound) = if limit < LOG { ("low", "least") } else { ("high", "most") };
-            return Err(invalid(
-                ErrorCode::CanisterRejectedMessage,
-                format!(
-                    "The canister log memory limit {limit} is too {side}. It must be at {bound} \
-                     {LOG}."
-                ),
-            ));
+        if let Some(limit) = wanted.log_memory_limit {
+            check_log_limit(limit, rules)?;
         }
         let canister = &mut member.canister;
         let settings = canister.settings().clone();
@@ -365,6 +383,7 @@ impl Subnet {
         }
         canister.allocation = new;
         let managed = &mut member.managed;
+        managed.log.shrink(new.log);
         set(&mut managed.reserved_cycles_limit, wanted.reserved_cycles_limit);
         set(&mut managed.log_visibility, wanted.log_visibility);
         set(&mut managed.snapshot_visibility, wanted.snapshot_visibility);
@@ -374,13 +393,14 @@ impl Subnet {
         Ok(())
     }
 
-    /// Checks that the subnet has what a canister wants to allocate. Returns the bytes that all
-    /// canisters occupy.
+    /// Checks that the subnet has what a canister wants to allocate, which has `before` bytes and will
+    /// have `used`. Returns the bytes that all canisters occupy.
     fn check_allocation(
         &self,
         wanted: &Wanted,
         old: Allocation,
         new: Allocation,
+        before: Bytes,
         used: Bytes,
     ) -> Result<Bytes, Reject> {
         if let Some(memory) = wanted.memory
@@ -390,7 +410,7 @@ impl Subnet {
             return Err(allocation_too_small(memory, used));
         }
         let others = |of: fn(&Member) -> u64| self.members.values().map(of).sum::<u64>();
-        let before = old.memory.max(used).get();
+        let before = old.memory.max(before).get();
         let taken = others(|member| member.occupied().get()) + before;
         let occupied = Bytes(taken);
         let free = Saturation::free(occupied).get() + before;
@@ -416,6 +436,24 @@ impl Subnet {
         }
         Ok(occupied)
     }
+}
+
+/// Checks a limit of the log.
+fn check_log_limit(limit: Bytes, rules: Rules) -> Result<(), Reject> {
+    let stored = rules.set().log_store;
+    let most = if stored { MAX_LOG } else { DEFAULT_LOG };
+    let (side, bound, other) = match limit {
+        Bytes(0) if stored => return Ok(()),
+        low if low < DEFAULT_LOG => ("low", "least", DEFAULT_LOG),
+        high if high > most => ("high", "most", most),
+        _ => return Ok(()),
+    };
+    Err(invalid(
+        ErrorCode::CanisterRejectedMessage,
+        format!(
+            "The canister log memory limit {limit} is too {side}. It must be at {bound} {other}."
+        ),
+    ))
 }
 
 /// Checks that a canister can and wants to reserve cycles for its memory allocation.

@@ -42,7 +42,7 @@ impl Subnet {
             let message = format!("Failed to create snapshot for empty canister {id}:");
             return Err(Reject { code, message }.into());
         };
-        let bytes = canister.sizes().snapshot()
+        let bytes = canister.sizes(member.rules()).snapshot()
             + member.managed.chunk_bytes()
             + Bytes(canister.certified_data().len() as u64);
         let cost = creation(member, bytes);
@@ -242,7 +242,7 @@ fn load(
             let hash = Sha256::digest(bytes).into();
             let module = replica.compile_as(hash, bytes, Purpose::Subnet);
             let id = member.canister.id();
-            let module = module.map_err(|fault| fault.reject_in_full(&id))?;
+            let module = module.map_err(|fault| fault.reject_in_full(&id, rules))?;
             check_fits(&module, &snapshot.state, globals)?;
             module
         }

@@ -19,7 +19,7 @@ use crate::fault::{ErrorCode, Reject, RejectCode};
 use crate::limits::STOP_TIMEOUT;
 use crate::subnet::contexts::Origin;
 use crate::subnet::funds::Next;
-use crate::subnet::managed::{LOG, Stop};
+use crate::subnet::managed::Stop;
 use crate::subnet::member::Member;
 use crate::subnet::{Answered, SECOND, Subnet, not_found};
 use crate::system_api::message::{Rejection, Status};
@@ -275,7 +275,7 @@ fn status(member: &Member) -> CanisterStatusResult {
     let settings = canister.settings();
     let nat = |bytes: Bytes| Nat::from(bytes.get());
     let none = || Nat::from(0_u8);
-    let sizes = canister.sizes();
+    let sizes = canister.sizes(member.rules());
     let allocation = canister.allocation;
     let variable = |(name, value): (&String, &String)| EnvironmentVariable {
         name: name.clone(),
@@ -298,7 +298,7 @@ fn status(member: &Member) -> CanisterStatusResult {
             reserved_cycles_limit: Nat::from(managed.reserved_cycles_limit.get()),
             minimum_incoming_canister_call_cycles: none(),
             log_visibility: managed.log_visibility.clone(),
-            log_memory_limit: nat(LOG),
+            log_memory_limit: nat(allocation.log),
             snapshot_visibility: managed.snapshot_visibility.clone(),
             status_visibility: managed.status_visibility.clone(),
             wasm_memory_limit: nat(settings.heap_limit),
@@ -316,7 +316,7 @@ fn status(member: &Member) -> CanisterStatusResult {
             canister_history_size: nat(sizes.history),
             wasm_chunk_store_size: nat(managed.chunk_bytes()),
             snapshots_size: nat(managed.snapshot_bytes()),
-            log_memory_store_size: none(),
+            log_memory_store_size: nat(sizes.log),
         },
         cycles: Nat::from(canister.balance().get()),
         reserved_cycles: Nat::from(canister.reserved.get()),

@@ -136,19 +136,24 @@ impl Member {
 
     fn check_balance(&self, bytes: Bytes, needed: Cycles) -> Result<(), Reject> {
         match needed.get().checked_sub(self.canister.balance.get()) {
-            Some(missing) if missing > 0 => Err(refusal(
-                ErrorCode::InsufficientCyclesInMemoryGrow,
-                format!(
-                    "Canister cannot grow memory by {bytes} bytes due to insufficient cycles. At \
-                     least {} additional cycles are required.",
-                    grouped(Cycles(missing))
-                ),
-                "Top up the canister with more cycles.",
-                "insufficient-cycles-in-memory-grow-1",
-            )),
+            Some(missing) if missing > 0 => Err(cannot_grow(bytes, Cycles(missing))),
             _ => Ok(()),
         }
     }
+}
+
+/// The reject of a canister that cannot pay for more memory.
+pub(super) fn cannot_grow(bytes: Bytes, missing: Cycles) -> Reject {
+    refusal(
+        ErrorCode::InsufficientCyclesInMemoryGrow,
+        format!(
+            "Canister cannot grow memory by {bytes} bytes due to insufficient cycles. At least {} \
+             additional cycles are required.",
+            grouped(missing)
+        ),
+        "Top up the canister with more cycles.",
+        "insufficient-cycles-in-memory-grow-1",
+    )
 }
 
 /// The reject of a canister that does not fit into its memory allocation.
