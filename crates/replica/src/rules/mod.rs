@@ -224,6 +224,13 @@ pub struct RuleSet {
     pub snapshot_viewers: bool,
     /// True if the cleanup callback may ask for the code of the reject.
     pub reject_code_in_cleanup: bool,
+    /// True if `canister_info` is a query of the management canister too, and composite queries may
+    /// call its queries.
+    pub management_queries: bool,
+    /// True if installing a module with a 64-bit heap costs as much as with a 32-bit heap.
+    pub installs_at_32_bit_rate: bool,
+    /// True if an uploaded snapshot cannot be changed once it was loaded.
+    pub loaded_snapshots_are_immutable: bool,
     /// Prices of touched pages.
     pub pages: PagePrices,
     /// Cycles on an application subnet of 13 nodes.

@@ -2,7 +2,14 @@
 //! operators, of the System API and of pages are those of August. `docs/metering.md` lists each
 //! addition with its source.
 
-use super::RuleSet;
 use super::rules_2026_08::RULES as BEFORE;
+use super::{ModuleLimits, RuleSet};
 
-pub const RULES: RuleSet = RuleSet { name: "2026-10", ..BEFORE };
+pub const RULES: RuleSet = RuleSet {
+    name: "2026-10",
+    module: ModuleLimits { lacks: &[], ..BEFORE.module },
+    management_queries: true,
+    installs_at_32_bit_rate: true,
+    loaded_snapshots_are_immutable: true,
+    ..BEFORE
+};

@@ -355,6 +355,7 @@ impl Member {
         let transmission = run.effects.requests.iter();
         let transmission: Cycles =
             transmission.map(|it| cycles::transmission(rules, Bytes(it.bytes()))).sum();
+        let sees_log = self.shows_log_to(&caller);
         let mut result = match run.result.clone() {
             Ok(()) => Ok(self.commit(&mut run, context, round.trace.next(), round.time)?),
             Err(fault) => Err(fault),
@@ -389,6 +390,7 @@ impl Member {
         }
         self.refund_execution(reserved, charge);
         self.check_memory();
+        let result = result.map_err(|fault| fault.seen(sees_log));
         let callback = callback.map(|(id, _)| id);
         if let Some(conclusion) = self.contexts.finish(context, callback, result, charge) {
             self.conclude(conclusion, Some(number), round);
