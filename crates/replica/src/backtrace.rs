@@ -18,6 +18,7 @@ use std::fmt::Write;
 
 use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload, TypeRef};
 
+use crate::fault::{MAX_MESSAGE, shortened};
 use crate::instrument::{HOST_FUNCTIONS, is_stable_call};
 
 /// Longest backtrace, in functions.
@@ -106,7 +107,8 @@ impl Functions {
                 Frame::Unknown(index) => writeln!(text, "unknown function at index {index}"),
             };
         }
-        Some(text)
+        // More than what is left of it when the message of the reject is shortened.
+        Some(shortened(text, 2 * MAX_MESSAGE, 50))
     }
 
     /// A function of the rewritten module, or `None` if only this replica has it.

@@ -63,6 +63,8 @@ pub struct Canister {
     pub(crate) stored: Bytes,
     /// The switch of its subnet, which holds threshold keys. `None` if the canister is by itself.
     pub(crate) halt: Option<Halt>,
+    /// Number of nodes of its subnet.
+    pub(crate) nodes: u32,
 }
 
 /// An installation, and the error that ended it.
@@ -106,6 +108,7 @@ impl Canister {
             reserved: Cycles(0),
             stored: Bytes(0),
             halt: None,
+            nodes: cycles::NODES as u32,
         })
     }
 
@@ -129,6 +132,7 @@ impl Canister {
             reserved: self.reserved,
             stored: self.stored,
             halt: self.halt.clone(),
+            nodes: self.nodes,
         }
     }
 
@@ -795,6 +799,7 @@ impl Canister {
             reserve: None,
             halt: self.halt.clone(),
             holds_keys: self.halt.is_some(),
+            nodes: self.nodes,
             certificate: None,
             time: self.time,
             timer: self.state.timer,

@@ -134,6 +134,21 @@ fn modules_without_names_have_no_backtraces() {
 }
 
 #[test]
+fn long_names_are_cut_in_the_middle() {
+    let name = "a".repeat(50_000);
+    let wat = format!(
+        r#"(module
+            (func ${name} (unreachable))
+            (func $last (export "canister_update fail") (call ${name})))"#
+    );
+    let mut canister = canister(Rules::today(), &wat::parse_str(wat).unwrap());
+    let reject = canister.update(CALLER, "fail", &[]).unwrap().outcome.unwrap_err();
+    assert!(reject.message.len() < 17_000, "{}", reject.message.len());
+    assert!(reject.message.contains("\nCanister Backtrace:\naaa"));
+    assert!(reject.message.contains("aaa...aaa") && reject.message.ends_with("aaa\nlast\n"));
+}
+
+#[test]
 fn only_who_sees_the_log_sees_backtraces() {
     let wasm = wat::parse_str(TRAPS).unwrap();
     let mut canister = canister(Rules::today(), &wasm);

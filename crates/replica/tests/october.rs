@@ -218,3 +218,63 @@ fn installing_a_64_bit_module_costs_as_a_32_bit_one() {
         assert_eq!(wide - narrow, u128::from(used) * (factor - 1), "{rules}");
     }
 }
+
+/// `go` calls `raw_rand`, whose answer comes two rounds later.
+fn caller(memory: &str, width: &str) -> Vec<u8> {
+    let zero = format!("({width}.const 0)");
+    let wat = format!(
+        r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "call_new" (func $new (param {width} {width} {width} {width} {width}
+            {width} {width} {width})))
+        (import "ic0" "call_data_append" (func $data (param {width} {width})))
+        (import "ic0" "call_perform" (func $perform (result i32)))
+        (memory {memory}) (table 1 funcref) (elem (i32.const 0) $back)
+        (data ({width}.const 0) "raw_randDIDL\00\00")
+        (func $back (param {width}) (call $reply))
+        (func (export "canister_update go")
+            (call $new {zero} {zero} {zero} ({width}.const 8) {zero} {zero} {zero} {zero})
+            (call $data ({width}.const 8) ({width}.const 6))
+            (drop (call $perform))))"#
+    );
+    wat::parse_str(wat).unwrap()
+}
+
+#[test]
+fn a_callback_is_prepaid_by_the_heap_that_it_finds() {
+    let modules = [caller("1", "i32"), caller("i64 1", "i64")];
+    // The cycles that the canister gets back when the callback has run.
+    let refund = |rules: Rules, at_the_call: usize, at_the_response: usize| {
+        let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
+        let create = ProvisionalCreateCanisterWithCyclesArgs {
+            amount: Some(1_000_000_000_000_000_u64.into()),
+            ..ProvisionalCreateCanisterWithCyclesArgs::default()
+        };
+        let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create);
+        let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
+        let install = |subnet: &mut Subnet, mode, module: usize| {
+            let wasm_module = modules[module].clone();
+            let arg = Vec::new();
+            let sender_canister_version = None;
+            let args =
+                InstallCodeArgs { mode, canister_id, wasm_module, arg, sender_canister_version };
+            manage(subnet, "install_code", args);
+        };
+        install(&mut subnet, CanisterInstallMode::Install, at_the_call);
+        let message = subnet.submit(USER, canister_id, "go", &[]).unwrap().unwrap();
+        subnet.tick().unwrap();
+        // In the round in which the management canister answers.
+        install(&mut subnet, CanisterInstallMode::Upgrade(None), at_the_response);
+        assert!(subnet.take_answer(message).is_none());
+        let balance = |subnet: &Subnet| subnet.canister(&canister_id).unwrap().balance().get();
+        let before = balance(&subnet);
+        subnet.tick().unwrap();
+        assert_eq!(subnet.take_answer(message), Some(Ok(Vec::new())));
+        balance(&subnet).cast_signed() - before.cast_signed()
+    };
+    for (rules, adjusted) in [(Rules::today(), 40_000_000_000), (Rules::of_2026_08(), 0)] {
+        let [narrow, widened, narrowed, wide] =
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(call, now)| refund(rules, call, now));
+        assert_eq!((wide - widened, narrowed - narrow), (adjusted, adjusted), "{rules}");
+    }
+}

@@ -84,6 +84,7 @@ pub const RULES: RuleSet = RuleSet {
     reject_code_in_cleanup: false,
     management_queries: false,
     installs_at_32_bit_rate: false,
+    adjusts_prepayments: false,
     loaded_snapshots_are_immutable: false,
     pages: PagePrices {
         stable_os_page_written: Instructions(1_000),

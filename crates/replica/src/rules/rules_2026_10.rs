@@ -10,6 +10,7 @@ pub const RULES: RuleSet = RuleSet {
     module: ModuleLimits { lacks: &[], ..BEFORE.module },
     management_queries: true,
     installs_at_32_bit_rate: true,
+    adjusts_prepayments: true,
     loaded_snapshots_are_immutable: true,
     ..BEFORE
 };

@@ -313,6 +313,19 @@ impl Member {
             Err(_) => Function::RejectCallback,
         };
         let start = Start::callback(&callback, context, response, refund, false);
+        if !self.adjust_prepayment(callback.wasm64) {
+            // The callback does not run, and the base fee is kept.
+            let prepaid = cycles::callback(rules, callback.wasm64);
+            let base = cycles::execution(rules, Instructions(0), false);
+            self.canister.balance += prepaid - base;
+            let fault = Fault::Frozen { canister: self.canister.id(), missing: None };
+            let finished =
+                self.contexts.finish(callback.context, Some(id), Err(fault), Instructions(0));
+            if let Some(conclusion) = finished {
+                self.conclude(conclusion, cause, round);
+            }
+            return Ok(Instructions(0));
+        }
         let limit = start.mode.instructions(rules).0;
         // Instructions for the cleanup are kept back.
         let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);

@@ -417,7 +417,7 @@ impl Member {
     ) {
         let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
         let deadline = request.timeout.map_or(0, expiry);
-        let callback = self.contexts.register(context, &request, deadline);
+        let callback = self.contexts.register(context, &request, deadline, self.wasm64());
         let Request { callee, method, argument, cycles, .. } = request;
         let management = callee == Principal::management_canister();
         // The canister's version when the message began.

@@ -190,7 +190,7 @@ impl<'a> Call<'a> {
             }
             C::SubnetSelfNodeCount => {
                 self.refuse_if("ic0_subnet_self_node_count", mode == Mode::Start)?;
-                Ok(cycles::NODES as u64)
+                Ok(message.nodes.into())
             }
             C::IsController => {
                 let principal = self.principal("ic0.is_controller", arg(0), arg(1))?;
