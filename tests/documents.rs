@@ -121,9 +121,8 @@ fn named_paths_exist() {
                 continue;
             }
             seen += 1;
-            let there = |base: &&Path| {
-                base.join(path).exists() || base.join(format!("{path}.rs")).exists()
-            };
+            let there =
+                |base: &&Path| base.join(path).exists() || base.join(format!("{path}.rs")).exists();
             if !bases.iter().any(there) {
                 missing.push(format!("{}: {path}", document.display()));
             }

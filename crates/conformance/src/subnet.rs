@@ -20,7 +20,7 @@
 //!
 //! `ids`, `expect` and `balances_fell` are missing in a case that has not been recorded.
 //!
-//! Rejects are compared by code and first line. Balances are compared if those before the first step
+//! Rejects are compared as those of [`compare`](crate::compare). Balances are compared if those before the first step
 //! were recorded too; otherwise not over rounds without a call, because the age of the canisters,
 //! which decides on the charges for storage, is not known then.
 
@@ -35,7 +35,7 @@ use stablebench_replica::subnet::{Executed, HttpResponse, Subnet};
 use stablebench_replica::{Canister, Cycles, Principal, Reject, RejectCode, Replica, Settings};
 
 use crate::case::{self, Kind, MAX_FILE};
-use crate::compare::{Difference, Outcome, comparable};
+use crate::compare::{Difference, Outcome, agree};
 use crate::error::{Error, Failure};
 use crate::hex;
 use crate::target::Target;
@@ -364,43 +364,66 @@ pub fn compare(outcome: &mut Outcome, recorded: &SubnetCase, got: &SubnetCase) {
             Step::Call(call) => format!("{number} {} of {}", call.method, call.to),
             Step::Tick(_) => format!("{number} tick"),
         };
-        let (expected, got) = (wanted.to_string(), had.to_string());
-        match expected == got {
-            true => outcome.passed += 1,
-            false => {
-                let case = recorded.name.clone();
-                outcome.differences.push(Difference { case, call: name, expected, got });
-            }
+        if wanted.agrees_with(&had) {
+            outcome.passed += 1;
+            continue;
         }
+        let (expected, got) = (wanted.to_string(), had.to_string());
+        let case = recorded.name.clone();
+        outcome.differences.push(Difference { case, call: name, expected, got });
     }
 }
 
 /// The compared parts of a step.
 struct Seen<'a>(&'a Step, bool);
 
-impl fmt::Display for Seen<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(step, balances) = self;
-        let call = match step {
-            Step::Call(call) => call,
-            Step::Tick(ticks) if *balances => {
-                return write!(f, "balances fell by {:?}", ticks.balances_fell);
-            }
-            Step::Tick(_) => return f.write_str("rounds"),
+impl Seen<'_> {
+    /// Returns true if a recorded step agrees with the actual one.
+    fn agrees_with(&self, had: &Self) -> bool {
+        let answers = match (self.answer(), had.answer()) {
+            (
+                Some(Expected::Reject { code, message: recorded }),
+                Some(Expected::Reject { code: other, message }),
+            ) => code == other && agree(recorded, message),
+            (recorded, answer) => recorded == answer,
         };
-        match &call.expect {
-            None => f.write_str("nothing")?,
-            Some(Expected::Reply(reply)) => write!(f, "reply {}", hex::encode(reply))?,
-            Some(Expected::Reject { code, message }) => {
-                write!(f, "{code}: {}", comparable(message))?;
-            }
+        answers && self.balances() == had.balances()
+    }
+
+    fn answer(&self) -> Option<&Expected> {
+        match self.0 {
+            Step::Call(call) => call.expect.as_ref(),
+            Step::Tick(_) => None,
         }
+    }
+
+    /// The decrease of the balances, if it is compared.
+    fn balances(&self) -> Option<&[i128]> {
         // These also pay for compiling.
         let compiles = ["install_code", "load_canister_snapshot"];
-        if call.kind == Kind::Management && compiles.contains(&call.method.as_str()) {
-            return Ok(());
+        match self.0 {
+            Step::Call(call)
+                if call.kind == Kind::Management && compiles.contains(&call.method.as_str()) =>
+            {
+                None
+            }
+            Step::Call(call) => Some(&call.balances_fell),
+            Step::Tick(ticks) => self.1.then_some(&ticks.balances_fell[..]),
         }
-        write!(f, ", balances fell by {:?}", call.balances_fell)
+    }
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.answer() {
+            Some(Expected::Reply(reply)) => write!(f, "reply {}", hex::encode(reply))?,
+            Some(Expected::Reject { code, message }) => write!(f, "{code}: {message}")?,
+            None => f.write_str("nothing")?,
+        }
+        match self.balances() {
+            Some(fell) => write!(f, ", balances fell by {fell:?}"),
+            None => Ok(()),
+        }
     }
 }
 

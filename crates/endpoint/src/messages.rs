@@ -59,7 +59,7 @@ const LOGS: &str = "fetch_canister_logs";
 pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Principal>, Reject> {
     // These have no effective canister on the network, where they cost nothing.
     let method = match method {
-        LOGS | "provisional_top_up_canister" => "canister_status",
+        LOGS | "canister_info" | "provisional_top_up_canister" => "canister_status",
         "create_canister" => "provisional_create_canister_with_cycles",
         other => other,
     };

@@ -63,6 +63,8 @@ pub struct Canister {
     pub(crate) stored: Bytes,
     /// The switch of its subnet, which holds threshold keys. `None` if the canister is by itself.
     pub(crate) halt: Option<Halt>,
+    /// Number of nodes of its subnet.
+    pub(crate) nodes: u32,
 }
 
 /// An installation, and the error that ended it.
@@ -108,6 +110,7 @@ impl Canister {
             reserved: Cycles(0),
             stored: Bytes(0),
             halt: None,
+            nodes: cycles::NODES as u32,
         })
     }
 
@@ -131,6 +134,7 @@ impl Canister {
             reserved: self.reserved,
             stored: self.stored,
             halt: self.halt.clone(),
+            nodes: self.nodes,
         }
     }
 
@@ -585,6 +589,7 @@ impl Canister {
         if let Some(changes) = ran.changes.take() {
             changes.commit(&mut self.state, &self.idle)?;
         }
+        ran.hide_backtrace(self.settings.controllers.contains(&caller));
         let mut execution = ran.into_execution(&id, "did not reply to the call");
         execution.cycles = execution.cycles
             + induction
@@ -642,6 +647,7 @@ impl Canister {
         let entry = Entry::Export(&export);
         let mut ran = run(self.target(module), message, entry, rules.instructions().query)?;
         self.undo(&mut ran)?;
+        ran.hide_backtrace(self.settings.controllers.contains(&caller));
         let mut execution = ran.into_execution(&id, "did not produce a response");
         execution.cycles = Cycles(0);
         execution.wall = began.elapsed();
@@ -667,7 +673,10 @@ impl Canister {
             rules.instructions().inspect,
         )?;
         Ok(match ran.result {
-            Err(fault) => Some(fault.reject(&self.id())),
+            Err(fault) => {
+                let sees_log = self.settings.controllers.contains(&caller);
+                Some(fault.seen(sees_log).reject(&self.id()))
+            }
             Ok(()) if ran.effects.accepted => None,
             Ok(()) => Some(Reject {
                 code: ErrorCode::CanisterRejectedMessage,
@@ -792,6 +801,7 @@ impl Canister {
             reserve: None,
             halt: self.halt.clone(),
             holds_keys: self.halt.is_some(),
+            nodes: self.nodes,
             certificate: None,
             time: self.time,
             timer: self.state.timer,
@@ -856,7 +866,8 @@ impl Canister {
         self.idle = IdleSlot::default();
         self.version += 1;
         self.record_change(CHANGE_SIZE);
-        let cycles = cycles::execution(module.rules(), run.charge, is_64_bit(module)) + run.burned;
+        let costs_more = costs_more_to_install(module.rules(), is_64_bit(module));
+        let cycles = cycles::execution(module.rules(), run.charge, costs_more) + run.burned;
         let execution = self.charge(run.execution(Ok(Vec::new()), cycles));
         Ok(Installed { execution, fault: None })
     }
@@ -875,6 +886,11 @@ fn now() -> Instant {
 
 pub(crate) fn is_64_bit(module: &Module) -> bool {
     module.rewritten().address_width == AddressWidth::Bits64
+}
+
+/// Returns true if installing a module costs as much as executing code with a 64-bit heap.
+pub(crate) fn costs_more_to_install(rules: Rules, is_64_bit: bool) -> bool {
+    is_64_bit && !rules.set().installs_at_32_bit_rate
 }
 
 /// The name under which the rewritten module exports a function.

@@ -11,7 +11,7 @@ const INGRESS_ENVELOPE: usize = 121;
 /// Bytes of a canister's id.
 const CANISTER_ID: u128 = 10;
 /// Number of nodes of the subnet.
-const NODES: u128 = 13;
+pub const NODES: u128 = 13;
 
 /// Length of the CBOR header of a string of `length` bytes, without its first byte.
 const fn header(length: usize) -> usize {

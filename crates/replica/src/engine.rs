@@ -1,9 +1,11 @@
 //! The WebAssembly engine that compiles and runs rewritten modules.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use wasmtime::{Config, Engine, OptLevel};
 
+use crate::backtrace::CAPTURED;
 use crate::limits::WASM_STACK;
 use crate::memory::Creator;
 use crate::rules::Rules;
@@ -47,7 +49,7 @@ pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
         .macos_use_mach_ports(false)
         .parallel_compilation(true)
         .wasm_branch_hinting(true)
-        .wasm_backtrace_max_frames(None)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(CAPTURED))
         .wasm_bulk_memory(true)
         .wasm_extended_const(false)
         .wasm_memory64(true)

@@ -290,6 +290,14 @@ pub enum Fault {
     /// The canister called `ic0.trap`.
     #[error("Canister called `ic0.trap` with message: '{0}'")]
     CalledTrap(String),
+    /// A trap, and the functions that were active.
+    #[error("{fault}\n{backtrace}")]
+    Traced {
+        /// The trap.
+        fault: Box<Fault>,
+        /// The functions, in the words of the replica.
+        backtrace: String,
+    },
     /// A System API call that was not allowed, or its arguments were not.
     #[error("Canister violated contract: {0}")]
     Contract(String),
@@ -426,6 +434,7 @@ impl Fault {
         match self {
             Self::Trapped(_) => ErrorCode::CanisterTrapped,
             Self::CalledTrap(_) => ErrorCode::CanisterCalledTrap,
+            Self::Traced { fault, .. } => fault.code(),
             Self::Contract(_)
             | Self::Misuse(..)
             | Self::InvalidPrincipal
@@ -466,6 +475,7 @@ impl Fault {
             | Self::FunctionNotFound(_)
             | Self::Module { .. } => return Some(TOOLCHAIN),
             Self::Misuse(_, help) => return Some(*help).filter(|help| !help.suggestion.is_empty()),
+            Self::Traced { fault, .. } => return fault.help(),
             Self::OutOfCycles { .. }
             | Self::Frozen { .. }
             | Self::Cleanup { .. }
@@ -511,6 +521,39 @@ impl Fault {
         Some(Help { suggestion, section })
     }
 
+    /// The trap of the canister's code, if it is one.
+    pub fn trap(&self) -> Option<Trap> {
+        match self {
+            Self::Trapped(trap) => Some(*trap),
+            Self::Traced { fault, .. } => fault.trap(),
+            _ => None,
+        }
+    }
+
+    /// Adds a backtrace to a trap.
+    pub fn traced(self, backtrace: impl FnOnce() -> Option<String>) -> Self {
+        if !matches!(self, Self::Trapped(_) | Self::CalledTrap(_)) {
+            return self;
+        }
+        match backtrace() {
+            Some(backtrace) => Self::Traced { fault: Box::new(self), backtrace },
+            None => self,
+        }
+    }
+
+    /// The fault as a caller sees it, who sees backtraces only if `sees_log`, as the log of the canister
+    /// contains them.
+    pub fn seen(self, sees_log: bool) -> Self {
+        match self {
+            Self::Traced { fault, .. } if !sees_log => *fault,
+            Self::Cleanup { callback, cleanup } => Self::Cleanup {
+                callback: Box::new(callback.seen(sees_log)),
+                cleanup: Box::new(cleanup.seen(sees_log)),
+            },
+            fault => fault,
+        }
+    }
+
     /// The reject in full, with the suggestion: what another canister sees.
     pub fn reject_in_full(&self, canister: &Principal, rules: Rules) -> Reject {
         let Reject { code, message } = self.reject(canister);
@@ -548,7 +591,8 @@ impl Fault {
                 wasmtime::Trap::UnreachableCodeReached => Trap::Unreachable,
                 _ => Trap::Other,
             }),
-            None => Self::Engine(format!("{error:#}")),
+            // The context of the error is a backtrace of the engine.
+            None => Self::Engine(error.root_cause().to_string()),
         }
     }
 }

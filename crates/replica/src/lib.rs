@@ -58,6 +58,7 @@
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
 )]
 
+mod backtrace;
 pub mod cache;
 mod canister;
 mod cycles;

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
-use wasmtime::{InstancePre, Linker};
+use wasmtime::{FrameInfo, InstancePre, Linker, WasmBacktrace};
 
+use crate::backtrace::Functions;
 use crate::entries::Entries;
 use crate::fault::Fault;
 use crate::globals::{self, ExportedGlobal};
@@ -35,6 +36,7 @@ struct Inner {
     entries: Arc<Entries>,
     exact: OnceLock<InstancePre<Host>>,
     profiled: OnceLock<Profiled>,
+    functions: OnceLock<Functions>,
 }
 
 /// The form of a module that attributes charges to functions.
@@ -77,6 +79,7 @@ impl Module {
             entries: Arc::clone(entries),
             exact: OnceLock::new(),
             profiled: OnceLock::new(),
+            functions: OnceLock::new(),
         })))
     }
 
@@ -158,6 +161,18 @@ impl Module {
         let ready = self.0.linker.instantiate_pre(&compiled)?;
         let names = Names::of(&self.wasm());
         Ok(self.0.profiled.get_or_init(|| Profiled { ready, names }))
+    }
+
+    /// Converts an error of the engine. A trap gets the backtrace that the replica adds.
+    pub(crate) fn fault(&self, error: wasmtime::Error) -> Fault {
+        let active = error.downcast_ref::<WasmBacktrace>();
+        let frames =
+            active.map_or(&[][..], WasmBacktrace::frames).iter().map(FrameInfo::func_index);
+        let frames: Vec<u32> = frames.collect();
+        Fault::from_engine(error).traced(|| {
+            let functions = self.0.functions.get_or_init(|| Functions::of(&self.wasm()));
+            functions.backtrace(frames.into_iter())
+        })
     }
 
     /// Prepares another form of the module. Its purpose was checked when it was first compiled.

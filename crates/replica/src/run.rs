@@ -95,6 +95,13 @@ impl Run {
         }
     }
 
+    /// Removes the backtrace of a trap, unless the caller sees the log of the canister.
+    pub fn hide_backtrace(&mut self, sees_log: bool) {
+        if let Err(fault) = std::mem::replace(&mut self.result, Ok(())) {
+            self.result = Err(fault.seen(sees_log));
+        }
+    }
+
     /// The execution that the caller sees. `silence` is the error text for a message that ended
     /// without an answer.
     pub fn into_execution(mut self, id: &Principal, silence: &str) -> Execution {
@@ -222,7 +229,7 @@ fn run_here(
     if live.host().message.copies_ahead {
         live.copy_ahead()?;
     }
-    let result = live.call(entry).map_err(Fault::from_engine);
+    let result = live.call(entry).map_err(|error| module.fault(error));
     let Some(trap) = uncounted_trap(&result) else {
         return finish(live, target, result, idle);
     };
@@ -273,7 +280,7 @@ pub fn run_profiled(
             }
         };
         live.claim_pages()?;
-        let result = live.call(entry).map_err(Fault::from_engine);
+        let result = live.call(entry).map_err(|error| target.module.fault(error));
         let tree = live.recorded(result.is_err()).unwrap_or(Ok(CallTree::default()));
         Ok((finish(live, target, result, &IdleSlot::default())?, tree))
     })
@@ -281,12 +288,10 @@ pub fn run_profiled(
 
 /// Returns the trap if it left an outdated counter: it was raised by an operator, not by a check.
 fn uncounted_trap(result: &Result<(), Fault>) -> Option<Trap> {
-    let Err(Fault::Trapped(trap)) = result else {
-        return None;
-    };
+    let trap = result.as_ref().err()?.trap()?;
     match trap {
         Trap::HeapOutOfBounds | Trap::DivisionByZero | Trap::TableOutOfBounds | Trap::Other => {
-            Some(*trap)
+            Some(trap)
         }
         Trap::Unreachable
         | Trap::StackOverflow

@@ -350,6 +350,8 @@ fn methods_that_are_missing_are_named() {
     for (method, words) in [
         ("vetkd_derive_key", "does not support vetkd_derive_key: it has no vetKD keys"),
         ("bitcoin_get_balance", "does not support bitcoin_get_balance"),
+        ("subnet_metrics", "does not support subnet_metrics: it does not count messages"),
+        ("flexible_http_request", "does not support flexible_http_request: an HTTPS outcall has"),
         ("make_coffee", "Management canister has no method 'make_coffee'"),
     ] {
         let argument = relayed(0, method, &encode_args(()).unwrap());

@@ -323,6 +323,29 @@ fn settings_decide_who_may_read() {
     }
 }
 
+/// Since October 2026 an uploaded snapshot cannot be changed once it was loaded, but loaded again.
+#[test]
+fn loaded_snapshots_are_immutable() {
+    for (rules, stays) in [(Rules::today(), true), (Rules::of_2026_08(), false)] {
+        let mut subnet = subnet(rules);
+        let taken = take(&mut subnet, 0);
+        let uploaded = transfer(&mut subnet, 0, &taken.id, 1);
+        let write = |subnet: &mut Subnet| {
+            let kind = SnapshotDataOffset::StableMemory { offset: 0 };
+            let (snapshot_id, chunk) = (uploaded.clone(), Vec::new());
+            let args =
+                UploadCanisterSnapshotDataArgs { canister_id: id(1), snapshot_id, kind, chunk };
+            call(subnet, USER, "upload_canister_snapshot_data", args).map(drop)
+        };
+        write(&mut subnet).unwrap();
+        load(&mut subnet, 1, &uploaded).unwrap();
+        let code = write(&mut subnet).map_err(|reject| reject.code);
+        let expected = if stays { Err(ErrorCode::CanisterSnapshotImmutable) } else { Ok(()) };
+        assert_eq!(code, expected, "{rules}");
+        load(&mut subnet, 1, &uploaded).unwrap();
+    }
+}
+
 /// Since 2026, methods of the management canister have no base fee.
 #[test]
 fn today_only_loading_has_a_base_fee() {

@@ -221,7 +221,8 @@ impl Subnets {
         let text = seed_text(kind.name, number);
         let mut ranges: Vec<_> = ranges.into_iter().map(|(first, last)| first..=last).collect();
         ranges.push(self.ranges.next());
-        let part = Part::with_ranges(&replica(kind, &spec, replicas)?, ranges);
+        let mut part = Part::with_ranges(&replica(kind, &spec, replicas)?, ranges);
+        part.set_nodes(kind.nodes as u32);
         let keys = Keys::from_seed(&text);
         // Since version 13, named subnets have the ids of the network, with the exception of NNS.
         let fixed = self.version.major >= 13 && *kind != NNS;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use candid::{Encode, Principal};
 use ic_agent::{Agent, AgentError};
 use ic_management_canister_types::{
-    CanisterLogFilter, FetchCanisterLogsArgs, FetchCanisterLogsResult,
+    CanisterInfoArgs, CanisterInfoResult, CanisterLogFilter, FetchCanisterLogsArgs,
+    FetchCanisterLogsResult,
 };
 use ic_management_canister_types_8::{
     CanisterIdRecord, CanisterInstallMode, CanisterStatusResult, CanisterStatusType,
@@ -384,6 +385,27 @@ async fn logs_have_a_visibility() {
     let call = call.with_effective_canister_id(id).with_arg(argument);
     let refused = error(call.call_and_wait().await);
     assert!(refused.contains("can not be called via ingress messages"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_history_is_queried_through_an_agent() {
+    let (server, id) = Server::with(COUNTER).await;
+    let stranger = server.agent(ed25519(2));
+    let args = CanisterInfoArgs { canister_id: id, num_requested_changes: None };
+    let argument = Encode!(&args).unwrap();
+    let management = Principal::management_canister();
+    let query = stranger.query(&management, "canister_info").with_effective_canister_id(id);
+    let reply = query.with_arg(argument.clone()).call().await.unwrap();
+    let info = candid::decode_one::<CanisterInfoResult>(&reply).unwrap();
+    assert!(info.total_num_changes > 0 && info.recent_changes.is_empty());
+    assert!(info.module_hash.is_some());
+    let other = Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, 9, 1, 1]);
+    let query = stranger.query(&management, "canister_info").with_effective_canister_id(other);
+    let refused = error(query.with_arg(argument.clone()).call().await);
+    assert!(refused.contains("effective canister id"), "{refused}");
+    let call = stranger.update(&management, "canister_info").with_effective_canister_id(id);
+    let refused = error(call.with_arg(argument).call_and_wait().await);
+    assert!(refused.contains("Only canisters can call"), "{refused}");
 }
 
 #[tokio::test]

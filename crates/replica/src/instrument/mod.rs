@@ -32,7 +32,7 @@ mod rewrite;
 pub mod stable;
 
 pub use body::Metering;
-pub use rewrite::instrument;
+pub use rewrite::{HOST_FUNCTIONS, instrument, is_stable_call};
 
 use wasmparser::ValType;
 

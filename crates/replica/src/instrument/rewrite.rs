@@ -41,6 +41,14 @@ const STABLE_CALLS: [&str; 8] = [
     "stable64_write",
 ];
 
+/// True if the System API call becomes a function of the module.
+pub fn is_stable_call(name: &str) -> bool {
+    STABLE_CALLS.contains(&name)
+}
+
+/// Number of functions that rewritten modules import from the host, after the other imports.
+pub const HOST_FUNCTIONS: u32 = 4;
+
 /// Globals that rewriting adds, besides two for each stable call. Each is an i64, initially 0.
 const ADDED_GLOBALS: u32 = 3;
 
@@ -112,7 +120,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             }
         }
         let first_host = kept;
-        let first_own = first_host + 4;
+        let first_own = first_host + HOST_FUNCTIONS;
         let own = u32::try_from(sections.functions.len())
             .map_err(|_| Error::Unsupported("more than 4 G functions"))?;
         map.extend(first_own..first_own + own);

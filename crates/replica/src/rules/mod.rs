@@ -236,6 +236,15 @@ pub struct RuleSet {
     pub charge_rounds: u64,
     /// The page to whose sections rejects link.
     pub error_documentation: &'static str,
+    /// True if `canister_info` is a query of the management canister too, and composite queries may
+    /// call its queries.
+    pub management_queries: bool,
+    /// True if installing a module with a 64-bit heap costs as much as with a 32-bit heap.
+    pub installs_at_32_bit_rate: bool,
+    /// True if a callback is prepaid by the width of the heap that the canister has when it runs.
+    pub adjusts_prepayments: bool,
+    /// True if an uploaded snapshot cannot be changed once it was loaded.
+    pub loaded_snapshots_are_immutable: bool,
     /// Prices of touched pages.
     pub pages: PagePrices,
     /// Cycles on an application subnet of 13 nodes.

@@ -75,6 +75,7 @@ pub const RULES: RuleSet = RuleSet {
             SystemCall::MsgCallerInfoSignerSize,
             SystemCall::MsgCallerInfoSignerCopy,
             SystemCall::CostHttpRequestV2,
+            SystemCall::SubnetSelfNodeCount,
         ],
     },
     environment_variables: 20,
@@ -84,6 +85,10 @@ pub const RULES: RuleSet = RuleSet {
     log_store: false,
     charge_rounds: 1,
     error_documentation: "https://internetcomputer.org/docs/current/references/execution-errors",
+    management_queries: false,
+    installs_at_32_bit_rate: false,
+    adjusts_prepayments: false,
+    loaded_snapshots_are_immutable: false,
     pages: PagePrices {
         stable_os_page_written: Instructions(1_000),
         heap_os_page_changed: Instructions(1_000),

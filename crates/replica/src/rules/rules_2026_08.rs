@@ -5,6 +5,7 @@
 
 use super::rules_2025_10::RULES as BEFORE;
 use super::{Fees, ModuleLimits, PagePrices, RuleSet};
+use crate::system_api::names::SystemCall;
 use crate::units::{Bytes, Instructions};
 
 /// 5 000 for each 4 KiB of a Wasm page.
@@ -17,7 +18,7 @@ pub const RULES: RuleSet = RuleSet {
         code: Bytes(12 << 20),
         function_name: Some(Bytes(1 << 20)),
         only_function_tables: true,
-        lacks: &[],
+        lacks: &[SystemCall::SubnetSelfNodeCount],
         ..BEFORE.module
     },
     environment_variables: 32,

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::canister::{Canister, Settings};
+use crate::cycles;
 use crate::environment::{self, max_variables};
 use crate::execution::Readings;
 use crate::fault::Reject;
@@ -564,5 +565,6 @@ fn open(
         reserved: Cycles(0),
         stored: Bytes(0),
         halt: None,
+        nodes: cycles::NODES as u32,
     })
 }

@@ -121,6 +121,8 @@ pub struct Callback {
     pub deadline: u64,
     /// True if the call has expired, so that its callback has a response.
     pub expired: bool,
+    /// True if it was prepaid as a message of a canister with a 64-bit heap.
+    pub wasm64: bool,
 }
 
 /// Returns true if a call with this deadline has expired. Both times count in whole seconds.
@@ -224,7 +226,13 @@ impl Contexts {
     }
 
     /// Registers the callback of a call.
-    pub fn register(&mut self, context: ContextId, request: &Request, deadline: u64) -> CallbackId {
+    pub fn register(
+        &mut self,
+        context: ContextId,
+        request: &Request,
+        deadline: u64,
+        wasm64: bool,
+    ) -> CallbackId {
         self.next_callback += 1;
         let callback = Callback {
             context,
@@ -234,6 +242,7 @@ impl Contexts {
             on_cleanup: request.on_cleanup,
             deadline,
             expired: false,
+            wasm64,
         };
         self.callbacks.insert(self.next_callback, callback);
         self.next_callback

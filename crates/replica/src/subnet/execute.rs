@@ -313,6 +313,19 @@ impl Member {
             Err(_) => Function::RejectCallback,
         };
         let start = Start::callback(&callback, context, response, refund, false);
+        if !self.adjust_prepayment(callback.wasm64) {
+            // The callback does not run, and the base fee is kept.
+            let prepaid = cycles::callback(rules, callback.wasm64);
+            let base = cycles::execution(rules, Instructions(0), false);
+            self.canister.balance += prepaid - base;
+            let fault = Fault::Frozen { canister: self.canister.id(), missing: None };
+            let finished =
+                self.contexts.finish(callback.context, Some(id), Err(fault), Instructions(0));
+            if let Some(conclusion) = finished {
+                self.conclude(conclusion, cause, round);
+            }
+            return Ok(Instructions(0));
+        }
         let limit = start.mode.instructions(rules).0;
         // Instructions for the cleanup are kept back.
         let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);
@@ -355,6 +368,7 @@ impl Member {
         let transmission = run.effects.requests.iter();
         let transmission: Cycles =
             transmission.map(|it| cycles::transmission(rules, Bytes(it.bytes()))).sum();
+        let sees_log = self.shows_log_to(&caller);
         let mut result = match run.result.clone() {
             Ok(()) => Ok(self.commit(&mut run, context, round.trace.next(), round.time)?),
             Err(fault) => Err(fault),
@@ -389,6 +403,7 @@ impl Member {
         }
         self.refund_execution(reserved, charge);
         self.check_memory();
+        let result = result.map_err(|fault| fault.seen(sees_log));
         let callback = callback.map(|(id, _)| id);
         if let Some(conclusion) = self.contexts.finish(context, callback, result, charge) {
             self.conclude(conclusion, Some(number), round);

@@ -132,6 +132,25 @@ impl Member {
         self.canister.stored = self.managed.chunk_bytes() + self.managed.snapshot_bytes();
     }
 
+    /// Withdraws or returns what the prepayment of a callback lacks or has too much, because the heap
+    /// has another width now. Returns false if the canister cannot pay; nothing is withdrawn then.
+    pub fn adjust_prepayment(&mut self, prepaid_for_64_bits: bool) -> bool {
+        let rules = self.rules();
+        if !rules.set().adjusts_prepayments {
+            return true;
+        }
+        let prepaid = cycles::callback(rules, prepaid_for_64_bits);
+        let needed = cycles::callback(rules, self.wasm64());
+        let balance = self.canister.balance + prepaid;
+        match balance < needed {
+            true => false,
+            false => {
+                self.canister.balance = balance - needed;
+                true
+            }
+        }
+    }
+
     /// Refunds what was reserved for an execution and not used.
     pub fn refund_execution(&mut self, reserved: Cycles, charge: Instructions) {
         let cost = cycles::execution(self.rules(), charge, self.wasm64());

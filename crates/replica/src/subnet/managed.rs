@@ -79,6 +79,8 @@ pub struct Snapshot {
     pub taken_at: u64,
     /// Its size.
     pub bytes: Bytes,
+    /// True if it was loaded.
+    pub loaded: bool,
 }
 
 /// The module of a snapshot, which tells where the snapshot comes from.
@@ -229,15 +231,22 @@ impl Log {
     }
 }
 
-/// The text of a trap.
-fn trap_text<'a>(canister: &Principal, reject: &'a Reject) -> Option<&'a str> {
+const BACKTRACE: &str = "Canister Backtrace:\n";
+/// The end of a text with which a canister trapped, and the beginning of the backtrace.
+const BEFORE_BACKTRACE: &str = "'\nCanister Backtrace:\n";
+
+/// The text of a trap, with its backtrace.
+fn trap_text(canister: &Principal, reject: &Reject) -> Option<String> {
     let message = reject.message.strip_prefix(&format!("Error from Canister {canister}: "))?;
     match reject.code {
         ErrorCode::CanisterCalledTrap => {
             let text = message.strip_prefix("Canister called `ic0.trap` with message: '")?;
-            Some(text.rsplit_once('\'')?.0)
+            Some(match text.rsplit_once(BEFORE_BACKTRACE) {
+                Some((text, backtrace)) => format!("{text}\n{BACKTRACE}{backtrace}"),
+                None => text.rsplit_once('\'')?.0.to_owned(),
+            })
         }
-        ErrorCode::CanisterTrapped => message.strip_prefix("Canister trapped: ")?.lines().next(),
+        ErrorCode::CanisterTrapped => Some(message.strip_prefix("Canister trapped: ")?.to_owned()),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ic_management_canister_types::LogVisibility;
 use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 
@@ -177,6 +178,16 @@ impl Member {
         }
     }
 
+    /// Returns true if a caller may read the log of the canister.
+    pub fn shows_log_to(&self, caller: &Principal) -> bool {
+        let controls = self.canister.settings().controllers.contains(caller);
+        match &self.managed.log_visibility {
+            LogVisibility::Public => true,
+            LogVisibility::Controllers => controls,
+            LogVisibility::AllowedViewers(viewers) => controls || viewers.contains(caller),
+        }
+    }
+
     /// Creates a second canister with the same content, messages and calls.
     pub fn fork(&self) -> Self {
         Self {
@@ -191,6 +202,8 @@ impl Member {
     /// Creates a second canister with the same content, but without messages, calls, and what only
     /// the management canister knows.
     pub fn fork_for_query(&self) -> Self {
+        let mut managed = Managed::new(0);
+        managed.log_visibility = self.managed.log_visibility.clone();
         Self {
             canister: self.canister.fork(),
             queues: Queues::default(),
@@ -201,7 +214,7 @@ impl Member {
             paid_until: self.paid_until,
             low_memory_threshold: self.low_memory_threshold,
             hook: self.hook,
-            managed: Managed::new(0),
+            managed,
             subnet_rules: self.subnet_rules,
             routes: self.routes.clone(),
         }
@@ -376,32 +389,40 @@ impl Member {
     ) -> Result<Answer, HostError> {
         self.canister.commit(run)?;
         self.contexts.accept(context, run.effects.received);
-        Ok(self.send_all(run, context, number, time))
+        Ok(self.send_all(run, context, number, time, true))
     }
 
-    /// Sends the calls of a message, and returns its answer.
+    /// Sends the calls of a message, and returns its answer. `routed` is false if it is a composite
+    /// query whose calls of the management canister are not routed, because its subnet answers them.
     pub fn send_all(
         &mut self,
         run: &mut Run,
         context: ContextId,
         number: u64,
         time: u64,
+        routed: bool,
     ) -> Answer {
         for request in std::mem::take(&mut run.effects.requests) {
-            self.send(context, request, Some(number), time);
+            self.send(context, request, (Some(number), time), routed);
         }
         std::mem::replace(&mut run.effects.answer, Answer::Earlier)
     }
 
-    fn send(&mut self, context: ContextId, request: Request, cause: Cause, time: u64) {
+    fn send(
+        &mut self,
+        context: ContextId,
+        request: Request,
+        (cause, time): (Cause, u64),
+        routed: bool,
+    ) {
         let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
         let deadline = request.timeout.map_or(0, expiry);
-        let callback = self.contexts.register(context, &request, deadline);
+        let callback = self.contexts.register(context, &request, deadline, self.wasm64());
         let Request { callee, method, argument, cycles, .. } = request;
         let management = callee == Principal::management_canister();
         // The canister's version when the message began.
         let version = self.canister.version().saturating_sub(1);
-        let refused = match management {
+        let refused = match management && routed {
             true => check_call(&method, &argument, version, &self.routes).err(),
             false => None,
         };

@@ -277,6 +277,7 @@ impl Subnet {
 
     fn member_of(&self, mut canister: Canister) -> Member {
         canister.halt = Some(self.halt());
+        canister.nodes = self.nodes_of(&canister.id());
         let rules = self.replica_of(&canister.id()).rules();
         Member::new(canister, rules, self.routes.clone(), self.time)
     }
@@ -324,6 +325,7 @@ impl Subnet {
     pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
         let mut canister = self.members.remove(id)?.canister;
         canister.halt = None;
+        canister.nodes = cycles::NODES as u32;
         Some(canister)
     }
 

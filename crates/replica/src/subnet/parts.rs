@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ic_principal::Principal;
 
 use super::Subnet;
-use crate::cycles::KEYS;
+use crate::cycles::{KEYS, NODES};
 use crate::replica::Replica;
 use crate::rules::Rules;
 use crate::units::Bytes;
@@ -50,6 +50,8 @@ pub struct Part {
     ranges: Vec<RangeInclusive<u64>>,
     /// The number of the next canister id.
     next: u64,
+    /// Number of nodes.
+    nodes: u32,
 }
 
 impl Part {
@@ -62,7 +64,12 @@ impl Part {
     /// last one.
     pub fn with_ranges(replica: &Replica, ranges: Vec<RangeInclusive<u64>>) -> Self {
         let next = ranges.last().map_or(FIRST, |last| *last.start());
-        Self { replica: replica.clone(), ranges, next }
+        Self { replica: replica.clone(), ranges, next, nodes: NODES as u32 }
+    }
+
+    /// Sets the number of nodes that canisters are told. Fees are those of 13 nodes in any case.
+    pub fn set_nodes(&mut self, nodes: u32) {
+        self.nodes = nodes;
     }
 
     /// The rules of the part.
@@ -189,6 +196,12 @@ impl Subnet {
     pub fn replica_of(&self, id: &Principal) -> &Replica {
         let part = self.parts.iter().find(|part| part.hosts(id));
         part.map_or(&self.replica, |part| &part.replica)
+    }
+
+    /// The number of nodes of the part with a canister.
+    pub(super) fn nodes_of(&self, id: &Principal) -> u32 {
+        let part = self.parts.iter().find(|part| part.hosts(id));
+        part.map_or(NODES as u32, |part| part.nodes)
     }
 
     fn share_routes(&mut self) {

@@ -206,10 +206,20 @@ impl<'a> Graph<'a> {
             return Ok(Step::Answer(failed, request.cause));
         };
         let (caller, callback) = (request.sender, request.callback);
+        if request.receiver == Principal::management_canister() && !self.routes_management() {
+            self.left -= QUERY_CALL_OVERHEAD.get().cast_signed();
+            let response = self.subnet.query_management(caller, method, argument);
+            return Ok(Step::Answer(response, request.cause));
+        }
         let origin = Origin::Canister { caller, callback, deadline: 0 };
         let step = self.call(origin, request.receiver, method, argument, request.cause);
         self.left -= QUERY_CALL_OVERHEAD.get().cast_signed();
         step
+    }
+
+    /// Returns true if calls of the management canister are checked as those of updates are.
+    fn routes_management(&self) -> bool {
+        !self.subnet.replica.rules().set().management_queries
     }
 
     /// Executes a query on the state before the user's query.
@@ -274,10 +284,12 @@ impl<'a> Graph<'a> {
             paid: Cycles(0),
             certificate: self.subnet.certificate(&member.canister),
         };
+        let shows_log = member.shows_log_to(&start.caller);
         if mode == Mode::Query {
             // It changes nothing, so the canister itself runs it.
             let mut run = self.run(member, &start)?;
             member.canister.undo(&mut run)?;
+            run.hide_backtrace(shows_log);
             self.left -= run.charge.get().cast_signed();
             let in_full = match &run.result {
                 Err(fault) if self.in_full => Some(Err(fault.reject_in_full(&callee, rules))),
@@ -292,12 +304,14 @@ impl<'a> Graph<'a> {
         let mut member = member.fork_for_query();
         let context = member.contexts.open(context);
         let mut run = self.run(&member, &start)?;
+        run.hide_backtrace(shows_log);
         let charge = run.charge;
         self.left -= charge.get().cast_signed();
         let result = match run.result.clone() {
             Ok(()) => {
                 member.canister.commit_memories(&mut run)?;
-                Ok(member.send_all(&mut run, context, self.trace.next(), self.subnet.time))
+                let (number, routed) = (self.trace.next(), self.routes_management());
+                Ok(member.send_all(&mut run, context, number, self.subnet.time, routed))
             }
             Err(fault) => Err(fault),
         };
@@ -341,11 +355,14 @@ impl<'a> Graph<'a> {
         };
         let time = self.subnet.time;
         let mut run = self.run(member, &start)?;
+        let shows_log = member.shows_log_to(&start.caller);
+        run.hide_backtrace(shows_log);
         let mut charge = run.charge;
         let mut result = match run.result.clone() {
             Ok(()) => {
                 member.canister.commit_memories(&mut run)?;
-                Ok(member.send_all(&mut run, callback.context, self.trace.next(), time))
+                let (number, routed) = (self.trace.next(), self.routes_management());
+                Ok(member.send_all(&mut run, callback.context, number, time, routed))
             }
             Err(fault) => Err(fault),
         };
@@ -357,6 +374,7 @@ impl<'a> Graph<'a> {
             let (mode, entry) = (Mode::CompositeCleanup, Entry::Callback(cleanup));
             let cleanup = Start { mode, entry, limit, argument: Vec::new(), ..start };
             let mut run = self.run(member, &cleanup)?;
+            run.hide_backtrace(shows_log);
             charge += run.charge;
             let cleaned = run.result.clone();
             if cleaned.is_ok() {

@@ -131,6 +131,9 @@ struct SavedSnapshot {
     taken_at: u64,
     /// Its size.
     bytes: Bytes,
+    /// True if it was loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    loaded: bool,
 }
 
 /// Chunks by their SHA-256.
@@ -370,6 +373,7 @@ impl SavedSnapshot {
             chunks: hashes(&snapshot.chunks),
             taken_at: snapshot.taken_at,
             bytes: snapshot.bytes,
+            loaded: snapshot.loaded,
         }
     }
 
@@ -400,6 +404,7 @@ impl SavedSnapshot {
             chunks: chosen(chunks, &self.chunks)?,
             taken_at: self.taken_at,
             bytes: self.bytes,
+            loaded: self.loaded,
         };
         Ok((self.id, snapshot))
     }

@@ -188,6 +188,10 @@ impl<'a> Call<'a> {
                 self.refuse_if("ic0.subnet_self_copy", mode == Mode::Start)?;
                 self.copy_out(args, "ic0.subnet_self_copy", "id", &SUBNET)
             }
+            C::SubnetSelfNodeCount => {
+                self.refuse_if("ic0_subnet_self_node_count", mode == Mode::Start)?;
+                Ok(message.nodes.into())
+            }
             C::IsController => {
                 let principal = self.principal("ic0.is_controller", arg(0), arg(1))?;
                 Ok(u64::from(self.message.controllers.contains(&principal)))

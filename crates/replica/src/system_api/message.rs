@@ -304,6 +304,8 @@ pub struct Message {
     pub halt: Option<Halt>,
     /// True if the subnet holds threshold keys.
     pub holds_keys: bool,
+    /// Number of nodes of the subnet.
+    pub nodes: u32,
     /// The certificate of the certified data, in a query.
     pub certificate: Option<Certificate>,
     /// Time in nanoseconds since 1970.

@@ -144,6 +144,7 @@ system_calls! {
         CanisterVersion "canister_version" () -> (I64);
         SubnetSelfSize "subnet_self_size" () -> (Size);
         SubnetSelfCopy "subnet_self_copy" (Size, Size, Size) -> ();
+        SubnetSelfNodeCount "subnet_self_node_count" () -> (Size);
         IsController "is_controller" (Size, Size) -> (I32);
         Time "time" () -> (I64);
         GlobalTimerSet "global_timer_set" (I64) -> (I64);

@@ -110,6 +110,7 @@ pub const fn price(call: SystemCall) -> Price {
         | C::CanisterStatus
         | C::CanisterVersion
         | C::SubnetSelfSize
+        | C::SubnetSelfNodeCount
         | C::Time
         | C::GlobalTimerSet
         | C::EnvVarCount

@@ -71,6 +71,7 @@ pub const NOT_CALLED: &[(&str, &str)] = &[
     ("msg_caller_info_signer_size", "not there by the rules of 2025"),
     ("msg_caller_info_signer_copy", "not there by the rules of 2025"),
     ("cost_http_request_v2", "not there by the rules of 2025"),
+    ("subnet_self_node_count", "not there by the rules of 2025 and of August 2026"),
     ("cost_sign_with_ecdsa", "needs a key, which a subnet may not have"),
     ("cost_sign_with_schnorr", "needs a key, which a subnet may not have"),
     ("cost_vetkd_derive_key", "needs a key, which a subnet may not have"),

@@ -4,8 +4,8 @@ use candid::Encode;
 use ic_agent::Agent;
 use ic_agent::identity::AnonymousIdentity;
 use ic_management_canister_types::{
-    HttpHeader, HttpMethod, HttpRequestArgs, HttpRequestResult, LoadCanisterSnapshotArgs, Snapshot,
-    TakeCanisterSnapshotArgs,
+    CanisterInfoArgs, CanisterInfoResult, HttpHeader, HttpMethod, HttpRequestArgs,
+    HttpRequestResult, LoadCanisterSnapshotArgs, Snapshot, TakeCanisterSnapshotArgs,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +54,17 @@ async fn subnets_have_ids_and_ranges_of_their_own() {
     let subnet = Principal::from_slice(&bytes(&subnet["subnet_id"])).to_text();
     assert_eq!(subnets[&subnet]["subnet_kind"], "Application");
 }
+
+/// Replies with the number of nodes, which it asks for at its installation.
+const NODE_COUNT: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "subnet_self_node_count" (func $nodes (result i32)))
+    (memory 1)
+    (func (export "canister_init") (i32.store (i32.const 0) (call $nodes)))
+    (func (export "canister_query nodes")
+        (if (i32.ne (i32.load (i32.const 0)) (call $nodes)) (then (unreachable)))
+        (call $append (i32.const 0) (i32.const 8)) (call $reply)))"#;
 
 /// Executes 6 G instructions, more than a query may.
 const LONG_QUERY: &str = r#"(module
@@ -348,6 +359,35 @@ async fn tests_answer_outcalls_of_canisters() {
     instance.done("update/tick", json!({})).await;
     instance.done("update/tick", json!({})).await;
     assert_eq!(waiting().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_history_of_a_canister_is_a_query() {
+    let server = Server::start().await;
+    let instance = server.create(&one_subnet()).await;
+    let canister_id = instance.with(LONG_QUERY).await;
+    let args = CanisterInfoArgs { canister_id, num_requested_changes: Some(9) };
+    let effective = json!({ "CanisterId": base64(canister_id.as_slice()) });
+    let argument = candid::encode_one(args).unwrap();
+    let body = call(MANAGEMENT, effective, "canister_info", &argument);
+    let result = instance.done("read/query", body).await;
+    let info = candid::decode_one::<CanisterInfoResult>(&bytes(&result["Ok"])).unwrap();
+    assert_eq!(info.recent_changes.len() as u64, info.total_num_changes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn canisters_know_the_number_of_nodes_of_their_subnet() {
+    let server = Server::start().await;
+    let spec = json!({ "state_config": "New", "dts_flag": "Enabled" });
+    let set = json!({ "subnet_config_set": { "fiduciary": spec, "application": [spec] } });
+    let instance = server.create(&set).await;
+    let subnets = instance.topology["subnet_configs"].as_object().unwrap();
+    for (id, config) in subnets {
+        let id = instance.create_canister(Some(Principal::from_text(id).unwrap())).await;
+        instance.install(id, NODE_COUNT).await;
+        let expected = if config["subnet_kind"] == "Fiduciary" { 34 } else { 13 };
+        assert_eq!(number(&instance.query(id, "nodes").await), expected, "{config}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

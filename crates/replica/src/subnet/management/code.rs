@@ -16,7 +16,7 @@ use super::{
     ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
     refusal, reply,
 };
-use crate::canister::{Canister, Installed, is_64_bit};
+use crate::canister::{Canister, Installed, costs_more_to_install, is_64_bit};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 use crate::install::Upgrade;
@@ -111,7 +111,8 @@ impl Subnet {
         let rules = replica.rules();
         let limit = rules.instructions().install;
         let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
-        let reserved = cycles::execution(rules, limit, compiled.as_ref().is_ok_and(is_64_bit));
+        let costs_more = costs_more_to_install(rules, compiled.as_ref().is_ok_and(is_64_bit));
+        let reserved = cycles::execution(rules, limit, costs_more);
         if let Err(missing) = member.withdraw(reserved, Next::Other) {
             let Reject { code, message } = member.out_of_cycles(&caller, missing);
             let message = format!("Canister installation failed with `{message}`.");

@@ -170,10 +170,7 @@ pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Princi
         }
         "update_settings" => decode::<UpdateSettingsArgs>(argument).map(|args| args.canister_id),
         _ if BY_CONTROLLERS.contains(&method) => target(method, argument),
-        _ if BY_CANISTERS.contains(&method)
-            || method == LOGS
-            || REFUSED.iter().any(|(name, _)| *name == method) =>
-        {
+        _ if BY_CANISTERS.contains(&method) || method == LOGS || is_refused(method) => {
             let message = match method {
                 "canister_info" | "canister_metadata" => {
                     format!("Only canisters can call ic00 method {method}")
@@ -243,7 +240,7 @@ const BY_CANISTERS: [&str; 10] = [
 ];
 
 /// Methods of the Interface Specification that are refused.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 10] = [
     ("vetkd_public_key", NO_KEYS),
     ("vetkd_derive_key", NO_KEYS),
     ("bitcoin_get_balance", NO_BITCOIN),
@@ -251,10 +248,15 @@ const REFUSED: [(&str, &str); 7] = [
     ("bitcoin_send_transaction", NO_BITCOIN),
     ("node_metrics_history", NO_NODES),
     ("subnet_info", NO_NODES),
+    ("subnet_metrics", NO_METRICS),
+    ("canister_metrics", NO_METRICS),
+    ("flexible_http_request", NO_REPLICATION),
 ];
 const NO_KEYS: &str = "it has no vetKD keys";
 const NO_BITCOIN: &str = "it has no Bitcoin network";
 const NO_NODES: &str = "it has no nodes";
+const NO_METRICS: &str = "it does not count messages and consumed cycles";
+const NO_REPLICATION: &str = "an HTTPS outcall has one response, not one from each node";
 
 impl Subnet {
     /// Admits a user's message to the management canister.
@@ -423,9 +425,23 @@ impl Subnet {
         method: &str,
         argument: &[u8],
     ) -> Result<Vec<u8>, Reject> {
+        let newer = self.replica.rules().set().management_queries;
         let response = match method {
             "canister_status" => self.status_of(&caller, argument),
+            "canister_info" if newer => self.info_of(argument, not_found),
+            "list_canisters" if newer => {
+                decode_all::<()>(argument)?;
+                Err(Reject {
+                    code: ErrorCode::CanisterRejectedMessage,
+                    message: "list_canisters is only available on subnets with subnet admins"
+                        .to_owned(),
+                })
+            }
             LOGS => self.fetch_logs(&caller, argument),
+            other if newer && !is_refused(other) => Err(Reject {
+                code: ErrorCode::CanisterMethodNotFound,
+                message: format!("Query method {other} not found."),
+            }),
             other => Err(unknown(other)),
         };
         response.map_err(|reject| reject.linked_by(self.replica.rules()))
@@ -599,6 +615,11 @@ const CONCERN_NONE: [&str; 8] = [
     "schnorr_public_key",
     "sign_with_schnorr",
 ];
+
+/// Returns true for methods that only the embedded replica lacks.
+fn is_refused(method: &str) -> bool {
+    REFUSED.iter().any(|(name, _)| *name == method)
+}
 
 /// Returns true for methods that are executed.
 fn is_method(method: &str) -> bool {

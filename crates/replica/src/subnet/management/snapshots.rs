@@ -66,6 +66,7 @@ impl Subnet {
             chunks: member.managed.chunks.clone(),
             taken_at: time,
             bytes,
+            loaded: false,
         };
         let (_, described) = member.add_snapshot(snapshot, args.replace_snapshot.as_deref());
         reply((described,))
@@ -121,6 +122,12 @@ impl Subnet {
         let version = member.canister.version();
         let origin = call.change_origin(args.sender_canister_version);
         member.managed.add_change(time, version, origin, details);
+        drop(snapshot);
+        if let Some(owner) = self.members.get_mut(&owner)
+            && let Some(snapshot) = owner.managed.snapshots.get_mut(key)
+        {
+            Arc::make_mut(snapshot).loaded = true;
+        }
         reply(())
     }
 

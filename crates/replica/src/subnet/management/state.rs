@@ -4,16 +4,16 @@ use candid::{Nat, Principal};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInfoArgs, CanisterLogFilter, CanisterLogRecord, CanisterMetadataArgs,
     CanisterMetadataResult, CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings,
-    EnvironmentVariable, FetchCanisterLogsArgs, FetchCanisterLogsResult, LogVisibility,
-    MemoryMetrics, ProvisionalTopUpCanisterArgs, QueryStats, StatusVisibility,
+    EnvironmentVariable, FetchCanisterLogsArgs, FetchCanisterLogsResult, MemoryMetrics,
+    ProvisionalTopUpCanisterArgs, QueryStats, StatusVisibility,
 };
 use sha2::{Digest, Sha256};
 
 use super::settings::amount;
 use super::types::{InfoReply, StatusReply};
 use super::{
-    Failed, ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode,
-    decode_all, invalid, refusal, reply,
+    Failed, ManagementCall, Outcome, canister_not_found, canister_not_found_anywhere,
+    check_controller, decode, decode_all, invalid, refusal, reply,
 };
 use crate::fault::{ErrorCode, Reject, RejectCode};
 use crate::limits::STOP_TIMEOUT;
@@ -53,17 +53,31 @@ impl Subnet {
     }
 
     pub(super) fn canister_info(&mut self, call: &ManagementCall) -> Outcome {
-        let args: CanisterInfoArgs = call.decode()?;
-        let member = self.member(&args.canister_id)?;
+        self.info_of(&call.argument, canister_not_found).map_err(Failed::from)
+    }
+
+    /// The history and the controllers of a canister, in Candid. `missing` is the reject for a canister
+    /// that does not exist.
+    pub(super) fn info_of(
+        &self,
+        argument: &[u8],
+        missing: fn(&Principal) -> Reject,
+    ) -> Result<Vec<u8>, Reject> {
+        let args: CanisterInfoArgs = decode(argument)?;
+        let id = args.canister_id;
+        let member = self.members.get(&id).ok_or_else(|| missing(&id))?;
         let managed = &member.managed;
         let wanted = usize::try_from(args.num_requested_changes.unwrap_or(0)).unwrap_or(usize::MAX);
         let skipped = managed.changes.len().saturating_sub(wanted);
-        reply((InfoReply {
+        let info = InfoReply {
             total_num_changes: managed.total_changes,
             recent_changes: managed.changes.iter().skip(skipped).cloned().collect(),
             module_hash: member.canister.module().map(|module| module.hash().to_vec()),
             controllers: member.canister.settings().controllers.clone(),
-        },))
+        };
+        candid::encode_one(info).map_err(|error| {
+            invalid(ErrorCode::CanisterWasmEngineError, format!("cannot encode the reply: {error}"))
+        })
     }
 
     pub(super) fn canister_metadata(&mut self, call: &ManagementCall) -> Outcome {
@@ -237,13 +251,7 @@ impl Subnet {
         let args: FetchCanisterLogsArgs = decode(argument)?;
         let id = args.canister_id;
         let member = self.members.get(&id).ok_or_else(|| not_found(&id))?;
-        let controls = member.canister.settings().controllers.contains(caller);
-        let may_read = match &member.managed.log_visibility {
-            LogVisibility::Public => true,
-            LogVisibility::Controllers => controls,
-            LogVisibility::AllowedViewers(viewers) => controls || viewers.contains(caller),
-        };
-        if !may_read {
+        if !member.shows_log_to(caller) {
             return Err(Reject {
                 code: ErrorCode::CanisterRejectedMessage,
                 message: format!("Caller {caller} is not allowed to access canister logs"),

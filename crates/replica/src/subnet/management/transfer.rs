@@ -75,7 +75,7 @@ impl Subnet {
         let caller = call.caller();
         let member = self.controlled(&id, &caller)?;
         let of_2026 = member.rules().set().snapshot_viewers;
-        check_uploaded(&*self.own_snapshot(&id, &snapshot_id)?)?;
+        self.check_can_change(&id, &snapshot_id)?;
         let instructions = match kind {
             SnapshotDataOffset::WasmChunk if of_2026 => UPLOAD_INSTRUCTIONS,
             SnapshotDataOffset::WasmChunk => Instructions(CHUNK.get()),
@@ -173,7 +173,7 @@ impl Subnet {
         kind: &SnapshotDataOffset,
         data: &[u8],
     ) -> Result<(), Reject> {
-        check_uploaded(&*self.own_snapshot(canister, snapshot)?)?;
+        self.check_can_change(canister, snapshot)?;
         self.write_snapshot(canister, snapshot, kind, data.to_vec(), None).map_err(rejected)
     }
 
@@ -209,9 +209,23 @@ impl Subnet {
             chunks: BTreeMap::new(),
             taken_at: time,
             bytes,
+            loaded: false,
         };
         let (key, _) = member.add_snapshot(snapshot, args.replace_snapshot.as_deref());
         Ok(key)
+    }
+
+    /// Checks that a snapshot of a canister can be changed.
+    fn check_can_change(&self, canister: &Principal, key: &[u8]) -> Result<(), Reject> {
+        let snapshot = self.own_snapshot(canister, key)?;
+        let immutable = self.replica_of(canister).rules().set().loaded_snapshots_are_immutable;
+        match snapshot.code {
+            Code::Uploaded(..) if !(immutable && snapshot.loaded) => Ok(()),
+            _ => Err(invalid(
+                ErrorCode::CanisterSnapshotImmutable,
+                "Only canister snapshots created by metadata upload can be mutated.",
+            )),
+        }
     }
 
     /// Writes a part of a snapshot, which the canister has.
@@ -301,17 +315,6 @@ fn metadata(snapshot: &Snapshot) -> SnapshotMetadata {
         certified_data: state.certified_data.clone(),
         global_timer: snapshot.timer,
         on_low_wasm_memory_hook_status: snapshot.hook,
-    }
-}
-
-/// Checks that a snapshot can be changed.
-fn check_uploaded(snapshot: &Snapshot) -> Result<(), Reject> {
-    match snapshot.code {
-        Code::Uploaded(..) => Ok(()),
-        Code::Taken(_) => Err(invalid(
-            ErrorCode::CanisterSnapshotImmutable,
-            "Only canister snapshots created by metadata upload can be mutated.",
-        )),
     }
 }
 
