@@ -9,7 +9,7 @@
 //!   arg             hex
 //!   expect          the answer, one of
 //!     reply         hex; counts: the reply read as little-endian u64s; cycles_charged
-//!     reject        code: the replica's error code; message: in full, or its first line; cycles_charged
+//!     reject        code: the replica's error code; message, or its first line; cycles_charged
 //! ```
 //!
 //! `install` and `expect` are missing in a case that has not been recorded.

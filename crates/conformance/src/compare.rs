@@ -2,8 +2,8 @@
 //!
 //! * Replies must be equal, and reject codes by name.
 //! * Messages of rejects must be equal, without the canister's id at the start and full stops at the
-//!   end. The suggestion in the last line may be missing, because a canister by itself gives none. Of a
-//!   message that was recorded as one line, the first line is compared.
+//!   end. The suggestion in the last line may be missing, because a canister by itself gives none.
+//!   Of a message that was recorded as one line, the first line is compared.
 //! * `cycles_charged` of updates must be equal, except for a stack overflow, whose depth depends on
 //!   the compiler. Installs, upgrades and reinstalls also pay for compiling; queries are free.
 //!

@@ -20,9 +20,9 @@
 //!
 //! `ids`, `expect` and `balances_fell` are missing in a case that has not been recorded.
 //!
-//! Rejects are compared as those of [`compare`](crate::compare). Balances are compared if those before the first step
-//! were recorded too; otherwise not over rounds without a call, because the age of the canisters,
-//! which decides on the charges for storage, is not known then.
+//! Rejects are compared as in cases of one canister. Balances are compared if those before the first
+//! step were recorded too; otherwise not over rounds without a call, because the age of the
+//! canisters, which decides on the charges for storage, is not known then.
 
 use std::fmt;
 use std::path::Path;

@@ -23,8 +23,8 @@ use crate::instrument::{HOST_FUNCTIONS, is_stable_call};
 
 /// Longest backtrace, in functions.
 const FRAMES: usize = 20;
-/// Frames to ask the engine for. The profiled form calls the System API through functions that do not
-/// count.
+/// Frames to ask the engine for. The profiled form calls the System API through functions that do
+/// not count.
 pub const CAPTURED: usize = FRAMES + 2;
 /// Imports that the replica adds before those of a module.
 const ADDED_IMPORTS: u32 = 5;

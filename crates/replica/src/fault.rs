@@ -541,8 +541,8 @@ impl Fault {
         }
     }
 
-    /// The fault as a caller sees it, who sees backtraces only if `sees_log`, as the log of the canister
-    /// contains them.
+    /// The fault as a caller sees it. Only callers who see the log of the canister, which contains
+    /// backtraces, see them.
     pub fn seen(self, sees_log: bool) -> Self {
         match self {
             Self::Traced { fault, .. } if !sees_log => *fault,

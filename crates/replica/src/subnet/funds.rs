@@ -132,8 +132,9 @@ impl Member {
         self.canister.stored = self.managed.chunk_bytes() + self.managed.snapshot_bytes();
     }
 
-    /// Withdraws or returns what the prepayment of a callback lacks or has too much, because the heap
-    /// has another width now. Returns false if the canister cannot pay; nothing is withdrawn then.
+    /// Withdraws or returns what the prepayment of a callback lacks or has too much, because the
+    /// heap has another width now. Returns false if the canister cannot pay; nothing is withdrawn
+    /// then.
     pub fn adjust_prepayment(&mut self, prepaid_for_64_bits: bool) -> bool {
         let rules = self.rules();
         if !rules.set().adjusts_prepayments {
