@@ -81,24 +81,20 @@ pub fn published_and_ours(results: &Results, style: Style) -> Result<Grid> {
     let mut header = vec!["\"new elements\"".to_owned(), "new rows".to_owned()];
     let keys: Vec<&str> =
         theirs.configurations.iter().map(|configuration| configuration.key.as_str()).collect();
-    header.extend(keys.iter().map(|key| style.stacked(&heading(key), &"published, here")));
+    header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     let mut rows = Vec::new();
     for span in SPANS {
         let new_rows = rows_of_span(span);
         let name = format!("middle {}", Grouped(new_rows));
-        let instructions = |results: &Results, key: &str| {
-            Some(results.case(SECTION, &name, key)?.measured()?.instructions)
-        };
-        let cells = keys.iter().map(|key| {
-            let Some(published) = instructions(&theirs, key) else { return Cell::Absent };
-            let here = match instructions(results, key) {
-                Some(here) => format!("{} {}", Grouped(here), Ratio(here, published)),
-                None => "–".to_owned(),
+        let line = |results: &Results, labels: [Cell; 2]| {
+            let cell = |key: &&str| {
+                let case = results.case(SECTION, &name, key).and_then(|case| case.measured());
+                case.map_or(Cell::Absent, |case| Cell::text(Grouped(case.instructions)))
             };
-            Cell::Text(style.stacked(&Grouped(published), &here))
-        });
-        let labels = [Cell::text(Grouped(span)), Cell::text(Grouped(new_rows))];
-        rows.push(labels.into_iter().chain(cells).collect());
+            labels.into_iter().chain(keys.iter().map(cell)).collect::<Vec<Cell>>()
+        };
+        rows.push(line(&theirs, [Cell::text(Grouped(span)), Cell::text(Grouped(new_rows))]));
+        rows.push(line(results, [Cell::text("– here"), Cell::text("")]));
     }
     Ok(Grid {
         title: "Compared with the published figures".to_owned(),
