@@ -75,7 +75,7 @@ pub(crate) fn expectation(answer: &Answer) -> Expect {
         Ok(reply) => Expect::Reply { hex: reply.clone(), counts: counts(reply), cycles_charged },
         Err(reject) => Expect::Reject {
             code: reject.code.clone(),
-            message: reject.message.lines().next().unwrap_or_default().to_owned(),
+            message: reject.message.clone(),
             cycles_charged,
         },
     }
