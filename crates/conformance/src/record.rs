@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(recorded[0].calls[1].expect, Some(reply));
         let reject = Expect::Reject {
             code: "No".to_owned(),
-            message: "first".to_owned(),
+            message: "first\nsecond".to_owned(),
             cycles_charged: 0,
         };
         assert_eq!(recorded[1].install, Some(reject));
