@@ -109,7 +109,7 @@ pub enum Expect {
     Reject {
         /// The name of the replica's error code, such as `CanisterTrapped`.
         code: String,
-        /// The first line of the message.
+        /// The message, or its first line.
         message: String,
         /// The decrease of the canister's balance.
         cycles_charged: u128,

@@ -75,7 +75,7 @@ pub(crate) fn expectation(answer: &Answer) -> Expect {
         Ok(reply) => Expect::Reply { hex: reply.clone(), counts: counts(reply), cycles_charged },
         Err(reject) => Expect::Reject {
             code: reject.code.clone(),
-            message: reject.message.lines().next().unwrap_or_default().to_owned(),
+            message: reject.message.clone(),
             cycles_charged,
         },
     }
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(recorded[0].calls[1].expect, Some(reply));
         let reject = Expect::Reject {
             code: "No".to_owned(),
-            message: "first".to_owned(),
+            message: "first\nsecond".to_owned(),
             cycles_charged: 0,
         };
         assert_eq!(recorded[1].install, Some(reject));
