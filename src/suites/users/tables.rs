@@ -6,7 +6,7 @@ use super::published::{SPANS, published, rows_of_span, source};
 use super::{Users, sections};
 use crate::engines::{ADVISED, SHIPPED, heading, is_floor};
 use crate::report::grid::{Cell, Grid, Style};
-use crate::report::number::{Grouped, Ratio};
+use crate::report::number::Grouped;
 use crate::report::{BASE, Figure, Presentation, PublishedFigures, price};
 use crate::results::Results;
 
