@@ -66,14 +66,14 @@ onPage("inexact answers say so first, with the command that measures exactly the
   await page.locator("#answer input[name=payload]").fill("300");
   await page.locator("#answer input[name=rows]").fill("200000");
   assert.match(await warning.textContent(), /^Measure this\. .*wrong by more than 25/);
-  assert.equal(await warning.locator("code").textContent(), "stablebench run users --rows 200000 --payload 300 --batches 5 --at middle --rules 2026-08");
+  assert.equal(await warning.locator("code").textContent(), "stablebench run users --rows 200000 --payload 300 --batches 5 --at middle --rules 2026-10");
   assert.ok(await warning.locator("code").isVisible());
   const top = async (locator) => (await locator.boundingBox()).y;
   assert.ok((await top(warning)) < (await top(page.locator("#answer .answer"))), "before the answer");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("By inexact estimates, "));
   await page.locator("#bill input[name=n]").fill("5");
   await page.locator("#bill input[name=payload]").fill("300");
-  assert.equal(await page.locator("#bill .warning code").textContent(), "stablebench run users --rows 1000000 --payload 300 --batches 5 --at middle --rules 2026-08");
+  assert.equal(await page.locator("#bill .warning code").textContent(), "stablebench run users --rows 1000000 --payload 300 --batches 5 --at middle --rules 2026-10");
 });
 
 onPage("rows at random can be chosen", async (page) => {
@@ -181,6 +181,6 @@ onPage("a chart is redrawn when the choice changes", async (page) => {
 
 onPage("each chart has a command, limited to its section where possible", async (page) => {
   const command = page.locator("#suite-users-curve figcaption code").first();
-  assert.match(await command.textContent(), /^stablebench run users --sections curve --per-operation --rules 2026-08/);
+  assert.match(await command.textContent(), /^stablebench run users --sections curve --per-operation --rules 2026-10/);
   for (const figure of await page.locator("figure").all()) assert.equal(await figure.locator("figcaption code").count(), 1);
 });

@@ -49,7 +49,7 @@ onPage("the newest rules are shown first, and the others on request", () => both
   assert.equal(await rules.inputValue(), NEW);
   assert.deepEqual(await headings(page), ["users", "keys"]);
   const source = page.locator("#provenance .part").first();
-  assert.match(await source.textContent(), /Rule set2026-08/);
+  assert.match(await source.textContent(), /Rule set2026-10/);
   const answer = await page.locator("#answer .answer").textContent();
   await page.locator("#bill input[name=perDay]").fill("5000");
   await rules.selectOption(OLD);
@@ -74,7 +74,7 @@ onPage("switching rules keeps the scroll position", () => both, async (page) => 
 onPage("a chart shows the changes by engine and case", () => both, async (page) => {
   const figure = page.locator("#changes figure");
   const label = () => figure.locator("svg[role=img]").getAttribute("aria-label");
-  assert.match(await label(), /^2025-10 → 2026-08: .*middle 1: from .* [\d.]+× to .* [\d.]+×/);
+  assert.match(await label(), /^2025-10 → 2026-10: .*middle 1: from .* [\d.]+× to .* [\d.]+×/);
   assert.equal(await figure.locator("figcaption code").textContent(), `stablebench compare users-${OLD}.json users-${NEW}.json`);
   await figure.locator("details").last().evaluate((inner) => { inner.open = true; });
   assert.match(await figure.locator("tbody td").first().textContent(), /^[\d.]+×$/);

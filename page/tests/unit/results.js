@@ -3,13 +3,14 @@
 import { readFileSync } from "node:fs";
 import { named } from "../../src/data.js";
 
-/** Prices of 2026-08, as added by the tool. */
+/** Prices since August 2026, as added by the tool. */
 export const FEES = {
   execution: 5_000_000, ingress: 1_200_000, ingress_byte: 2_000, instruction: 1, storage_gib_second: 317_500, canister_second: 10_000,
 };
 const RULES = {
   "2025-10": { fees: { ...FEES, storage_gib_second: 127_000, canister_second: 0 }, charge: "Rules 2025-10: 1 000 for a page." },
   "2026-08": { fees: FEES, charge: "Rules 2026-08: 80 000 for a page." },
+  "2026-10": { fees: FEES, charge: "Rules 2026-10: 80 000 for a page." },
 };
 
 /** @param {any} results */
