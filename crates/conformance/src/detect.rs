@@ -31,7 +31,7 @@ const MEASURED: [&str; 8] = [
 /// The charge of each measurement.
 type Charges = [u64; MEASURED.len()];
 
-/// What tells rules apart.
+/// The numbers and the page by which rule sets differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Observed {
     charges: Charges,

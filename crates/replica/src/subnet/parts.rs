@@ -67,7 +67,7 @@ impl Part {
         Self { replica: replica.clone(), ranges, next, nodes: NODES as u32 }
     }
 
-    /// Sets the number of nodes that canisters are told. Fees are those of 13 nodes in any case.
+    /// Sets the number of nodes that canisters read. Fees are those of 13 nodes in any case.
     pub fn set_nodes(&mut self, nodes: u32) {
         self.nodes = nodes;
     }
