@@ -22,7 +22,7 @@ const HEADINGS = { btree: "StableBTreeMap", append: "floor: append", array: "flo
 const heading = (key) => HEADINGS[key] ?? key.replace(/^sqlite\/([^,]+)(.*)/, (_, mode, settings) => `SQLite ${mode.toUpperCase()}${settings.replaceAll(",", " ")}`);
 
 function report() {
-  const results = JSON.parse(readFileSync(new URL("../results/users.json", import.meta.url), "utf8"));
+  const results = JSON.parse(readFileSync(new URL("../suites/users/results.json", import.meta.url), "utf8"));
   const configurations = Object.fromEntries(results.configurations.map(({ key }) => [key, { heading: heading(key), floor: key in HEADINGS && key !== "btree" }]));
   const sections = { insert: "New rows in one message, SQLite in one transaction" };
   return named([{ file: "users.json", results, configurations, sections, published: null }])[0];

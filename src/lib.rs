@@ -3,9 +3,9 @@
 //! This is the library behind the program `stablebench`; the program is its interface.
 //!
 //! ```text
-//!   cli → commands → runner → suites → compare, report → results
-//!            │          └───→ cache → replica             └──→ engines → canisters
-//!            └──→ profile, canbench                             └──→ builds
+//!   cli → commands → runner → suites
+//!            │          └───→ cache → replica
+//!            └──→ profile, canbench, builds → canisters
 //! ```
 
 #![forbid(unsafe_code)]
@@ -25,25 +25,21 @@ mod canisters;
 mod cli;
 mod closest;
 mod commands;
-mod compare;
 mod durations;
-mod engines;
 mod interrupt;
 mod profile;
 mod progress;
 #[cfg(feature = "readme")]
 pub mod readme;
 mod replica;
-mod report;
-mod results;
 mod runner;
-mod saving;
 mod suites;
-mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+
+use stablebench_suite::{compare, engines, report, results, saving, terminal};
 
 /// Runs the tool with a command line, whose first word is the name of the program. Errors are
 /// printed.

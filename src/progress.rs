@@ -14,6 +14,14 @@ use stablebench_replica::text::{note, safe};
 
 use crate::durations::{self, NOTABLE, about};
 use crate::report::number::Grouped;
+use crate::terminal::Terminal;
+
+/// The destinations of a command's output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub progress: Progress,
+    pub terminal: Terminal,
+}
 
 /// The form of progress.
 #[derive(Clone, Debug)]

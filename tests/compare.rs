@@ -28,7 +28,7 @@ fn stablebench(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
 /// `middle 1`, 49 359 instructions.
 fn changed(directory: &Path, name: &str, change: impl Fn(&mut Value)) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(root.join("results/published/users.json")).unwrap();
+    let text = std::fs::read_to_string(root.join("suites/users/published.json")).unwrap();
     let mut results: Value = serde_json::from_str(&text).unwrap();
     change(&mut results["cases"][0]);
     std::fs::write(directory.join(name), results.to_string()).unwrap();

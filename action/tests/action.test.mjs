@@ -318,7 +318,7 @@ describe("the comment", () => {
 });
 
 describe("a suite", () => {
-  const published = JSON.parse(readFileSync(join(ROOT, "results/published/users.json"), "utf8"));
+  const published = JSON.parse(readFileSync(join(ROOT, "suites/users/published.json"), "utf8"));
   const changed = (change) => {
     const results = structuredClone(published);
     change(results.cases);

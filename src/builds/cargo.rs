@@ -12,7 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::NotBuilt;
+use stablebench_suite_builds::NotBuilt;
+
 use crate::interrupt;
 use crate::progress::Progress;
 

@@ -6,30 +6,10 @@
 //! ```
 
 pub mod cargo;
-pub mod options;
 mod package;
 mod project;
-mod tools;
 mod wasi;
 
-pub use options::Options;
 pub use package::Package;
 pub use project::{Module, Project};
-pub use tools::Tool;
 pub use wasi::{convert, is_wasi};
-
-/// The reason why there is no module: the project's, or a program that is not installed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}")]
-pub struct NotBuilt {
-    pub reason: String,
-    /// Everything that the failed program has printed.
-    pub printed: String,
-}
-
-impl NotBuilt {
-    /// A reason without further output.
-    pub fn because(reason: String) -> Self {
-        Self { reason, printed: String::new() }
-    }
-}

@@ -21,7 +21,9 @@ use sha2::{Digest, Sha256};
 use stablebench_protocol::CrateVersion;
 use stablebench_replica::files::{self, MAX_MODULE, MAX_TEXT};
 
-use super::{NotBuilt, Options, cargo, convert};
+use stablebench_suite_builds::{NotBuilt, Options};
+
+use super::{cargo, convert};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::saving;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::replica::Identity;
 use crate::report::number::Grouped;
 use crate::results::ConfigurationInfo;
-use crate::suites::plan::{Fixture, Job};
+use stablebench_suite::plan::{Effect, Fixture};
 
 /// The sources that determine how a canister is populated. Their hash replaces a version number,
 /// which could be forgotten.
@@ -19,8 +19,10 @@ const SOURCES: &[&str] = &[
     include_str!("../runner/seen.rs"),
     include_str!("../runner/step.rs"),
     include_str!("../runner/wire.rs"),
-    include_str!("../suites/plan.rs"),
-    include_str!("../suites/rows.rs"),
+    include_str!("../../crates/suite/src/job.rs"),
+    include_str!("../../crates/suite/src/plan.rs"),
+    include_str!("../../suites/users/src/job.rs"),
+    include_str!("../../suites/users/src/rows.rs"),
     include_str!("setup.rs"),
 ];
 
@@ -86,10 +88,10 @@ impl Prepared {
     /// The steps that populate a fixture, unless some of them are measured.
     pub fn new(fixture: &Fixture, seed: u64) -> Option<Self> {
         let steps = fixture.steps.get(..fixture.populated).filter(|steps| !steps.is_empty())?;
-        if steps.iter().any(|step| step.case.is_some() || step.forked) {
+        if steps.iter().any(|step| step.row().is_some() || step.effect == Effect::Dropped) {
             return None;
         }
-        let random = steps.iter().any(|step| !matches!(step.job, Job::Rows { .. }));
+        let random = steps.iter().any(|step| step.job.is_random());
         Some(Self {
             configuration: fixture.configuration.clone(),
             name: fixture.name.clone(),

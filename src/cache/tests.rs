@@ -2,13 +2,13 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use stablebench_suite::plan::{Effect, Fixture};
+use stablebench_suite::plan_of;
 use tempfile::TempDir;
 
 use super::folder::Cleared;
 use super::*;
 use crate::replica::Identity;
-use crate::suites::plan::Fixture;
-use crate::suites::tests::plan_of;
 
 fn identity() -> Identity {
     Identity {
@@ -76,7 +76,7 @@ fn measured_steps_are_not_taken_from_a_cache() {
     }
     for mut fixture in fixtures("sysbench") {
         assert!(Prepared::new(&fixture, 1).is_some());
-        fixture.steps[0].forked = true;
+        fixture.steps[0].effect = Effect::Dropped;
         assert_eq!(Prepared::new(&fixture, 1), None);
         fixture.populated = 0;
         assert_eq!(Prepared::new(&fixture, 1), None, "nothing to keep");

@@ -31,7 +31,9 @@ use super::module::{
     BENCH_BUILDS, BUILDS, Built, Origin, Package, SOURCES, Source, hash, imports_wasi, plain,
 };
 use super::revision::revision_of;
-use crate::builds::{Module, NotBuilt, Options, Project, cargo, convert};
+use stablebench_suite_builds::{NotBuilt, Options};
+
+use crate::builds::{Module, Project, cargo, convert};
 use crate::progress::Progress;
 use crate::saving;
 

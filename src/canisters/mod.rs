@@ -15,9 +15,7 @@ pub use build::{build, find, load, output_folder, revision};
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub use module::keeps_heap;
 pub use module::{
-    BENCH, BENCH_BUILDS, BENCH_CALLS, BENCH_COLLECTIONS, BENCH_DOLTLITE, BENCH_LEVELDB,
-    BENCH_MOTOKO, BENCH_MOTOKO_CLASSICAL, BENCH_VFS, Built, SOURCES, Source, candid_of, deployable,
-    hash, imports, in_order, plain,
+    BENCH, Built, SOURCES, Source, candid_of, deployable, hash, imports, in_order, plain,
 };
 
 /// The checkout of these tests.

@@ -4,7 +4,13 @@ use std::path::Path;
 use std::process::Command;
 
 /// The files that runs and reports change. None of them changes a result.
-const OUTCOMES: [&str; 3] = [":!results", ":!docs", ":!README.md"];
+const OUTCOMES: [&str; 5] = [
+    ":!suites/*/results*.json",
+    ":!suites/*/README.md",
+    ":!verification/results",
+    ":!docs",
+    ":!README.md",
+];
 
 /// Returns the revision of the sources in a folder, with `-dirty` if they were changed since, if
 /// git knows it.
@@ -32,8 +38,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         assert_eq!(revision_of(root), None, "there is no repository");
-        fs::create_dir_all(root.join("results")).unwrap();
-        for file in ["source.rs", "README.md", "results/users.json"] {
+        fs::create_dir_all(root.join("suites/users")).unwrap();
+        for file in ["source.rs", "README.md", "suites/users/results.json"] {
             fs::write(root.join(file), "before").unwrap();
         }
         let who = [
@@ -50,7 +56,7 @@ mod tests {
         let clean = revision_of(root).unwrap();
         assert!(clean.len() >= 7 && clean.bytes().all(|byte| byte.is_ascii_hexdigit()), "{clean}");
         for (file, dirty) in
-            [("README.md", false), ("results/users.json", false), ("source.rs", true)]
+            [("README.md", false), ("suites/users/results.json", false), ("source.rs", true)]
         {
             fs::write(root.join(file), "after").unwrap();
             let expected = if dirty { format!("{clean}-dirty") } else { clean.clone() };

@@ -17,9 +17,11 @@ use crate::commands::{
     self, BuildArgs, BuildsArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs,
     PocketIcArgs, ProfileArgs, ReportArgs, RunArgs, ServeArgs, with_run_options,
 };
-use crate::progress::Progress;
-use crate::suites::{SUITES, Suite, users};
-use crate::terminal::{Output, Terminal, safe_line};
+use crate::progress::{Output, Progress};
+use crate::suites::SUITES;
+use crate::terminal::{Terminal, safe_line};
+use stablebench_suite::Suite;
+use stablebench_suite_users::UsersSuite;
 
 pub use output::{OutputArgs, follow_color};
 
@@ -39,7 +41,7 @@ pub struct Cli {
 /// command, too; the help of `run users` describes them.
 pub fn command() -> Clap {
     let mut command = Cli::command();
-    for argument in with_run_options(users::Users.arguments(Clap::new(""))).get_arguments() {
+    for argument in with_run_options(UsersSuite.arguments(Clap::new(""))).get_arguments() {
         command = command.arg(argument.clone().hide(true));
     }
     command.mut_subcommand("run", |run| run.after_long_help(help_of_runs()))
@@ -71,9 +73,9 @@ impl Cli {
         let output = Output { progress, terminal: Terminal::stdout() };
         match self.command {
             None | Some(Command::Run { suite: None }) => {
-                let command = suite_command(&users::Users);
-                let matches = command.try_get_matches_from([users::Users.name()])?;
-                commands::run(&users::Users, &matches, &output)
+                let command = suite_command(&UsersSuite);
+                let matches = command.try_get_matches_from([UsersSuite.name()])?;
+                commands::run(&UsersSuite, &matches, &output)
             }
             Some(Command::Run { suite: Some(SuiteCommand { suite: Some(suite), matches }) }) => {
                 commands::run(suite, &matches, &output)
@@ -123,7 +125,7 @@ impl Cli {
         let matches = command.try_get_matches_from_mut(words)?;
         let mut cli = Self::from_arg_matches(&matches)?;
         let Some(name) = matches.subcommand_name() else {
-            let suite = SuiteCommand { suite: Some(&users::Users), matches };
+            let suite = SuiteCommand { suite: Some(&UsersSuite), matches };
             cli.command = Some(Command::Run { suite: Some(suite) });
             return Ok(cli);
         };

@@ -8,8 +8,8 @@ use clap::{ArgMatches, FromArgMatches};
 
 use super::run::{Planned, RunArgs, execute, with_run_options};
 use crate::interrupt::Interrupted;
+use crate::progress::Output;
 use crate::suites::SUITES;
-use crate::terminal::Output;
 
 /// The default folder of the results.
 const FOLDER: &str = "stablebench-results";

@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::canisters::{self, SOURCES, Source};
+use crate::progress::Output;
 use crate::report::number::Grouped;
 use crate::saving;
-use crate::terminal::{Output, print};
+use crate::terminal::print;
 
 #[derive(Debug, Args)]
 pub struct BuildArgs {

@@ -9,16 +9,17 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use stablebench_replica::files::{self, MAX_TEXT};
+use stablebench_suite::unique;
+use stablebench_suite_builds::{self as suite, BuildsSuite, COMPARED, NotBuilt, Options};
 
 use super::call::{constructor_arguments, is_query, parse_arguments, signature};
 use super::replica::embedded;
 use super::run::{PriceArgs, failed};
-use crate::builds::options::COMPARED;
-use crate::builds::{Module, NotBuilt, Options, Package, Project};
+use crate::builds::{Module, Package, Project};
 use crate::canisters::{self, hash};
 use crate::durations;
 use crate::interrupt::{self, Interrupted};
-use crate::progress::Progress;
+use crate::progress::{Output, Progress};
 use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
 use crate::replica::{Answer, Cost, Replica};
@@ -27,8 +28,7 @@ use crate::results::{
     CanisterInfo, Case, Detail, FORMAT, Measured, Outcome, Prices, Results, RunFile, State,
 };
 use crate::runner::rest::{self, Expected, Rest};
-use crate::suites::builds::{self, BuildsSuite};
-use crate::terminal::{Output, print, quoted};
+use crate::terminal::{print, quoted};
 
 #[derive(Debug, Args)]
 pub struct BuildsArgs {
@@ -92,7 +92,7 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     let progress = &output.progress;
     let options = match args.builds.as_slice() {
         [] => compared()?,
-        chosen => crate::suites::unique(chosen),
+        chosen => unique(chosen),
     };
     let chosen = chosen(args)?;
     let project = &chosen.project;
@@ -138,7 +138,7 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     }
     print(&report::render(&BuildsSuite, &results, args.format, output.terminal)?)?;
     if let (Format::Table | Format::Markdown, Some(profile)) =
-        (args.format, builds::profile(&results))
+        (args.format, suite::profile(&results))
     {
         print(&profile)?;
     }
@@ -207,7 +207,7 @@ fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Emb
         format: FORMAT,
         stablebench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: None,
-        suite: builds::NAME.to_owned(),
+        suite: suite::NAME.to_owned(),
         command: command.join(" "),
         published: None,
         seed: 1,
@@ -219,7 +219,7 @@ fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Emb
         canisters: Vec::new(),
         configurations: builds
             .iter()
-            .map(|options| builds::configuration(&project.name, options))
+            .map(|options| suite::configuration(&project.name, options))
             .collect(),
         fixtures: Vec::new(),
         cases: Vec::new(),
@@ -284,8 +284,8 @@ fn one(
     };
     let compiling = replica.compiling(&wasm)?.unwrap_or_default();
     let compiling = Outcome::Measured(Measured::without_detail(compiling, 1));
-    keep(builds::INSTALL, builds::COMPILE.to_owned(), compiling);
-    keep(builds::INSTALL, builds::RUN.to_owned(), measured(&cost));
+    keep(suite::INSTALL, suite::COMPILE.to_owned(), compiling);
+    keep(suite::INSTALL, suite::RUN.to_owned(), measured(&cost));
     for (at, call) in calls.iter().enumerate() {
         interrupt::check()?;
         let answer = match call.query {
@@ -302,7 +302,7 @@ fn one(
             }
             Ok(_) => measured(&cost),
         };
-        keep(builds::CALL, call.name.clone(), outcome);
+        keep(suite::CALL, call.name.clone(), outcome);
         step.advance();
     }
     step.done("");
@@ -322,11 +322,11 @@ fn keep_all(
     args: &BuildsArgs,
     outcome: &Outcome<Measured>,
 ) {
-    for name in [builds::COMPILE, builds::RUN] {
-        keep(builds::INSTALL, name.to_owned(), outcome.clone());
+    for name in [suite::COMPILE, suite::RUN] {
+        keep(suite::INSTALL, name.to_owned(), outcome.clone());
     }
     for name in names(&args.calls) {
-        keep(builds::CALL, name, outcome.clone());
+        keep(suite::CALL, name, outcome.clone());
     }
 }
 

@@ -17,13 +17,14 @@ use super::environment::{Environment, EnvironmentArgs};
 use super::lock::lock;
 use super::replica::embedded;
 use super::subnet::{Chosen, Loaded, Message, follow, load, save};
+use crate::progress::Output;
 use crate::replica::PageCosts;
 use crate::replica::decoding::decode_values;
 use crate::replica::embedded::{cycles, inside};
 use crate::replica::options::ReplicaArgs;
 use crate::replica::proposed::heap_warning;
 use crate::report::number::Grouped;
-use crate::terminal::{Output, safe};
+use crate::terminal::safe;
 
 #[derive(Debug, Args)]
 pub struct CallArgs {

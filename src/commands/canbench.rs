@@ -21,9 +21,10 @@ use crate::canbench::text::{
 };
 use crate::canisters::{self, hash, plain};
 use crate::closest::closest;
+use crate::progress::Output;
 use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
 use crate::results::save_text;
-use crate::terminal::{Output, note, print, quoted, safe_line};
+use crate::terminal::{note, print, quoted, safe_line};
 
 #[derive(Debug, Args)]
 pub struct CanbenchArgs {

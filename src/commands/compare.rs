@@ -9,8 +9,8 @@ use anyhow::Result;
 use super::percent;
 use super::report::read;
 use crate::compare::{self, Configurations, Gates, ceiling};
+use crate::progress::Output;
 use crate::report::{Format, comparison, printable};
-use crate::terminal::Output;
 
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {

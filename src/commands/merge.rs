@@ -6,12 +6,13 @@ use anyhow::{Context, Error, Result, bail, ensure};
 
 use super::run::{Planned, failures, out_of};
 use crate::canisters;
+use crate::progress::Output;
 use crate::report::{self, Format};
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
-use crate::suites::plan::{Fixture, Plan};
-use crate::suites::shard::Shard;
 use crate::suites::suite;
-use crate::terminal::{Output, print};
+use crate::terminal::print;
+use stablebench_suite::plan::{Fixture, Plan};
+use stablebench_suite::shard::Shard;
 
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::terminal::Output;
+use crate::progress::Output;
 
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::progress::Progress;
+use crate::progress::{Output, Progress};
 use crate::report::{self, Format};
 use crate::results::{Results, save_text};
 use crate::suites::{presentation, published};
-use crate::terminal::{Output, Terminal};
+use crate::terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {

@@ -10,21 +10,22 @@ use sha2::{Digest, Sha256};
 
 use super::replica::{check, remember_durations, target};
 use super::spending::agree;
-use crate::builds::NotBuilt;
 use crate::canisters::{self, Built};
 use crate::compare::{Gates, compare};
 use crate::interrupt::{self, Interrupted};
-use crate::progress::Progress;
+use crate::progress::{Output, Progress};
 use crate::replica::Replica;
 use crate::replica::options::{ReplicaArg, ReplicaArgs, TargetArgs};
 use crate::report::style::Style;
 use crate::report::{self, Format, comparison};
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
 use crate::runner::{Missing, Runner};
-use crate::suites::plan::{Ceilings, Plan};
-use crate::suites::shard::Shard;
-use crate::suites::{SUITES, Suite, words};
-use crate::terminal::{Output, note, print};
+use crate::suites::SUITES;
+use crate::terminal::{note, print};
+use stablebench_suite::plan::{Ceilings, Plan};
+use stablebench_suite::shard::Shard;
+use stablebench_suite::{Suite, words};
+use stablebench_suite_builds::NotBuilt;
 
 /// Options of all suites.
 #[derive(Clone, Debug, Args)]

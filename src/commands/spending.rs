@@ -15,7 +15,7 @@ use crate::report::number::{Grouped, Short};
 use crate::report::price;
 use crate::results::{FixtureInfo, Outcome, Prices, Results};
 use crate::runner::Runner;
-use crate::suites::plan::{Fixture, FixtureKey, Plan};
+use stablebench_suite::plan::{Fixture, FixtureKey, Plan};
 
 /// Reports what the rest of a run would cost.
 ///

@@ -1,9 +1,9 @@
-//! The parts of README.md that are rendered from the reference runs in `results/`, a task of
+//! The parts of README.md that are rendered from the reference runs of the suites, a task of
 //! developers (`just render`):
 //!
 //! ```text
 //!   <!-- results: answer -->
-//!   the output of `answer` for `results/`
+//!   the output of `answer` for the reference runs
 //!   <!-- end -->
 //! ```
 
@@ -20,9 +20,10 @@ use crate::engines::{ADVISED, SHIPPED, heading};
 use crate::report::grid::{Cell, Grid};
 use crate::report::number::{Grouped, Ratio};
 use crate::report::style::Style;
+use stablebench_suite::unique;
+use stablebench_suite_users::published_and_ours;
+
 use crate::results::{Measured, Results};
-use crate::suites::unique;
-use crate::suites::users::tables::published_and_ours;
 
 /// The reference runs.
 struct Reference {
@@ -41,13 +42,13 @@ struct Reference {
 impl Reference {
     /// Reads it from the repository.
     fn read(repository: &Path) -> Result<Self> {
-        let results = |name: &str| Results::read(&repository.join("results").join(name));
+        let results = |path: &str| Results::read(&repository.join(path));
         Ok(Self {
-            users: results("users.json")?,
-            users_2025: results("users-2025-10.json")?,
-            users_as_published: results("users-as-published.json")?,
-            users_pocket_ic: results("users-pocket-ic.json")?,
-            users_embedded: results("users-embedded.json")?,
+            users: results("suites/users/results.json")?,
+            users_2025: results("suites/users/results-2025-10.json")?,
+            users_as_published: results("suites/users/results-as-published.json")?,
+            users_pocket_ic: results("verification/results/users-pocket-ic.json")?,
+            users_embedded: results("verification/results/users-embedded.json")?,
             recorded: recorded(&repository.join("crates/conformance/cases"))?,
         })
     }

@@ -10,15 +10,13 @@
 //! ```
 
 use anyhow::{Result, bail};
-use stablebench_workload::STEP;
 
 use super::step::add;
 use super::wire;
 use super::{Runner, interrupt};
 use crate::replica::{Canister, Reject};
 use crate::results::{Capacity, Detail, Measured};
-use crate::suites::plan::{Fixture, Job, Search, Step};
-use crate::suites::rows::{Verb, Work};
+use stablebench_suite::plan::{Fixture, Search, Step};
 
 /// Operations of the first try.
 const FIRST: u64 = 1_000;
@@ -41,18 +39,13 @@ impl Runner<'_> {
         search: Search,
         canister: &mut dyn Canister,
     ) -> Result<Measured> {
-        let Job::Rows { table, work } = step.job else {
+        let Some(most) = step.job.most_operations(fixture.rows) else {
             bail!("only work on rows has a capacity");
         };
+        let most = most.min(self.max_rows);
         let limit = wire::limit(search);
-        let most = match work.verb {
-            // The range of ids is limited.
-            Verb::Insert => self.max_rows.min(u64::MAX / STEP - fixture.rows),
-            _ => work.operations.min(fixture.rows).min(self.max_rows),
-        };
         let mut attempt = |operations: u64| -> Result<Option<Fit>> {
-            let job = Job::Rows { table, work: Work { operations, ..work } };
-            let part = fixture.choose(&job, operations, self.seed)?.whole();
+            let part = step.job.choose(operations, self.seed)?.whole();
             let mut fork = canister.fork()?;
             match wire::execute_unread(&mut *fork, &part, search) {
                 Ok(done) => Ok(Some(Fit {

@@ -9,14 +9,16 @@ use stablebench_workload::Model;
 
 use super::rest::Left;
 use super::seen::Seen;
-use super::step::{Role, Subject};
+use super::step::{Relation, Subject};
 use super::{Runner, interrupt, lock, refused, wire};
 use crate::cache::{Digests, Prepared, Setup};
 use crate::durations;
 use crate::progress;
 use crate::replica::Canister;
 use crate::results::{Case, FixtureInfo, Held, Measured, Outcome, Populate};
-use crate::suites::plan::{Fixture, FixtureKey, Job, Messages, Search, Step};
+use stablebench_suite::plan::{
+    Effect, Fixture, FixtureKey, Measures, Messages, Role, Search, Step,
+};
 
 /// The remark about a canister that an earlier run has populated.
 const EARLIER: &str = ", populated earlier";
@@ -92,7 +94,7 @@ impl Runner<'_> {
 
     /// Returns `true` if an earlier run has measured the step's case, or the step has none.
     fn is_done(&self, fixture: &Fixture, step: &Step) -> bool {
-        step.case.as_ref().is_none_or(|(section, name)| {
+        step.row().is_none_or(|(section, name)| {
             self.is_measured(section, name, &fixture.configuration.key)
         })
     }
@@ -114,7 +116,7 @@ impl Runner<'_> {
                 (canister, model, Some(held), fixture.populated)
             }
             None => match self.install(fixture)? {
-                Ok(canister) => (canister, (fixture.model)(fixture), None, 0),
+                Ok(canister) => (canister, (fixture.model)(), None, 0),
                 Err(error) => {
                     return self.keep_refused(fixture, 0, error).map(|()| String::new());
                 }
@@ -162,19 +164,19 @@ impl Runner<'_> {
         let mut refused_before: Option<Outcome<Measured>> = None;
         for (at, step) in fixture.steps.iter().enumerate().take(last + 1).skip(first) {
             interrupt::check()?;
-            if step.independent {
+            if step.effect == Effect::KeptAfresh {
                 refused_before = None;
             }
             if let Some(outcome) = &refused_before {
                 self.keep_step(fixture, step, outcome.clone())?;
                 continue;
             }
-            match &step.case {
+            match step.row() {
                 Some((section, name)) => live.progress.says(format!("{section}: {name}")),
                 None if at >= fixture.populated => live.progress.says("random deletes and inserts"),
                 None => {}
             }
-            if step.forked {
+            if step.effect == Effect::Dropped {
                 self.forked(fixture, step, live)?;
                 live.progress.advance();
                 continue;
@@ -196,7 +198,11 @@ impl Runner<'_> {
                     self.keep_step(fixture, step, Outcome::Measured(measured))?;
                 }
                 // A later step may not depend on this one.
-                Err(error) if fixture.steps[at + 1..].iter().any(|step| step.independent) => {
+                Err(error)
+                    if fixture.steps[at + 1..]
+                        .iter()
+                        .any(|step| step.effect == Effect::KeptAfresh) =>
+                {
                     let outcome = refused(error)?;
                     self.note_refused(fixture, &outcome);
                     self.keep_step(fixture, step, outcome.clone())?;
@@ -219,8 +225,8 @@ impl Runner<'_> {
     /// A fresh canister with the fixture's configuration, or the reason of its refusal.
     fn install(&self, fixture: &Fixture) -> Result<Result<Box<dyn Canister>>> {
         let mut canister = self.replica.install(self.wasm(&fixture.configuration)?)?;
-        if let Some(Job::Rows { .. }) = fixture.steps.first().map(|step| &step.job) {
-            wire::set_payload(&mut *canister, fixture.payload)?;
+        if let Some(bytes) = fixture.steps.first().and_then(|step| step.job.payload()) {
+            wire::set_payload(&mut *canister, bytes)?;
         }
         Ok(wire::configure(&mut *canister, &fixture.configuration).map(|()| canister))
     }
@@ -232,7 +238,7 @@ impl Runner<'_> {
         }
         let outcome = match self.measured_in_fork(fixture, step, live) {
             Ok(measured) => Outcome::Measured(measured),
-            Err(error) => refused(error).with_context(|| match &step.case {
+            Err(error) => refused(error).with_context(|| match step.row() {
                 Some((section, name)) => format!("{section}, {name}"),
                 None => "work that is not reported".to_owned(),
             })?,
@@ -247,15 +253,20 @@ impl Runner<'_> {
         live: &mut Live<'_>,
     ) -> Result<Measured> {
         let Live { canister, model, seen, progress, .. } = live;
-        match step.search {
-            Some(Search::Upgrade) => return self.upgradeable(fixture, step, &mut **canister),
-            Some(search) => return self.capacity(fixture, step, search, &mut **canister),
-            None => {}
+        match step.measures {
+            Measures::Capacity(Search::Upgrade) => {
+                return self.upgradeable(fixture, step, &mut **canister);
+            }
+            Measures::Capacity(search) => {
+                return self.capacity(fixture, step, search, &mut **canister);
+            }
+            _ => {}
         }
         let each = self.each_of(fixture, step, &mut **canister, &**model, seen)?;
-        let phases = self.phases_of(fixture, step, &mut **canister)?;
+        let phases = self.phases_of(step, &mut **canister)?;
         let (mut fork, mut model) = (canister.fork()?, model.fork());
-        let subject = Subject { canister: &mut *fork, model: &mut *model, role: Role::Fork(seen) };
+        let subject =
+            Subject { canister: &mut *fork, model: &mut *model, relation: Relation::Fork(seen) };
         let (measured, _) = self.step(fixture, step, subject, progress)?;
         Ok(Measured { each, phases, ..measured })
     }
@@ -269,15 +280,15 @@ impl Runner<'_> {
         last: bool,
     ) -> Result<(Measured, Populate)> {
         let Live { canister, model, seen, progress, .. } = live;
-        let each = match step.case {
+        let each = match step.row() {
             Some(_) => {
                 let seen = &mut Seen::of(model.content(), Digests::default());
                 self.each_of(fixture, step, &mut **canister, &**model, seen)?
             }
             None => None,
         };
-        let role = if last { Role::Origin(seen) } else { Role::Alone };
-        let subject = Subject { canister: &mut **canister, model: &mut **model, role };
+        let relation = if last { Relation::Origin(seen) } else { Relation::Alone };
+        let subject = Subject { canister: &mut **canister, model: &mut **model, relation };
         let (measured, populate) = self.step(fixture, step, subject, progress)?;
         Ok((Measured { each, ..measured }, populate))
     }
@@ -293,7 +304,7 @@ impl Runner<'_> {
         };
         live.described = true;
         let canister = &mut *live.canister;
-        let tables = fixture.choose(&step.job, step.operations, self.seed)?.tables();
+        let tables = self.chosen(step)?.tables();
         let inspected = wire::inspect(canister, &tables)?;
         let memories = match live.memories {
             Some(memories) => memories,
@@ -341,9 +352,9 @@ impl Runner<'_> {
 
     /// Returns the fixture as an earlier run has populated it.
     fn earlier(&self, fixture: &Fixture, setup: &Setup) -> Option<Earlier> {
-        let mut model = (fixture.model)(fixture);
+        let mut model = (fixture.model)();
         for step in &fixture.steps[..fixture.populated] {
-            let chosen = fixture.choose(&step.job, step.operations, self.seed).ok()?;
+            let chosen = self.chosen(step).ok()?;
             model.execute(&chosen.whole()).ok()?;
         }
         let content: Digest = model.content();
@@ -363,14 +374,14 @@ impl Runner<'_> {
     }
 
     fn keep_step(&self, fixture: &Fixture, step: &Step, outcome: Outcome<Measured>) -> Result<()> {
-        let Some((section, name)) = &step.case else { return Ok(()) };
+        let Role::Measure { section, name, state } = &step.role else { return Ok(()) };
         self.keep_case(Case {
             section: section.clone(),
             name: name.clone(),
             configuration: fixture.configuration.key.clone(),
             rows: fixture.rows,
             payload: fixture.payload,
-            state: step.state,
+            state: *state,
             outcome,
         })
     }

@@ -40,7 +40,7 @@ use crate::replica::{Reject, Replica, Unmeasured};
 use crate::results::{
     Case, ConfigurationInfo, FixtureInfo, Held, Measured, Outcome, Results, RunFile, State,
 };
-use crate::suites::plan::{Fixture, FixtureKey, Order, Plan};
+use stablebench_suite::plan::{Fixture, FixtureKey, Order, Plan};
 
 /// Stack of a thread that runs canisters.
 const STACK: usize = 32 << 20;
@@ -270,7 +270,7 @@ impl<'a> Runner<'a> {
 fn duration(fixture: &Fixture) -> u32 {
     let settings = fixture.configuration.settings.as_ref();
     let mode = settings.and_then(|settings| settings.get("journal_mode"));
-    match (fixture.engine(), mode) {
+    match (fixture.engine, mode) {
         (Engine::BTREE, _) => 6,
         (_, Some(mode)) if mode == "wal" => 3,
         _ => 2,

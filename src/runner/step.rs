@@ -14,7 +14,8 @@ use crate::replica::proposed::heap_warning;
 use crate::replica::{Canister, Copied, Messages, Receipt};
 use crate::report::number::{Grouped, Short};
 use crate::results::{ConfigurationInfo, Detail, Measured, Populate, Spread, Stored};
-use crate::suites::plan::{self, Chosen, Fixture, Measures, Sent, Step};
+use stablebench_suite::job::Chosen;
+use stablebench_suite::plan::{self, Before, Fixture, Measures, Role, Sent, Step};
 
 /// Operations of the first message of a step whose messages are judged by cost.
 const FIRST_OPERATIONS: u64 = 1_000;
@@ -30,11 +31,11 @@ const QUERY_INSTRUCTIONS: u64 = 4_000_000_000;
 pub(super) struct Subject<'a> {
     pub canister: &'a mut dyn Messages,
     pub model: &'a mut dyn Model,
-    pub role: Role<'a>,
+    pub relation: Relation<'a>,
 }
 
 /// The relation of a canister to the forks of a fixture.
-pub(super) enum Role<'a> {
+pub(super) enum Relation<'a> {
     /// It has none.
     Alone,
     /// Their origin, populated.
@@ -53,25 +54,23 @@ impl Runner<'_> {
         progress: &progress::Step,
     ) -> Result<(Measured, Populate)> {
         match step.measures {
-            Measures::Job => {}
+            // Searches try their jobs themselves.
+            Measures::Job(_) | Measures::Capacity(_) => {}
             Measures::Upgrade => return self.upgrade(fixture, step, subject),
             Measures::Installation => {
                 return Ok((self.installation(fixture)?, Populate::default()));
             }
             Measures::Compilation => return Ok((self.compilation(fixture)?, Populate::default())),
         }
-        let Subject { canister, model, role } = subject;
-        if step.upgraded {
-            canister.upgrade()?;
-        }
-        if let Some(part) = self.before(fixture, step)? {
+        let Subject { canister, model, relation } = subject;
+        if let Some(part) = self.before(step)? {
             expect(model, &part)?;
         }
-        let chosen = self.chosen(fixture, step)?;
+        let chosen = self.chosen(step)?;
         let mut sum: Option<Detail> = None;
         let mut populate = Populate::default();
         let (mut instructions, mut wrote) = (0, false);
-        self.messages(fixture, step, &chosen, canister, false, |part, done| {
+        self.messages(fixture, step, &*chosen, canister, false, |part, done| {
             let expected = expect(model, part)?;
             check(&done, &expected)?;
             wrote |= expected.results.is_none();
@@ -88,9 +87,10 @@ impl Runner<'_> {
             bail!("there is no work to do");
         };
         if wrote {
-            detail.digest = Some(self.check_content(fixture, &chosen, canister, &*model, role)?);
+            detail.digest =
+                Some(self.check_content(fixture, &*chosen, canister, &*model, relation)?);
         }
-        if step.inspected {
+        if step.details.size {
             let found = wire::inspect(canister, &chosen.tables())?;
             detail.stored = Some(Stored {
                 bytes: found.stored_bytes,
@@ -119,21 +119,18 @@ impl Runner<'_> {
         model: &dyn Model,
         seen: &mut Seen,
     ) -> Result<Option<Spread>> {
-        if !step.each || step.operations < 2 {
+        if !step.details.each || step.operations < 2 {
             return Ok(None);
         }
-        let chosen = self.chosen(fixture, step)?;
+        let chosen = self.chosen(step)?;
         if chosen.is_single() {
             return Ok(None);
         }
         let mut fork = canister.fork()?;
         let mut model = model.fork();
-        if step.upgraded {
-            fork.upgrade()?;
-        }
         let mut costs: Vec<OperationCost> = Vec::new();
         let mut wrote = false;
-        self.messages(fixture, step, &chosen, &mut *fork, true, |part, done| {
+        self.messages(fixture, step, &*chosen, &mut *fork, true, |part, done| {
             let expected = expect(&mut *model, part)?;
             wrote |= expected.results.is_none();
             check(&done, &expected)?;
@@ -142,7 +139,7 @@ impl Runner<'_> {
         })?;
         let ids = chosen.ids()?;
         if wrote && ids.is_some() {
-            self.check_content(fixture, &chosen, &mut *fork, &*model, Role::Fork(seen))?;
+            self.check_content(fixture, &*chosen, &mut *fork, &*model, Relation::Fork(seen))?;
         }
         match ids {
             Some(ids) => spread(&costs, ids.into_iter()).map(Some),
@@ -153,21 +150,23 @@ impl Runner<'_> {
     /// The phases of the step's instructions, measured in a fork, if the step asks for them.
     pub(super) fn phases_of(
         &self,
-        fixture: &Fixture,
         step: &Step,
         canister: &mut dyn Canister,
     ) -> Result<Option<Vec<PhaseCost>>> {
-        if !step.phases {
+        if !step.details.phases {
             return Ok(None);
         }
         let mut fork = canister.fork()?;
-        self.prepare(fixture, step, &mut *fork)?;
-        wire::phases(&mut *fork, &self.chosen(fixture, step)?.whole()).map(Some)
+        self.prepare(step, &mut *fork)?;
+        wire::phases(&mut *fork, &self.chosen(step)?.whole()).map(Some)
     }
 
-    /// Executes the job that prepares a step.
-    fn prepare(&self, fixture: &Fixture, step: &Step, canister: &mut dyn Messages) -> Result<()> {
-        if let Some(part) = self.before(fixture, step)? {
+    /// Sends the message before a step.
+    fn prepare(&self, step: &Step, canister: &mut dyn Messages) -> Result<()> {
+        if let Before::Upgrade = step.before {
+            canister.upgrade()?;
+        }
+        if let Some(part) = self.before(step)? {
             wire::execute(canister, &part, Purpose::Prepare)?;
         }
         Ok(())
@@ -178,16 +177,20 @@ impl Runner<'_> {
         &self,
         fixture: &Fixture,
         step: &Step,
-        chosen: &Chosen,
+        chosen: &dyn Chosen,
         canister: &mut dyn Messages,
         each: bool,
         mut done: impl FnMut(&Part, Done) -> Result<()>,
     ) -> Result<()> {
-        self.prepare(fixture, step, canister)?;
-        let purpose = match (&step.case, step.as_measured) {
-            (Some(_), _) => Purpose::Measure,
-            (None, true) => Purpose::AsMeasured,
-            (None, false) => Purpose::Prepare,
+        self.prepare(step, canister)?;
+        let purpose = match step.role {
+            Role::Measure { .. } => Purpose::Measure,
+            Role::AsMeasured => Purpose::AsMeasured,
+            Role::Prepare => Purpose::Prepare,
+        };
+        let sent = match step.measures {
+            Measures::Job(sent) => sent,
+            _ => Sent::Update,
         };
         let (mut next, mut most) = match step.messages {
             plan::Messages::Exactly(operations) | plan::Messages::UpTo(operations) => {
@@ -201,7 +204,7 @@ impl Runner<'_> {
             interrupt::check()?;
             let count = next.min(most).min(step.operations - from).max(1);
             let part = chosen.part(from, count, each);
-            let executed = match step.sent {
+            let executed = match sent {
                 Sent::Update => wire::execute(canister, &part, purpose),
                 sent => wire::execute_query(canister, &part, sent),
             };
@@ -235,14 +238,14 @@ impl Runner<'_> {
     }
 
     /// The job of a step.
-    pub(super) fn chosen(&self, fixture: &Fixture, step: &Step) -> Result<Chosen> {
-        fixture.choose(&step.job, step.operations, self.seed)
+    pub(super) fn chosen(&self, step: &Step) -> Result<Box<dyn Chosen>> {
+        step.job.choose(step.operations, self.seed)
     }
 
     /// The work that prepares a step, if there is any.
-    fn before(&self, fixture: &Fixture, step: &Step) -> Result<Option<Part>> {
-        let Some((job, operations)) = &step.before else { return Ok(None) };
-        Ok(Some(fixture.choose(job, *operations, self.seed)?.whole()))
+    fn before(&self, step: &Step) -> Result<Option<Part>> {
+        let Before::Job(job, operations) = &step.before else { return Ok(None) };
+        Ok(Some(job.choose(*operations, self.seed)?.whole()))
     }
 
     /// Reads back the rows of a canister after a step and compares them with the model. Does not read
@@ -251,10 +254,10 @@ impl Runner<'_> {
     pub(super) fn check_content(
         &self,
         fixture: &Fixture,
-        chosen: &Chosen,
+        chosen: &dyn Chosen,
         canister: &mut dyn Messages,
         model: &dyn Model,
-        role: Role<'_>,
+        relation: Relation<'_>,
     ) -> Result<Digest> {
         let tables = chosen.tables();
         let all = model.content();
@@ -262,9 +265,9 @@ impl Runner<'_> {
             self.read_back(&tables, canister, DigestPart::default(), None, all)
         };
         let table = Self::table(fixture, &tables, model);
-        match role {
-            Role::Alone => read(canister),
-            Role::Origin(seen) => {
+        match relation {
+            Relation::Alone => read(canister),
+            Relation::Origin(seen) => {
                 seen.content = all;
                 match (table, canister.copies()) {
                     (Some(table), Some([copy, _])) => {
@@ -274,7 +277,7 @@ impl Runner<'_> {
                     _ => read(canister),
                 }
             }
-            Role::Fork(_)
+            Relation::Fork(_)
                 if self.plan.check_around
                     && let Some(around) = model.neighbours(&chosen.whole())
                     && around.digest.rows < all.rows =>
@@ -283,7 +286,7 @@ impl Runner<'_> {
                 let rows = Some(around.digest.rows);
                 self.read_back(&tables, canister, from, rows, around.digest)
             }
-            Role::Fork(seen) => seen.read_back(canister, all, |canister, content, ranges| {
+            Relation::Fork(seen) => seen.read_back(canister, all, |canister, content, ranges| {
                 let (Some(table), Some([fork, origin])) = (table, canister.copies()) else {
                     return read(canister).map(drop);
                 };
@@ -301,7 +304,7 @@ impl Runner<'_> {
     fn table<'a>(fixture: &Fixture, job: &'a Job, model: &dyn Model) -> Option<Table<'a>> {
         model.between(job, 0, Some(0))?;
         let rows = ranges::rows_of_range(fixture.rows, fixture.payload)?;
-        Some(Table { engine: fixture.engine(), job, rows })
+        Some(Table { engine: fixture.engine, job, rows })
     }
 
     /// Reads a number of rows from a position on, and compares their digest.

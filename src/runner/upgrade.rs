@@ -12,12 +12,12 @@ use anyhow::{Result, anyhow, bail};
 use stablebench_protocol::Digest;
 use stablebench_workload::Model;
 
-use super::step::{Role, Subject};
+use super::step::{Relation, Subject};
 use super::wire::{self, Purpose};
 use super::{Runner, interrupt};
 use crate::replica::{Canister, Cost, Messages, Reject, Unmeasured};
 use crate::results::{Capacity, Detail, Measured, Populate};
-use crate::suites::plan::{self, Fixture, Search, Step};
+use stablebench_suite::plan::{self, Fixture, Search, Step};
 
 /// The bounds of the size may be this part of the largest that works apart.
 const RESOLUTION: u64 = 20;
@@ -57,10 +57,10 @@ impl Runner<'_> {
         step: &Step,
         subject: Subject<'_>,
     ) -> Result<(Measured, Populate)> {
-        let Subject { canister, model, role } = subject;
+        let Subject { canister, model, relation } = subject;
         let mut detail = upgraded(canister, &*model)?;
-        let chosen = self.chosen(fixture, step)?;
-        detail.digest = Some(self.check_content(fixture, &chosen, canister, &*model, role)?);
+        let chosen = self.chosen(step)?;
+        detail.digest = Some(self.check_content(fixture, &*chosen, canister, &*model, relation)?);
         Ok((measured(detail, 1, None), Populate::default()))
     }
 
@@ -113,8 +113,8 @@ impl Runner<'_> {
         batch: u64,
         canister: &mut dyn Canister,
     ) -> Result<Result<Detail, Reject>> {
-        let chosen = fixture.choose(&step.job, rows, self.seed)?;
-        let (mut fork, mut model) = (canister.fork()?, (fixture.model)(fixture));
+        let chosen = step.job.choose(rows, self.seed)?;
+        let (mut fork, mut model) = (canister.fork()?, (fixture.model)());
         let mut from = 0;
         while from < rows {
             interrupt::check()?;
@@ -130,7 +130,7 @@ impl Runner<'_> {
             Err(error) => return error.downcast().map(Err),
         };
         detail.digest =
-            Some(self.check_content(fixture, &chosen, &mut *fork, &*model, Role::Alone)?);
+            Some(self.check_content(fixture, &*chosen, &mut *fork, &*model, Relation::Alone)?);
         Ok(Ok(detail))
     }
 }

@@ -22,7 +22,7 @@ use stablebench_protocol::{
 use crate::replica::decoding::decode_one;
 use crate::replica::{Answer, Messages, Receipt, Reject, query, query_all, update};
 use crate::results::ConfigurationInfo;
-use crate::suites::plan::{Search, Sent};
+use stablebench_suite::plan::{Search, Sent};
 
 /// The outcome of a message.
 pub struct Done {

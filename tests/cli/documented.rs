@@ -210,13 +210,14 @@ const CANISTER: &str = r#"(module
 
 /// Writes the results that the documented commands name, some of which replace them.
 fn copy_results(folder: &Path) {
-    for (from, to) in [
-        ("users.json", "results.json"),
-        ("users.json", "new.json"),
-        ("users.json", "base.json"),
-        ("keys.json", "keys.json"),
+    for (suite, to) in [
+        ("users", "results.json"),
+        ("users", "new.json"),
+        ("users", "base.json"),
+        ("keys", "keys.json"),
     ] {
-        fs::copy(root().join("results").join(from), folder.join(to)).unwrap();
+        let from = root().join("suites").join(suite).join("results.json");
+        fs::copy(from, folder.join(to)).unwrap();
     }
 }
 
@@ -225,7 +226,7 @@ fn prepare(folder: &Path) {
     let at = |name: &str| folder.join(name);
     let published = stablebench(&["report", "published:users", "--format=json"], folder);
     fs::write(at("published.json"), published.stdout).unwrap();
-    std::os::unix::fs::symlink(root().join("results"), at("results")).unwrap();
+    std::os::unix::fs::symlink(root().join("suites"), at("suites")).unwrap();
     for name in ["my_canister.wasm", "shop.wasm", "bank.wasm"] {
         fs::write(at(name), wat::parse_str(CANISTER).unwrap()).unwrap();
     }

@@ -213,7 +213,7 @@ fn a_killed_run_keeps_its_saved_results() {
 #[test]
 fn this_build_measures_the_figures_of_the_reference_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let reference = json(&read(root, "results/users.json"));
+    let reference = json(&read(root, "suites/users/results.json"));
     let directory = tempfile::tempdir().unwrap();
     let args = ["run", "users", "--sections=curve", "--curve-rows=10000", "--format=json"];
     let output = stablebench(&args, directory.path());
@@ -293,7 +293,7 @@ fn every_format_has_every_case() {
 fn equal_journal_modes_share_a_column_on_a_terminal_only() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let report = |format: &str| {
-        let args = ["report", "results/users.json", "--sections=insert", "--format", format];
+        let args = ["report", "suites/users/results.json", "--sections=insert", "--format", format];
         stdout(&stablebench(&args, root))
     };
     let (table, markdown) = (report("table"), report("markdown"));

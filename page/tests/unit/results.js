@@ -24,5 +24,5 @@ export function report(results) {
 
 /** @param {string} suite */
 export function committed(suite) {
-  return report(JSON.parse(readFileSync(new URL(`../../../results/${suite}.json`, import.meta.url), "utf8")));
+  return report(JSON.parse(readFileSync(new URL(`../../../suites/${suite}/results.json`, import.meta.url), "utf8")));
 }

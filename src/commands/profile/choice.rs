@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use super::ProfileArgs;
 use crate::closest::closest_by;
 use crate::commands::run::Planned;
-use crate::suites::plan::{Fixture, Plan};
-use crate::suites::{SUITES, Suite};
+use crate::suites::SUITES;
+use stablebench_suite::Suite;
+use stablebench_suite::plan::{Details, Effect, Fixture, Measures, Plan, Role};
 
 /// A case, and a plan that measures nothing else.
 pub struct Chosen {
@@ -117,12 +118,12 @@ fn places(plan: &Plan) -> Vec<Place> {
     let mut places = Vec::new();
     for (fixture, of) in plan.fixtures.iter().enumerate() {
         for (step, case) in of.steps.iter().enumerate() {
-            if let Some((section, name)) = case.case.clone() {
+            if let Some((section, name)) = case.row() {
                 places.push(Place {
                     fixture,
                     step,
-                    section,
-                    name,
+                    section: section.to_owned(),
+                    name: name.to_owned(),
                     configuration: of.configuration.key.clone(),
                 });
             }
@@ -141,7 +142,7 @@ fn title(suite: &dyn Suite, place: &Place) -> String {
 fn only(planned: Planned, place: &Place) -> Result<Planned> {
     let Planned { suite, args, command, mut plan } = planned;
     let fixture = cut(plan.fixtures.swap_remove(place.fixture), place.step);
-    if fixture.steps.last().is_some_and(|step| step.search.is_some()) {
+    if fixture.steps.last().is_some_and(|step| matches!(step.measures, Measures::Capacity(_))) {
         bail!("a search for a capacity has many messages, none of which is the case");
     }
     // The functions in which instructions are spent do not depend on what is read back afterwards.
@@ -158,13 +159,13 @@ fn cut(mut fixture: Fixture, last: usize) -> Fixture {
     let measured = populated > last;
     let mut kept = Vec::new();
     for (at, mut step) in fixture.steps.into_iter().enumerate() {
-        step.each = false;
+        step.details.each = false;
         if at == last {
-            (step.phases, step.inspected) = (false, false);
-        } else if step.forked {
+            step.details = Details::default();
+        } else if step.effect == Effect::Dropped {
             continue;
-        } else {
-            step.as_measured = step.case.take().is_some();
+        } else if step.row().is_some() {
+            step.role = Role::AsMeasured;
         }
         kept.push(step);
         if at + 1 == populated {

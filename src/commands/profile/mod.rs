@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 use super::replica::embedded;
 use crate::interrupt;
 use crate::profile::{self, Flame, Heading};
-use crate::progress::Progress;
+use crate::progress::{Output, Progress};
 use crate::replica::options::ReplicaArgs;
 use crate::report::number::{Factor, Grouped};
 use crate::results::{check_writable, save_text};
-use crate::terminal::{Output, Terminal, print, quoted, safe_line};
+use crate::terminal::{Terminal, print, quoted, safe_line};
 
 #[derive(Debug, clap::Args)]
 pub struct ProfileArgs {

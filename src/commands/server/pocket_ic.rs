@@ -17,8 +17,9 @@ use super::replicas::{Served, replicas};
 use crate::cache::Cache;
 use crate::commands::as_pocket_ic::VERSION;
 use crate::interrupt;
+use crate::progress::Output;
 use crate::replica::options::CacheFolderArgs;
-use crate::terminal::{Output, print};
+use crate::terminal::print;
 
 /// The variable with the default of `--rules`.
 const RULES: &str = "STABLEBENCH_RULES";

@@ -27,10 +27,10 @@ use crate::commands::environment::{Environment, EnvironmentArgs};
 use crate::commands::replica::embedded;
 use crate::commands::subnet::saved;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::{Output, Progress};
 use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
-use crate::terminal::{Output, print};
+use crate::terminal::print;
 
 /// An origin whose pages may call.
 #[derive(Clone, Debug)]

@@ -1,7 +1,11 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use stablebench_protocol::{Operation, Part, Selection, Users, UsersTask};
+use stablebench_protocol::{Operation, Part, Selection, UsersTask};
+use stablebench_suite::job::Chosen;
+use stablebench_suite::plan::{Fixture, Plan};
+use stablebench_suite::plan_of;
+use stablebench_suite_users::{Access, Table as Rows, Users, Verb, Work as OnRows};
 use stablebench_workload::STEP;
 
 use super::*;
@@ -11,9 +15,6 @@ use crate::replica::embedded::Embedded;
 use crate::replica::{Answer, Canister, Cost, Difference, Identity, Messages, Replica};
 use crate::results::{CanisterInfo, Results, sample};
 use crate::runner::Runner;
-use crate::suites::plan::{Chosen, Fixture, Job as Work, Plan};
-use crate::suites::rows::{Access, Table as Rows, Verb, Work as OnRows};
-use crate::suites::tests::plan_of;
 
 const ROWS_OF_FIXTURE: u64 = 10 * ROWS;
 /// A row that is far from the middle and from the end.
@@ -56,7 +57,7 @@ impl Fault {
         };
         let part = |operation| {
             let task = UsersTask::Operation { operation, transaction: None };
-            let job = Job::new(&Users { engine, payload_bytes: 100, task });
+            let job = Job::new(&stablebench_protocol::Users { engine, payload_bytes: 100, task });
             Part { job, seed: 1, from: 0, count: 1, each: false }
         };
         operations.into_iter().map(part).collect()
@@ -178,7 +179,7 @@ impl Populated {
         let fixture = plan.fixtures[0].clone();
         let mut canister = embedded().install(&built.wasm).unwrap();
         wire::configure(&mut *canister, &fixture.configuration).unwrap();
-        let mut model = (fixture.model)(&fixture);
+        let mut model = (fixture.model)();
         let all = OnRows::new(Verb::Insert, Access::End, ROWS_OF_FIXTURE);
         let chosen = choose(&fixture, Rows::Empty, all);
         for from in (0..ROWS_OF_FIXTURE).step_by(ROWS as usize) {
@@ -190,8 +191,9 @@ impl Populated {
     }
 }
 
-fn choose(fixture: &Fixture, table: Rows, work: OnRows) -> Chosen {
-    fixture.choose(&Work::Rows { table, work }, work.operations, 1).unwrap()
+fn choose(fixture: &Fixture, table: Rows, work: OnRows) -> Box<dyn Chosen> {
+    let users = Users { engine: fixture.engine, payload: fixture.payload };
+    users.rows(table, work).choose(work.operations, 1).unwrap()
 }
 
 #[test]

@@ -124,13 +124,16 @@ fn a_fixture_ends_with_the_case() {
         let plan = only(planned, place).unwrap().plan;
         let fixture = &plan.fixtures[0];
         let last = fixture.steps.last().unwrap();
-        assert_eq!(last.case, Some((place.section.clone(), place.name.clone())), "{suite}");
+        assert_eq!(last.row(), Some((&*place.section, &*place.name)), "{suite}");
         let before = &fixture.steps[..fixture.steps.len() - 1];
         // Nothing else is profiled.
-        assert!(before.iter().all(|step| !step.forked && step.case.is_none()), "{suite}");
+        assert!(
+            before.iter().all(|step| step.effect != Effect::Dropped && step.row().is_none()),
+            "{suite}"
+        );
         assert!(fixture.populated <= fixture.steps.len(), "{suite}");
         assert!(kept.is_none_or(|kept| kept == fixture.steps.len()), "{suite}");
-        assert!(!last.phases && !last.inspected, "{suite}");
+        assert_eq!(last.details, Details::default(), "{suite}");
     }
 }
 

@@ -1,0 +1,311 @@
+//! The plan of a run: fixtures, each a canister that is populated and then measured step by step.
+//!
+//! ```text
+//!   Plan ─┬─ configurations, rows    of the tables, in their order
+//!         └─ Fixture          a configuration in a canister of its own
+//!              ├─ step   populates:  no row of a table
+//!              ├─ step   kept:       its changes remain for the steps after it
+//!              └─ step   forked:     its changes are dropped
+//! ```
+
+use std::collections::BTreeMap;
+
+use stablebench_protocol::Engine;
+use stablebench_workload::Model;
+
+use crate::job::Job;
+use crate::report::number::Rows;
+use crate::results::{Case, ConfigurationInfo, FixtureInfo, State};
+
+/// The work of one run of a suite.
+#[derive(Debug)]
+pub struct Plan {
+    pub suite: &'static str,
+    /// The published figures that results show beside ours.
+    pub published: Option<String>,
+    /// True if only the rows around those written are read back after a case.
+    pub check_around: bool,
+    pub ceilings: Option<Ceilings>,
+    /// Remarks for the user, before the run.
+    pub notes: Vec<String>,
+    /// In the order of the tables.
+    pub configurations: Vec<ConfigurationInfo>,
+    /// Rows in the order of the tables: section and name.
+    pub rows: Vec<(String, String)>,
+    pub fixtures: Vec<Fixture>,
+}
+
+/// Places of cases by section, name and configuration.
+#[derive(Debug)]
+pub struct Order(BTreeMap<[String; 3], usize>);
+
+/// The largest ratios that configurations may have against the first one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ceilings {
+    pub max_ratio: Option<f64>,
+    pub max_average: Option<f64>,
+}
+
+/// A canister and what happens in it, in this order.
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    pub configuration: ConfigurationInfo,
+    /// Distinguishes fixtures of one configuration; may be empty.
+    pub name: String,
+    /// The engine of its rows.
+    pub engine: Engine,
+    /// Rows that its cases work on.
+    pub rows: u64,
+    /// Bytes of each row's value.
+    pub payload: u32,
+    /// Its tables before the first step.
+    pub model: fn() -> Box<dyn Model>,
+    pub steps: Vec<Step>,
+    /// The number of steps that populate it. Results describe the fixture after those.
+    pub populated: usize,
+}
+
+/// The properties that identify a fixture in results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixtureKey {
+    pub configuration: String,
+    pub name: String,
+    pub rows: u64,
+    pub payload: u32,
+}
+
+/// A job, executed in one message or in several.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub role: Role,
+    pub job: Job,
+    /// Operations of the job.
+    pub operations: u64,
+    pub messages: Messages,
+    pub before: Before,
+    pub measures: Measures,
+    pub effect: Effect,
+    pub details: Details,
+}
+
+/// The part of a step in the results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Role {
+    /// No row of a table.
+    Prepare,
+    /// No row either, but its messages are those of a measurement: the messages that a canister has
+    /// received decide where data lies on its heap, and so which pages later messages touch.
+    AsMeasured,
+    /// A row of a table.
+    Measure {
+        section: String,
+        /// Unique in the section.
+        name: String,
+        /// The state of the fixture, for results.
+        state: State,
+    },
+}
+
+/// The messages of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Messages {
+    /// Exactly this number of operations each; the step fails if they do not fit.
+    Exactly(u64),
+    /// This number of operations each, and half of it where they do not fit.
+    UpTo(u64),
+    /// As many operations as cost well less than a message may, judged by those before.
+    ByCost,
+}
+
+/// The message before the work.
+#[derive(Clone, Debug)]
+pub enum Before {
+    Nothing,
+    /// An upgrade to the same module.
+    Upgrade,
+    /// A job that prepares the canister, with this number of operations.
+    Job(Job, u64),
+}
+
+/// The work that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measures {
+    /// The job, in messages of this kind.
+    Job(Sent),
+    /// The most operations of the job that fit into one message.
+    Capacity(Search),
+    /// An upgrade, which must keep the tables of the job.
+    Upgrade,
+    /// The installation of the module in another canister.
+    Installation,
+    /// The compilation of the module, estimated.
+    Compilation,
+}
+
+/// The kind of a measured message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    Update,
+    Query,
+    CompositeQuery,
+}
+
+/// The message whose capacity is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    Update,
+    Query,
+    /// An upgrade: the operations are rows that the canister has.
+    Upgrade,
+}
+
+/// The effect of a step on the steps after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Its changes remain.
+    Kept,
+    /// Its changes remain, and it needs nothing of the steps before it.
+    KeptAfresh,
+    /// It is executed in a fork, which is dropped.
+    Dropped,
+}
+
+/// Additional results of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The size of the tables afterwards.
+    pub size: bool,
+    /// The phases of its instructions, measured in a fork of its own.
+    pub phases: bool,
+    /// The cost of each operation, measured in a fork of its own.
+    pub each: bool,
+}
+
+impl Step {
+    /// A step that becomes no row, in one message.
+    pub fn new(job: Job, operations: u64) -> Self {
+        Self {
+            role: Role::Prepare,
+            job,
+            operations,
+            messages: Messages::UpTo(operations.max(1)),
+            before: Before::Nothing,
+            measures: Measures::Job(Sent::Update),
+            effect: Effect::Kept,
+            details: Details::default(),
+        }
+    }
+
+    /// A row of a table, measured in a fork.
+    pub fn case(section: &str, name: impl Into<String>, job: Job, operations: u64) -> Self {
+        Self { effect: Effect::Dropped, ..Self::new(job, operations) }.named(section, name)
+    }
+
+    /// The same step as a row of a table.
+    #[must_use]
+    pub fn named(self, section: &str, name: impl Into<String>) -> Self {
+        let (section, name) = (section.to_owned(), name.into());
+        Self { role: Role::Measure { section, name, state: State::Warm }, ..self }
+    }
+
+    /// Section and name of its row, if it becomes one.
+    pub fn row(&self) -> Option<(&str, &str)> {
+        match &self.role {
+            Role::Measure { section, name, .. } => Some((section, name)),
+            Role::Prepare | Role::AsMeasured => None,
+        }
+    }
+}
+
+impl Fixture {
+    /// The name in progress, notes and lists: `btree, 1 000 rows of 100 bytes`, or `sqlite-vfs, text
+    /// keys, 200 rows`.
+    pub fn label(&self) -> String {
+        let mut label = self.configuration.key.clone();
+        if !self.name.is_empty() {
+            label += &format!(", {}", self.name);
+        }
+        label + &format!(", {}", Rows { rows: self.rows, payload: self.payload })
+    }
+
+    /// The properties that identify it in results.
+    pub fn key(&self) -> FixtureKey {
+        FixtureKey {
+            configuration: self.configuration.key.clone(),
+            name: self.name.clone(),
+            rows: self.rows,
+            payload: self.payload,
+        }
+    }
+
+    /// Section and name of its cases, in their order.
+    pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.steps.iter().filter_map(Step::row)
+    }
+}
+
+impl FixtureKey {
+    /// True if it is the key of that fixture.
+    pub fn is_of(&self, fixture: &FixtureInfo) -> bool {
+        (&self.configuration, &self.name, self.rows, self.payload)
+            == (&fixture.configuration, &fixture.name, fixture.rows, fixture.payload)
+    }
+}
+
+impl Plan {
+    /// A plan whose configurations and rows are in the order in which the fixtures have them.
+    pub fn new(suite: &'static str, fixtures: Vec<Fixture>) -> Self {
+        Self::in_order(suite, Vec::new(), fixtures)
+    }
+
+    /// A plan whose tables begin with these rows.
+    pub fn in_order(
+        suite: &'static str,
+        rows: Vec<(String, String)>,
+        fixtures: Vec<Fixture>,
+    ) -> Self {
+        let mut plan = Self {
+            suite,
+            published: None,
+            check_around: false,
+            ceilings: None,
+            notes: Vec::new(),
+            configurations: Vec::new(),
+            rows,
+            fixtures,
+        };
+        for fixture in &plan.fixtures {
+            if plan.configurations.iter().all(|known| known.key != fixture.configuration.key) {
+                plan.configurations.push(fixture.configuration.clone());
+            }
+            for (section, name) in fixture.cases() {
+                let row = (section.to_owned(), name.to_owned());
+                if !plan.rows.contains(&row) {
+                    plan.rows.push(row);
+                }
+            }
+        }
+        plan
+    }
+
+    /// The place of each case in results: row by row, in the order of the configurations.
+    pub fn order(&self) -> Order {
+        let mut places = BTreeMap::new();
+        for (section, name) in &self.rows {
+            for configuration in &self.configurations {
+                let place = places.len();
+                let key = configuration.key.clone();
+                places.insert([section.clone(), name.clone(), key], place);
+            }
+        }
+        Order(places)
+    }
+}
+
+impl Order {
+    /// The place of a case. Those that are not in the plan follow all others.
+    pub fn place(&self, case: &Case) -> usize {
+        let identity = [&case.section, &case.name, &case.configuration].map(Clone::clone);
+        self.0.get(&identity).copied().unwrap_or(usize::MAX)
+    }
+}

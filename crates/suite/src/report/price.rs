@@ -1,0 +1,283 @@
+//! The price of messages: charge, cycles and US dollars, and sentences on how a rule set charges.
+
+use serde::Serialize;
+use stablebench_replica::Rules;
+
+use super::grid::{Cell, Grid, Style, row_heading};
+use super::modes::Columns;
+use super::number::{Grouped, Short};
+use crate::cost::Inside;
+use crate::engines::heading;
+use crate::results::{Case, Detail, Prices, Results};
+
+/// The number of nodes of the subnet for which the replica charges.
+pub const CHARGED_NODES: u64 = 13;
+
+/// The fees of a rule set that the page uses, in cycles on an application subnet of
+/// [`CHARGED_NODES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Fees {
+    /// Execution of an update.
+    pub execution: u128,
+    /// Receipt of an ingress message.
+    pub ingress: u128,
+    /// A byte of an ingress message.
+    pub ingress_byte: u128,
+    /// An instruction.
+    pub instruction: u128,
+    /// A GiB of memory for a second.
+    pub storage_gib_second: u128,
+    /// A canister for a second, whatever its size.
+    pub canister_second: u128,
+}
+
+impl From<Rules> for Fees {
+    fn from(rules: Rules) -> Self {
+        let fees = rules.fees();
+        Self {
+            execution: fees.execution,
+            ingress: fees.ingress,
+            ingress_byte: fees.ingress_byte,
+            instruction: fees.instruction,
+            storage_gib_second: fees.storage_gib_second,
+            canister_second: fees.canister_second,
+        }
+    }
+}
+
+/// Scales cycles from a subnet of [`CHARGED_NODES`] to the subnet of the prices.
+pub fn cycles(charged: u64, prices: &Prices) -> u64 {
+    let scaled = u128::from(charged) * u128::from(prices.nodes) / u128::from(CHARGED_NODES);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// Returns the price of a number of messages in US dollars.
+pub fn usd(cycles: u64, messages: f64, prices: &Prices) -> f64 {
+    cycles as f64 / 1e12 * prices.usd_per_trillion_cycles * messages
+}
+
+/// Returns a table of the charge, the cycles and the price of the messages of the section `insert`.
+pub fn grid(results: &Results, style: Style) -> Option<Grid> {
+    let costs = |detail: &Detail| {
+        let charge = detail.cost.inside.map_or(0, |inside| inside.charge);
+        Some(vec![charge, cycles(detail.cost.cycles, &results.prices)])
+    };
+    let price = |detail: &Detail| {
+        const MESSAGES: f64 = 1e6;
+        let cycles = cycles(detail.cost.cycles, &results.prices);
+        let dollars = usd(cycles, MESSAGES, &results.prices);
+        let charge = match detail.cost.inside {
+            Some(inside) => Short(inside.charge).to_string(),
+            None => "–".to_owned(),
+        };
+        let price = format!("${dollars:.2}");
+        Some(style.stacked(&style.stacked(&charge, &Short(cycles)), &price))
+    };
+    let title =
+        "The cost of these messages: the whole charge, cycles, and US dollars for a million";
+    titled(title, notes(results), cells(results, "insert", style, costs, price))
+}
+
+/// Returns a table of compute, heap pages and stable pages in the charge of a section's messages,
+/// if they are known.
+pub fn parts(results: &Results, section: &str, title: &str, style: Style) -> Option<Grid> {
+    let title = format!("{title}: compute, heap pages and stable pages in the charge");
+    let note = format!(
+        "Instructions of all messages of a case under the rules {}. Compute is everything except \
+         pages. The three add up to the whole charge.",
+        results.replica.rules
+    );
+    let parts = |detail: &Detail| parts_of(&detail.cost.inside?);
+    let figures = |detail: &Detail| Some(parts(detail)?.to_vec());
+    let text = |detail: &Detail| {
+        let [compute, heap, stable] = parts(detail)?.map(Short);
+        Some(style.stacked(&style.stacked(&compute, &heap), &stable))
+    };
+    titled(&title, vec![note], cells(results, section, style, figures, text))
+}
+
+/// Returns the table with a title, and with these notes after its own.
+fn titled(title: &str, notes: Vec<String>, mut grid: Grid) -> Option<Grid> {
+    title.clone_into(&mut grid.title);
+    grid.notes.extend(notes);
+    (!grid.rows.is_empty()).then_some(grid)
+}
+
+/// Returns the parts of a charge, if they are known.
+fn parts_of(inside: &Inside) -> Option<[u64; 3]> {
+    let pages = inside.pages?;
+    Some([pages.compute(inside.charge)?, pages.heap, pages.stable])
+}
+
+/// Returns a table with a row for each case that has a text for any configuration. `figures` are the
+/// numbers in the text.
+fn cells(
+    results: &Results,
+    section: &str,
+    style: Style,
+    figures: impl Fn(&Detail) -> Option<Vec<u64>>,
+    text: impl Fn(&Detail) -> Option<String>,
+) -> Grid {
+    let of = |case: &Case| text(case.measured()?.detail.as_ref()?);
+    let mut names: Vec<&str> = Vec::new();
+    for case in results.section(section) {
+        if !names.contains(&case.name.as_str()) && of(case).is_some() {
+            names.push(&case.name);
+        }
+    }
+    let columns = Columns::of(results, results.configurations_of(section), style, |key| {
+        let of = |name: &&str| {
+            let detail = results.case(section, name, key)?.measured()?.detail.as_ref()?;
+            figures(detail)
+        };
+        let all = names.iter().map(of);
+        all.flat_map(|figures| match figures {
+            Some(figures) => figures.into_iter().map(Some).collect(),
+            None => vec![None],
+        })
+        .collect()
+    });
+    let keys = &columns.shown;
+    let row = |name: &&str| {
+        let cell = |key: &&str| results.case(section, name, key).and_then(of);
+        let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
+        [Cell::text(name)].into_iter().chain(cells).collect()
+    };
+    let mut header = vec![row_heading(section).to_owned()];
+    header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
+    Grid {
+        header,
+        rows: names.iter().map(row).collect(),
+        notes: columns.note().into_iter().collect(),
+        lines: true,
+        ..Grid::default()
+    }
+}
+
+fn notes(results: &Results) -> Vec<String> {
+    let around = |case: &Case| {
+        let measured = case.measured()?;
+        let inside = measured.detail.as_ref()?.cost.inside?;
+        inside.instructions.checked_sub(measured.instructions)
+    };
+    let mut notes = vec![format!(
+        "{} Cycles are for a subnet of {} nodes, the message's base and size included; a trillion \
+         at ${}.",
+        charge(&results.replica.rules),
+        Grouped(results.prices.nodes.into()),
+        results.prices.usd_per_trillion_cycles
+    )];
+    if !results.harness.is_empty() {
+        notes.push("A separate table shows the cost of a message without work.".to_owned());
+    } else if let Some(least) = results.section("insert").filter_map(around).min() {
+        notes.push(format!(
+            "At least {} instructions of each charge are not part of the work, with any engine: \
+             the canister decodes its argument, checks it, and encodes its reply.",
+            Grouped(least)
+        ));
+    }
+    notes
+}
+
+/// Returns a sentence about the content of a message's charge.
+pub fn charge(name: &str) -> String {
+    let Ok(rules) = name.parse::<Rules>() else {
+        return format!("Rules {name}: the content of the charge is not known.");
+    };
+    let pages = rules.pages();
+    if rules.charges_touches() {
+        return format!(
+            "Rules {name}: the charge is the counter at the end. It includes {} instructions for \
+             the first touch of each Wasm page (64 KiB) of heap or stable memory in a message, and \
+             another {} for its first write.",
+            Grouped(pages.wasm_page_touched.get()),
+            Grouped(pages.wasm_page_written.get()),
+        );
+    }
+    format!(
+        "Rules {name}: the charge is the counter at the end and {} instructions for each heap page \
+         (4 KiB) changed. The counter includes {} for each page of stable memory (4 KiB) written.",
+        Grouped(pages.heap_os_page_changed.get()),
+        Grouped(pages.stable_os_page_written.get()),
+    )
+}
+
+/// Returns a sentence about the part of the charge that the counter shows, if it is known.
+pub fn counter(name: &str) -> Option<&'static str> {
+    Some(if name.parse::<Rules>().ok()?.charges_touches() {
+        "The counter includes the cost of touching pages of heap and stable memory."
+    } else {
+        "The counter does not include changed heap pages; the whole charge does."
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::PageCosts;
+    use crate::results::{Outcome, sample};
+
+    #[test]
+    fn cycles_scale_with_nodes() {
+        let prices = |nodes| Prices { nodes, usd_per_trillion_cycles: 1.5 };
+        assert_eq!(cycles(13_000_000, &prices(13)), 13_000_000);
+        assert_eq!(cycles(13_000_000, &prices(34)), 34_000_000);
+        assert_eq!(usd(2_000_000_000_000, 3.0, &prices(13)), 9.0);
+    }
+
+    /// The cost of a GiB for a year of 365 days.
+    #[test]
+    fn a_gib_for_a_year() {
+        let year = |rules| Fees::from(rules).storage_gib_second * 31_536_000;
+        let found = [Rules::of_2025_10(), Rules::of_2026_08()].map(year);
+        assert_eq!(found, [4_005_072_000_000, 10_012_680_000_000]);
+    }
+
+    fn texts(results: &Results) -> Vec<(String, String, String)> {
+        let style = Style::MARKDOWN;
+        let grids = [grid(results, style), parts(results, "insert", "Inserts", style)];
+        let text =
+            |grid: &Grid| (grid.title.clone(), grid.texts()[0][1].clone(), grid.notes.join(" "));
+        grids.iter().flatten().map(text).collect()
+    }
+
+    #[test]
+    fn the_parts_of_a_charge_are_below_it() {
+        let found = texts(&sample::full());
+        assert_eq!(found.len(), 2);
+        assert!(found[0].1.starts_with("241<br>39<br>"), "{}", found[0].1);
+        assert_eq!(found[1].1, "90<br>75<br>76");
+        assert!(
+            found[0].2.starts_with("Rules 2026-08: the charge is the counter at the end. It incl")
+        );
+        assert!(found[1].2.contains("under the rules 2026-08."));
+    }
+
+    #[test]
+    fn without_parts_there_is_the_charge_alone() {
+        let mut results = sample::full();
+        results.replica.rules = "2025-10".to_owned();
+        let Outcome::Measured(measured) = &mut results.cases[0].outcome else { panic!() };
+        let inside = measured.detail.as_mut().unwrap().cost.inside.as_mut().unwrap();
+        // More than the whole charge is no part of it.
+        inside.pages = Some(PageCosts { heap: 242, stable: 0, touched: None });
+        assert_eq!(texts(&results).len(), 1);
+        let Outcome::Measured(measured) = &mut results.cases[0].outcome else { panic!() };
+        measured.detail.as_mut().unwrap().cost.inside.as_mut().unwrap().pages = None;
+        let found = texts(&results);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].2.contains("1 000 instructions for each heap page (4 KiB) changed."));
+    }
+
+    #[test]
+    fn every_rule_set_has_a_description() {
+        for name in Rules::SETS.iter().chain(Rules::VARIANTS) {
+            assert!(charge(name).starts_with(&format!("Rules {name}: the charge is")));
+            assert!(counter(name).is_some(), "{name}");
+        }
+        assert!(charge("2025-10").contains(" 1 000 instructions for each heap page"));
+        assert!(charge("2026-08").contains(" 80 000 instructions for the first touch"));
+        assert_eq!(charge("unknown"), "Rules unknown: the content of the charge is not known.");
+        assert_eq!(counter("unknown"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! A suite: a question, and the benchmarks that answer it.
+
+use std::ffi::OsStr;
+
+use anyhow::Result;
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches};
+
+use crate::plan::Plan;
+use crate::report::Presentation;
+
+/// A suite: a question, and the benchmarks that answer it.
+pub trait Suite: Presentation {
+    /// Returns the name on the command line and in results.
+    fn name(&self) -> &'static str;
+
+    /// Returns a line for the list of suites in the help.
+    fn summary(&self) -> &'static str;
+
+    /// Returns examples for the end of its help.
+    fn examples(&self) -> &'static str;
+
+    /// Adds the suite's own options to a command.
+    fn arguments(&self, command: clap::Command) -> clap::Command;
+
+    /// Returns the plan for the parsed options.
+    ///
+    /// # Errors
+    ///
+    /// If the options contradict each other.
+    fn plan(&self, matches: &ArgMatches, seed: u64) -> Result<Plan>;
+
+    /// Returns the ids of options that only decide about the exit code.
+    fn gates(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns `true` if `run all` includes it.
+    fn in_all(&self) -> bool {
+        true
+    }
+
+    /// Returns published figures in the format of results, if there are any: `published:NAME`.
+    fn published_results(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the options of a plan that contains a case and little else, unless the user has
+    /// `chosen` others. Section and name are in lower case, with hyphens for everything but letters
+    /// and digits.
+    fn options_of_case(&self, _section: &str, _name: &str, _chosen: &[String]) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Returns the words that repeat the `wanted` options of a command line that were given explicitly,
+/// in the order of the help.
+pub fn words(
+    command: &clap::Command,
+    matches: &ArgMatches,
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let given = wanted(id) && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(long) = argument.get_long().filter(|_| given) else { continue };
+        if matches!(argument.get_action(), ArgAction::SetTrue) {
+            words.push(format!("--{long}"));
+            continue;
+        }
+        let values = matches.get_raw(id).into_iter().flatten();
+        let values: Vec<_> = values.map(OsStr::to_string_lossy).collect();
+        let equals = if argument.is_require_equals_set() { '=' } else { ' ' };
+        match argument.get_value_delimiter() {
+            Some(_) => words.push(format!("--{long}{equals}{}", values.join(","))),
+            None => words.extend(values.iter().map(|value| format!("--{long}{equals}{value}"))),
+        }
+    }
+    words
+}
+
+/// Returns the items without repetitions, in the order of their first occurrences.
+pub fn unique<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
+    let mut seen: Vec<T> = Vec::new();
+    for item in items {
+        if !seen.contains(item) {
+            seen.push(item.clone());
+        }
+    }
+    seen
+}
+
+/// Returns the plan of a suite for options as on the command line, with the seed 1.
+///
+/// # Errors
+///
+/// If there are no such options, or they contradict each other.
+pub fn plan_of(suite: &dyn Suite, typed: &str) -> Result<Plan> {
+    let typed = typed.split(' ').filter(|word| !word.is_empty());
+    let command = suite.arguments(clap::Command::new(suite.name()));
+    let matches = command.try_get_matches_from([suite.name()].into_iter().chain(typed))?;
+    suite.plan(&matches, 1)
+}

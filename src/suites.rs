@@ -1,0 +1,192 @@
+//! The list of suites.
+
+#[cfg(test)]
+mod damaged;
+#[cfg(test)]
+mod fuzzing;
+#[cfg(test)]
+mod page;
+
+use anyhow::{Context, Result, bail};
+use stablebench_suite::Suite;
+use stablebench_suite_builds::BuildsSuite;
+use stablebench_suite_calls::CallsSuite;
+use stablebench_suite_collections::CollectionsSuite;
+use stablebench_suite_cuckoo::CuckooSuite;
+use stablebench_suite_db_bench::DbBenchSuite;
+use stablebench_suite_history::HistorySuite;
+use stablebench_suite_keys::KeysSuite;
+use stablebench_suite_sysbench::SysbenchSuite;
+use stablebench_suite_users::UsersSuite;
+use stablebench_suite_vfs::VfsSuite;
+
+use crate::report::{PLAIN, Presentation};
+use crate::results::Results;
+
+/// Every suite.
+pub static SUITES: [&dyn Suite; 10] = [
+    &UsersSuite,
+    &DbBenchSuite,
+    &KeysSuite,
+    &SysbenchSuite,
+    &CuckooSuite,
+    &VfsSuite,
+    &HistorySuite,
+    &CallsSuite,
+    &BuildsSuite,
+    &CollectionsSuite,
+];
+
+/// Returns the suite with this name.
+pub fn suite(name: &str) -> Option<&'static dyn Suite> {
+    SUITES.iter().copied().find(|suite| suite.name() == name)
+}
+
+/// Returns the presentation of some results: that of their suite, or a plain one if this program
+/// does not have the suite.
+pub fn presentation(results: &Results) -> &'static dyn Presentation {
+    match suite(&results.suite) {
+        Some(suite) => suite,
+        None => &PLAIN,
+    }
+}
+
+/// Returns the published figures with this name.
+///
+/// # Errors
+///
+/// If there are none; the message lists the known names.
+pub fn published(name: &str) -> Result<Results> {
+    let known = || SUITES.iter().filter(|suite| suite.published_results().is_some());
+    match known().find(|suite| suite.name() == name).and_then(|suite| suite.published_results()) {
+        Some(text) => Results::parse(text).with_context(|| format!("published:{name}")),
+        None => {
+            let names: Vec<&str> = known().map(|suite| suite.name()).collect();
+            bail!("there are no published figures {name}; known names: {}", names.join(", "))
+        }
+    }
+}
+
+/// Returns all committed results of the suites, in the order of their paths.
+#[cfg(test)]
+fn committed() -> Vec<Results> {
+    let files = |folder: std::path::PathBuf| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    let name = |path: &std::path::Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let of_suites = files(crate::canisters::root().join("suites")).into_iter().flat_map(files);
+    let results = of_suites.filter(|path| {
+        name(path).starts_with("results") && path.extension().is_some_and(|end| end == "json")
+    });
+    results.map(|path| Results::read(&path).unwrap()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use stablebench_suite::plan::Plan;
+    use stablebench_suite::shard::Shard;
+    use stablebench_suite::{plan_of, words};
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_sections_have_titles() {
+        for suite in SUITES {
+            let found = SUITES.iter().filter(|other| other.name() == suite.name());
+            assert_eq!(found.count(), 1, "{}", suite.name());
+            let plan = plan_of(suite, "").unwrap();
+            for (section, _) in &plan.rows {
+                assert!(suite.section(section).is_some(), "{}: {section}", suite.name());
+            }
+            assert!(suite.section("nothing").is_none());
+        }
+    }
+
+    /// No two cases of a plan have the same section, name and configuration.
+    #[test]
+    fn cases_are_unique() {
+        for (suite, typed) in SUITES.iter().map(|suite| (suite.name(), "")).chain([
+            ("users", "--sections=all"),
+            ("keys", "--schemas a,a --keys ulid,ulid --engines sqlite,sqlite"),
+        ]) {
+            let plan = plan_of(super::suite(suite).unwrap(), typed).unwrap();
+            let mut seen = std::collections::BTreeSet::new();
+            for fixture in &plan.fixtures {
+                for (section, name) in fixture.cases() {
+                    let case = (section, name, &fixture.configuration.key);
+                    assert!(seen.insert(case), "{suite}: {case:?}");
+                }
+            }
+        }
+    }
+
+    /// The words that repeat a command line plan the same run.
+    #[test]
+    fn words_repeat_the_run() {
+        for (name, typed) in [
+            ("users", ""),
+            ("users", "--sections=all --per-operation --check-around --curve-rows=500"),
+            ("users", "--sections=settings --product --page-sizes=512 --cache-sizes=-100,5"),
+            (
+                "users",
+                "--batches=3,9 --at=random --engines=array,sqlite/wal,page_size=512 --rows=50",
+            ),
+            ("users", "--as-published"),
+            ("db-bench", "--histogram --num=500 --reads=7"),
+            ("db-bench", "--benchmarks=fillseq,readseq --histogram=1 --page_size=512"),
+            ("db-bench", "--engines=leveldb/snappy,write_buffer_size=70000,sqlite-vfs"),
+            ("keys", "--rows 400000 --watches 200 --movies 10000"),
+            ("keys", "--schemas d,c-rowid --keys uuidv7,integer --foreign-keys off"),
+            ("sysbench", "--base=sqlite/off,page_size=512 --keys=text,text --rows=7"),
+            ("sysbench", "--other=sqlite/wal --other=doltlite --max-ratio=6"),
+            ("cuckoo", "--num 256 --engines cuckoo/identity,array --keys scattered"),
+            ("vfs", "--other doltlite --sections reads --rows 50 --sizes 1,50"),
+            ("history", "--rows 500 --changes 1,7"),
+            ("builds", "--build lto=fat,wasm-opt=O3 --build default --work heap,install"),
+            ("collections", "--entries 70,50 --maps motoko-map,rust-table"),
+            ("calls", "--sizes 0,5 --fan-out 2 --states 7 --sections size,fan-out,upgrade"),
+        ] {
+            let suite = suite(name).unwrap();
+            let command = || suite.arguments(clap::Command::new(name));
+            let given = [name].into_iter().chain(typed.split(' ').filter(|word| !word.is_empty()));
+            let matches = command().try_get_matches_from(given).unwrap();
+            let again = words(&command(), &matches, |_| true).join(" ");
+            let first = plan_of(suite, typed).unwrap();
+            let second = plan_of(suite, &again).unwrap();
+            assert_eq!(format!("{first:?}"), format!("{second:?}"), "{again}");
+        }
+    }
+
+    /// Each fixture is in exactly one shard, with its configuration, and the shards are of about the
+    /// same size.
+    #[test]
+    fn shards_are_the_whole() {
+        for suite in SUITES {
+            let plan = || plan_of(suite, "").unwrap();
+            let whole = plan();
+            for of in [1, 2, 3, whole.fixtures.len() + 1] {
+                let parts: Vec<Plan> =
+                    (1..=of).map(|number| Shard { number, of }.of(plan())).collect();
+                let mut found = 0;
+                for (fixture, place) in whole.fixtures.iter().zip(0..) {
+                    let key = fixture.key();
+                    let has = |part: &&Plan| part.fixtures.iter().any(|of| of.key() == key);
+                    let of = parts.iter().filter(has).collect::<Vec<_>>();
+                    let [part] = of[..] else { panic!("{key:?} is in {} shards", of.len()) };
+                    assert!(part.configurations.contains(&fixture.configuration));
+                    assert_eq!(part.fixtures[place / parts.len()].key(), key);
+                    found += 1;
+                }
+                let sizes = parts.iter().map(|part| part.fixtures.len());
+                assert!(sizes.clone().max() <= sizes.clone().min().map(|least| least + 1));
+                assert_eq!(sizes.sum::<usize>(), found);
+                let empty = parts.iter().filter(|part| part.fixtures.is_empty());
+                assert!(empty.clone().all(|part| part.notes.iter().any(|of| of.contains("shard"))));
+                assert_eq!(empty.count(), of.saturating_sub(whole.fixtures.len()));
+            }
+        }
+    }
+}

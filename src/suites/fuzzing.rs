@@ -1,0 +1,223 @@
+//! Fuzzing of results files: bytes determine how a file is damaged. The damaged file is refused, or
+//! rendered without characters that control a terminal.
+//!
+//! This runs as a test, for some seconds or, with `--ignored`, some minutes.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use arbitrary::Unstructured;
+use serde_json::{Value, json};
+use stablebench_replica::text::steers;
+
+use super::{committed, presentation};
+use crate::compare::{Gates, compare};
+use crate::report::Format;
+use crate::report::{self, comparison, printable};
+use crate::results::{Results, sample};
+use crate::terminal::Terminal;
+
+#[path = "../../crates/replica/tests/fuzzing/bounded.rs"]
+mod bounded;
+#[allow(dead_code, reason = "shared with targets that have files")]
+#[path = "../../crates/replica/tests/fuzzing/targets/damage.rs"]
+mod damage;
+#[path = "../../crates/replica/tests/fuzzing/targets/met.rs"]
+mod met;
+
+use met::met;
+
+const NAME: &str = "results";
+/// The number of entries that are kept of each list in a committed file: enough for every table.
+const KEPT: usize = 12;
+
+/// Returns committed results of every suite.
+fn whole() -> &'static [Value] {
+    static WHOLE: OnceLock<Vec<Value>> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let mut whole: Vec<Value> = committed().into_iter().map(shortened).collect();
+        whole.push(serde_json::to_value(sample::full()).unwrap());
+        whole
+    })
+}
+
+/// Returns the results with some of the cases, evenly spaced.
+fn shortened(mut results: Results) -> Value {
+    fn some<T>(all: Vec<T>) -> Vec<T> {
+        let step = all.len().div_ceil(KEPT).max(1);
+        all.into_iter().step_by(step).collect()
+    }
+    results.cases = some(results.cases);
+    results.harness = some(results.harness);
+    results.fixtures = some(results.fixtures);
+    serde_json::to_value(results).unwrap()
+}
+
+/// Reads a file that the bytes have damaged, and renders it in every format.
+fn results(bytes: &[u8]) {
+    // Bytes that are too few for an input are ignored.
+    let _ = shaped(&mut Unstructured::new(bytes));
+}
+
+fn shaped(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let at = input.choose_index(whole().len())?;
+    let mut value = whole()[at].clone();
+    for _ in 0..input.int_in_range(0..=3)? {
+        change(&mut value, input)?;
+    }
+    let mut text = value.to_string();
+    if input.ratio(1, 8)? {
+        text = String::from_utf8_lossy(&damage::damaged(text.as_bytes(), 0, input)?).into_owned();
+    }
+    match Results::parse(&text) {
+        Ok(found) => {
+            met(NAME, "read");
+            show(&found);
+            let mut again = Results::parse(&found.to_json().unwrap()).unwrap();
+            // The last bit of a price with that many digits may differ.
+            again.prices = found.prices;
+            assert!(again == found, "saved results are read back");
+            if let Ok(whole) = Results::parse(&whole()[at].to_string()) {
+                contrast(&whole, &found);
+                contrast(&found, &whole);
+            }
+        }
+        Err(error) => {
+            met(NAME, "refused");
+            assert!(!format!("{error:#}").is_empty());
+        }
+    }
+    Ok(())
+}
+
+/// Renders results in each format.
+fn show(results: &Results) {
+    for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json] {
+        let text = report::render(presentation(results), results, format, Terminal::default());
+        plain(text.ok().as_deref().unwrap_or_default());
+    }
+    let _ = report::page(&[("name".to_owned(), presentation(results), results.clone())]);
+}
+
+/// Compares results, which renders texts of both.
+fn contrast(base: &Results, new: &Results) {
+    let (base, new) = (printable(base).unwrap(), printable(new).unwrap());
+    let gates = Gates { threshold: Some(0.0), max_ratio: Some(1.05), max_average: Some(1.01) };
+    let Ok(found) = compare(&base, &new, None, gates) else {
+        return met(NAME, "not compared");
+    };
+    for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json] {
+        plain(&comparison::render(&found, format, Terminal::default()).unwrap());
+    }
+    met(NAME, "compared");
+}
+
+#[track_caller]
+fn plain(text: &str) {
+    let found = text.char_indices().find(|(_, char)| !matches!(char, '\n' | '\t') && steers(*char));
+    if let Some((at, char)) = found {
+        let before: String = text[..at].chars().rev().take(60).collect();
+        panic!("{char:?} behind {:?}", before.chars().rev().collect::<String>());
+    }
+}
+
+/// Changes one value anywhere.
+fn change(value: &mut Value, input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let deeper = input.ratio(7, 8)?;
+    match value {
+        Value::Object(inner) if !inner.is_empty() => {
+            let keys: Vec<String> = inner.keys().cloned().collect();
+            let key = input.choose(&keys)?;
+            match input.int_in_range(0..=15)? {
+                _ if deeper => change(&mut inner[key], input)?,
+                0 => drop(inner.remove(key)),
+                1 => drop(inner.insert(input.arbitrary()?, Value::Null)),
+                2..=4 => {
+                    let other = inner[input.choose(&keys)?].clone();
+                    inner.insert(key.clone(), other);
+                }
+                _ => inner[key] = another(input)?,
+            }
+        }
+        Value::Array(inner) if !inner.is_empty() => {
+            let at = input.choose_index(inner.len())?;
+            match input.int_in_range(0..=3)? {
+                _ if deeper => change(&mut inner[at], input)?,
+                0 => drop(inner.remove(at)),
+                1 => inner.push(inner[at].clone()),
+                2 => inner.clear(),
+                _ => inner.swap(0, at),
+            }
+        }
+        // Numbers and texts often keep their type.
+        Value::Number(_) if input.ratio(3, 4)? => *value = number(input)?,
+        Value::String(_) if input.ratio(3, 4)? => *value = text(input)?,
+        _ => *value = another(input)?,
+    }
+    Ok(())
+}
+
+fn another(input: &mut Unstructured<'_>) -> arbitrary::Result<Value> {
+    Ok(match input.int_in_range(0..=6)? {
+        0 => Value::Null,
+        1 => json!([]),
+        2 => json!({}),
+        3 => json!(input.arbitrary::<bool>()?),
+        4 => text(input)?,
+        _ => number(input)?,
+    })
+}
+
+fn number(input: &mut Unstructured<'_>) -> arbitrary::Result<Value> {
+    let most = 1_000_000_000_000_000_u64;
+    let odd = [0, 1, 2, 7, most, most + 1, u64::from(u32::MAX), u64::MAX];
+    Ok(match input.int_in_range(0..=4)? {
+        0 => json!(-1),
+        1 => json!(input.arbitrary::<f64>()?),
+        2 => json!(input.int_in_range(0..=most)?),
+        _ => json!(input.choose(&odd)?),
+    })
+}
+
+fn text(input: &mut Unstructured<'_>) -> arbitrary::Result<Value> {
+    let odd = [
+        "",
+        "\u{1b}[2J",
+        "\u{9b}31m\r\u{7f}",
+        "\u{202e}\u{2066}",
+        "a\nb\tc",
+        "|`*_<script>",
+        "/",
+        "users",
+        "sysbench",
+        "insert",
+        "sqlite/wal",
+        "btree",
+        "-",
+        "=1+1",
+        "\"",
+        "ﬀ\u{301}",
+    ];
+    Ok(match input.ratio(1, 4)? {
+        true => json!(input.arbitrary::<&str>()?),
+        false => json!(input.choose(&odd)?),
+    })
+}
+
+#[test]
+fn results_are_refused_or_shown() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/results/regressions");
+    bounded::run(results, &kept, 700, 200);
+    let meets = [("read", 200), ("refused", 100), ("compared", 200)];
+    bounded::enough(&met::all_met(NAME), &meets);
+}
+
+/// Ten times as many other inputs.
+#[test]
+#[ignore = "some minutes: cargo test --release --lib -- --ignored many_more"]
+fn many_more_results() {
+    for number in 10_000..20_000 {
+        println!("input {number}");
+        results(&bounded::input(number, 400));
+    }
+}

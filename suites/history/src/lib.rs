@@ -1,0 +1,14 @@
+//! The suite history: the costs of commits, branches and diffs in DoltLite, whose tables have
+//! them.
+//!
+//! ```text
+//!   install → configure → create → populate → commit
+//!     for each case:   fork → rows changed, or a branch that differs → work, measured → check
+//! ```
+
+#![forbid(unsafe_code)]
+#![allow(missing_docs, reason = "the help describes the options")]
+
+mod plan;
+
+pub use plan::HistorySuite;

@@ -1,0 +1,271 @@
+//! The tables of the suite sysbench: workloads with the sides and their multipliers, and the
+//! averages next to the published ones.
+
+use anyhow::Result;
+
+use crate::plan::SysbenchSuite;
+use crate::published::Published;
+use crate::section::{self, Place, Section};
+use stablebench_suite::compare::{Comparison, Gates, Means, compare};
+use stablebench_suite::engines::heading;
+use stablebench_suite::report::grid::{Cell, Grid, Style};
+use stablebench_suite::report::number::{Factor, Grouped};
+use stablebench_suite::report::{MeanRatio, Presentation, PublishedFigures};
+use stablebench_suite::results::{Case, ConfigurationInfo, Outcome, Results};
+
+impl Presentation for SysbenchSuite {
+    fn question(&self) -> Option<&'static str> {
+        Some("How much more does each statement cost on one side than on the other?")
+    }
+
+    fn section(&self, name: &str) -> Option<String> {
+        section::describe(name)
+    }
+
+    fn has_section_tables(&self) -> bool {
+        // The multipliers have a layout of their own.
+        false
+    }
+
+    fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
+        let Some(sides) = sides(results)? else { return Ok(Vec::new()) };
+        let published = Published::read()?;
+        let mut grids: Vec<Grid> = Section::all()
+            .filter(|section| results.section(&section.name()).next().is_some())
+            .map(|section| multipliers(results, &sides, section, &published, style))
+            .collect();
+        grids.extend(summaries(results, &sides, &published));
+        Ok(grids)
+    }
+
+    /// Returns the averages without the workloads.
+    fn summaries(&self, results: &Results) -> Result<Vec<Grid>> {
+        let Some(sides) = sides(results)? else { return Ok(Vec::new()) };
+        Ok(summaries(results, &sides, &Published::read()?))
+    }
+
+    fn published(&self, _: &Results) -> Result<Option<PublishedFigures>> {
+        let theirs = Published::read()?;
+        let of = format!("{} / {}", theirs.other, theirs.base);
+        let ratios = theirs.sections.into_iter().map(|average| MeanRatio {
+            section: average.section,
+            ratio: average.average,
+            of: of.clone(),
+        });
+        let ratios = ratios.collect();
+        Ok(Some(PublishedFigures { source: theirs.source, figures: Vec::new(), ratios }))
+    }
+}
+
+/// The base and the other sides.
+struct Sides<'a> {
+    base: &'a str,
+    others: Vec<Other<'a>>,
+}
+
+/// A side, compared with the base.
+struct Other<'a> {
+    key: &'a str,
+    found: Comparison,
+}
+
+impl Sides<'_> {
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        [self.base].into_iter().chain(self.others.iter().map(|other| other.key))
+    }
+}
+
+fn summaries(results: &Results, sides: &Sides<'_>, published: &Published) -> Vec<Grid> {
+    [averages(sides, published)].into_iter().chain(places(results, sides)).collect()
+}
+
+/// Returns the first configuration and the others; `None` if there are no others.
+fn sides(results: &Results) -> Result<Option<Sides<'_>>> {
+    let Some((base, others)) = results.configurations.split_first() else { return Ok(None) };
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let base = base.key.as_str();
+    let compared = |other: &'_ ConfigurationInfo| -> Result<Comparison> {
+        compare(results, results, Some((base, &other.key)), Gates::default())
+    };
+    let others: Result<Vec<Other<'_>>> =
+        others.iter().map(|other| Ok(Other { key: &other.key, found: compared(other)? })).collect();
+    Ok(Some(Sides { base, others: others? }))
+}
+
+/// Returns the table of a section in the published layout.
+fn multipliers(
+    results: &Results,
+    sides: &Sides<'_>,
+    section: Section,
+    published: &Published,
+    style: Style,
+) -> Grid {
+    let section_name = section.name();
+    let names = results.names(&section_name);
+    let mut reasons: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for name in names {
+        let case = |side: &str| results.case(&section_name, name, side);
+        let operations = sides.keys().filter_map(case).find_map(|case| case.measured());
+        let mut row = vec![
+            Cell::text(name),
+            operations.map_or(Cell::Absent, |of| Cell::text(Grouped(of.operations))),
+            instructions(case(sides.base)),
+        ];
+        for Other { key, found } in &sides.others {
+            let ratio =
+                found.rows.iter().find(|row| row.section == section_name && row.name == name);
+            row.push(instructions(case(key)));
+            row.push(factor(ratio.map(|row| row.ratio)));
+        }
+        row.push(factor(published.ratio(&section_name, name)));
+        rows.push(row);
+        reasons.extend(sides.keys().filter_map(|side| reason(side, case(side))));
+    }
+    let mut average = vec![Cell::text("average"), Cell::text(""), Cell::text("")];
+    for Other { found, .. } in &sides.others {
+        average.push(Cell::text(""));
+        average.push(factor(mean(found, &section_name).map(|means| means.arithmetic)));
+    }
+    average.push(factor(published.average(&section_name)));
+    rows.push(average);
+    reasons.sort_unstable();
+    reasons.dedup();
+    let mut header = vec!["workload".to_owned(), "operations".to_owned()];
+    header.push(style.narrow(&heading(sides.base)));
+    for Other { key, .. } in &sides.others {
+        header.extend([style.narrow(&heading(key)), "multiplier".to_owned()]);
+    }
+    header.push("published".to_owned());
+    let sizes = results.section(&section_name).map(|case| case.rows).max().unwrap_or(0);
+    Grid {
+        title: format!("{}: instructions, {} rows", section.title(), Grouped(sizes)),
+        header,
+        rows,
+        notes: reasons,
+        lines: false,
+    }
+}
+
+fn instructions(case: Option<&Case>) -> Cell {
+    let Some(case) = case else { return Cell::Absent };
+    match case.measured() {
+        Some(measured) => Cell::Number { value: measured.instructions, base: None, best: false },
+        None => Cell::missing(&case.outcome),
+    }
+}
+
+fn reason(side: &str, case: Option<&Case>) -> Option<String> {
+    let (mark, reason) = match &case?.outcome {
+        Outcome::Measured(_) => return None,
+        Outcome::NotApplicable { reason } => ("n/a", reason),
+        Outcome::Failed { reason } => ("failed", reason),
+    };
+    Some(format!("{mark}: {}: {reason}", heading(side)))
+}
+
+/// Returns a table of each section's average and largest multiplier, and the published average.
+fn averages(sides: &Sides<'_>, published: &Published) -> Grid {
+    let mut rows = Vec::new();
+    for section in Section::all() {
+        let name = section.name();
+        let mut row = vec![Cell::text(section.title())];
+        for Other { found, .. } in &sides.others {
+            let of_section = found.rows.iter().filter(|row| row.section == name);
+            let largest = of_section.max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+            row.push(factor(mean(found, &name).map(|means| means.arithmetic)));
+            row.push(largest.map_or(Cell::Absent, |row| {
+                Cell::Text(format!("{} {}", row.name, Factor(row.ratio)))
+            }));
+        }
+        if row.iter().skip(1).any(|cell| *cell != Cell::Absent) {
+            row.push(factor(published.average(&name)));
+            rows.push(row);
+        }
+    }
+    let mut header = vec!["section".to_owned()];
+    for Other { key, .. } in &sides.others {
+        header.extend([format!("{}, average", heading(key)), "largest".to_owned()]);
+    }
+    header.push("published".to_owned());
+    Grid {
+        title: format!("Averages of multipliers, against {}", heading(sides.base)),
+        header,
+        rows,
+        notes: vec![format!(
+            "Published: {}, {} rows: {} / {}, wall time, median of {} runs. {} Published ceilings: {} \
+             for a workload, {} for an average.",
+            published.source,
+            Grouped(published.rows),
+            published.other,
+            published.base,
+            published.runs,
+            if are_published(sides) {
+                "The units differ: the published figures are times on a disk, ours are instructions \
+                 on stable memory."
+            } else {
+                "The published sides and units differ from ours. Only the layout and the most \
+                 expensive section can be compared."
+            },
+            published.ceilings.ratio,
+            published.ceilings.average,
+        )],
+        lines: false,
+    }
+}
+
+/// Returns `true` if the sides are the published ones: SQLite and DoltLite.
+fn are_published(sides: &Sides<'_>) -> bool {
+    let is = |key: &str, engine: &str| key.split(['/', ',']).next() == Some(engine);
+    is(sides.base, "sqlite") && sides.others.iter().any(|other| is(other.key, "doltlite"))
+}
+
+/// Returns a table of the cost of stable memory for each side, against the same workload in memory.
+fn places(results: &Results, sides: &Sides<'_>) -> Option<Grid> {
+    let mut rows = Vec::new();
+    for memory in Section::all().filter(|of| of.place == Place::Memory) {
+        let mut row = vec![Cell::Text(memory.title().replace(", in memory,", ","))];
+        for side in sides.keys() {
+            for place in [Place::Stable, Place::Autocommit] {
+                row.push(factor(against(results, side, memory, Section { place, ..memory })));
+            }
+        }
+        if row.iter().skip(1).any(|cell| *cell != Cell::Absent) {
+            rows.push(row);
+        }
+    }
+    let mut header = vec!["workloads".to_owned()];
+    for side in sides.keys() {
+        let side = heading(side);
+        header.extend([side.clone(), format!("{side}, each statement a transaction")]);
+    }
+    (!rows.is_empty()).then(|| Grid {
+        title: "The cost of stable memory: averages against the same workload in memory".to_owned(),
+        header,
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    })
+}
+
+/// Returns the average ratio of a section's workloads to the same workloads of another section.
+fn against(results: &Results, side: &str, base: Section, other: Section) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0_u32);
+    for case in results.section(&base.name()).filter(|case| case.configuration == side) {
+        let base = case.measured()?.instructions;
+        let other = results.case(&other.name(), &case.name, side)?.measured()?.instructions;
+        sum += other as f64 / base.max(1) as f64;
+        count += 1;
+    }
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+fn mean<'a>(found: &'a Comparison, section: &str) -> Option<&'a Means> {
+    found.sections.iter().find(|means| means.section.as_deref() == Some(section))
+}
+
+fn factor(ratio: Option<f64>) -> Cell {
+    ratio.map_or(Cell::Absent, |ratio| Cell::text(Factor(ratio)))
+}

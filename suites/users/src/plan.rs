@@ -1,0 +1,258 @@
+//! Arguments, fixtures and steps.
+
+use anyhow::Result;
+use clap::{ArgMatches, Args, FromArgMatches};
+use stablebench_suite::Suite;
+use stablebench_suite::engines::Configuration;
+use stablebench_suite::plan::{Fixture, Messages, Plan, Step};
+use stablebench_suite::report::number::Grouped;
+use stablebench_suite::results::State;
+use stablebench_workload::users::UsersModel;
+
+use crate::args::{Place, Section, UsersArgs};
+use crate::job::Users;
+use crate::published::{SPANS, published, rows_of_span};
+use crate::rows::{Table, Verb, Work};
+use crate::sections::Case;
+
+/// The suite.
+pub struct UsersSuite;
+
+const BATCHES: [u64; 6] = [1, 10, 50, 100, 1_000, 10_000];
+
+impl Suite for UsersSuite {
+    fn name(&self) -> &'static str {
+        "users"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Insert into the middle and at the end of many rows"
+    }
+
+    fn examples(&self) -> &'static str {
+        "\
+Examples:
+  100 rows a message into a million, in all journal modes:
+    stablebench run users --batches 100
+  How cost grows with the rows:
+    stablebench run users --sections curve --curve-rows 1000,10000,100000
+  Two configurations of SQLite:
+    stablebench run users --engines sqlite/wal,sqlite/persist,page_size=8192
+  SQLite's page sizes with two cache sizes, every combination:
+    stablebench run users --sections settings --engines sqlite --journal-modes persist \
+--page-sizes 4096,16384 --cache-sizes 100,2000 --product
+  The published figures next to ours:
+    stablebench run users --as-published"
+    }
+
+    fn arguments(&self, command: clap::Command) -> clap::Command {
+        UsersArgs::augment_args(command)
+    }
+
+    fn plan(&self, matches: &ArgMatches, _: u64) -> Result<Plan> {
+        plan(&UsersArgs::from_arg_matches(matches)?)
+    }
+
+    fn published_results(&self) -> Option<&'static str> {
+        Some(crate::published::TEXT)
+    }
+
+    fn options_of_case(&self, section: &str, name: &str, chosen: &[String]) -> Vec<String> {
+        crate::sections::options_of_case(section, name, chosen)
+    }
+}
+
+/// The plan of the arguments.
+///
+/// # Errors
+///
+/// If the rows to add do not fit.
+fn plan(args: &UsersArgs) -> Result<Plan> {
+    let (args, left_out) = match args.as_published {
+        true => (as_published(args)?, Vec::new()),
+        false => with_batches(args),
+    };
+    let mut fixtures: Vec<(Configuration, u64, u32, Vec<Case>)> = Vec::new();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for section in args.sections() {
+        let mut last = String::new();
+        let mut after = rows.len();
+        for (configuration, size, payload, case) in crate::sections::cases(section, &args)? {
+            case.work.check(size)?;
+            if last != configuration.key() {
+                last = configuration.key();
+                after = rows.iter().take_while(|row| row.0 != section.name()).count();
+            }
+            // A row that other configurations do not have follows the previous one.
+            let row = (section.name(), case.name.clone());
+            after = match rows.iter().position(|other| *other == row) {
+                Some(place) => place + 1,
+                None => {
+                    rows.insert(after, row);
+                    after + 1
+                }
+            };
+            let same = |fixture: &&mut (Configuration, u64, u32, Vec<Case>)| {
+                (&fixture.0, fixture.1, fixture.2) == (&configuration, size, payload)
+            };
+            match fixtures.iter_mut().find(same) {
+                Some(fixture) => fixture.3.push(case),
+                None => fixtures.push((configuration, size, payload, vec![case])),
+            }
+        }
+    }
+    let fixtures = fixtures
+        .iter()
+        .map(|(configuration, rows, payload, cases)| {
+            fixture(configuration, *rows, *payload, cases, args.per_operation)
+        })
+        .collect();
+    let mut plan = Plan::in_order(UsersSuite.name(), rows, fixtures);
+    plan.check_around = args.check_around;
+    plan.published = args.as_published.then(|| UsersSuite.name().to_owned());
+    if !left_out.is_empty() {
+        let batches: Vec<String> = left_out.iter().map(|rows| Grouped(*rows).to_string()).collect();
+        plan.notes.push(format!(
+            "left out: batches of {} rows, which do not fit between the others; more --rows have \
+             room for them",
+            batches.join(", ")
+        ));
+    }
+    Ok(plan)
+}
+
+/// A configuration with rows, and the cases by the states that they need.
+fn fixture(
+    configuration: &Configuration,
+    rows: u64,
+    payload: u32,
+    cases: &[Case],
+    each: bool,
+) -> Fixture {
+    let users = Users { engine: configuration.engine.protocol, payload };
+    let mut steps =
+        vec![Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) }];
+    let add = |steps: &mut Vec<Step>, states: &[State], table: Table| {
+        let of = cases.iter().filter(|case| states.contains(&case.state));
+        steps.extend(of.map(|case| case.step(users, table, each)));
+    };
+    let fresh = [State::Warm, State::Closed, State::Upgraded, State::Vacuumed];
+    add(&mut steps, &fresh, Table::Populated(rows));
+    let past = [State::Churned, State::ChurnedAndVacuumed];
+    if cases.iter().any(|case| past.contains(&case.state)) {
+        for deletes in [true, false] {
+            let churn = Step::new(users.churn(rows, deletes), rows / 10);
+            // The ids of a message are an argument of 80 KB.
+            steps.push(Step { messages: Messages::UpTo(10_000), ..churn });
+        }
+        add(&mut steps, &past[..1], Table::Churned(rows));
+        if cases.iter().any(|case| case.state == State::ChurnedAndVacuumed) {
+            steps.push(Step::new(users.vacuum(), 1));
+            add(&mut steps, &past[1..], Table::Churned(rows));
+        }
+    }
+    Fixture {
+        engine: users.engine,
+        configuration: configuration.info(),
+        name: String::new(),
+        rows,
+        payload,
+        model: || Box::new(UsersModel::default()),
+        steps,
+        populated: 1,
+    }
+}
+
+/// Returns the arguments with batches, and the batches that were left out. Unless batches were
+/// chosen, they are the default ones that fit.
+fn with_batches(args: &UsersArgs) -> (UsersArgs, Vec<u64>) {
+    if !args.batches.is_empty() {
+        return (args.clone(), Vec::new());
+    }
+    let all = UsersArgs { batches: BATCHES.to_vec(), ..args.clone() };
+    // Only the section insert needs room for them.
+    if !args.sections().contains(&Section::Insert) {
+        return (all, Vec::new());
+    }
+    let fits = |batch: &u64| {
+        let works =
+            args.places().into_iter().map(|place| Work::new(Verb::Insert, place.access(), *batch));
+        works.into_iter().all(|work| work.check(args.rows).is_ok())
+    };
+    let (batches, left_out): (Vec<u64>, Vec<u64>) = BATCHES.into_iter().partition(fits);
+    match batches.is_empty() {
+        // The smallest batch gives the same error as a chosen one.
+        true => (all, Vec::new()),
+        false => (UsersArgs { batches, ..all }, left_out),
+    }
+}
+
+/// Returns the arguments of the post's run: its spans of ids, ten apart, were a tenth as many rows.
+fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
+    let mut batches = SPANS.map(rows_of_span).to_vec();
+    batches.dedup();
+    Ok(UsersArgs {
+        sections: vec![Section::Insert],
+        rows: published()?.cases.first().map_or(args.rows, |case| case.rows),
+        batches,
+        at: vec![Place::Middle],
+        engines: "btree,sqlite".parse()?,
+        journal_modes: ["delete", "memory", "off"].map(str::to_owned).to_vec(),
+        ..args.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablebench_suite::engines::{ADVISED, SHIPPED};
+
+    fn planned(options: &[&str]) -> Plan {
+        let command = UsersSuite.arguments(clap::Command::new("users"));
+        let words = ["users"].iter().chain(options);
+        UsersSuite.plan(&command.try_get_matches_from(words).unwrap(), 1).unwrap()
+    }
+
+    fn keys(plan: &Plan) -> Vec<&str> {
+        plan.configurations.iter().map(|one| one.key.as_str()).collect()
+    }
+
+    #[test]
+    fn sqlite_is_measured_as_advised_and_as_shipped() {
+        let all = [
+            "btree",
+            ADVISED,
+            "sqlite/delete",
+            "sqlite/truncate",
+            SHIPPED,
+            "sqlite/memory",
+            "sqlite/off",
+            "sqlite/wal",
+            "sqlite-vfs",
+            "append",
+            "array",
+        ];
+        let plan = planned(&[]);
+        assert_eq!(keys(&plan), all);
+        // A case of each batch and place, in each configuration.
+        let cases: usize = plan.fixtures.iter().map(|fixture| fixture.cases().count()).sum();
+        assert_eq!((plan.rows.len(), cases), (6 * 2, 6 * 2 * all.len()));
+        assert_eq!(planned(&["--sections=insert"]).rows.len(), 6 * 3, "at random too");
+        assert_eq!(planned(&["--sections=insert", "--at=end"]).rows.len(), 6);
+        // The settings sweep measures the advised one anyway.
+        let all_sections = planned(&["--sections=all"]);
+        let large = all_sections.fixtures.iter().filter(|fixture| {
+            fixture.configuration.key == ADVISED
+                && (fixture.rows, fixture.payload) == (1_000_000, 100)
+        });
+        assert_eq!(large.count(), 1);
+    }
+
+    #[test]
+    fn the_published_run_has_neither_the_advised_setting_nor_other_places() {
+        let plan = planned(&["--as-published"]);
+        assert_eq!(keys(&plan), ["btree", "sqlite/delete", "sqlite/memory", "sqlite/off"]);
+        assert!(plan.rows.iter().all(|(_, name)| name.starts_with("middle ")));
+        assert_eq!(plan.rows.len(), 5);
+    }
+}

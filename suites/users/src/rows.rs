@@ -1,0 +1,378 @@
+//! Work on the rows of the users suite: an operation, and the rows that it selects.
+//!
+//! Rows have the ids 0, 10, 20, …; rows that are added in between end in 5.
+
+use std::fmt;
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest as _, Sha256};
+use stablebench_protocol::{Operation, Selection};
+use stablebench_workload::random::{distinct, uniform, zipf};
+use stablebench_workload::{Ids, Rng, STEP};
+
+use stablebench_suite::report::number::Grouped;
+
+/// An operation on rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Insert,
+    /// Upsert of rows that exist.
+    Overwrite,
+    Update,
+    Delete,
+    /// Lookups of rows that exist.
+    Read,
+    /// Lookups of rows that do not exist.
+    Miss,
+    /// Reads of so many rows in order, each from a row that exists.
+    Range(u64),
+    /// A read of all rows in order.
+    Scan,
+    /// The number of rows.
+    Count,
+}
+
+/// The rows that an operation selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Neighbours in the middle of the table.
+    Middle,
+    /// After the last row.
+    End,
+    /// Evenly spaced over all rows, ascending.
+    Spread,
+    /// Any row with the same likelihood.
+    Uniform,
+    /// The rows of [`Uniform`](Self::Uniform), in the order of their ids.
+    Sorted,
+    /// Any of so many neighbours in the middle, with the same likelihood.
+    Among(u64),
+    /// Some rows much more often than others.
+    Zipf,
+    /// All rows.
+    All,
+}
+
+/// Work on the rows of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub verb: Verb,
+    pub access: Access,
+    /// Rows, lookups or ranges.
+    pub operations: u64,
+    /// Operations a transaction; `None` for all in one.
+    pub transaction: Option<u64>,
+}
+
+/// The ids of a table before the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// No row yet.
+    Empty,
+    /// The ids 0, 10, 20, …
+    Populated(u64),
+    /// The same after random deletes and inserts.
+    Churned(u64),
+}
+
+/// One row of so many is deleted by a churn, and another one inserted.
+const CHURNED_ONE_IN: u64 = 10;
+
+impl Work {
+    /// Work in one transaction.
+    pub fn new(verb: Verb, access: Access, operations: u64) -> Self {
+        Self { verb, access, operations, transaction: None }
+    }
+
+    /// The operation as canisters take it, the same for every engine.
+    ///
+    /// # Errors
+    ///
+    /// If the rows do not fit into the table.
+    pub fn operation(&self, table: Table, seed: u64) -> Result<Operation> {
+        let selection = || self.select(&Keys::of(table, seed), seed);
+        Ok(match self.verb {
+            Verb::Insert => Operation::Insert(selection()?),
+            Verb::Overwrite => Operation::Overwrite(selection()?),
+            Verb::Update => Operation::Update(selection()?),
+            Verb::Delete => Operation::Delete(selection()?),
+            Verb::Read | Verb::Miss => Operation::Read(selection()?),
+            Verb::Range(rows) => Operation::Range { from: selection()?, rows },
+            Verb::Scan => Operation::Scan(self.operations),
+            Verb::Count => Operation::Count,
+        })
+    }
+
+    /// Checks, before anything is populated, that the rows fit into a table of so many rows.
+    ///
+    /// # Errors
+    ///
+    /// Advises other numbers if they do not.
+    pub fn check(&self, rows: u64) -> Result<()> {
+        if self.verb != Verb::Insert {
+            return Ok(());
+        }
+        let last = rows.saturating_sub(1) * STEP;
+        match self.access {
+            Access::Middle => {
+                Ids::middle(Some(last), self.operations).with_context(|| {
+                    format!(
+                        "{} rows cannot be added in the middle of {}; choose other --batches or \
+                         more --rows",
+                        Grouped(self.operations),
+                        Grouped(rows)
+                    )
+                })?;
+            }
+            Access::Spread | Access::Uniform | Access::Sorted => ensure!(
+                self.operations <= rows,
+                "{} rows cannot be added between {}; choose other --batches or more --rows",
+                Grouped(self.operations),
+                Grouped(rows)
+            ),
+            Access::End | Access::Among(_) | Access::Zipf | Access::All => {}
+        }
+        Ok(())
+    }
+
+    fn select(&self, keys: &Keys, seed: u64) -> Result<Selection> {
+        let (rows, count) = (keys.rows, self.operations);
+        // Sorted access selects the same rows as uniform access.
+        let drawn = if self.access == Access::Sorted { Access::Uniform } else { self.access };
+        let mut rng = random(seed, &format!("{} {drawn}", self.verb));
+        let last = (rows > 0).then(|| keys.last());
+        let absent = matches!(self.verb, Verb::Insert | Verb::Miss);
+        let offset = if absent { STEP / 2 } else { 0 };
+        let middle = |count: u64| (rows / 2).saturating_sub(count / 2);
+        // A row can be inserted or deleted only once.
+        let once = matches!(self.verb, Verb::Insert | Verb::Delete);
+        let mut numbers = match self.access {
+            Access::Middle if self.verb == Verb::Insert => {
+                return Ok(step(Ids::middle(last, count)?));
+            }
+            Access::Middle => {
+                let first = middle(count);
+                (first..first + count.min(rows)).collect()
+            }
+            Access::End => return Ok(step(Ids::end(last, count)?)),
+            Access::Spread | Access::All => {
+                let apart = (rows / count.max(1)).max(1);
+                return Ok(step(Ids::new(offset, STEP * apart, count)?));
+            }
+            Access::Zipf => zipf(&mut rng, rows, count),
+            Access::Uniform | Access::Sorted if once => distinct(&mut rng, rows, count),
+            Access::Uniform | Access::Sorted => uniform(&mut rng, rows, count),
+            Access::Among(set) => {
+                let set = set.min(rows);
+                let first = middle(set);
+                let drawn = uniform(&mut rng, set, count);
+                drawn.into_iter().map(|number| first + number).collect()
+            }
+        };
+        if self.access == Access::Sorted {
+            numbers.sort_unstable();
+        }
+        let id = |number| keys.id(number) + offset;
+        Ok(Selection::List(numbers.into_iter().map(id).collect()))
+    }
+}
+
+/// The ids of a table, ascending.
+struct Keys {
+    rows: u64,
+    /// `None` for 0, 10, 20, …
+    ids: Option<Vec<u64>>,
+}
+
+impl Keys {
+    fn of(table: Table, seed: u64) -> Self {
+        match table {
+            Table::Empty => Self { rows: 0, ids: None },
+            Table::Populated(rows) => Self { rows, ids: None },
+            Table::Churned(rows) => {
+                let churn = Churn::of(rows, seed);
+                let mut deleted = churn.deleted;
+                deleted.sort_unstable();
+                let all = (0..rows).map(|number| number * STEP);
+                let mut ids: Vec<u64> =
+                    all.filter(|id| deleted.binary_search(id).is_err()).collect();
+                ids.extend(churn.inserted);
+                ids.sort_unstable();
+                Self { rows: ids.len() as u64, ids: Some(ids) }
+            }
+        }
+    }
+
+    fn id(&self, number: u64) -> u64 {
+        match &self.ids {
+            None => number * STEP,
+            Some(ids) => ids.get(number as usize).copied().unwrap_or_default(),
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.id(self.rows.saturating_sub(1))
+    }
+}
+
+/// Random rows that are deleted, and as many that are inserted between others.
+pub struct Churn {
+    pub deleted: Vec<u64>,
+    pub inserted: Vec<u64>,
+}
+
+impl Churn {
+    /// The churn of a populated table of so many rows.
+    pub fn of(rows: u64, seed: u64) -> Self {
+        let count = rows / CHURNED_ONE_IN;
+        let mut rng = random(seed, "churn");
+        let deleted = distinct(&mut rng, rows, count);
+        let inserted = distinct(&mut rng, rows, count);
+        Self {
+            deleted: deleted.into_iter().map(|number| number * STEP).collect(),
+            inserted: inserted.into_iter().map(|number| number * STEP + STEP / 2).collect(),
+        }
+    }
+}
+
+/// A generator for one purpose, so that one choice does not depend on another.
+fn random(seed: u64, purpose: &str) -> Rng {
+    let hash = Sha256::new().chain_update(seed.to_le_bytes()).chain_update(purpose).finalize();
+    let mut start = [0; 8];
+    start.copy_from_slice(&hash[..8]);
+    Rng::new(u64::from_le_bytes(start))
+}
+
+fn step(ids: Ids) -> Selection {
+    Selection::Step { first: ids.first(), step: ids.step(), rows: ids.rows() }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Insert => f.write_str("insert"),
+            Self::Overwrite => f.write_str("overwrite"),
+            Self::Update => f.write_str("update"),
+            Self::Delete => f.write_str("delete"),
+            Self::Read => f.write_str("read"),
+            Self::Miss => f.write_str("read missing"),
+            Self::Range(rows) => write!(f, "range of {}", Grouped(*rows)),
+            Self::Scan => f.write_str("scan"),
+            Self::Count => f.write_str("count"),
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Middle => "middle",
+            Self::End => "end",
+            Self::Spread => "evenly spaced",
+            Self::Uniform => "uniform",
+            Self::Sorted => "uniform, sorted",
+            Self::Among(rows) => return write!(f, "among {}", Grouped(*rows)),
+            Self::Zipf => "Zipf",
+            Self::All => "all",
+        };
+        f.write_str(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stablebench_workload::Selected;
+    use stablebench_workload::users::UsersModel;
+
+    use super::*;
+
+    const EVERYWHERE: [Access; 6] = [
+        Access::Middle,
+        Access::Spread,
+        Access::Uniform,
+        Access::Sorted,
+        Access::Among(7),
+        Access::Zipf,
+    ];
+
+    fn ids(verb: Verb, access: Access, operations: u64, rows: u64) -> Vec<u64> {
+        let work = Work::new(verb, access, operations);
+        let operation = work.operation(Table::Populated(rows), 1).unwrap();
+        let mut ids = Vec::new();
+        Selected::new(operation.selection().unwrap()).unwrap().each(|id| ids.push(id));
+        ids
+    }
+
+    fn numbers(verb: Verb, access: Access, operations: u64) -> Vec<u64> {
+        ids(verb, access, operations, 1_000).into_iter().map(|id| id / STEP).collect()
+    }
+
+    #[test]
+    fn sorted_rows_are_the_uniform_ones() {
+        for verb in [Verb::Insert, Verb::Update, Verb::Read] {
+            let mut uniform = numbers(verb, Access::Uniform, 100);
+            assert!(!uniform.is_sorted());
+            uniform.sort_unstable();
+            assert_eq!(numbers(verb, Access::Sorted, 100), uniform);
+        }
+    }
+
+    #[test]
+    fn a_working_set_is_in_the_middle() {
+        let mut found = numbers(Verb::Read, Access::Among(20), 500);
+        found.sort_unstable();
+        found.dedup();
+        assert!(found.iter().copied().eq(490..510), "{found:?}");
+        let all = numbers(Verb::Read, Access::Among(5_000), 500);
+        assert!(all.iter().all(|row| *row < 1_000));
+    }
+
+    #[test]
+    fn reads_select_rows_that_exist_and_inserts_rows_that_do_not() {
+        for (verb, accesses, exist) in [
+            (Verb::Read, &EVERYWHERE[..], true),
+            (Verb::Update, &EVERYWHERE, true),
+            (Verb::Delete, &[Access::Middle, Access::Uniform], true),
+            (
+                Verb::Insert,
+                &[Access::Uniform, Access::Sorted, Access::Spread, Access::Middle, Access::End],
+                false,
+            ),
+            (Verb::Miss, &[Access::Uniform], false),
+        ] {
+            for access in accesses {
+                let ids = ids(verb, *access, 30, 100);
+                assert_eq!(ids.len(), 30, "{verb} {access}");
+                for id in ids {
+                    assert_eq!(id % 10 == 0 && id < 1_000, exist, "{verb} {access} {id}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn churn_keeps_the_number_of_rows() {
+        let (mut model, churn) = (UsersModel::default(), Churn::of(200, 3));
+        let all = Selection::Step { first: 0, step: STEP, rows: 200 };
+        model.apply(&Operation::Insert(all), 3).unwrap();
+        assert_eq!((churn.deleted.len(), churn.inserted.len()), (20, 20));
+        model.apply(&Operation::Delete(Selection::List(churn.deleted.clone())), 3).unwrap();
+        model.apply(&Operation::Insert(Selection::List(churn.inserted)), 3).unwrap();
+        assert_eq!(model.rows(), 200);
+        let keys = Keys::of(Table::Churned(200), 3);
+        let list = Selection::List((0..200).map(|number| keys.id(number)).collect());
+        assert_eq!(model.apply(&Operation::Read(list), 3).unwrap().rows, 200);
+        let deleted = Operation::Read(Selection::List(churn.deleted));
+        assert_eq!(model.apply(&deleted, 3).unwrap().rows, 0);
+    }
+
+    #[test]
+    fn work_that_does_not_fit_is_refused_before_anything_is_populated() {
+        let insert = |access, operations| Work::new(Verb::Insert, access, operations);
+        assert!(insert(Access::Middle, 499).check(1_000).is_ok());
+        let error = insert(Access::Middle, 501).check(1_000).unwrap_err().to_string();
+        assert!(error.starts_with("501 rows cannot be added in the middle of 1 000;"), "{error}");
+        assert!(insert(Access::Uniform, 1_001).check(1_000).is_err());
+        assert!(insert(Access::End, 1_001).check(1_000).is_ok());
+    }
+}

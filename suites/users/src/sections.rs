@@ -1,0 +1,399 @@
+//! The tables of the suite users, and the cases of each.
+
+use anyhow::Result;
+use clap::ValueEnum;
+use stablebench_suite::engines::{Configuration, Kind};
+use stablebench_suite::plan::{
+    Before, Details, Effect, Measures, Messages, Role, Search, Sent, Step,
+};
+use stablebench_suite::report::number::Grouped;
+use stablebench_suite::results::State;
+use stablebench_suite::unique;
+
+use crate::args::{Place, Section, UsersArgs};
+use crate::job::Users;
+use crate::rows::{Access, Table, Verb, Work};
+
+/// A row of a table, for one fixture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    pub section: Section,
+    /// Unique in the section.
+    pub name: String,
+    pub state: State,
+    pub work: Work,
+    task: Task,
+}
+
+/// The messages of a case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Task {
+    /// The work in one message.
+    One,
+    /// The work in messages of this number of operations.
+    Messages(u64),
+    /// As much of the work as one message can do.
+    Capacity(Search),
+}
+
+impl Case {
+    fn new(section: Section, name: impl Into<String>, state: State, work: Work) -> Self {
+        Self { section, name: name.into(), state, work, task: Task::One }
+    }
+
+    fn warm(section: Section, name: impl Into<String>, work: Work) -> Self {
+        Self::new(section, name, State::Warm, work)
+    }
+
+    /// Returns the step that measures it. `each` is `true` if single operations are measured too.
+    pub fn step(&self, users: Users, table: Table, each: bool) -> Step {
+        let Self { section, name, state, work, task } = self.clone();
+        let one_by_one = matches!(section, Section::Insert | Section::Work) && task == Task::One;
+        let messages = match task {
+            Task::One | Task::Capacity(_) => work.operations,
+            Task::Messages(operations) => operations,
+        };
+        Step {
+            role: Role::Measure { section: section.name(), name, state },
+            before: match state {
+                State::Closed => Before::Job(users.close(), 1),
+                State::Vacuumed => Before::Job(users.vacuum(), 1),
+                State::Upgraded => Before::Upgrade,
+                State::Warm | State::Churned | State::ChurnedAndVacuumed => Before::Nothing,
+            },
+            messages: Messages::Exactly(messages),
+            measures: match task {
+                Task::Capacity(search) => Measures::Capacity(search),
+                Task::One | Task::Messages(_) => Measures::Job(Sent::Update),
+            },
+            effect: Effect::Dropped,
+            details: Details { each: each && one_by_one, ..Details::default() },
+            ..Step::new(users.rows(table, work), work.operations)
+        }
+    }
+}
+
+/// A case and the fixture that it needs: configuration, rows, and bytes of each text.
+type Planned = (Configuration, u64, u32, Case);
+
+/// The cases of a section, fixture by fixture.
+///
+/// # Errors
+///
+/// If an engine does not support a setting.
+pub fn cases(section: Section, args: &UsersArgs) -> Result<Vec<Planned>> {
+    let mut planned = Vec::new();
+    let configurations = match section {
+        Section::Settings => sweep(args)?,
+        _ => args.configurations()?,
+    };
+    for configuration in configurations {
+        let (rows, payload) = (args.rows, args.payload);
+        let cases = match section {
+            Section::Insert => inserts(args),
+            Section::Transactions => transactions(args),
+            Section::Work => work(args, configuration.engine.kind == Kind::Sql),
+            Section::Base => base(args),
+            Section::Locality => locality(args),
+            Section::WorkingSet => working_set(args),
+            Section::Settings => settings(args),
+            Section::Capacity => capacity(args),
+            Section::Payload => {
+                for (rows, payload, case) in payloads(args) {
+                    planned.push((configuration.clone(), rows, payload, case));
+                }
+                continue;
+            }
+            Section::Curve => {
+                for (rows, case) in curve(args) {
+                    planned.push((configuration.clone(), rows, payload, case));
+                }
+                continue;
+            }
+            Section::All => continue,
+        };
+        planned.extend(cases.into_iter().map(|case| (configuration.clone(), rows, payload, case)));
+    }
+    Ok(planned)
+}
+
+/// `read 1 000 uniform`, `100 ranges of 100 Zipf`, `scan`.
+fn title(verb: Verb, access: Access, operations: u64) -> String {
+    let count = Grouped(operations);
+    match (verb, access) {
+        (_, Access::All) => verb.to_string(),
+        (Verb::Range(rows), _) => {
+            let plural = if operations == 1 { "" } else { "s" };
+            format!("{count} range{plural} of {} {access}", Grouped(rows))
+        }
+        _ => format!("{verb} {count} {access}"),
+    }
+}
+
+fn inserts(args: &UsersArgs) -> Vec<Case> {
+    let mut batches = args.batches.clone();
+    batches.sort_unstable();
+    batches.dedup();
+    let mut cases = Vec::new();
+    for place in args.places() {
+        for rows in &batches {
+            let name = format!("{place} {}", Grouped(*rows));
+            let work = Work::new(Verb::Insert, place.access(), *rows);
+            cases.push(Case::warm(Section::Insert, name, work));
+        }
+    }
+    cases
+}
+
+fn transactions(args: &UsersArgs) -> Vec<Case> {
+    let rows = args.transaction_rows;
+    let mut cases = Vec::new();
+    for each_message in [false, true] {
+        for size in unique(&args.transactions) {
+            let size = size.min(rows);
+            let work =
+                Work { transaction: Some(size), ..Work::new(Verb::Insert, Access::End, rows) };
+            let (name, task) = match each_message {
+                true => ("a message each", Task::Messages(size)),
+                false => ("one message", Task::One),
+            };
+            let name = format!("{} rows by {}, {name}", Grouped(rows), Grouped(size));
+            cases.push(Case { task, ..Case::warm(Section::Transactions, name, work) });
+        }
+    }
+    cases.dedup();
+    cases
+}
+
+fn work(args: &UsersArgs, sql: bool) -> Vec<Case> {
+    const RANGE: u64 = 100;
+    let many = args.operations.min(args.rows);
+    let ranges = (many / 10).max(1);
+    let mut cases = Vec::new();
+    let mut add = |verb: Verb, access: Access, operations: u64, states: &[State]| {
+        for state in states {
+            let name = format!("{}, {state}", title(verb, access, operations));
+            let work = Work::new(verb, access, operations);
+            cases.push(Case::new(Section::Work, name, *state, work));
+        }
+    };
+    for access in [Access::Uniform, Access::Zipf] {
+        if access == Access::Uniform {
+            add(Verb::Insert, access, many, &[State::Warm]);
+            add(Verb::Delete, access, many, &[State::Warm]);
+            add(Verb::Miss, access, many, &[State::Warm]);
+        }
+        add(Verb::Overwrite, access, many, &[State::Warm]);
+        add(Verb::Update, access, many, &[State::Warm]);
+        add(Verb::Read, access, many, &[State::Warm]);
+        add(Verb::Range(RANGE), access, ranges, &[State::Warm]);
+    }
+    // The first work in a state: a single operation.
+    let cold: &[State] = match sql {
+        true => &[State::Warm, State::Upgraded, State::Closed],
+        false => &[State::Warm, State::Upgraded],
+    };
+    for verb in
+        [Verb::Insert, Verb::Overwrite, Verb::Update, Verb::Delete, Verb::Read, Verb::Range(RANGE)]
+    {
+        add(verb, Access::Uniform, 1, cold);
+    }
+    add(Verb::Count, Access::All, 1, cold);
+    // Reads of a table with earlier changes.
+    let past: &[State] = match sql {
+        true => &[State::Vacuumed, State::Churned, State::ChurnedAndVacuumed],
+        false => &[State::Churned],
+    };
+    add(Verb::Read, Access::Uniform, many, past);
+    add(Verb::Range(RANGE), Access::Uniform, ranges, past);
+    add(Verb::Scan, Access::All, args.rows, &[cold, past].concat());
+    cases
+}
+
+fn payloads(args: &UsersArgs) -> Vec<(u64, u32, Case)> {
+    let mut cases = Vec::new();
+    for payload in unique(&args.payloads) {
+        // Each fixture has the same number of bytes of text, but at most --rows rows.
+        let bytes = args.rows.saturating_mul(100);
+        let rows = (bytes / u64::from(payload.max(1))).clamp(1, args.rows);
+        let count = (rows / 4).clamp(1, 100);
+        for (verb, access) in [
+            (Verb::Insert, Access::Middle),
+            (Verb::Insert, Access::End),
+            (Verb::Update, Access::Uniform),
+            (Verb::Read, Access::Uniform),
+        ] {
+            let name = format!(
+                "{} bytes, {} rows of {}: {verb} {access}",
+                Grouped(payload.into()),
+                Grouped(count),
+                Grouped(rows)
+            );
+            let work = Work::new(verb, access, count);
+            cases.push((rows, payload, Case::warm(Section::Payload, name, work)));
+        }
+    }
+    cases
+}
+
+fn curve(args: &UsersArgs) -> Vec<(u64, Case)> {
+    let mut cases = Vec::new();
+    for rows in unique(&args.curve_rows) {
+        let count = (rows / 4).clamp(1, 100);
+        for (verb, access) in [
+            (Verb::Insert, Access::Middle),
+            (Verb::Insert, Access::End),
+            (Verb::Insert, Access::Uniform),
+            (Verb::Read, Access::Uniform),
+        ] {
+            let name = format!("{} of {} rows: {verb} {access}", Grouped(count), Grouped(rows));
+            let work = Work::new(verb, access, count);
+            cases.push((rows, Case::warm(Section::Curve, name, work)));
+        }
+    }
+    cases
+}
+
+fn base(args: &UsersArgs) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (verb, access) in [(Verb::Insert, Access::End), (Verb::Read, Access::Middle)] {
+        for rows in [1, 2, 10, 100].into_iter().filter(|rows| *rows <= args.rows) {
+            let name = format!("{}: {verb} {access}", Grouped(rows));
+            cases.push(Case::warm(Section::Base, name, Work::new(verb, access, rows)));
+        }
+    }
+    cases
+}
+
+fn locality(args: &UsersArgs) -> Vec<Case> {
+    let rows = 100.min(args.rows / 4).max(1);
+    let mut cases = Vec::new();
+    for verb in [Verb::Insert, Verb::Update, Verb::Read] {
+        for access in [Access::Middle, Access::Spread, Access::Sorted, Access::Uniform] {
+            let name = format!("{access}: {verb} {}", Grouped(rows));
+            cases.push(Case::warm(Section::Locality, name, Work::new(verb, access, rows)));
+        }
+    }
+    cases
+}
+
+fn working_set(args: &UsersArgs) -> Vec<Case> {
+    let operations = args.operations;
+    let mut sets: Vec<u64> = args.working_sets.iter().map(|set| *set.min(&args.rows)).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    let mut cases = Vec::new();
+    for verb in [Verb::Read, Verb::Update] {
+        for set in &sets {
+            let name = format!("{} rows: {verb} {}", Grouped(*set), Grouped(operations));
+            let work = Work::new(verb, Access::Among(*set), operations);
+            cases.push(Case::warm(Section::WorkingSet, name, work));
+        }
+    }
+    cases
+}
+
+fn settings(args: &UsersArgs) -> Vec<Case> {
+    let many = args.operations.min(args.rows / 4).max(1);
+    let some = many.min(100);
+    let of = |(verb, access, operations, state): (Verb, Access, u64, State)| {
+        let name = format!("{}, {state}", title(verb, access, operations));
+        Case::new(Section::Settings, name, state, Work::new(verb, access, operations))
+    };
+    [
+        (Verb::Insert, Access::End, 1, State::Warm),
+        (Verb::Insert, Access::Middle, some, State::Warm),
+        (Verb::Insert, Access::End, many, State::Warm),
+        (Verb::Insert, Access::Uniform, many, State::Warm),
+        (Verb::Update, Access::Uniform, many, State::Warm),
+        (Verb::Read, Access::Uniform, many, State::Warm),
+        (Verb::Read, Access::Uniform, 1, State::Upgraded),
+        (Verb::Scan, Access::All, args.rows, State::Warm),
+    ]
+    .map(of)
+    .to_vec()
+}
+
+fn capacity(args: &UsersArgs) -> Vec<Case> {
+    let of = |name: &str, search: Search, work: Work| Case {
+        task: Task::Capacity(search),
+        ..Case::warm(Section::Capacity, name, work)
+    };
+    let insert = Work::new(Verb::Insert, Access::End, u64::MAX);
+    let read = Work::new(Verb::Read, Access::Spread, args.rows);
+    let scan = Work::new(Verb::Scan, Access::All, args.rows);
+    vec![
+        of("rows inserted at the end in one update", Search::Update, insert),
+        of("rows looked up one by one in one query", Search::Query, read),
+        of("rows scanned in one query", Search::Query, scan),
+    ]
+}
+
+/// The configurations of the section settings: for each library, the product of all values, or
+/// each value by itself with the library's defaults. The library itself refuses values that it does
+/// not support.
+fn sweep(args: &UsersArgs) -> Result<Vec<Configuration>> {
+    let values: [(&str, Vec<String>); 5] = [
+        ("journal_mode", args.journal_modes.clone()),
+        ("page_size", args.page_sizes.iter().map(ToString::to_string).collect()),
+        ("cache_size", args.cache_sizes.iter().map(ToString::to_string).collect()),
+        ("synchronous", args.synchronous.clone()),
+        ("locking_mode", args.locking_modes.clone()),
+    ];
+    let mut swept = Vec::new();
+    for library in args.libraries() {
+        let base = library.named();
+        if args.product {
+            let mut product = vec![base];
+            for (name, values) in &values {
+                let mut next = Vec::new();
+                for configuration in &product {
+                    for value in values {
+                        next.push(configuration.clone().with(name, value)?);
+                    }
+                }
+                product = next;
+            }
+            swept.extend(product);
+            continue;
+        }
+        swept.push(base.clone());
+        for (name, values) in &values {
+            for value in values {
+                swept.push(base.clone().with(name, value)?);
+            }
+        }
+        let chosen = |of: &[String], value: &str| of.iter().any(|known| known == value);
+        if library.engine.key == "sqlite"
+            && chosen(&args.journal_modes, "wal")
+            && chosen(&args.locking_modes, "normal")
+        {
+            let wal = base.with("journal_mode", "wal")?;
+            swept.push(wal.with("locking_mode", "normal")?);
+        }
+    }
+    let swept: Vec<Configuration> =
+        swept.into_iter().map(Configuration::without_defaults).collect();
+    Ok(unique(&swept))
+}
+
+/// Returns the options of a plan that has a case, unless the user chose others: its section only,
+/// or all sections if there is none with this name; for the section insert, any number of rows.
+pub fn options_of_case(section: &str, name: &str, chosen: &[String]) -> Vec<String> {
+    let chose = |option: &str| chosen.iter().any(|word| word.starts_with(option));
+    if chose("--sections") || chose("--as-published") {
+        return Vec::new();
+    }
+    let known = Section::value_variants().iter().find(|known| known.name() == section);
+    let section = known.copied().unwrap_or(Section::All);
+    let mut options = vec![format!("--sections={}", section.name())];
+    if section == Section::Insert
+        && let Some((place, rows)) = name.split_once('-')
+        && let Ok(rows) = rows.parse::<u64>()
+        && Place::value_variants().iter().any(|known| known.to_string() == place)
+    {
+        options.extend((!chose("--batches")).then(|| format!("--batches={rows}")));
+        options.extend((!chose("--at")).then(|| format!("--at={place}")));
+    }
+    options
+}
