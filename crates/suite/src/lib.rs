@@ -8,7 +8,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-#![allow(missing_docs, reason = "fields of results are described in docs/results.md")]
+#![allow(missing_docs, reason = "fields of results are described in docs/running.md")]
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")

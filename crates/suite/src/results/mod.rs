@@ -1,4 +1,4 @@
-//! Results: a file for each run, from which all tables are made. `docs/results.md` describes it for
+//! Results: a file for each run, from which all tables are made. `docs/running.md` describes it for
 //! readers.
 //!
 //! ```text

@@ -77,7 +77,7 @@ fn the_documentation_names_every_key() {
     let mut keys = std::collections::BTreeSet::new();
     walk(&serde_json::to_value(&results).unwrap(), &mut keys);
     assert!(keys.len() > 80, "{}", keys.len());
-    let path = crate::root().join("docs/results.md");
+    let path = crate::root().join("docs/running.md");
     let text = std::fs::read_to_string(path).unwrap();
     for state in ["warm", "closed", "upgraded", "vacuumed", "churned", "churned_and_vacuumed"] {
         assert!(serde_json::from_str::<State>(&format!("\"{state}\"")).is_ok());
@@ -85,5 +85,5 @@ fn the_documentation_names_every_key() {
     }
     let missing: Vec<&String> =
         keys.iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
-    assert!(missing.is_empty(), "docs/results.md does not describe {missing:?}");
+    assert!(missing.is_empty(), "docs/running.md does not describe {missing:?}");
 }
