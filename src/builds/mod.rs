@@ -1,22 +1,21 @@
 //! Modules that cargo builds, with options that change them.
 //!
 //! ```text
-//!   Project, Options ─→ cargo ─→ wasi2ic ─→ ic-wasm ─→ wasm-opt ─→ module
-//!                       (cargo.rs)          (tools.rs)
+//!   Project, Options ─→ cargo ─→ WASI replaced ─→ ic-wasm ─→ wasm-opt ─→ module
+//!                       (cargo.rs)                (tools.rs)
 //! ```
 
 pub mod cargo;
 pub mod options;
 mod package;
 mod project;
+pub mod toolchain;
 mod tools;
-mod wasi;
 
 pub use options::Options;
 pub use package::Package;
 pub use project::{Module, Project};
 pub use tools::Tool;
-pub use wasi::{convert, is_wasi};
 
 /// The reason why there is no module: the project's, or a program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
