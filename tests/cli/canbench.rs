@@ -12,7 +12,7 @@ use serde_json::Value;
 use stablebench_replica::{Principal, Readings, Replica, Rules};
 use tempfile::TempDir;
 
-use super::{building, stdout};
+use super::{command, stdout};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")

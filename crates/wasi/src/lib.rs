@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   (import "wasi_snapshot_preview1" "fd_write" …)   is removed, and each use of it becomes one of
-//!   (func (export "__ic_custom_fd_write") …)         the function with this export, or else this
-//!                                                    name in the section `name`
+//!   (func $__ic_custom_fd_write …)                   the function with this name in the section
+//!                                                    `name`, or else with this export
 //!   (func (export "_initialize") …)                  becomes the start function, if there is none;
 //!                                                    the export is removed
 //! ```
@@ -130,8 +130,8 @@ struct Functions<'a> {
     imports: Vec<Import<'a>>,
     /// The types of all functions, imported ones first.
     functions: Vec<u32>,
-    /// The functions that the module exports or names. Exports count more than names, which a linker
-    /// may change.
+    /// The functions that the module names or exports. Names count more than exports: in a command, the
+    /// linker exports a wrapper of each function, which runs constructors before every call.
     named: HashMap<&'a str, u32>,
     has_start: bool,
 }
@@ -173,7 +173,9 @@ impl<'a> Functions<'a> {
                 _ => {}
             }
         }
-        found.named.extend(exported);
+        for (name, function) in exported {
+            found.named.entry(name).or_insert(function);
+        }
         // Names are not validated.
         found.named.retain(|_, function| (*function as usize) < found.functions.len());
         Ok(found)
