@@ -55,15 +55,15 @@ lint:
 deny:
     cargo deny check
 
-# Install the program with its canisters, so that it works in any folder without this checkout.
-# DoltLite's canister is included if its C compiler is installed.
+# Build the canisters' modules again, of all canisters or of those named (needs clang-19 and wasi-libc for DoltLite).
+modules *names:
+    cargo xtask modules {{names}}
+
+# Install the program, which works in any folder without this checkout.
 install:
-    rm -f target/canisters/bench_doltlite.wasm.gz
-    for canister in bench bench_vfs bench_leveldb bench_calls bench_collections bench_motoko bench_motoko_classical; do \
-        cargo run --release --quiet -- build $canister; done
-    if command -v clang-19 >/dev/null; then cargo run --release --quiet -- build bench_doltlite; fi
-    cargo install --locked --path . --features embed-canisters,network,serve
+    STABLEBENCH_REVISION=$(git describe --always --dirty --exclude='*') \
+        cargo install --locked --path . --features network,serve
 
 # Render the parts of README.md and docs/findings.md that come from results/.
 render:
-    cargo run --release --package xtask -- render
+    cargo run --release --package xtask --features render -- render

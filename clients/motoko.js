@@ -21,14 +21,16 @@ const folder = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 export const ACTORS = folder("crates/replica/tests/motoko");
 /** The canister of the suite collections. */
 export const CANISTER = folder("canisters/bench_collections/motoko");
+/** Its modules. `cargo xtask modules` compresses them as it does those of other canisters. */
+const MODULES = folder("canisters/modules");
 
 /** Its interface. */
 export const INTERFACE = "bench_motoko.did";
 
 /** The compilers by the persistence of what they make, each with the library that comes with it. */
 const COMPILERS = {
-  classical: { npm: "motoko-classical", library: "base" },
-  enhanced: { npm: "motoko", library: "core" },
+  classical: { npm: "motoko-classical", library: "base", canister: "bench_motoko_classical" },
+  enhanced: { npm: "motoko", library: "core", canister: "bench_motoko" },
 };
 
 /** Warnings that are accepted in the canister. */
@@ -40,19 +42,20 @@ const ACCEPTED = [
 ];
 
 /**
- * @typedef {{ folder: string, name: string, wasm: Uint8Array, candid?: string }} Module a module that is not
- * compressed, and the interface of the canister, which is the same with either persistence
+ * @typedef {{ folder: string, name: string, sources: string, wasm: Uint8Array, candid?: string }} Module a module that is
+ * not compressed, the folder of its sources, and the interface of the canister, which is the same with either persistence
  */
 
 /** @returns {Module[]} the modules of all actors and canisters */
 export function modules() {
-  return Object.entries(COMPILERS).flatMap(([persistence, { npm, library }]) => {
+  return Object.entries(COMPILERS).flatMap(([persistence, { npm, library, canister }]) => {
     const compiler = require(npm);
     compiler.setPublicMetadata([]);
     const actors = ["counter", "counter_next"].map((actor) => {
       const file = `${actor}.mo`;
       compiler.write(file, read(ACTORS, file));
-      return { folder: ACTORS, name: `${persistence}_${actor}.wasm.gz`, wasm: compiled(compiler, file, []) };
+      const wasm = compiled(compiler, file, []);
+      return { folder: ACTORS, name: `${persistence}_${actor}.wasm.gz`, sources: ACTORS, wasm };
     });
     const packaged = require(`${npm}/packages/latest/${library}.json`);
     compiler.loadPackage(packaged);
@@ -67,7 +70,8 @@ export function modules() {
       [library]: packaged.version,
     }));
     const wasm = compiled(compiler, "Main.mo", ACCEPTED);
-    return [...actors, { folder: CANISTER, name: `${persistence}.wasm.gz`, wasm, candid: candid(compiler) }];
+    const name = `${canister}.wasm.gz`;
+    return [...actors, { folder: MODULES, name, sources: CANISTER, wasm, candid: candid(compiler) }];
   });
 }
 
@@ -95,8 +99,8 @@ function versions(of) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const { folder, name, wasm, candid } of modules()) {
+  for (const { folder, name, sources, wasm, candid } of modules()) {
     writeFileSync(join(folder, name), gzipSync(wasm, { level: 9 }));
-    if (candid !== undefined) writeFileSync(join(folder, INTERFACE), candid);
+    if (candid !== undefined) writeFileSync(join(sources, INTERFACE), candid);
   }
 }

@@ -2,8 +2,7 @@
 //! your canister; `docs/testing-with-pocket-ic.md` explains it.
 //!
 //! ```text
-//! cargo run --release -- build bench
-//! POCKET_IC_BIN=… cargo run --release --features pocket-ic --example pocket_ic -- target/canisters/bench.wasm.gz
+//! POCKET_IC_BIN=… cargo run --release --features pocket-ic --example pocket_ic -- canisters/modules/bench.wasm.gz
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]

@@ -26,16 +26,13 @@ while (($#)); do
     case $1 in
         -h | --help) usage; exit ;;
         --with) with=$(value_of "$@"); shift ;;
-        bench | bench_vfs | bench_leveldb | bench_doltlite | bench_calls) canister=$1 ;;
-        bench_collections | bench_motoko | bench_motoko_classical) canister=$1 ;;
-        *) wrong_use "$1 is not known" ;;
+        *) [[ -f canisters/modules/$1.wasm.gz ]] || wrong_use "$1 is not known"
+            canister=$1 ;;
     esac
     shift
 done
 
 choose_client
-need cargo "Rust from https://rustup.rs"
-need cc "a C linker: apt-get install gcc libc6-dev, or the equivalent"
 
 case $with in
     icp)

@@ -12,11 +12,11 @@ const compiled = modules();
 
 test("the committed Motoko modules are those of their sources", () => {
   assert.equal(compiled.length, 6);
-  for (const { folder, name, wasm } of compiled) {
+  for (const { folder, name, sources, wasm } of compiled) {
     const committed = gunzipSync(readFileSync(join(folder, name)));
     assert.ok(committed.equals(wasm), `${name} differs; renew it with npm run motoko --prefix clients`);
     const hash = createHash("sha256").update(wasm).digest("hex");
-    const readme = readFileSync(join(folder, "README.md"), "utf8");
+    const readme = readFileSync(join(sources, "README.md"), "utf8");
     assert.ok(readme.includes(`| \`${name}\` | \`${hash}\` |`), `README.md does not say that ${name} has ${hash}`);
   }
 });

@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -89,10 +90,10 @@ export class Server {
 }
 
 /** The module that a server installs. */
-export const MODULE = join(ROOT, "target/canisters/bench.wasm");
+export const MODULE = join(ROOT, "canisters/modules/bench.wasm.gz");
 
 /** Its hash, in hex: the canister's `module_hash`. */
-export const moduleHash = () => createHash("sha256").update(readFileSync(MODULE)).digest("hex");
+export const moduleHash = () => createHash("sha256").update(gunzipSync(readFileSync(MODULE))).digest("hex");
 
 /**
  * The output of `stablebench call` for a message to the same module.

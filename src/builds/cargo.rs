@@ -1,7 +1,5 @@
 //! Runs `cargo build`, with its progress, until it ends or Ctrl-C is pressed.
 
-use std::env;
-use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -67,23 +65,6 @@ pub fn build(mut cargo: Command, name: &str, progress: &Progress) -> Result<Opti
     }
     let modules = messages.iter().collect::<io::Result<Vec<_>>>()?;
     Ok(modules.iter().filter_map(|message| module_in(message)).next_back())
-}
-
-/// Returns the toolchain's cargo: the one that runs this program, if it does.
-pub fn own() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// Joins flags of rustc as `CARGO_ENCODED_RUSTFLAGS` has them.
-pub fn encoded(flags: impl IntoIterator<Item = OsString>) -> OsString {
-    let mut encoded = OsString::new();
-    for flag in flags {
-        if !encoded.is_empty() {
-            encoded.push("\x1f");
-        }
-        encoded.push(flag);
-    }
-    encoded
 }
 
 /// Returns the first error of cargo's output, in one line.

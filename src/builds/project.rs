@@ -23,7 +23,7 @@ use stablebench_replica::files::{self, MAX_MODULE, MAX_TEXT};
 
 use stablebench_suite_builds::{NotBuilt, Options};
 
-use super::{cargo, convert};
+use super::{cargo, toolchain};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::saving;
@@ -81,9 +81,13 @@ impl Project {
                 .with_context(|| format!("cannot read {}", kept.display()))?;
             return Ok(Module { wasm, programs: versions });
         }
-        let mut wasm = convert(input).map_err(|error| {
-            NotBuilt::because(format!("the module cannot be converted for the IC: {error:#}"))
+        let converted = stablebench_wasi::convert(&input).map_err(|error| {
+            NotBuilt::because(format!(
+                "the module cannot be converted for the IC: {:#}",
+                anyhow::Error::new(error)
+            ))
         })?;
+        let mut wasm = converted.unwrap_or(input);
         for tool in tools {
             let step = progress.spinner(&format!("{}: {}", self.label(options), tool.program));
             wasm = interrupt::abandonable(move || tool.run(&wasm))??;
@@ -118,7 +122,7 @@ impl Project {
 
     fn cargo(&self, options: &Options) -> Result<Command> {
         let target = options.target().unwrap_or(&self.target);
-        let mut command = if self.is_own { cargo::own() } else { Command::new("cargo") };
+        let mut command = if self.is_own { toolchain::own() } else { Command::new("cargo") };
         command.current_dir(&self.folder);
         command.args(["build", "--release", "--target", target]);
         if let Some(named) = env::var_os("CARGO_TARGET_DIR") {
@@ -151,11 +155,7 @@ impl Project {
         match &self.flags {
             Some(own) => {
                 let flags = own.iter().cloned().chain(flags.into_iter().map(OsString::from));
-                command
-                    .env_remove("RUSTFLAGS")
-                    .env_remove("RUSTC_BOOTSTRAP")
-                    .env_remove("RUSTC_WORKSPACE_WRAPPER")
-                    .env("CARGO_ENCODED_RUSTFLAGS", cargo::encoded(flags));
+                toolchain::isolate(&mut command, flags);
             }
             // Cargo adds them to those of its configuration, but not to those of the environment.
             None if !flags.is_empty() => {

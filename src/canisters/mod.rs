@@ -1,25 +1,55 @@
-//! The canisters of this repository: their modules, and the origin of these.
+//! The canisters of this repository, and modules in files.
 //!
 //! ```text
-//!   find ──→ embedded in this program (feature embed-canisters), or
-//!        ──→ build.rs: built by cargo in the checkout that contains the current folder,
-//!            bench_builds with options; the ones in Motoko are files of the checkout
-//!   load ──→ a file, converted by wasi2ic if it is for WASI
+//!   list.rs      names, interfaces, packages, and the modules that the program contains
+//!   recorded.rs  what each was built from: `cargo xtask modules`
+//!   find ──→ a module of the list, checked against the sources in a checkout;
+//!        ──→ bench_builds, built by cargo with options;
+//!        ──→ load: a file, converted if it is for WASI
 //! ```
 
-mod build;
+/// The committed module of a canister.
+macro_rules! module_of {
+    ($name:literal) => {
+        include_bytes!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/canisters/modules/",
+            $name,
+            ".wasm.gz"
+        ))
+    };
+}
+
+mod find;
+mod gzip;
+#[allow(dead_code, reason = "xtask and the tests use the rest")]
+mod list;
 mod module;
+mod recorded;
 mod revision;
 
-pub use build::{build, find, load, output_folder, revision};
+pub use find::{embedded, find, load, revision};
+#[cfg(any(feature = "network", feature = "pocket-ic"))]
+pub use gzip::deployable;
+pub use gzip::{hash, plain};
+pub use list::{SOURCES, Source};
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub use module::keeps_heap;
-pub use module::{
-    BENCH, Built, SOURCES, Source, candid_of, deployable, hash, imports, in_order, plain,
-};
+pub use module::{Built, candid_of, imports, in_order};
 
 /// The checkout of these tests.
 #[cfg(test)]
 pub fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The suites have the names without the modules.
+    #[test]
+    fn suites_and_the_list_have_the_same_names() {
+        assert_eq!(SOURCES.map(|source| source.name), stablebench_suite::canisters::CANISTERS);
+    }
 }

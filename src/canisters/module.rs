@@ -1,123 +1,23 @@
-//! Modules of canisters, plain and as they are deployed.
-//!
-//! A plain module of a canister here is larger than one message to the IC may be (2 MiB), so it
-//! is deployed in gzip. The IC accepts gzip, and its `module_hash` is the hash of what was
-//! uploaded. The file's header contains no time, name or operating system, so the file is
-//! identical wherever it is made.
+//! A module of a canister, and what its sections tell.
 
-use std::borrow::Cow;
-use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use flate2::bufread::GzDecoder;
-use flate2::{Compression, GzBuilder};
-use sha2::{Digest, Sha256};
 use stablebench_protocol::CrateVersion;
 use stablebench_replica::files;
+use stablebench_wasi::is_wasi;
 use wasmparser::{Parser, Payload};
 
-use crate::builds::is_wasi;
+use super::gzip::plain;
+use super::list::{BENCH, BENCH_DOLTLITE, BENCH_VFS, SOURCES, Source};
 
 /// The maximum size of a module that is read from a file, in bytes: more than any replica
 /// accepts.
 const MAX_FILE: u64 = 256 << 20;
 
-/// The maximum size of a decompressed module, in bytes: no replica accepts a larger one.
-const MAX_INFLATED: u64 = 100 << 20;
-
-/// A canister of this repository.
-#[derive(Clone, Copy, Debug)]
-pub struct Source {
-    pub name: &'static str,
-    pub(super) origin: Origin,
-}
-
-/// The origin of a canister's module.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Origin {
-    /// Cargo builds it.
-    Package(Package),
-    /// A file of the checkout, in gzip: cargo cannot build it.
-    File(&'static str),
-}
-
-/// A package that cargo builds for a target.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Package {
-    pub name: &'static str,
-    pub target: &'static str,
-    /// The header that is included before each of its C sources, if it has any.
-    pub c_header: Option<&'static str>,
-}
-
-/// All canisters.
-pub const SOURCES: [Source; 8] = [
-    BENCH,
-    BENCH_VFS,
-    BENCH_LEVELDB,
-    BENCH_DOLTLITE,
-    BENCH_CALLS,
-    BENCH_COLLECTIONS,
-    BENCH_MOTOKO,
-    BENCH_MOTOKO_CLASSICAL,
-];
-
-/// StableBTreeMap and SQLite through `ic-rusqlite`.
-pub const BENCH: Source = wasi("bench", "stablebench-bench");
-
-/// SQLite through `ic-sqlite-vfs`.
-pub const BENCH_VFS: Source = unknown("bench_vfs", "stablebench-bench-vfs");
-
-/// LevelDB through `rusty-leveldb`.
-pub const BENCH_LEVELDB: Source = unknown("bench_leveldb", "stablebench-bench-leveldb");
-
-/// DoltLite: SQL on a prolly tree.
-pub const BENCH_DOLTLITE: Source = Source {
-    name: "bench_doltlite",
-    origin: Origin::Package(Package {
-        name: "stablebench-bench-doltlite",
-        target: WASI,
-        c_header: Some("canisters/bench_doltlite/include/canister.h"),
-    }),
-};
-
-/// Calls to other canisters, and a map on the heap.
-pub const BENCH_CALLS: Source = unknown("bench_calls", "stablebench-bench-calls");
-
-/// Maps from numbers to numbers.
-pub const BENCH_COLLECTIONS: Source = unknown("bench_collections", "stablebench-bench-collections");
-
-/// The same in Motoko, with enhanced orthogonal persistence.
-pub const BENCH_MOTOKO: Source = Source {
-    name: "bench_motoko",
-    origin: Origin::File("canisters/bench_collections/motoko/enhanced.wasm.gz"),
-};
-
-/// The same in Motoko, with classical persistence.
-pub const BENCH_MOTOKO_CLASSICAL: Source = Source {
-    name: "bench_motoko_classical",
-    origin: Origin::File("canisters/bench_collections/motoko/classical.wasm.gz"),
-};
-
-/// The package of the suite builds. The name of its canister is followed by a slash and the options.
-pub(super) const BUILDS: Package =
-    Package { name: "stablebench-bench-builds", target: WASI, c_header: None };
-/// The name of its canister without options.
+/// The name of the canister of the suite builds, which a slash and options follow. It is compiled for
+/// each run.
 pub const BENCH_BUILDS: &str = "bench_builds";
-
-/// The target of canisters with code in C.
-const WASI: &str = "wasm32-wasip1";
-
-const fn wasi(name: &'static str, package: &'static str) -> Source {
-    let package = Package { name: package, target: WASI, c_header: None };
-    Source { name, origin: Origin::Package(package) }
-}
-
-const fn unknown(name: &'static str, package: &'static str) -> Source {
-    let package = Package { name: package, target: "wasm32-unknown-unknown", c_header: None };
-    Source { name, origin: Origin::Package(package) }
-}
 
 /// Returns names of canisters, each once: those of this repository first, in their order.
 pub fn in_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -136,11 +36,6 @@ impl Source {
     /// Returns `true` if the canister has the table of the suite users in SQLite.
     pub fn has_sqlite(self) -> bool {
         [BENCH, BENCH_VFS, BENCH_DOLTLITE].iter().any(|source| source.name == self.name)
-    }
-
-    /// Returns the canister with this name.
-    pub fn named(name: &str) -> Option<Self> {
-        SOURCES.iter().copied().find(|source| source.name == name)
     }
 }
 
@@ -170,34 +65,6 @@ impl Built {
         let name = file.strip_suffix(".gz").unwrap_or(&file);
         Ok(Self::new(name.strip_suffix(".wasm").unwrap_or(name), wasm))
     }
-}
-
-/// Returns the module in gzip. The same module gives the same bytes.
-///
-/// # Errors
-///
-/// Never in practice: the compressor writes into memory.
-pub fn deployable(wasm: &[u8]) -> io::Result<Vec<u8>> {
-    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-    gzip.write_all(wasm)?;
-    gzip.finish()
-}
-
-/// Returns the plain module of a deployed file. A file that is not in gzip is returned
-/// unchanged: the replica reports best what is wrong with it.
-pub fn plain(deployed: &[u8]) -> Cow<'_, [u8]> {
-    if deployed.starts_with(&[0x1f, 0x8b]) {
-        let mut wasm = Vec::new();
-        if GzDecoder::new(deployed).take(MAX_INFLATED).read_to_end(&mut wasm).is_ok() {
-            return wasm.into();
-        }
-    }
-    deployed.into()
-}
-
-/// Returns the SHA-256 of a file in hex. For a deployed file, this is the IC's `module_hash`.
-pub fn hash(file: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(file))
 }
 
 /// The section of modules whose heap stays in upgrades.
@@ -257,32 +124,4 @@ fn section_of(module: &[u8], names: &[&str]) -> Option<Vec<u8>> {
 fn found_in<T>(module: &[u8], find: impl Fn(Payload<'_>) -> Option<T>) -> Option<T> {
     let wasm = plain(module);
     Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(find)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn compression_is_deterministic_and_reversible() {
-        let wasm: Vec<u8> = (0..200_000_u32).flat_map(|n| (n % 977).to_le_bytes()).collect();
-        let file = deployable(&wasm).unwrap();
-        assert_eq!(file, deployable(&wasm).unwrap());
-        assert!(file.len() < wasm.len() / 10);
-        assert_eq!(plain(&file), wasm);
-    }
-
-    #[test]
-    fn the_gzip_header_contains_no_time_name_or_system() {
-        let file = deployable(b"\0asm").unwrap();
-        // Deflate; no name, no extras; time 0; best compression; unknown system.
-        assert_eq!(file[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
-    }
-
-    #[test]
-    fn files_that_are_not_gzip_are_unchanged() {
-        for bytes in [&b""[..], b"\0asm", &[0x1f, 0x8b], &[0x1f, 0x8b, 8, 0, 0, 0]] {
-            assert_eq!(plain(bytes), bytes);
-        }
-    }
 }

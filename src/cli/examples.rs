@@ -142,15 +142,15 @@ Examples:
   A server for clients that take a URL:
     stablebench pocket-ic --port 8000";
 
-/// Of `build`.
-pub const BUILD: &str = "\
+/// Of `module`.
+pub const MODULE: &str = "\
 Examples:
   The canister with StableBTreeMap and ic-rusqlite:
-    stablebench build
+    stablebench module
   Only the hash that the IC will show for it:
-    stablebench build --quiet | head -1
+    stablebench module --quiet | head -1
   The one with ic-sqlite-vfs:
-    stablebench build bench_vfs";
+    stablebench module bench_vfs";
 
 /// Of `builds`.
 pub const BUILDS: &str = "\

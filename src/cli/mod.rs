@@ -14,7 +14,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    self, BuildArgs, BuildsArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs,
+    self, BuildsArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs, ModuleArgs,
     PocketIcArgs, ProfileArgs, ReportArgs, RunArgs, ServeArgs, with_run_options,
 };
 use crate::progress::{Output, Progress};
@@ -93,7 +93,7 @@ impl Cli {
             Some(Command::Serve(args)) => done(commands::serve(&args, &output)),
             Some(Command::PocketIc(args)) => done(commands::pocket_ic(&args, &output)),
             Some(Command::Builds(args)) => done(commands::builds(&args, &output)),
-            Some(Command::Build(args)) => done(commands::build(&args, &output)),
+            Some(Command::Module(args)) => done(commands::module(&args, &output)),
             Some(Command::Cache(args)) => done(commands::cache(&args)),
             Some(Command::Completions { shell }) => done(commands::completions(shell, command())),
             Some(Command::Man { out }) => done(commands::man(out.as_deref(), command())),
@@ -206,13 +206,13 @@ pub enum Command {
     /// to it whose name begins with pocket-ic; clients start and stop it.
     #[command(after_help = examples::POCKET_IC)]
     PocketIc(PocketIcArgs),
-    /// Build a canister, ready to be deployed.
+    /// Write the module of a canister to files, ready to be deployed.
     ///
     /// Prints hash and path of two files, as `sha256sum` does: the module in gzip, which is deployed,
     /// and the plain module, which runs measure. The first hash is the `module_hash` that the Internet
-    /// Computer shows. The same sources give the same hashes.
-    #[command(after_help = examples::BUILD)]
-    Build(BuildArgs),
+    /// Computer shows. The program contains the modules; `cargo xtask modules` builds them in a checkout.
+    #[command(after_help = examples::MODULE)]
+    Module(ModuleArgs),
     /// Build a crate with many options, and compare what its calls cost
     ///
     /// Builds the crate of a canister with cargo, installs each module in a new canister on the embedded
@@ -277,7 +277,7 @@ impl Subcommand for SuiteCommand {
         let suites = SUITES.iter().map(|suite| suite_command(*suite));
         let all = RunArgs::augment_args(Clap::new(ALL))
             .about(
-                "Every suite but history and builds with its defaults, each into a file of its own",
+                "Every suite but builds with its defaults, each into a file of its own",
             )
             .mut_arg("out", |out| {
                 out.value_name("DIR")

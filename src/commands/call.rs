@@ -28,7 +28,7 @@ use crate::terminal::safe;
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// The name of a canister as of `stablebench build`, or the path of a wasm file; with --state
+    /// The name of a canister as of `stablebench module`, or the path of a wasm file; with --state
     /// also the id of a saved canister.
     pub canister: String,
     /// The method.

@@ -2,7 +2,6 @@
 
 mod all;
 mod as_pocket_ic;
-mod build;
 mod builds;
 mod cache;
 mod call;
@@ -12,6 +11,7 @@ mod compare;
 mod environment;
 mod lock;
 mod merge;
+mod module;
 #[cfg(not(feature = "serve"))]
 mod no_server;
 mod profile;
@@ -26,13 +26,13 @@ mod subnet;
 
 pub use all::run_all;
 pub use as_pocket_ic::as_pocket_ic;
-pub use build::{BuildArgs, build};
 pub use builds::{BuildsArgs, builds};
 pub use cache::{CacheArgs, cache};
 pub use call::{CallArgs, call};
 pub use canbench::{CanbenchArgs, canbench, percent};
 pub use compare::{CompareArgs, compare};
 pub use merge::{MergeArgs, merge};
+pub use module::{ModuleArgs, module};
 #[cfg(not(feature = "serve"))]
 pub use no_server::{PocketIcArgs, ServeArgs, pocket_ic, serve};
 pub use profile::{ProfileArgs, profile};

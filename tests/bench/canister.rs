@@ -1,11 +1,12 @@
 //! A benchmark canister on the embedded replica, and calls of its methods.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::Read;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, decode_one, encode_args};
+use flate2::read::GzDecoder;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
     Description, Digest, DigestPart, Engine, EngineDescription, Executed, Job, Measurement,
@@ -15,9 +16,6 @@ use stablebench_protocol::{
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 
 pub const CONTROLLER: Principal = Principal::anonymous();
-
-/// The interface of all canisters, in the repository.
-pub const CANDID: &str = "canisters/bench.did";
 
 /// The engines of the canister `bench`.
 pub const ENGINES: [Engine; 4] = [Engine::BTREE, Engine::SQLITE, Engine::APPEND, Engine::ARRAY];
@@ -30,69 +28,54 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+macro_rules! module_of {
+    ($name:literal) => {
+        include_bytes!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/canisters/modules/",
+            $name,
+            ".wasm.gz"
+        ))
+    };
+}
+
+/// The list that the program has.
+#[allow(dead_code, reason = "xtask uses the rest")]
+#[path = "../../src/canisters/list.rs"]
+pub mod list;
+
 /// The canisters of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     Bench,
     Vfs,
     Leveldb,
-    /// Needs a C compiler.
     Doltlite,
     /// Without engines.
     Calls,
     /// Without engines of the suite users.
     Collections,
-    /// Not built by cargo.
-    Motoko,
-    MotokoClassical,
 }
 
 impl Which {
-    /// The canisters with engines that can be built everywhere.
+    /// The canisters with engines that share these tests.
     pub const ENGINES: [Self; 3] = [Self::Bench, Self::Vfs, Self::Leveldb];
 
-    /// The canisters that can be built everywhere.
-    pub const ALL: [Self; 5] =
-        [Self::Bench, Self::Vfs, Self::Leveldb, Self::Calls, Self::Collections];
-
-    /// The canisters that can be deployed without more than cargo.
-    pub const DEPLOYABLE: [Self; 7] = [
-        Self::Bench,
-        Self::Vfs,
-        Self::Leveldb,
-        Self::Calls,
-        Self::Collections,
-        Self::Motoko,
-        Self::MotokoClassical,
-    ];
+    /// The canisters with the harness.
+    pub const ALL: [Self; 6] =
+        [Self::Bench, Self::Vfs, Self::Leveldb, Self::Doltlite, Self::Calls, Self::Collections];
 
     /// The canisters with SQLite itself.
     pub const SQLITE: [Self; 2] = [Self::Bench, Self::Vfs];
 
-    /// The number of all canisters.
-    pub const NUMBER: usize = 8;
-
-    pub fn name(self) -> &'static str {
+    pub fn source(self) -> list::Source {
         match self {
-            Self::Bench => "bench",
-            Self::Vfs => "bench_vfs",
-            Self::Leveldb => "bench_leveldb",
-            Self::Doltlite => "bench_doltlite",
-            Self::Calls => "bench_calls",
-            Self::Collections => "bench_collections",
-            Self::Motoko => "bench_motoko",
-            Self::MotokoClassical => "bench_motoko_classical",
-        }
-    }
-
-    /// The file with the interface.
-    pub fn candid(self) -> &'static str {
-        match self {
-            Self::Bench | Self::Vfs | Self::Leveldb | Self::Doltlite | Self::Collections => CANDID,
-            Self::Calls => "canisters/bench_calls/bench_calls.did",
-            Self::Motoko | Self::MotokoClassical => {
-                "canisters/bench_collections/motoko/bench_motoko.did"
-            }
+            Self::Bench => list::BENCH,
+            Self::Vfs => list::BENCH_VFS,
+            Self::Leveldb => list::BENCH_LEVELDB,
+            Self::Doltlite => list::BENCH_DOLTLITE,
+            Self::Calls => list::BENCH_CALLS,
+            Self::Collections => list::BENCH_COLLECTIONS,
         }
     }
 
@@ -104,68 +87,20 @@ impl Which {
         }
     }
 
-    /// Returns `true` if the machine has the C compiler that DoltLite needs.
-    pub fn can_be_built(self) -> bool {
-        let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-            .args(["build", self.name()])
-            .output()
-            .unwrap();
-        let message = String::from_utf8_lossy(&output.stderr);
-        output.status.success() || !message.contains("has C sources")
-    }
-
-    /// Builds the canister once per process, since tests run in parallel.
-    pub fn built(self) -> &'static BuiltFiles {
-        static BUILT: [OnceLock<BuiltFiles>; Which::NUMBER] =
-            [const { OnceLock::new() }; Which::NUMBER];
-        BUILT[self as usize].get_or_init(|| BuiltFiles::in_place(self, root()))
-    }
-
     /// The plain module. The command-line tests use the same compiled form of it.
     pub fn module(self) -> &'static Module {
-        static MODULES: [OnceLock<Module>; Which::NUMBER] =
-            [const { OnceLock::new() }; Which::NUMBER];
-        MODULES[self as usize].get_or_init(|| {
-            let wasm = std::fs::read(root().join(&self.built().plain.path)).unwrap();
-            replica().compile(&wasm).unwrap()
-        })
+        static MODULES: [OnceLock<Module>; Which::ALL.len()] =
+            [const { OnceLock::new() }; Which::ALL.len()];
+        MODULES[self as usize]
+            .get_or_init(|| replica().compile(&plain(self.source().deployable())).unwrap())
     }
 }
 
-/// The files that `stablebench build` creates, as it prints them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuiltFiles {
-    pub deployable: BuiltFile,
-    pub plain: BuiltFile,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuiltFile {
-    pub sha256: String,
-    pub path: PathBuf,
-}
-
-impl BuiltFiles {
-    /// Builds with `directory` as the current one.
-    pub fn in_place(which: Which, directory: &Path) -> Self {
-        let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-            .args(["build", which.name()])
-            .current_dir(directory)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let printed = String::from_utf8(output.stdout).unwrap();
-        let files: Vec<BuiltFile> = printed
-            .lines()
-            .map(|line| {
-                let (sha256, path) = line.split_once("  ").unwrap();
-                BuiltFile { sha256: sha256.to_owned(), path: path.into() }
-            })
-            .collect();
-        let [deployable, plain] = files.try_into().unwrap();
-        Self { deployable, plain }
-    }
+/// Returns what is in a file in gzip.
+pub fn plain(file: &[u8]) -> Vec<u8> {
+    let mut wasm = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut wasm).unwrap();
+    wasm
 }
 
 pub fn replica() -> &'static Replica {

@@ -1,19 +1,16 @@
 //! The module as it is installed, and the files by which other tools deploy it.
 
-use super::canister::{BuiltFile, BuiltFiles, CONTROLLER, Which, replica, root};
+use super::canister::list::SOURCES;
+use super::canister::{CONTROLLER, Which, plain, replica, root};
 use candid::encode_args;
 use candid::types::FuncMode;
 use candid_parser::utils::CandidSource;
-use flate2::read::GzDecoder;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use stablebench_replica::{MethodKind, Visibility};
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::process::Command;
 use wasmparser::{Name, NameSectionReader, Parser, Payload};
-
-fn sha256(bytes: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(bytes))
-}
 
 /// The parts of the module.
 fn payloads(wasm: &[u8]) -> impl Iterator<Item = Payload<'_>> {
@@ -26,8 +23,8 @@ fn every_module_has_the_interface() {
 }
 
 /// The interface is public, and its methods are those that the module exports.
-pub fn check_interface(which: Which) {
-    let (module, text) = (which.module(), text(which.candid()));
+fn check_interface(which: Which) {
+    let (module, text) = (which.module(), text(which.source().candid));
     let section = &module.info().custom_sections["candid:service"];
     assert_eq!(section.visibility, Visibility::Public);
     assert_eq!(String::from_utf8_lossy(&section.content), text);
@@ -115,100 +112,93 @@ fn the_module_contains_no_paths_of_the_machine() {
 }
 
 #[test]
-fn the_deployed_file_is_the_compressed_module_and_fits_into_one_message() {
-    for which in Which::DEPLOYABLE {
-        let BuiltFiles { deployable, plain } = which.built();
-        let file = std::fs::read(root().join(&deployable.path)).unwrap();
-        let wasm = std::fs::read(root().join(&plain.path)).unwrap();
-        let mut inside = Vec::new();
-        GzDecoder::new(file.as_slice()).read_to_end(&mut inside).unwrap();
-        assert!(inside == wasm);
-        assert!(file.len() < 2 << 20, "{which:?}: {} bytes", file.len());
-        assert_eq!((&deployable.sha256, &plain.sha256), (&sha256(&file), &sha256(&wasm)));
+fn deployed_files_fit_into_one_message() {
+    for source in SOURCES {
+        assert!(source.deployable().len() < 2 << 20, "{}", source.name);
     }
 }
 
 /// The `module_hash` of an installed file. The canister is the one that compiles fastest.
 #[test]
 fn the_printed_hashes_are_those_that_canisters_have() {
-    let BuiltFiles { deployable, plain } = Which::Calls.built();
-    for BuiltFile { sha256, path } in [deployable, plain] {
-        let wasm = std::fs::read(root().join(path)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let source = Which::Calls.source();
+    let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+        .args(["module", source.name, "--out"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let written: Vec<(&str, &str)> =
+        printed.lines().map(|line| line.split_once("  ").unwrap()).collect();
+    let expected = ["wasm.gz", "wasm"].map(|extension| {
+        folder.path().join(source.name).with_extension(extension).display().to_string()
+    });
+    assert_eq!(written.iter().map(|(_, path)| *path).collect::<Vec<_>>(), expected);
+    for (hash, path) in written {
+        let wasm = std::fs::read(path).unwrap();
         let mut canister = replica().create_canister().unwrap();
         let module = replica().compile(&wasm).unwrap();
         let installed = canister.install(&module, CONTROLLER, &encode_args(()).unwrap());
         installed.unwrap().outcome.unwrap();
-        let hash = canister.module().unwrap().hash();
-        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hash, *sha256);
-    }
-}
-
-#[test]
-fn paths_are_relative_to_the_current_directory_and_builds_have_the_same_hashes() {
-    for which in Which::DEPLOYABLE {
-        let (here, within) = (which.built(), root().join("canisters"));
-        let elsewhere = BuiltFiles::in_place(which, &within);
-        for (here, elsewhere) in
-            [(&here.deployable, &elsewhere.deployable), (&here.plain, &elsewhere.plain)]
-        {
-            assert_eq!(here.sha256, elsewhere.sha256);
-            assert!(here.path.is_relative() && elsewhere.path.is_absolute());
-            assert_eq!(sha256(&std::fs::read(&elsewhere.path).unwrap()), here.sha256);
-        }
+        let found = canister.module().unwrap().hash();
+        let found: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, hash);
     }
 }
 
 #[test]
 fn the_documented_hashes_are_those_of_the_modules() {
-    let document = std::fs::read_to_string(root().join("docs/networks.md")).unwrap();
-    let BuiltFiles { deployable, plain } = Which::Bench.built();
-    for BuiltFile { sha256, path } in [deployable, plain] {
-        let line = format!("{sha256}  {}\n", path.display());
+    let document = text("docs/networks.md");
+    let file = Which::Bench.source().deployable();
+    for (bytes, name) in [(file, "bench.wasm.gz"), (&plain(file), "bench.wasm")] {
+        let line = format!("{:x}  {name}\n", Sha256::digest(bytes));
         assert!(document.contains(&line), "docs/networks.md does not contain {line}");
     }
 }
 
+/// Other tools deploy the committed modules.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the file is the repository's own")]
 fn dfx_and_icp_find_the_modules() {
     let dfx: serde_json::Value = serde_json::from_str(&text("dfx.json")).unwrap();
-    assert_eq!(dfx["canisters"].as_object().unwrap().len(), Which::NUMBER);
     let icp: serde_json::Value = yaml_serde::from_str(&text("icp.yaml")).unwrap();
-    assert_eq!(icp["canisters"].as_array().unwrap().len(), Which::NUMBER);
-    Which::DEPLOYABLE.into_iter().for_each(check_deployment);
+    let expected = SOURCES.map(|source| {
+        // dfx copies the file, so that its hash is the one that is printed here.
+        let canister = json!({
+            "type": "custom", "wasm": source.path(), "candid": source.candid, "shrink": false
+        });
+        assert!(root().join(source.path()).is_file() && root().join(source.candid).is_file());
+        (source.name.to_owned(), canister)
+    });
+    assert_eq!(dfx["canisters"], serde_json::Value::Object(expected.into_iter().collect()));
+    let expected = SOURCES.map(|source| {
+        let step = json!({"type": "pre-built", "path": source.path()});
+        json!({"name": source.name, "build": {"steps": [step]}})
+    });
+    assert_eq!(icp["canisters"], json!(expected));
+}
+
+/// Scripts find canisters by their files. Where they name one, it exists.
+#[test]
+fn scripts_name_canisters_that_exist() {
+    let mut files =
+        ["justfile", ".ci/run", ".github/workflows/release.yml"].map(Into::into).to_vec();
+    for entry in std::fs::read_dir(root().join("scripts")).unwrap() {
+        files.push(entry.unwrap().path());
+    }
+    for file in files {
+        let text = std::fs::read_to_string(root().join(&file)).unwrap();
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+        for word in text.split(|letter| !is_part(letter)).filter(|word| word.starts_with("bench_"))
+        {
+            let name = word.split('.').next().unwrap();
+            assert!(SOURCES.iter().any(|source| source.name == name), "{}: {word}", file.display());
+        }
+    }
 }
 
 fn text(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap()
-}
-
-/// Other tools build the canister with this one, and find its module and interface.
-#[expect(clippy::disallowed_methods, reason = "the file is the repository's own")]
-pub fn check_deployment(which: Which) {
-    let build = format!("cargo run --release -- build {}", which.name());
-    let module = which.built().deployable.path.to_str().unwrap();
-
-    let dfx: serde_json::Value = serde_json::from_str(&text("dfx.json")).unwrap();
-    let canister = &dfx["canisters"][which.name()];
-    assert_eq!(canister["type"], "custom");
-    assert_eq!(canister["wasm"], module);
-    // dfx then copies the file, so that its hash is the one that is printed here.
-    assert_eq!(canister["shrink"], false);
-    assert!(canister["gzip"].is_null() && canister["optimize"].is_null());
-    assert_eq!(canister["candid"], which.candid());
-    assert_eq!(canister["build"], build);
-    assert!(root().join(module).is_file() && root().join(which.candid()).is_file());
-
-    let icp: serde_json::Value = yaml_serde::from_str(&text("icp.yaml")).unwrap();
-    let canisters = icp["canisters"].as_array().unwrap();
-    let canister = canisters.iter().find(|canister| canister["name"] == which.name()).unwrap();
-    let commands: Vec<&str> = canister["build"]["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|step| step["commands"].as_array().unwrap())
-        .map(|command| command.as_str().unwrap())
-        .collect();
-    assert_eq!(commands, [build, format!("cp {module} \"$ICP_WASM_OUTPUT_PATH\"")]);
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use stablebench_replica::{Principal, Readings, Replica, Rules};
 use tempfile::TempDir;
 
-use super::{building, stdout};
+use super::{command, stdout};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")
@@ -28,7 +28,7 @@ static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 fn run(args: &[&str], directory: &Path) -> Output {
-    building(&[&["canbench"], args].concat(), directory).output().unwrap()
+    command(&[&["canbench"], args].concat(), directory).output().unwrap()
 }
 
 /// Returns the notes, without the steps that take longer than a second on a slow machine only.
@@ -543,7 +543,7 @@ fn mistakes_end_in_one_message() {
     let output = run(&[], empty.path());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with("configuration file not found: 'canbench.yml'\n"));
-    let mut named = building(&["canbench", "nothing-is-called-so"], empty.path());
+    let mut named = command(&["canbench", "nothing-is-called-so"], empty.path());
     named.env("CANBENCH_CFG_FILE", path.join("canbench.yml"));
     let output = named.output().unwrap();
     assert!(stderr(&output).contains("Error reading stable memory file memory.bin"));

@@ -1,40 +1,46 @@
-//! The search for the canisters' sources.
+//! The canisters in the program, in a checkout and elsewhere.
 
 use std::path::Path;
+use std::process::Command;
 
-use super::{building, command, stderr, stdout};
+use super::{command, in_cache, stderr, stdout};
 
-#[test]
-fn a_checkout_is_found_above_the_current_folder() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in [root, &root.join("src/canisters")] {
-        let output = command(&["call", "bench", "describe"], folder)
-            .env_remove("CARGO_MANIFEST_DIR")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert!(stdout(&output).contains("\ninstructions "), "{}", stdout(&output));
-    }
-}
-
-#[test]
-fn outside_of_a_checkout_it_is_the_one_that_the_program_was_built_in() {
-    let directory = tempfile::tempdir().unwrap();
-    for manifest in [None, Some(directory.path())] {
-        let mut command = command(&["call", "bench", "describe"], directory.path());
-        command.env_remove("CARGO_MANIFEST_DIR");
-        let output = command.envs(manifest.map(|it| ("CARGO_MANIFEST_DIR", it))).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert!(stdout(&output).contains("\ninstructions "), "{}", stdout(&output));
-    }
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left there");
-}
-
-/// It would change the names of symbols, and so the module.
-#[test]
-fn no_wrapper_of_the_compiler_is_used() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = building(&["build", "bench_calls"], directory.path());
-    let output = command.env("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper").output().unwrap();
+/// The revision in the results of a short run.
+fn revision(mut command: Command, directory: &Path) -> Option<String> {
+    command.args(["--no-wall-time", "--out=results.json"]).current_dir(directory);
+    let output = command.env_remove("CARGO_MANIFEST_DIR").output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+    let text = std::fs::read_to_string(directory.join("results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&text).unwrap();
+    results["revision"].as_str().map(str::to_owned)
+}
+
+const SHORT: [&str; 4] = ["--rows=10", "--batches=1", "--at=end", "--engines=array"];
+
+#[test]
+fn a_program_in_a_checkout_has_its_revision_in_every_folder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output().unwrap();
+    let head = stdout(&head);
+    let directory = tempfile::tempdir().unwrap();
+    let found = revision(command(&SHORT, directory.path()), directory.path());
+    let found = found.as_deref().map(|found| found.trim_end_matches("-dirty"));
+    // A checkout without git has none.
+    assert_eq!(found.is_some(), !head.is_empty());
+    assert!(found.is_none_or(|found| head.starts_with(found)), "{found:?}, not {head}");
+}
+
+#[test]
+fn a_program_elsewhere_needs_no_checkout() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("installed");
+    std::fs::copy(env!("CARGO_BIN_EXE_stablebench"), &program).unwrap();
+    let mut installed = Command::new(&program);
+    for (name, value) in in_cache(&super::CACHE, &[], directory.path()).get_envs() {
+        if let Some(value) = value {
+            installed.env(name, value);
+        }
+    }
+    installed.args(SHORT);
+    assert_eq!(revision(installed, directory.path()), None);
 }

@@ -1,29 +1,20 @@
-//! DoltLite in the suites. Its canister needs a C compiler. Without one, these tests print a note
-//! and pass.
+//! DoltLite in the suites.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
 
-use super::{building, stderr, stdout};
+use super::{stablebench, stderr, stdout};
 
-/// Runs the tool. Returns `None` if the canister cannot be built.
-fn run(args: &[&str], directory: &Path) -> Option<Output> {
-    let args_of_run = [&["run"], args, &["--no-wall-time"]].concat();
-    let output = building(&args_of_run, directory).output().unwrap();
-    if !output.status.success() && stderr(&output).contains("has C sources") {
-        let _ = writeln!(std::io::stderr(), "SKIPPED, {}: {}", args.join(" "), stderr(&output));
-        return None;
-    }
-    Some(output)
+fn run(args: &[&str], directory: &Path) -> Output {
+    stablebench(&[&["run"], args, &["--no-wall-time"]].concat(), directory)
 }
 
-fn results(args: &[&str], directory: &Path) -> Option<Value> {
-    let output = run(&[args, &["--format=json"]].concat(), directory)?;
+fn results(args: &[&str], directory: &Path) -> Value {
+    let output = run(&[args, &["--format=json"]].concat(), directory);
     assert!(output.status.success(), "{}", stderr(&output));
-    Some(serde_json::from_str(&stdout(&output)).unwrap())
+    serde_json::from_str(&stdout(&output)).unwrap()
 }
 
 fn outcomes<'a>(results: &'a Value, column: &str) -> Vec<&'a Value> {
@@ -32,34 +23,17 @@ fn outcomes<'a>(results: &'a Value, column: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn a_missing_compiler_is_reported_with_the_packages_to_install() {
-    let directory = tempfile::tempdir().unwrap();
-    let output = building(&["build", "bench_doltlite"], directory.path())
-        .env("CC_wasm32_wasip1", "/nowhere/clang")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let error = stderr(&output);
-    for part in
-        ["bench_doltlite has C sources", "/nowhere/clang", "apt-get install clang-19 wasi-libc"]
-    {
-        assert!(error.contains(part), "{error}");
-    }
-    assert!(stdout(&output).is_empty());
-}
-
-#[test]
 fn history_is_measured_and_equals_the_model() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["history", "--rows=300", "--changes=1,7,300"];
-    let Some(first) = results(&args, directory.path()) else { return };
-    assert_eq!(first, results(&args, directory.path()).unwrap(), "two runs differ");
+    let first = results(&args, directory.path());
+    assert_eq!(first, results(&args, directory.path()), "two runs differ");
     let outcomes = outcomes(&first, "doltlite");
     // Commits, two diffs, checkouts and merges for each number of changes; a branch; and two merges
     // with a changed row, since a merge of all rows is a conflict.
     assert_eq!(outcomes.len(), 5 * 3 + 1 + 2);
     assert!(outcomes.iter().all(|outcome| outcome["measured"]["instructions"].is_u64()));
-    let output = run(&["history", "--rows=2", "--changes=3"], directory.path()).unwrap();
+    let output = run(&["history", "--rows=2", "--changes=3"], directory.path());
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("3 rows cannot be changed of 2"), "{}", stderr(&output));
 }
@@ -68,9 +42,7 @@ fn history_is_measured_and_equals_the_model() {
 fn sysbench_shows_multipliers_next_to_the_published_ones() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["sysbench", "--other=doltlite", "--rows=50", "--keys=composite,text"];
-    let Some(output) = run(&[&args[..], &["--max-ratio=1.01"]].concat(), directory.path()) else {
-        return;
-    };
+    let output = run(&[&args[..], &["--max-ratio=1.01"]].concat(), directory.path());
     assert_eq!(output.status.code(), Some(1), "a ceiling is exceeded: {}", stderr(&output));
     let printed = stdout(&output);
     for part in ["multiplier", "published", "1.310×", "instructions on stable memory"] {
@@ -119,7 +91,7 @@ fn all_suites_with_sql_support_it() {
             ],
         ),
     ] {
-        let Some(results) = results(args, directory.path()) else { return };
+        let results = results(args, directory.path());
         let outcomes = outcomes(&results, column);
         assert!(!outcomes.is_empty(), "{args:?}");
         for outcome in outcomes {

@@ -15,10 +15,9 @@ use std::sync::LazyLock;
 use stablebench_replica::{Replica, Rules};
 
 /// The cache of these tests. It contains compiled modules, but no populated canisters, since
-/// populating is tested too. The canisters of most tests are built before the first test, so that
-/// not each of 400 commands asks cargo whether they have changed. They are also compiled, because two
-/// tests that need the same module at the same time would both compile it. Other test programs share
-/// the folder.
+/// populating is tested too. The canisters of most tests are compiled before the first test, because
+/// two tests that need the same module at the same time would both compile it. Other test programs
+/// share the folder.
 static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for file in files(&home.join("stablebench")) {
@@ -26,37 +25,15 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
             std::fs::remove_file(file).unwrap();
         }
     }
-    for canister in ["bench", "bench_vfs", "bench_leveldb", "bench_calls", "bench_collections"] {
-        let folder = tempfile::tempdir().unwrap();
-        let built = in_cache(&home, &["build", canister], folder.path()).output().unwrap();
-        assert!(built.status.success(), "{canister} cannot be built: {}", stderr(&built));
-        if !["bench_calls", "bench_collections"].contains(&canister) {
-            let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
-            assert!(call.output().unwrap().status.success(), "{canister} cannot be called");
-        }
+    for canister in ["bench", "bench_vfs", "bench_leveldb"] {
+        let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
+        let called = call.output().unwrap();
+        assert!(called.status.success(), "{canister} cannot be called: {}", stderr(&called));
     }
     home
 });
 
-/// A command that finds the canisters built.
 fn command(args: &[&str], directory: &Path) -> Command {
-    let mut command = building(args, directory);
-    command.env("CARGO", "true").env("RUSTC", &*RUSTC);
-    command
-}
-
-/// A compiler that only tells where its libraries are, because rustc takes a third as long as many
-/// commands.
-static RUSTC: LazyLock<PathBuf> = LazyLock::new(|| {
-    let asked = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
-    let script = CACHE.join("rustc");
-    std::fs::write(&script, format!("#!/bin/sh\necho '{}'\n", stdout(&asked).trim())).unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    script
-});
-
-/// A command that builds canisters.
-fn building(args: &[&str], directory: &Path) -> Command {
     in_cache(&CACHE, args, directory)
 }
 
@@ -170,7 +147,7 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         &["call", "bench", "nothing"],
         &["call", "bench", "set_payload", "(\"text\")"],
         &["call", "bench", "set_payload", "(1"],
-        &["build", "nothing"],
+        &["module", "nothing"],
         &["--verify-embedded"],
         &["--rules=2024-01"],
         &["--replica=pocket-ic", "--rules=2025-10"],
@@ -194,11 +171,7 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         let output = stablebench(args, directory.path());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(stdout(&output), "", "{args:?}");
-        let error: String = stderr(&output)
-            .lines()
-            .filter(|line| !line.starts_with("building") && !line.starts_with("converting"))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let error = stderr(&output);
         printed += &format!("$ stablebench {}\n{error}\n", args.join(" "));
     }
     insta::assert_snapshot!(printed);
@@ -212,7 +185,7 @@ fn ctrl_c_ends_a_build() {
     std::fs::write(&cargo, "#!/bin/sh\ntouch \"$0.began\"\nexec sleep 600\n").unwrap();
     std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let began = std::time::Instant::now();
-    let mut run = command(&["run", "users", "--rows=10", "--engines=btree"], directory.path());
+    let mut run = command(&["run", "builds", "--rows=10", "--build=default"], directory.path());
     let run = run.env("CARGO", &cargo).stderr(std::process::Stdio::piped()).spawn().unwrap();
     while !directory.path().join("cargo.began").exists() {
         assert!(began.elapsed().as_secs() < 60, "cargo was not started");

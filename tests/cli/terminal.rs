@@ -118,7 +118,7 @@ fn a_closed_or_full_stderr_changes_neither_results_nor_exit_codes() {
         (TINY, 0),
         (&["--list", "--batches=1"], 0),
         (&["list"], 0),
-        (&["build", "bench"], 0),
+        (&["module", "bench"], 0),
         (&["call", "bench", "describe"], 0),
         (&["report", "published:users"], 0),
         (&["compare", "published:users", "published:users"], 0),

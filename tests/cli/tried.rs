@@ -258,7 +258,7 @@ fn invalid_command_lines_end_in_one_message() {
     let long: OsString = "x".repeat(100_000).into();
     for word in [OsString::new(), odd, " ".into(), "\n".into()] {
         lines.push(vec![word.clone()]);
-        for command in ["run", "report", "call", "build", "profile", "completions"] {
+        for command in ["run", "report", "call", "module", "profile", "completions"] {
             lines.push(vec![command.into(), word.clone()]);
         }
         lines.push(vec!["--rows".into(), word.clone()]);

@@ -1,5 +1,4 @@
-//! DoltLite: the same tests as for SQLite in `bench`, and its own. Without a C compiler its canister
-//! cannot be built; then all tests count as ignored.
+//! DoltLite: the same tests as for SQLite in `bench`, and its own.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
 #![allow(
@@ -7,7 +6,6 @@
     clippy::disallowed_methods,
     reason = "tests trust what they read"
 )]
-#![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
 #[expect(dead_code, reason = "the other tests use the rest")]
 #[path = "../bench/canister.rs"]
@@ -15,9 +13,6 @@ mod canister;
 #[path = "../bench/follow.rs"]
 #[expect(dead_code, reason = "the other tests use the rest")]
 mod follow;
-#[path = "../bench/module.rs"]
-#[allow(dead_code, unused_imports, reason = "the other tests use the rest")]
-mod module;
 #[path = "../bench/sqlite.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests use the rest")]
 mod sqlite;
@@ -34,23 +29,17 @@ use std::process::ExitCode;
 
 /// Lists tests by the names of their functions.
 macro_rules! trials {
-    ($ignored:expr, $($name:ident),* $(,)?) => {
+    ($($name:ident),* $(,)?) => {
         vec![$(Trial::test(stringify!($name), || {
             $name();
             Ok(())
-        })
-        .with_ignored_flag($ignored)),*]
+        })),*]
     };
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let ignored = !arguments.list && !Which::Doltlite.can_be_built();
-    if ignored {
-        eprintln!("ignored: the canister needs a C compiler, see docs/engines.md");
-    }
     let trials = trials![
-        ignored,
         it_follows_the_model,
         the_canister_has_doltlite_only,
         the_defaults_of_settings,
@@ -61,18 +50,8 @@ fn main() -> ExitCode {
         a_part_that_fails_leaves_nothing,
         history_survives_an_upgrade,
         a_database_on_the_heap,
-        every_module_has_the_interface,
-        dfx_and_icp_find_the_module,
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-fn every_module_has_the_interface() {
-    module::check_interface(Which::Doltlite);
-}
-
-fn dfx_and_icp_find_the_module() {
-    module::check_deployment(Which::Doltlite);
 }
 
 /// The fresh canister.

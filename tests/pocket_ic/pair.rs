@@ -1,12 +1,12 @@
 //! The same canister on the tested and on the embedded replica. Every answer must be equal, to
 //! the byte and to the cycle.
 
-use std::path::Path;
-use std::process::Command;
+use std::io::Read;
 use std::sync::LazyLock;
 
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, decode_one, encode_args};
+use flate2::read::GzDecoder;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{Digest, DigestPart, Engine, Job, Measurement, Users, UsersTask};
 
@@ -122,19 +122,12 @@ fn core(message: &str) -> &str {
     line.trim_end_matches('.')
 }
 
-/// The module of the bench canister, built by the tool.
+/// The module of the bench canister.
 pub static WASM: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-        .args(["build", "bench"])
-        .current_dir(root)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8(output.stdout).unwrap();
-    // The second file is the uncompressed module.
-    let (_, path) = printed.lines().nth(1).and_then(|line| line.split_once("  ")).unwrap();
-    std::fs::read(root.join(path)).unwrap()
+    let file = include_bytes!("../../canisters/modules/bench.wasm.gz");
+    let mut wasm = Vec::new();
+    GzDecoder::new(&file[..]).read_to_end(&mut wasm).unwrap();
+    wasm
 });
 
 /// A bench canister on both replicas.

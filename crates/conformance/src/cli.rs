@@ -115,7 +115,7 @@ pub struct Generate {
     /// calls; calls: subnets [default: 1, 100, 10, 100]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub count: Option<u16>,
-    /// canister: the module of the bench canister (`stablebench build bench` prints its path)
+    /// canister: the module of the bench canister (`stablebench module` writes it)
     #[arg(long, value_name = "FILE", required_if_eq("what", "canister"))]
     pub wasm: Option<PathBuf>,
     /// The file to write, gzipped if its name ends in .gz

@@ -1,7 +1,7 @@
 //! Times a PocketIC server: instances, installation, updates. For comparisons of two servers.
 //!
 //! ```sh
-//! POCKET_IC_BIN=SERVER cargo run --release -p stablebench-pocket-ic --example speed -- target/canisters/bench.wasm.gz
+//! POCKET_IC_BIN=SERVER cargo run --release -p stablebench-pocket-ic --example speed -- canisters/modules/bench.wasm.gz
 //! ```
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measures")]

@@ -52,7 +52,7 @@ pub const PORT: u16 = 4943;
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Canisters to install: names as of `stablebench build`, or paths of wasm files.
+    /// Canisters to install: names as of `stablebench module`, or paths of wasm files.
     #[arg(default_value = "bench", value_name = "CANISTER")]
     pub canisters: Vec<String>,
     /// The port; 0 for any that is free.

@@ -56,13 +56,13 @@ impl Suite for HistorySuite {
     }
 
     fn summary(&self) -> &'static str {
-        "Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler"
+        "Commits, branches, diffs and merges of a table in DoltLite"
     }
 
     fn examples(&self) -> &'static str {
         "\
 Examples:
-  Commits, branches, diffs and merges of a table in DoltLite, which needs a C compiler:
+  Commits, branches, diffs and merges of a table in DoltLite:
     stablebench run history
   A smaller table:
     stablebench run history --rows 10000 --changes 1,100"
@@ -82,11 +82,6 @@ Examples:
             Grouped(args.rows)
         );
         Ok(Plan::new(self.name(), vec![fixture(&args)?]))
-    }
-
-    fn in_all(&self) -> bool {
-        // It needs a C compiler.
-        false
     }
 }
 

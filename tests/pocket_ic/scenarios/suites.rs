@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::Once;
 
 use stablebench_protocol::{Description, Engine, JournalMode, SqliteConfig, SqliteSettings};
 
@@ -98,23 +97,8 @@ pub fn assert_no_difference(directory: &Path, one: &str, other: &str) {
     assert_eq!(output.status.code(), Some(0), "{printed}");
 }
 
-/// Returns a command of the tool that runs in `directory`, without colours, and finds the canisters
-/// built: not each command asks cargo whether they have changed.
+/// Returns a command of the tool that runs in `directory`, without colours.
 pub fn stablebench(directory: &Path) -> Command {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        for canister in ["bench", "bench_vfs"] {
-            let folder = tempfile::tempdir().unwrap();
-            let output = command(folder.path()).args(["build", canister]).output().unwrap();
-            assert!(output.status.success(), "{}", stderr(&output));
-        }
-    });
-    let mut command = command(directory);
-    command.env("CARGO", "true");
-    command
-}
-
-fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stablebench"));
     command.current_dir(directory).env("NO_COLOR", "1").env("XDG_CACHE_HOME", CACHE_HOME);
     command

@@ -1,0 +1,352 @@
+//! Builds the modules of canisters, and compares them with the committed ones.
+//!
+//! ```text
+//!   cargo build --profile canister --target …  →  WASI replaced  →  gzip  →  canisters/modules/NAME.wasm.gz
+//!                                                                           canisters/modules/list.json
+//! ```
+//!
+//! The files that a module is built from are those that cargo lists next to it, and the manifests of
+//! their packages.
+//!
+//! Canisters with C sources need a C compiler, which the crate `cc` reads from the environment:
+//!
+//! ```text
+//!   CC_wasm32_wasip1       clang-19, unless the user chose another
+//!   AR_wasm32_wasip1       ar
+//!   CFLAGS_wasm32_wasip1   -isystem …/wasm32-wasi -include canisters/…/canister.h, quoted for a shell
+//! ```
+
+/// Nothing is embedded here.
+macro_rules! module_of {
+    ($name:literal) => {
+        &[]
+    };
+}
+
+#[path = "../../src/canisters/gzip.rs"]
+mod gzip;
+#[path = "../../src/canisters/list.rs"]
+#[allow(dead_code, reason = "the program uses the rest")]
+mod list;
+#[path = "../../src/canisters/recorded.rs"]
+#[allow(dead_code, reason = "the program uses the rest")]
+mod recorded;
+#[path = "../../src/builds/toolchain.rs"]
+mod toolchain;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::gzip::{deployable, hash, plain};
+use self::list::{Origin, Package, SOURCES, Source};
+use self::recorded::{RECORD, Record, Recorded, hash_of_files};
+use self::toolchain::{ensure_target, isolate, own, own_paths, remapped_paths};
+use super::note;
+
+/// The profile of canisters in Cargo.toml.
+const PROFILE: &str = "canister";
+/// A file that decides about every module.
+const TOOLCHAIN: &str = "rust-toolchain.toml";
+
+/// The C compiler. One version, so that everybody gets the same module.
+const COMPILER: &str = "clang-19";
+
+/// The folders in which Debian's packages install the headers of WASI's C library.
+const HEADERS: [&str; 2] = ["/usr/include/wasm32-wasi", "/usr/include/wasm32-wasip1"];
+
+/// A module as it is committed.
+struct Built {
+    /// The module in gzip.
+    file: Vec<u8>,
+    recorded: Recorded,
+}
+
+/// Builds the modules of all canisters, or of those named, and writes or checks them.
+///
+/// # Errors
+///
+/// If a module cannot be built, or one that is checked differs.
+pub fn modules(root: &Path, names: &[&str], check: bool) -> Result<()> {
+    let mut chosen: Vec<Source> = Vec::new();
+    for name in names {
+        let all = || SOURCES.map(|source| source.name).join(", ");
+        let source = Source::named(name);
+        chosen.push(source.with_context(|| format!("no canister {name}; there is {}", all()))?);
+    }
+    if chosen.is_empty() {
+        chosen = SOURCES.to_vec();
+    }
+    // What is missing is noticed before anything is compiled.
+    for source in &chosen {
+        environment(root, *source, |name| env::var_os(name))?;
+    }
+    let committed = read(&root.join(RECORD)).ok();
+    let committed: Option<Record> = committed.as_deref().and_then(parse);
+    let mut record = match names {
+        [] => Record::new(),
+        _ => committed.clone().unwrap_or_default(),
+    };
+    let mut different = Vec::new();
+    for source in chosen {
+        let Built { file, recorded } = build(root, source)?;
+        let path = root.join(source.path());
+        let is_same = read(&path).is_ok_and(|old| old == file)
+            && committed.as_ref().and_then(|all| all.get(source.name)) == Some(&recorded);
+        note(&format!("{}  {}", recorded.module_hash, source.path()));
+        if !is_same {
+            different.push(source.name);
+        }
+        if !check {
+            fs::create_dir_all(path.parent().unwrap_or(root))?;
+            fs::write(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
+            record.insert(source.name.to_owned(), recorded);
+        }
+    }
+    if check {
+        ensure!(
+            different.is_empty(),
+            "the sources make other modules than the committed ones of {}; build them, and commit \
+             them: cargo xtask modules",
+            different.join(", ")
+        );
+    } else {
+        let text = text(&record)?;
+        fs::write(root.join(RECORD), text).with_context(|| format!("cannot write {RECORD}"))?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "files of the checkout")]
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn parse(record: &[u8]) -> Option<Record> {
+    serde_json::from_slice(record).ok()
+}
+
+#[expect(clippy::disallowed_methods, reason = "written to a file of the checkout")]
+fn text(record: &Record) -> Result<String> {
+    Ok(serde_json::to_string_pretty(record)? + "\n")
+}
+
+fn build(root: &Path, source: Source) -> Result<Built> {
+    let (wasm, files, crates) = match source.origin {
+        // The file is in gzip, but maybe not by this program.
+        Origin::Motoko => (plain(&read(&root.join(source.path()))?).into_owned(), vec![], vec![]),
+        Origin::Package(package) => {
+            note(&format!("building {}", source.name));
+            let target = target_folder(root)?;
+            let compiled = compile(root, source, package, &target)?;
+            let wasm = read(&compiled)?;
+            let converted = stablebench_wasi::convert(&wasm)
+                .with_context(|| format!("{} cannot be converted for the IC", source.name))?;
+            let files = files(root, package, &compiled, &target)?;
+            (converted.unwrap_or(wasm), files, crates(root, package)?)
+        }
+    };
+    let sources = match files.is_empty() {
+        true => String::new(),
+        false => hash_of_files(root, &files)
+            .map_err(|(file, error)| anyhow::Error::new(error).context(file))?,
+    };
+    let file = deployable(&wasm)?;
+    let recorded =
+        Recorded { sha256: hash(&wasm), module_hash: hash(&file), sources, files, crates };
+    Ok(Built { file, recorded })
+}
+
+/// Returns the folder of what cargo builds.
+fn target_folder(root: &Path) -> Result<PathBuf> {
+    // Cargo runs in the checkout, but a relative path begins where this program was started.
+    Ok(match env::var_os("CARGO_TARGET_DIR") {
+        Some(named) => std::path::absolute(named)?,
+        None => root.join("target"),
+    })
+}
+
+/// Runs cargo and returns the path of the module.
+fn compile(root: &Path, source: Source, package: Package, target: &Path) -> Result<PathBuf> {
+    ensure_target(root, package.target)?;
+    let mut cargo = own();
+    cargo
+        .args(["build", "--locked", "--profile", PROFILE])
+        .args(["--package", package.name, "--target", package.target])
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(root)
+        .envs(environment(root, source, |name| env::var_os(name))?);
+    isolate(&mut cargo, remapped_paths(root)?);
+    let status = cargo.status().context("cannot run cargo")?;
+    ensure!(status.success(), "cargo could not build canister {}", source.name);
+    let file = format!("{}.wasm", package.name.replace('-', "_"));
+    Ok(target.join(package.target).join(PROFILE).join(file))
+}
+
+/// Returns the files of the repository that decide about a module, in order.
+fn files(root: &Path, package: Package, compiled: &Path, target: &Path) -> Result<Vec<String>> {
+    let listed = read(&compiled.with_extension("d"))?;
+    let listed = String::from_utf8(listed)?;
+    let (_, listed) = listed.split_once(": ").context("cargo lists files in another format")?;
+    let mut found = BTreeSet::from([TOOLCHAIN.to_owned()]);
+    found.extend(package.c_header.map(str::to_owned));
+    // Spaces in paths follow a backslash.
+    for path in listed.replace("\\ ", "\0").split_whitespace() {
+        let path = normal(Path::new(&path.replace('\0', " ")));
+        // The lock file is compared by crate.
+        if path.starts_with(target) || path == root.join("Cargo.lock") {
+            continue;
+        }
+        let Ok(inside) = path.strip_prefix(root) else { continue };
+        for folder in inside.ancestors().skip(1).take_while(|folder| *folder != Path::new("")) {
+            let manifest = folder.join("Cargo.toml");
+            if root.join(&manifest).is_file() {
+                found.insert(manifest.to_string_lossy().into_owned());
+                break;
+            }
+        }
+        found.insert(inside.to_string_lossy().into_owned());
+    }
+    ensure!(found.len() > 2, "cargo lists no files of {}", package.name);
+    Ok(found.into_iter().collect())
+}
+
+/// Returns a path without `..`, as it is written.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                normal.pop();
+            }
+            component => normal.push(component),
+        }
+    }
+    normal
+}
+
+/// Returns the crates of registries that a package is built from: name and version.
+fn crates(root: &Path, package: Package) -> Result<Vec<String>> {
+    let output = own()
+        .args(["tree", "--locked", "--package", package.name, "--target", package.target])
+        .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}"])
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(output.status.success(), "cargo cannot list the crates of {}", package.name);
+    let mut found = BTreeSet::new();
+    for line in String::from_utf8(output.stdout)?.lines() {
+        let mut words = line.split(' ');
+        let (Some(name), Some(version)) = (words.next(), words.next()) else { continue };
+        // Packages of this workspace are followed by their paths.
+        if !words.any(|word| word.starts_with("(/")) {
+            found.insert(format!("{name} {}", version.trim_start_matches('v')));
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Returns the environment in which cargo builds a canister.
+///
+/// # Errors
+///
+/// If it has C sources and the compiler or the headers are missing; the message names the packages to
+/// install.
+fn environment(
+    root: &Path,
+    source: Source,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<Vec<(String, OsString)>> {
+    let Origin::Package(Package { target, c_header: Some(header), .. }) = source.origin else {
+        return Ok(Vec::new());
+    };
+    let header = &root.join(header);
+    let name = |tool: &str| format!("{tool}_{}", target.replace('-', "_"));
+    let chosen = |tool: &str| variable(&name(tool));
+    let compiler = chosen("CC").unwrap_or_else(|| COMPILER.into());
+    let mut missing = Vec::new();
+    if !runs(&compiler) {
+        missing.push(format!("the C compiler {}", compiler.display()));
+    }
+    let headers = HEADERS.into_iter().find(|folder| Path::new(folder).join("stdio.h").is_file());
+    if headers.is_none() && chosen("CFLAGS").is_none() {
+        missing.push(format!("the headers of wasi-libc in {}", HEADERS[0]));
+    }
+    if !missing.is_empty() {
+        bail!(
+            "canister {} has C sources, and for them {} {} missing; install them: \
+             apt-get install {COMPILER} wasi-libc\n\
+             No other canister needs that, and others can be built alone: cargo xtask modules NAME…",
+            source.name,
+            missing.join(" and "),
+            if missing.len() == 1 { "is" } else { "are" },
+        );
+    }
+    let mut flags = chosen("CFLAGS").unwrap_or_default();
+    let mut add = |flag: &str, value: &OsStr| {
+        // In quotes, since paths may contain spaces.
+        for part in [OsStr::new(flag), OsStr::new("'"), value, OsStr::new("'")] {
+            flags.push(part);
+        }
+    };
+    if let Some(headers) = headers {
+        add(" -isystem ", headers.as_ref());
+    }
+    add(" -include ", header.as_os_str());
+    // Cargo does not know the header, but compiles again if flags change.
+    let text = read(header)?;
+    add(" -DCANISTER_HEADER=", format!("0x{}", &hash(&text)[..8]).as_ref());
+    for (from, to) in own_paths(root) {
+        let mut map = from.into_os_string();
+        map.push("=");
+        map.push(to);
+        add(" -ffile-prefix-map=", &map);
+    }
+    let archiver = chosen("AR").unwrap_or_else(|| "ar".into());
+    Ok(vec![
+        (name("CC"), compiler),
+        (name("AR"), archiver),
+        (name("CFLAGS"), flags),
+        ("CC_SHELL_ESCAPED_FLAGS".to_owned(), "1".into()),
+    ])
+}
+
+fn runs(program: &OsStr) -> bool {
+    let mut command = Command::new(program);
+    let silent = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    silent.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_compiler_is_reported_with_the_packages_to_install() {
+        let root = crate::root();
+        let set = |name: &str| (name == "CC_wasm32_wasip1").then(|| "/nowhere/clang".into());
+        let error = environment(&root, list::BENCH_DOLTLITE, set).unwrap_err().to_string();
+        for part in
+            ["bench_doltlite has C sources", "/nowhere/clang", "apt-get install clang-19 wasi-libc"]
+        {
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(environment(&root, list::BENCH, set).unwrap().is_empty());
+    }
+
+    #[test]
+    fn paths_are_those_of_the_files() {
+        for (path, expected) in
+            [("/a/b/../c.rs", "/a/c.rs"), ("/a/./b/../../c", "/c"), ("/a", "/a")]
+        {
+            assert_eq!(normal(Path::new(path)), Path::new(expected));
+        }
+    }
+}
