@@ -49,6 +49,11 @@ pub fn execution(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
     Cycles(rules.fees().execution) + instructions(rules, charge, wasm64)
 }
 
+/// Cycles for an installation that is charged `charge` instructions.
+pub fn install(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
+    execution(rules, charge, wasm64 && !rules.set().installs_at_32_bit_rate)
+}
+
 /// Cycles for instructions, without the base fee of a message.
 pub fn instructions(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
     let fees = rules.fees();

@@ -32,6 +32,7 @@ use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::allocation::Allocation;
 use crate::canister::{Canister, Settings};
 use crate::cycles;
 use crate::environment::{self, max_variables};
@@ -44,7 +45,6 @@ use crate::memory::os::present;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::rules::Rules;
-use crate::sizes::Allocation;
 use crate::state::{GlobalValue, State};
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, WASM_PAGE};

@@ -6,13 +6,13 @@ use ic_principal::Principal;
 
 use super::SECOND;
 use super::member::Member;
+use crate::allocation::Allocation;
 use crate::canister::Canister;
 use crate::cycles::{self, Threshold};
 use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
 use crate::run::Run;
 use crate::saturation::{Reserve, Saturation};
-use crate::sizes::Allocation;
 use crate::system_api::message::Effects;
 use crate::system_api::request::reserved_memory;
 use crate::units::{Bytes, Cycles, Instructions};

@@ -15,11 +15,13 @@ use super::management::check_call;
 use super::management::metadata::HookStatus;
 use super::parts::Routes;
 use super::queues::{Content, Delivery, Queues};
-use super::trace::{Cause, Trace};
-use crate::canister::{Canister, is_64_bit};
+use super::trace::Cause;
+use crate::canister::Canister;
 use crate::fault::HostError;
 use crate::instance::Entry;
 use crate::limits::{GUARANTEED_CALLBACKS, MAX_QUEUE};
+use crate::module::Module;
+use crate::profile::Span;
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::saturation::Saturation;
@@ -105,18 +107,14 @@ impl Turn {
 
 /// An execution, besides the canister's own properties.
 pub struct Start<'a> {
-    /// The role.
-    pub mode: Mode,
-    /// The function.
-    pub entry: Entry<'a>,
     /// The sender.
     pub caller: Principal,
     /// The argument, or the reply.
-    pub argument: Vec<u8>,
+    pub argument: &'a [u8],
     /// The call that the message belongs to.
     pub context: Context,
-    /// The most instructions.
-    pub limit: Instructions,
+    /// The most instructions, if they are fewer than the mode allows.
+    pub limit: Option<Instructions>,
     /// Whether it is a response for which memory was reserved.
     pub next: Next,
     /// Cycles that the canister has paid for it before.
@@ -125,33 +123,36 @@ pub struct Start<'a> {
     pub certificate: Option<Certificate>,
 }
 
-impl Start<'_> {
+/// What a subnet decides about an execution.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// The time.
+    pub time: u64,
+    /// Callbacks that the canister may register, beyond those guaranteed to each.
+    pub callbacks: usize,
+    /// Memory of the subnet that is in use.
+    pub saturation: Saturation,
+    /// True if the function is profiled.
+    pub profiles: bool,
+}
+
+impl<'a> Start<'a> {
     /// The callback of a response, in an open context.
     pub fn callback(
         callback: &Callback,
         context: &CallContext,
-        response: Result<Vec<u8>, Rejection>,
+        response: &'a Result<Vec<u8>, Rejection>,
         refund: Cycles,
-        composite: bool,
     ) -> Self {
-        let mode = match (&response, composite) {
-            (Ok(_), false) => Mode::ReplyCallback,
-            (Err(_), false) => Mode::RejectCallback,
-            (Ok(_), true) => Mode::CompositeReplyCallback,
-            (Err(_), true) => Mode::CompositeRejectCallback,
-        };
-        let closure = if response.is_ok() { callback.on_reply } else { callback.on_reject };
         let (argument, rejection) = match response {
-            Ok(reply) => (reply, None),
-            Err(rejection) => (Vec::new(), Some(rejection)),
+            Ok(reply) => (reply.as_slice(), None),
+            Err(rejection) => (&[][..], Some(rejection.clone())),
         };
         Self {
-            mode,
-            entry: Entry::Callback(closure),
             caller: context.origin.caller(),
             argument,
             context: Context { refund, rejection, ..context.seen() },
-            limit: Instructions(0),
+            limit: None,
             next: if callback.deadline == 0 { Next::Response } else { Next::Other },
             paid: Cycles(0),
             certificate: None,
@@ -345,17 +346,17 @@ impl Member {
         }
     }
 
-    /// Runs a function. `callbacks` are those that the subnet has left, `saturation` is its memory;
-    /// `trace` decides whether the function is profiled.
+    /// Runs a function.
     pub fn run(
         &self,
         start: &Start<'_>,
-        time: u64,
-        callbacks: usize,
-        saturation: Saturation,
-        trace: &Trace,
+        mode: Mode,
+        entry: Entry<'_>,
+        surroundings: Surroundings,
     ) -> Result<Run, HostError> {
-        let Start { mode, entry, caller, argument, context, limit, next, certificate, .. } = start;
+        let Start { caller, argument, context, limit, next, certificate, .. } = start;
+        let Surroundings { time, callbacks, saturation, profiles } = surroundings;
+        let rules = self.rules();
         let message = Message {
             time,
             status: self.status,
@@ -364,9 +365,12 @@ impl Member {
             certificate: certificate.clone(),
             reserve: mode.reserves_storage().then(|| self.reserve(saturation)).flatten(),
             quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
-            ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
+            ..self.canister.message(rules, mode, *caller, argument.to_vec())
         };
-        self.canister.run(message, *entry, *limit, trace.profiles())
+        let limit = limit.unwrap_or(mode.instructions(rules).0);
+        let span = profiles.then_some(Span::Message);
+        let (run, profile) = self.canister.run(message, entry, limit, span)?;
+        Ok(Run { profile: profile.transpose()?.map(Box::new), ..run })
     }
 
     /// The calls that a message may make.
@@ -378,21 +382,7 @@ impl Member {
         Quota { calls: callbacks.max(guaranteed), slots: slots.collect() }
     }
 
-    /// Commits the changes of a message, sends its calls, and returns its answer. `number` is that
-    /// of the execution.
-    pub fn commit(
-        &mut self,
-        run: &mut Run,
-        context: ContextId,
-        number: u64,
-        time: u64,
-    ) -> Result<Answer, HostError> {
-        self.canister.commit(run)?;
-        self.contexts.accept(context, run.effects.received);
-        Ok(self.send_all(run, context, number, time, true))
-    }
-
-    /// Sends the calls of a message, and returns its answer. `routed` is false if it is a composite
+    /// Sends the calls of a message, and returns its answer. `number` is that of the execution. `routed` is false if it is a composite
     /// query whose calls of the management canister are not routed, because its subnet answers them.
     pub fn send_all(
         &mut self,
@@ -448,6 +438,6 @@ impl Member {
 
     /// Returns true if instructions cost more, because heap addresses have 64 bits.
     pub fn wasm64(&self) -> bool {
-        self.canister.module().is_some_and(is_64_bit)
+        self.canister.module().is_some_and(Module::is_64_bit)
     }
 }

@@ -29,7 +29,6 @@ mod borrow;
 mod contexts;
 mod execute;
 mod funds;
-mod halt;
 mod managed;
 mod management;
 mod member;
@@ -55,9 +54,9 @@ pub use crate::system_api::message::Status;
 use crate::units::{Bytes, Cycles};
 use crate::validate::MethodKind;
 
+pub use crate::halt::Halt;
 pub use borrow::Borrowed;
 use funds::Next;
-pub use halt::Halt;
 use management::ManagementCall;
 pub use management::metadata::{Global, GlobalTimer, HookStatus, SnapshotMetadata};
 pub use management::types::SnapshotSource;

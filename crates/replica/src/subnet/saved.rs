@@ -26,6 +26,7 @@ use super::Subnet;
 use super::managed::{Code, Managed, Snapshot};
 use super::management::metadata::{Global, GlobalTimer, HookStatus};
 use super::member::{Member, SavedPlace};
+use crate::allocation::Allocation;
 use crate::canister::Canister;
 use crate::fault::Reject;
 use crate::files;
@@ -38,7 +39,6 @@ use crate::saved::{
     Content, LoadError, MAX_AGE, PREAMBLE, SUBNET_MAGIC, Saved, check_rules, is_subnet, load_at,
     preamble, read_part, read_preamble, replace,
 };
-use crate::sizes::Allocation;
 use crate::state::GlobalValue;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 

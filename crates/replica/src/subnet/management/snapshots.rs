@@ -13,7 +13,6 @@ use super::metadata::{Global, GlobalTimer, HookStatus};
 use super::storage::Storing;
 use super::types::{ChangeDetails, SnapshotSource};
 use super::{Failed, ManagementCall, Outcome, check_controller, invalid, refusal, reply};
-use crate::canister::is_64_bit;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOTS, SNAPSHOT_INSTRUCTIONS};
@@ -256,7 +255,7 @@ fn load(
     };
     let bytes = Instructions(snapshot.bytes.get());
     let rest = match rules.set().snapshot_viewers {
-        false => cycles::execution(rules, bytes, is_64_bit(&module)),
+        false => cycles::execution(rules, bytes, module.is_64_bit()),
         true => cycles::management(rules, SNAPSHOT_INSTRUCTIONS + bytes),
     };
     let mut state = State { timer: member.canister.state.timer, ..snapshot.state.clone() };
