@@ -105,11 +105,9 @@ mod validate;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Version of this crate. The [rules](rules::Rules) determine which server it matches.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 pub use canister::{Canister, Settings};
 pub use difference::{Difference, DifferingPages};
+pub use entries::VERSION;
 pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Counts, Execution, MemoryUse, PageCharges, Reading, Readings, ReplyError,

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 use ic_principal::Principal;
 
-use super::{MessageId, SECOND};
+use super::ingress::MessageId;
 use crate::fault::Fault;
 use crate::system_api::message::{Answer, Context, Rejection};
 use crate::system_api::request::{Closure, Request};
-use crate::units::{Cycles, Instructions};
+use crate::units::{Cycles, Instructions, SECOND};
 
 /// The number of a call context.
 pub type ContextId = u64;

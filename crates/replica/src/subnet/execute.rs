@@ -16,11 +16,10 @@ use std::collections::BTreeMap;
 use ic_principal::Principal;
 
 use super::contexts::{CallContext, Callback, CallbackId, Conclusion, ContextId, Origin, Outcome};
-use super::funds::Next;
-use super::member::{Member, Start, Surroundings, Task};
+use super::ingress::{Answered, MessageId};
+use super::member::{Member, Next, Start, Surroundings, Task};
 use super::queues::{Content, Delivery, Ingress, Input};
 use super::trace::{Cause, Function, Trace};
-use super::{Answered, MessageId};
 use crate::canister::Canister;
 use crate::cycles;
 use crate::dispatch::{self, Called, Invocation, Place, Refusal, exported};

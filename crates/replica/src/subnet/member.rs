@@ -7,15 +7,11 @@ use ic_management_canister_types::LogVisibility;
 use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 
-use super::SECOND;
-use super::contexts::{CallContext, Callback, ContextId, Contexts};
-use super::funds::Next;
+use super::contexts::{CallContext, Callback, Contexts};
 use super::managed::Managed;
-use super::management::check_call;
 use super::management::metadata::HookStatus;
 use super::parts::Routes;
-use super::queues::{Content, Delivery, Queues};
-use super::trace::Cause;
+use super::queues::Queues;
 use crate::canister::Canister;
 use crate::fault::HostError;
 use crate::instance::Entry;
@@ -25,8 +21,8 @@ use crate::profile::Span;
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::saturation::Saturation;
-use crate::system_api::message::{Answer, Certificate, Context, Message, Mode, Rejection, Status};
-use crate::system_api::request::{Quota, Request};
+use crate::system_api::message::{Certificate, Context, Message, Mode, Rejection, Status};
+use crate::system_api::request::Quota;
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::EntryPoint;
 
@@ -103,6 +99,17 @@ impl Turn {
             Self::Message => Self::GlobalTimer,
         }
     }
+}
+
+/// The message that a canister is about to execute, if memory is or was reserved for its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A call with a guaranteed response, whose context is not open yet.
+    Request,
+    /// A guaranteed response.
+    Response,
+    /// Anything else.
+    Other,
 }
 
 /// An execution, besides the canister's own properties.
@@ -380,55 +387,6 @@ impl Member {
         let slots =
             slots.into_iter().map(|(callee, used)| (callee, MAX_QUEUE.saturating_sub(used)));
         Quota { calls: callbacks.max(guaranteed), slots: slots.collect() }
-    }
-
-    /// Sends the calls of a message, and returns its answer. `number` is that of the execution. `routed` is false if it is a composite
-    /// query whose calls of the management canister are not routed, because its subnet answers them.
-    pub fn send_all(
-        &mut self,
-        run: &mut Run,
-        context: ContextId,
-        number: u64,
-        time: u64,
-        routed: bool,
-    ) -> Answer {
-        for request in std::mem::take(&mut run.effects.requests) {
-            self.send(context, request, (Some(number), time), routed);
-        }
-        std::mem::replace(&mut run.effects.answer, Answer::Earlier)
-    }
-
-    fn send(
-        &mut self,
-        context: ContextId,
-        request: Request,
-        (cause, time): (Cause, u64),
-        routed: bool,
-    ) {
-        let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
-        let deadline = request.timeout.map_or(0, expiry);
-        let callback = self.contexts.register(context, &request, deadline, self.wasm64());
-        let Request { callee, method, argument, cycles, .. } = request;
-        let management = callee == Principal::management_canister();
-        // The canister's version when the message began.
-        let version = self.canister.version().saturating_sub(1);
-        let refused = match management && routed {
-            true => check_call(&method, &argument, version, &self.routes).err(),
-            false => None,
-        };
-        let call = Delivery {
-            sender: self.canister.id(),
-            receiver: callee,
-            callback,
-            deadline,
-            cycles,
-            cause,
-            content: Content::Request { method, argument },
-        };
-        match refused {
-            Some(rejection) => self.queues.push_input(call.answer(Err(rejection), cycles)),
-            None => self.queues.push_output(call),
-        }
     }
 
     /// The rules of the canister's module.

@@ -8,18 +8,18 @@
 //! replica.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use ic_principal::Principal;
 
+use super::certifier::Certifier;
 use super::contexts::{CallContext, CallbackId, Conclusion, ContextId, Origin, Outcome};
 use super::execute::reported;
-use super::funds::Next;
-use super::member::{Member, Start, Surroundings};
+use super::ingress::{Call, not_found};
+use super::member::{Member, Next, Start, Surroundings};
 use super::queues::{Content, Delivery};
+use super::subnet_state::Subnet;
 use super::trace::{Cause, Function, Trace};
-use super::{Call, Subnet, not_found};
 use crate::canister::Canister;
 use crate::dispatch::{self, Called, Invocation, Place};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
@@ -183,19 +183,6 @@ impl Subnet {
         let Certifier(sign) = self.certifier.clone()?;
         let (id, data, time) = (canister.id(), canister.certified_data().to_vec(), self.time);
         Some(Certificate::new(move || sign(id, &data, time)))
-    }
-}
-
-/// A function that signs the certified data of a canister at a time.
-type Sign = dyn Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync;
-
-/// A function that signs certified data.
-#[derive(Clone)]
-pub struct Certifier(Arc<Sign>);
-
-impl fmt::Debug for Certifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Certifier")
     }
 }
 

@@ -10,22 +10,22 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
+use super::access::check_controller;
+use super::call::{
+    ManagementCall, Outcome, canister_not_found_anywhere, decode, invalid, refusal, reply,
+};
 use super::storage::Storing;
 use super::types::{ChangeDetails, Mode};
-use super::{
-    ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
-    refusal, reply,
-};
 use crate::canister::Canister;
 use crate::canister::install::{Installed, Upgrade};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
 use crate::module::Module;
-use crate::subnet::Subnet;
-use crate::subnet::funds::Next;
 use crate::subnet::managed::{CHUNK, Code};
 use crate::subnet::member::Member;
+use crate::subnet::member::Next;
+use crate::subnet::subnet_state::Subnet;
 use crate::subnet::trace::Function;
 use crate::units::{Bytes, Cycles};
 use crate::validate::Purpose;
