@@ -227,7 +227,7 @@ impl Subnet {
         reply((ChunkHash { hash: hash.to_vec() },))
     }
 
-    /// Checks that this process has room for a chunk of so many bytes.
+    /// Checks that this process has room for a chunk of this size.
     pub(super) fn check_stored(&self, bytes: usize) -> Result<(), Reject> {
         let of_canisters = self.members.values().flat_map(|member| member.managed.chunks.values());
         let snapshots = self.members.values().flat_map(|member| member.managed.snapshots.values());

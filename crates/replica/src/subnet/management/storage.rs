@@ -114,7 +114,7 @@ impl Member {
         refusal(code, format!("Canister {what} failed with: `{message}`"), help, "")
     }
 
-    /// Reserves cycles for memory that grows by so many bytes, unless they are allocated already.
+    /// Reserves cycles for memory that grows by this number of bytes, unless they are allocated already.
     pub(super) fn reserve_growth(
         &mut self,
         bytes: Bytes,

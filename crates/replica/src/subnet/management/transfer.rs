@@ -366,7 +366,7 @@ fn write(image: &mut Image, offset: u64, data: &[u8]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// An image of so many zeros.
+/// An image of this number of zeros.
 fn zeros(bytes: u64) -> Image {
     Image::zeros(usize::try_from(bytes).unwrap_or(usize::MAX))
 }

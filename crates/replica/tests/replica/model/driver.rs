@@ -10,7 +10,7 @@ use stablebench_replica::{
     WasmPages,
 };
 
-use super::model::{Message, Mode, Outcome, Predicted, State, Touched, execute};
+use super::execution::{Message, Mode, Outcome, Predicted, State, Touched, execute};
 use super::module::{self, query_name, update_name};
 use super::prices::Operators;
 use super::program::{Body, Program, QUERIES, Setting, UPDATES, Width, program};

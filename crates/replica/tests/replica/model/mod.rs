@@ -4,7 +4,7 @@
 //!   program   what the functions of a canister do, at random
 //!   module    a program as a WebAssembly module
 //!   prices    prices of operators, calls and pages
-//!   model     one execution: state, answer, pages, count
+//!   execution   one execution: state, answer, pages, count
 //!   driver    a canister and its model
 //!   regressions   programs that found faults
 //!   subnet    canisters that call each other, and their models
@@ -21,7 +21,7 @@
 //! ```
 
 mod driver;
-mod model;
+mod execution;
 mod module;
 mod prices;
 mod program;

@@ -10,7 +10,7 @@ use stablebench_replica::subnet::{Executed, Function, Subnet};
 use stablebench_replica::{Canister, ErrorCode, Rules, Settings};
 
 use super::driver::{CALLER, compare_costs, message, replica, same_state, width};
-use super::model::{Mode, Outcome, Predicted, State, execute};
+use super::execution::{Mode, Outcome, Predicted, State, execute};
 use super::module::{self, CANISTERS, id, update_name};
 use super::program::{Body, DUE, Program, Setting, UPDATES, program};
 use crate::fuzzing::targets::memory::Memory;
