@@ -15,9 +15,6 @@ use super::list::{BENCH, BENCH_DOLTLITE, BENCH_VFS, SOURCES, Source};
 /// accepts.
 const MAX_FILE: u64 = 256 << 20;
 
-/// The name of the canister of the suite builds, which a slash and options follow. It is compiled for
-/// each run.
-pub const BENCH_BUILDS: &str = "bench_builds";
 
 /// Returns names of canisters, each once: those of this repository first, in their order.
 pub fn in_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {

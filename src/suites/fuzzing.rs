@@ -17,12 +17,12 @@ use crate::report::{self, comparison, printable};
 use crate::results::{Results, sample};
 use crate::terminal::Terminal;
 
-#[path = "../../crates/replica/tests/fuzzing/bounded.rs"]
+#[path = "../../crates/replica/tests/replica/fuzzing/bounded.rs"]
 mod bounded;
 #[allow(dead_code, reason = "shared with targets that have files")]
-#[path = "../../crates/replica/tests/fuzzing/targets/damage.rs"]
+#[path = "../../crates/replica/tests/replica/fuzzing/targets/damage.rs"]
 mod damage;
-#[path = "../../crates/replica/tests/fuzzing/targets/met.rs"]
+#[path = "../../crates/replica/tests/replica/fuzzing/targets/met.rs"]
 mod met;
 
 use met::met;

@@ -17,7 +17,7 @@ use crate::case::{Call, Case, Expect, Kind, directory, read};
 use crate::error::Error;
 use crate::hex;
 use crate::record::answers;
-use crate::subnet::{self, Step};
+use crate::subnet::case::{self as subnet, Step};
 use crate::target::{Answer, Answers, Target};
 
 /// Number of bytes of a reply that a difference shows.

@@ -9,7 +9,7 @@
 
 use crate::case::{Case, Kind};
 use crate::error::Failure;
-use crate::subnet::{RunningSubnet, SubnetCase};
+use crate::subnet::case::{RunningSubnet, SubnetCase};
 
 /// A replica that creates a canister for each case. The anonymous principal is the caller of all
 /// messages and the only controller.

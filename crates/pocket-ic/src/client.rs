@@ -109,7 +109,7 @@ pub struct Reject {
 pub(crate) type Outcome = Result<Vec<u8>, Reject>;
 
 /// A message to a canister.
-pub(crate) struct Call<'a> {
+pub(crate) struct MethodCall<'a> {
     pub canister: Principal,
     pub effective: Effective,
     pub caller: Principal,
@@ -130,8 +130,8 @@ pub(crate) enum Effective {
 pub(crate) trait Client: Send {
     /// Sends an update and executes rounds until it is answered. Returns `None` if it is not
     /// answered within `rounds` rounds.
-    fn update(&self, call: &Call<'_>, rounds: u32) -> Option<Outcome>;
-    fn query(&self, call: &Call<'_>) -> Outcome;
+    fn update(&self, call: &MethodCall<'_>, rounds: u32) -> Option<Outcome>;
+    fn query(&self, call: &MethodCall<'_>) -> Outcome;
     fn round(&self);
     /// Advances the time of the next round.
     fn advance(&self, by: Duration);
@@ -210,7 +210,7 @@ macro_rules! generation {
             }
 
             impl Client for Connection {
-                fn update(&self, call: &Call<'_>, rounds: u32) -> Option<Outcome> {
+                fn update(&self, call: &MethodCall<'_>, rounds: u32) -> Option<Outcome> {
                     self.runtime.block_on(async {
                         let sent = self.client.submit_call_with_effective_principal(
                             call.canister,
@@ -235,7 +235,7 @@ macro_rules! generation {
                     })
                 }
 
-                fn query(&self, call: &Call<'_>) -> Outcome {
+                fn query(&self, call: &MethodCall<'_>) -> Outcome {
                     let query = self.client.query_call_with_effective_principal(
                         call.canister,
                         effective(call.effective),

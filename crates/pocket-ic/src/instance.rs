@@ -19,7 +19,7 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::client::{Call, Client, Effective, HttpAnswer, Outcome, Reject, Subnet};
+use crate::client::{Client, Effective, HttpAnswer, MethodCall, Outcome, Reject, Subnet};
 use crate::error::Error;
 use crate::server::Server;
 
@@ -102,7 +102,7 @@ impl Instance {
         outcalls: &[HttpAnswer],
     ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
-        self.send(&Call { canister, effective, caller, method, argument, outcalls })
+        self.send(&MethodCall { canister, effective, caller, method, argument, outcalls })
     }
 
     /// Sends a message to the management canister about `canister`, and executes rounds until it is
@@ -120,7 +120,7 @@ impl Instance {
     ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
         let canister = Principal::management_canister();
-        self.send(&Call { canister, effective, caller, method, argument, outcalls: &[] })
+        self.send(&MethodCall { canister, effective, caller, method, argument, outcalls: &[] })
     }
 
     /// Sends a query.
@@ -136,7 +136,7 @@ impl Instance {
         argument: &[u8],
     ) -> Result<Outcome, Error> {
         let effective = Effective::Canister(canister);
-        let call = Call { canister, effective, caller, method, argument, outcalls: &[] };
+        let call = MethodCall { canister, effective, caller, method, argument, outcalls: &[] };
         self.request(method, |client| client.query(&call))
     }
 
@@ -313,7 +313,7 @@ impl Instance {
             message: error.to_string(),
         };
         let argument = encode_args(arguments).map_err(|error| failed(&error))?;
-        let call = Call {
+        let call = MethodCall {
             canister: Principal::management_canister(),
             effective,
             caller,
@@ -329,7 +329,7 @@ impl Instance {
     }
 
     /// Sends a message, and sends it again while a rate limit rejects it.
-    fn send(&self, call: &Call<'_>) -> Result<Outcome, Error> {
+    fn send(&self, call: &MethodCall<'_>) -> Result<Outcome, Error> {
         let mut waited = 0;
         loop {
             let answer = self.request(call.method, |client| client.update(call, MAX_ROUNDS))?;

@@ -38,7 +38,7 @@ pub fn management_induction(rules: Rules, method: &str, argument: &[u8]) -> Cycl
     induction(rules, method, argument) - Cycles(rules.fees().ingress_byte * CANISTER_ID)
 }
 
-/// Cycles for the induction of an ingress message of so many bytes.
+/// Cycles for the induction of an ingress message of this size.
 pub fn ingress(rules: Rules, bytes: Bytes) -> Cycles {
     let fees = rules.fees();
     Cycles(fees.ingress + fees.ingress_byte * u128::from(bytes.get()))
@@ -47,6 +47,11 @@ pub fn ingress(rules: Rules, bytes: Bytes) -> Cycles {
 /// Cycles for executing a message that is charged `charge` instructions.
 pub fn execution(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
     Cycles(rules.fees().execution) + instructions(rules, charge, wasm64)
+}
+
+/// Cycles for an installation that is charged `charge` instructions.
+pub fn install(rules: Rules, charge: Instructions, wasm64: bool) -> Cycles {
+    execution(rules, charge, wasm64 && !rules.set().installs_at_32_bit_rate)
 }
 
 /// Cycles for instructions, without the base fee of a message.
@@ -145,7 +150,7 @@ impl Threshold {
         Cycles(self.rates(memories, Bytes(0)).into_iter().sum())
     }
 
-    /// What the replica charges for so many seconds.
+    /// What the replica charges for this number of seconds.
     pub fn charge(&self, memories: Bytes, seconds: u64) -> Cycles {
         let rates = self.rates(memories, Bytes(0)).into_iter();
         Cycles(rates.map(|rate| rate * u128::from(seconds) / DAY).sum())

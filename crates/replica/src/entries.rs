@@ -38,6 +38,9 @@ use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::validate::{ModuleInfo, Purpose};
 
+/// Version of this crate. The [rules](crate::rules::Rules) determine which server it matches.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Extension of files with compiled modules.
 pub const MODULE: &str = ".module";
 /// Larger than any entry; larger files are not read.
@@ -93,7 +96,7 @@ impl Entries {
         handle_note: NoteHandler,
     ) -> Self {
         let mut version = DefaultHasher::new();
-        (crate::VERSION, instrument::VERSION, FORMAT).hash(&mut version);
+        (VERSION, instrument::VERSION, FORMAT).hash(&mut version);
         // Compiled code does not depend on the kind of subnet.
         rules.name().hash(&mut version);
         engine.precompile_compatibility_hash().hash(&mut version);

@@ -11,8 +11,7 @@
 //! replica.
 
 use wasmparser::{ConstExpr, ExternalKind, Operator, Parser, Payload, ValType};
-
-use crate::state::GlobalValue;
+use wasmtime::Val;
 
 /// A global that the replica exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +24,57 @@ pub struct ExportedGlobal {
     pub initial: Option<GlobalValue>,
     /// The position among the mutable globals, by index; `None` for a constant.
     pub mutable: Option<usize>,
+}
+
+/// The value of a mutable global, bit for bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum GlobalValue {
+    /// `i32`
+    I32(i32),
+    /// `i64`
+    I64(i64),
+    /// `f32`
+    F32(u32),
+    /// `f64`
+    F64(u64),
+    /// `v128`
+    V128(u128),
+}
+
+impl GlobalValue {
+    /// The value, or `None` for a reference.
+    pub fn read(value: &Val) -> Option<Self> {
+        Some(match value {
+            Val::I32(value) => Self::I32(*value),
+            Val::I64(value) => Self::I64(*value),
+            Val::F32(bits) => Self::F32(*bits),
+            Val::F64(bits) => Self::F64(*bits),
+            Val::V128(bits) => Self::V128(bits.as_u128()),
+            _ => return None,
+        })
+    }
+
+    /// Type of the value.
+    pub fn ty(self) -> ValType {
+        match self {
+            Self::I32(_) => ValType::I32,
+            Self::I64(_) => ValType::I64,
+            Self::F32(_) => ValType::F32,
+            Self::F64(_) => ValType::F64,
+            Self::V128(_) => ValType::V128,
+        }
+    }
+
+    /// The value as the engine represents it.
+    pub fn value(self) -> Val {
+        match self {
+            Self::I32(value) => Val::I32(value),
+            Self::I64(value) => Val::I64(value),
+            Self::F32(bits) => Val::F32(bits),
+            Self::F64(bits) => Val::F64(bits),
+            Self::V128(bits) => Val::V128(bits.into()),
+        }
+    }
 }
 
 /// Returns the globals that the replica exports of a module that passed validation.

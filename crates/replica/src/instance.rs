@@ -22,6 +22,7 @@ use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder,
 use crate::engine::{GUARD, RESERVED};
 use crate::execution::{CallCount, PageCharges, Reading, Readings, SystemCalls};
 use crate::fault::Fault;
+use crate::globals::GlobalValue;
 use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, common, joined};
@@ -32,7 +33,7 @@ use crate::memory::{
 use crate::module::Module;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
 use crate::rules::Rules;
-use crate::state::{GlobalValue, State};
+use crate::state::State;
 use crate::system_api::host::{Host, Parts};
 use crate::system_api::marks::{allow_stable_pages, page_charges, take_marks};
 use crate::system_api::message::{Effects, Message};

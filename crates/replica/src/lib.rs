@@ -35,9 +35,10 @@
 //! | `instrument` | prices of operators, and the rewriting that counts them |
 //! | `system_api` | functions that canisters can call, and their prices |
 //! | `memory` | heaps and stable memories, copy-on-write |
-//! | `run`, `instance` | one message; the instance on which it runs |
-//! | `canister`, `install`, `saved` | canisters; installs and upgrades; canisters in files |
-//! | `sizes` | the bytes of a canister, its history, and its allocations |
+//! | `dispatch` | the path of every message: resolved, admitted, executed, committed |
+//! | `run`, `instance` | one execution; the instance on which it runs |
+//! | `canister`, `saved` | canisters by themselves, with installs and upgrades; canisters in files |
+//! | `allocation` | resources that a canister uses or has reserved |
 //! | `stable_memory` | access to the whole stable memory of a canister |
 //! | `subnet` | canisters that call each other |
 //! | `environment`, `state` | environment variables; the state between messages |
@@ -58,6 +59,7 @@
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
 )]
 
+mod allocation;
 mod backtrace;
 pub mod cache;
 mod canister;
@@ -65,6 +67,7 @@ mod cycles;
 #[doc(hidden)]
 pub mod decoding;
 mod difference;
+mod dispatch;
 mod engine;
 mod entries;
 mod environment;
@@ -73,8 +76,8 @@ mod fault;
 #[doc(hidden)]
 pub mod files;
 mod globals;
+mod halt;
 mod hex;
-mod install;
 mod instance;
 mod instrument;
 mod limits;
@@ -87,7 +90,6 @@ pub mod rules;
 mod run;
 mod saturation;
 mod saved;
-mod sizes;
 mod stable_memory;
 mod state;
 pub mod subnet;
@@ -103,11 +105,9 @@ mod validate;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Version of this crate. The [rules](rules::Rules) determine which server it matches.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 pub use canister::{Canister, Settings};
 pub use difference::{Difference, DifferingPages};
+pub use entries::VERSION;
 pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Counts, Execution, MemoryUse, PageCharges, Reading, Readings, ReplyError,

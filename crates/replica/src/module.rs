@@ -16,6 +16,7 @@ use crate::prepared::Prepared;
 use crate::profile::Names;
 use crate::rules::Rules;
 use crate::system_api::host::Host;
+use crate::system_api::names::AddressWidth;
 use crate::units::Instructions;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode};
 
@@ -128,6 +129,11 @@ impl Module {
     /// The globals that the replica exports, except its own, in its order.
     pub(crate) fn globals(&self) -> &[ExportedGlobal] {
         self.0.globals.get_or_init(|| globals::exported(&self.wasm()))
+    }
+
+    /// True if heap addresses have 64 bits, which makes instructions more expensive.
+    pub(crate) fn is_64_bit(&self) -> bool {
+        self.rewritten().address_width == AddressWidth::Bits64
     }
 
     pub(crate) fn ready(&self) -> &InstancePre<Host> {

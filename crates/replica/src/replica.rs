@@ -18,8 +18,8 @@ use crate::module::{Module, first_canister};
 use crate::prepared::Prepared;
 use crate::rules::Rules;
 use crate::saved::{self, LoadError};
-use crate::subnet::{self, Subnet};
-use crate::system_api::host::{Host, link};
+use crate::system_api::host::Host;
+use crate::system_api::link::link;
 use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
 use crate::validate::Purpose;
@@ -209,17 +209,6 @@ impl Replica {
     /// The errors of [`Replica::load`].
     pub fn load_for_subnet(&self, path: &Path) -> Result<Canister, LoadError> {
         saved::load(path, self.0.rules, |module| self.compile_for_subnet(&first_canister(), module))
-    }
-
-    /// Loads a subnet that [`Subnet::save`] wrote, and the note in its file. The file is checked and
-    /// mapped as by [`Replica::load`]. A file with one canister is a subnet with that canister, and has
-    /// no note.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Replica::load`].
-    pub fn load_subnet(&self, path: &Path) -> Result<(Subnet, String), LoadError> {
-        subnet::load(path, self)
     }
 
     /// Loads a canister with the given module from a file that [`Canister::save_with_note`] wrote,

@@ -25,7 +25,7 @@ const CAPACITY: u64 = SUBNET_CAPACITY.get() / CORES as u64;
 const THRESHOLD: u64 = SCARCE_MEMORY.get() / CORES as u64;
 
 impl Saturation {
-    /// The saturation of a subnet whose canisters occupy so many bytes.
+    /// The saturation of a subnet whose canisters occupy this number of bytes.
     pub fn new(occupied: Bytes) -> Self {
         Self(Bytes(CAPACITY - Self::free(occupied).get()))
     }
@@ -35,7 +35,7 @@ impl Saturation {
         Bytes(SUBNET_MEMORY.get().saturating_sub(occupied.get()) / CORES as u64)
     }
 
-    /// The saturation with so many more bytes.
+    /// The saturation with this number of bytes more.
     #[must_use]
     pub fn plus(self, bytes: Bytes) -> Self {
         Self(Bytes(self.0.get().saturating_add(bytes.get()).min(CAPACITY)))
@@ -51,7 +51,7 @@ impl Saturation {
         self.0.get() > THRESHOLD
     }
 
-    /// Cycles to reserve for so many more bytes.
+    /// Cycles to reserve for this number of bytes more.
     pub fn reservation(self, rules: Rules, bytes: Bytes) -> Cycles {
         self.plus(bytes).total(rules) - self.total(rules)
     }

@@ -75,6 +75,8 @@ unit! {
 }
 
 /// Bytes of a WebAssembly page.
+/// Nanoseconds.
+pub(crate) const SECOND: u64 = 1_000_000_000;
 pub const WASM_PAGE: u64 = 65_536;
 /// Bytes of an OS page, by which the Internet Computer tracks reads and writes.
 pub const OS_PAGE: u64 = 4_096;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use stablebench_endpoint::pocket_ic::{PocketIc, Version};
-use stablebench_endpoint::{Access, Listener};
 use stablebench_replica::Rules;
+use stablebench_server::pocket_ic::{PocketIc, Version};
+use stablebench_server::{Access, Listener};
 use tokio::sync::oneshot;
 
 use super::replicas::{Served, replicas};

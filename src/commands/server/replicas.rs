@@ -1,8 +1,8 @@
 //! The replicas of a server for PocketIC clients.
 
 use anyhow::Result;
-use stablebench_endpoint::pocket_ic::Replicas;
 use stablebench_replica::Rules;
+use stablebench_server::pocket_ic::Replicas;
 
 use crate::cache::Cache;
 use crate::commands::replica::embedded;

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use stablebench_endpoint::pocket_ic::PocketIc;
-use stablebench_endpoint::{Access, Endpoint, Listener, NoOrigin, Origin};
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Principal, Settings};
+use stablebench_server::pocket_ic::PocketIc;
+use stablebench_server::{Access, Listener, NoOrigin, Origin, Server};
 use tokio::sync::oneshot;
 
 use super::pocket_ic;
@@ -152,17 +152,17 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
             saved.map_err(|error| anyhow!("{error:#}; make room, or choose another --state"))?;
         }
     }
-    let endpoint = Endpoint::of(subnet);
+    let server = Server::of(subnet);
     // From here on Ctrl-C stops the server in order.
     interrupt::listen()?;
     let pocket_ic_url = pocket_ic.as_ref().map(|(_, listener)| self::url(listener.address()));
-    print(&announced(&url, pocket_ic_url.as_deref(), endpoint.root_key(), &served))?;
+    print(&announced(&url, pocket_ic_url.as_deref(), server.root_key(), &served))?;
     output.progress.note("Ctrl-C stops the server");
-    let keeper = state.map(|state| Keeper::start(state, endpoint.clone())).transpose()?;
-    let answered = answer(&endpoint, listener, pocket_ic, cache.as_ref());
+    let keeper = state.map(|state| Keeper::start(state, server.clone())).transpose()?;
+    let answered = answer(&server, listener, pocket_ic, cache.as_ref());
     let ended = answered.as_ref().map_or_else(|_| Instant::now(), |ended| *ended);
     let deadline = ended + GRACE;
-    let finished = endpoint.finish(deadline, deadline + LAST);
+    let finished = server.finish(deadline, deadline + LAST);
     let (subnet, undone) = finished.with_context(|| match &args.state {
         Some(path) => format!("{} has what was saved before", path.display()),
         None => "the server cannot be stopped in order".to_owned(),
@@ -308,7 +308,7 @@ fn access(args: &ServeArgs) -> Access {
 
 /// Answers requests until Ctrl-C, and returns the time of that.
 fn answer(
-    endpoint: &Endpoint,
+    server: &Server,
     listener: Listener,
     pocket_ic: Option<(PocketIc, Listener)>,
     cache: Option<&Cache>,
@@ -346,7 +346,7 @@ fn answer(
             let _ = stopped.await;
         };
         tokio::select! {
-            served = endpoint.serve(listener, stopped) => Ok(served?),
+            served = server.serve(listener, stopped) => Ok(served?),
             // A client may neither send anything nor disconnect.
             () = watch => Ok(()),
         }

@@ -14,9 +14,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use stablebench_endpoint::Endpoint;
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Principal, StateLock};
+use stablebench_server::Server;
 
 use crate::commands::lock::lock;
 use crate::commands::subnet::note;
@@ -119,11 +119,11 @@ impl State {
 
     /// Saves the canisters if one has changed and a save is due. A failure is reported once, and saving
     /// is tried again later.
-    fn keep_up(&mut self, endpoint: &Endpoint) {
-        if !self.is_due() || self.saved.as_ref() == Some(&endpoint.versions()) {
+    fn keep_up(&mut self, server: &Server) {
+        if !self.is_due() || self.saved.as_ref() == Some(&server.versions()) {
             return;
         }
-        match self.save(&endpoint.fork()) {
+        match self.save(&server.fork()) {
             Ok(()) if self.failed => {
                 self.failed = false;
                 self.progress.note(&format!("saved to {} again", self.path.display()));
@@ -147,12 +147,12 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub fn start(mut state: State, endpoint: Endpoint) -> Result<Self> {
+    pub fn start(mut state: State, server: Server) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let keep = move || {
             while !stopped.load(Ordering::Relaxed) {
-                state.keep_up(&endpoint);
+                state.keep_up(&server);
                 thread::park_timeout(TICK);
             }
             state

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzzing/targets/mod.rs"]
+#[path = "../../tests/replica/fuzzing/targets/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
 mod targets;
 

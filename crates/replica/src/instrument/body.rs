@@ -24,8 +24,8 @@ use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{BlockType, BranchHint, Function, InstructionSink, MemArg, ValType};
 use wasmparser::{FunctionBody, Operator};
 
-use super::Error;
 use super::blocks::{ChargeKind, Unpriced, charges, ends_run};
+use super::instrumented::Error;
 use super::stable::Added;
 use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;

@@ -18,8 +18,8 @@
 
 use wasmparser::{Operator, Parser, Payload};
 
-use super::Error;
 use super::blocks::{ChargeKind, charges};
+use super::instrumented::Error;
 use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 

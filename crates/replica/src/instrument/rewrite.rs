@@ -21,10 +21,10 @@ use wasm_encoder::{
 use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
 
 use super::body::{Bodies, FunctionMap, Metering};
+use super::instrumented::{Data, Error, Globals, HOST, Instrumented, TABLE};
 use super::page_map::{self, PageMap};
 use super::profiled::{self, Profiler};
 use super::stable::{self, Added, Api, Counted, Direction};
-use super::{Data, Error, Globals, HOST, Instrumented, TABLE};
 use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};

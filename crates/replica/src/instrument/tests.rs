@@ -13,16 +13,17 @@ use arbitrary::Unstructured;
 use ic_principal::Principal;
 use wasm_encoder::reencode::{self, Reencode, utils};
 use wasm_encoder::{ExportKind, ExportSection};
+use wasmparser::ValType;
 use wasmtime::{Engine, Instance, Store, Val};
 
 use super::*;
 use crate::engine::STACK;
 use crate::fault::{ErrorCode, Fault, Reject};
+use crate::globals::GlobalValue;
 use crate::limits::WASM_STACK;
 use crate::module::Module;
 use crate::profile::Span;
 use crate::rules::Rules;
-use crate::state::GlobalValue;
 use crate::validate::{Purpose, validate};
 use crate::{Canister, Execution, Replica};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::budget::Claim;
 use super::mapping::{Mapping, PER_RANGE, Rights};
-use super::os::{current, present};
+use super::os::{Committed, current, present};
 use super::pages::{PAGE, Pages, bridged, common, push, union, without};
 use super::space::Word;
 use super::touch::PageTracker;
@@ -458,6 +458,16 @@ fn copy_pages(layers: &[Arc<Layer>], pages: &[Pages], file: &File, offset: u64) 
         }
     }
     Ok(())
+}
+
+impl Committed for Image {
+    fn read(&self, pages: Pages, buffer: &mut Vec<u8>) -> io::Result<()> {
+        self.read(pages, buffer)
+    }
+
+    fn restore(&self, memory: &mut [u8], pages: Pages) -> io::Result<()> {
+        self.restore(memory, pages)
+    }
 }
 
 fn write_all(file: &File, memory: &[u8], pages: &[Pages]) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! `rs/embedders/src/wasm_utils` and `rs/pocket_ic_server` of the replica, October 2025. Cases
 //! recorded on PocketIC 10.0.0 check everything except what `docs/metering.md` lists.
 
-use super::{
+use super::set::{
     Fees, InstructionLimits, MemoryLimits, MessageLimits, ModuleLimits, PagePrices, RuleSet,
 };
 use crate::system_api::names::SystemCall;

@@ -4,7 +4,7 @@
 //! confirmed. Checked by cases recorded on a server with these page charges.
 
 use super::rules_2025_10::RULES as BEFORE;
-use super::{Fees, ModuleLimits, PagePrices, RuleSet};
+use super::set::{Fees, ModuleLimits, PagePrices, RuleSet};
 use crate::system_api::names::SystemCall;
 use crate::units::{Bytes, Instructions};
 

@@ -3,7 +3,7 @@
 //! addition with its source.
 
 use super::rules_2026_08::RULES as BEFORE;
-use super::{ModuleLimits, RuleSet};
+use super::set::{ModuleLimits, RuleSet};
 
 pub const RULES: RuleSet = RuleSet {
     name: "2026-10",

@@ -32,20 +32,21 @@ use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::allocation::Allocation;
 use crate::canister::{Canister, Settings};
 use crate::cycles;
 use crate::environment::{self, max_variables};
 use crate::execution::Readings;
 use crate::fault::Reject;
 use crate::files;
+use crate::globals::GlobalValue;
 use crate::hex;
 use crate::instance::IdleSlot;
 use crate::memory::os::present;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::rules::Rules;
-use crate::sizes::Allocation;
-use crate::state::{GlobalValue, State};
+use crate::state::State;
 use crate::system_api::names::AddressWidth;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 

@@ -11,8 +11,9 @@
 use ic_principal::Principal;
 
 use super::execute::Round;
+use super::ingress::Call;
 use super::member::Member;
-use super::{Call, Subnet};
+use super::subnet_state::Subnet;
 use crate::canister::Canister;
 use crate::fault::{HostError, Reject};
 use crate::limits::MAX_CALLBACKS;

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 use ic_principal::Principal;
 
-use super::{MessageId, SECOND};
+use super::ingress::MessageId;
 use crate::fault::Fault;
-use crate::system_api::message::{Answer, Context};
+use crate::system_api::message::{Answer, Context, Rejection};
 use crate::system_api::request::{Closure, Request};
-use crate::units::{Cycles, Instructions};
+use crate::units::{Cycles, Instructions, SECOND};
 
 /// The number of a call context.
 pub type ContextId = u64;
@@ -123,6 +123,13 @@ pub struct Callback {
     pub expired: bool,
     /// True if it was prepaid as a message of a canister with a 64-bit heap.
     pub wasm64: bool,
+}
+
+impl Callback {
+    /// The function that a response runs.
+    pub fn closure(&self, response: &Result<Vec<u8>, Rejection>) -> Closure {
+        if response.is_ok() { self.on_reply } else { self.on_reject }
+    }
 }
 
 /// Returns true if a call with this deadline has expired. Both times count in whole seconds.

@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 use ic_principal::Principal;
 
 use super::contexts::{CallContext, Callback, CallbackId, Conclusion, ContextId, Origin, Outcome};
-use super::funds::Next;
-use super::member::{Member, Start, Task};
+use super::ingress::{Answered, MessageId};
+use super::member::{Member, Next, Start, Surroundings, Task};
 use super::queues::{Content, Delivery, Ingress, Input};
 use super::trace::{Cause, Function, Trace};
-use super::{Answered, MessageId};
-use crate::canister::exported;
+use crate::canister::Canister;
 use crate::cycles;
+use crate::dispatch::{self, Called, Invocation, Place, Refusal, exported};
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Fault, HostError, Reject, RejectCode};
 use crate::instance::Entry;
@@ -31,8 +31,9 @@ use crate::rules::Rules;
 use crate::run::Run;
 use crate::saturation::Saturation;
 use crate::system_api::message::{Answer, Context, Mode, Rejection, Status};
+use crate::system_api::request::Closure;
 use crate::units::{Bytes, Cycles, Instructions};
-use crate::validate::{EntryPoint, MethodKind};
+use crate::validate::EntryPoint;
 
 /// The surroundings of an execution.
 pub struct Round<'a> {
@@ -46,6 +47,104 @@ pub struct Round<'a> {
     pub callbacks: usize,
     /// Memory of the subnet that is in use.
     pub saturation: Saturation,
+}
+
+impl Round<'_> {
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            time: self.time,
+            callbacks: self.callbacks,
+            saturation: self.saturation,
+            profiles: self.trace.profiles(),
+        }
+    }
+}
+
+/// A canister of a subnet, which executes a message in a round.
+struct OnSubnet<'m, 's> {
+    member: &'m mut Member,
+    surroundings: Surroundings,
+    start: Start<'s>,
+    /// True if the sender waits for a response for which memory was reserved.
+    next: Next,
+    /// The context of a call, which is opened when the call is admitted.
+    opening: Option<CallContext>,
+    /// The context of the message.
+    context: ContextId,
+    /// Cycles that were deducted for the execution.
+    reserved: Cycles,
+}
+
+impl<'m, 's> OnSubnet<'m, 's> {
+    /// A message in an open context, for which cycles were deducted.
+    fn within(
+        member: &'m mut Member,
+        round: &Round<'_>,
+        start: Start<'s>,
+        context: ContextId,
+        reserved: Cycles,
+    ) -> Self {
+        let surroundings = round.surroundings();
+        Self { member, surroundings, start, next: Next::Other, opening: None, context, reserved }
+    }
+}
+
+impl Place for OnSubnet<'_, '_> {
+    fn canister(&self) -> &Canister {
+        &self.member.canister
+    }
+
+    fn status(&self) -> Status {
+        self.member.status
+    }
+
+    fn prepay(&mut self, mode: Mode) -> Result<(), Reject> {
+        let rules = self.member.rules();
+        let limit = mode.instructions(rules).0;
+        self.reserved = cycles::execution(rules, limit, self.member.wasm64());
+        self.member
+            .withdraw(self.reserved, self.next)
+            .map_err(|missing| self.member.out_of_cycles(&self.start.caller, missing))
+    }
+
+    fn reject(&self, fault: &Fault) -> Reject {
+        fault.reject_in_full(&self.member.canister.id(), self.member.rules())
+    }
+
+    fn run(&mut self, mode: Mode, entry: Entry<'_>) -> Result<Run, HostError> {
+        if let Some(context) = self.opening.take() {
+            self.context = self.member.contexts.open(context);
+        }
+        self.member.run(&self.start, mode, entry, self.surroundings)
+    }
+
+    fn objection(&self, mode: Mode, run: &Run) -> Option<Fault> {
+        if mode.is_callback() || mode.is_cleanup() {
+            return None;
+        }
+        let missing = self.member.missing_after(run)?;
+        let Canister { settings, .. } = &self.member.canister;
+        let controller = settings.controllers.contains(&self.start.caller);
+        Some(Fault::Frozen { canister: settings.id, missing: controller.then_some(missing) })
+    }
+
+    fn commit(&mut self, run: &mut Run) -> Result<(), HostError> {
+        self.member.canister.commit(run)
+    }
+}
+
+/// An execution whose context is open.
+struct Ran<'a> {
+    start: Start<'a>,
+    mode: Mode,
+    run: Run,
+    function: Function,
+    cause: Cause,
+    context: ContextId,
+    /// The callback of a response.
+    callback: Option<(CallbackId, Callback)>,
+    /// Cycles that were deducted for it.
+    reserved: Cycles,
 }
 
 /// A call that a canister received.
@@ -174,19 +273,21 @@ impl Member {
             self.canister.state.timer = 0;
         }
         let context = self.contexts.open(CallContext::new(Origin::Task, Cycles(0)));
-        let export = exported(entry.name());
         let start = Start {
-            mode,
-            entry: Entry::Export(&export),
             caller: Principal::management_canister(),
-            argument: Vec::new(),
+            argument: &[],
             context: Context::default(),
-            limit,
+            limit: None,
             next: Next::Other,
             paid: Cycles(0),
             certificate: None,
         };
-        self.execute(start, context, None, (function, None), reserved, round)
+        let export = exported(entry.name());
+        let mut place = OnSubnet::within(self, round, start, context, reserved);
+        let run = dispatch::execute(&mut place, mode, Entry::Export(&export))?;
+        let OnSubnet { start, .. } = place;
+        let (cause, callback) = (None, None);
+        self.finish(Ran { start, mode, run, function, cause, context, callback, reserved }, round)
     }
 
     fn execute_call(
@@ -196,81 +297,46 @@ impl Member {
     ) -> Result<Instructions, HostError> {
         let rules = self.rules();
         let paid = call.induction(rules);
-        let caller = call.origin.caller();
-        let kind = self.canister.module().map(|module| module.method(&call.method));
-        let (mode, prefix) = match kind.flatten() {
-            Some(MethodKind::Query) => (Mode::ReplicatedQuery, "canister_query"),
-            // A composite query is rejected below.
-            Some(MethodKind::CompositeQuery) => (Mode::ReplicatedQuery, "canister_query"),
-            Some(MethodKind::Update) | None => (Mode::Update, "canister_update"),
+        let context = CallContext::new(call.origin.clone(), call.cycles);
+        let start = Start {
+            caller: call.origin.caller(),
+            argument: &call.argument,
+            context: context.seen(),
+            limit: None,
+            next: Next::Other,
+            paid,
+            certificate: None,
         };
-        let limit = mode.instructions(rules).0;
-        let reserved = cycles::execution(rules, limit, self.wasm64());
         let next = match call.origin {
             Origin::Canister { deadline: 0, .. } => Next::Request,
             _ => Next::Other,
         };
-        if let Err(missing) = self.withdraw(reserved, next) {
-            let reject = self.out_of_cycles(&caller, missing);
-            self.refuse(call, reject, paid, round);
-            return Ok(Instructions(0));
-        }
-        if let Some(reject) = self.not_executable(&call.method, kind, mode) {
-            // Only the base fee is due.
-            self.refund_execution(reserved, Instructions(0));
-            let cost = paid + cycles::execution(rules, Instructions(0), false);
-            self.refuse(call, reject, cost, round);
-            return Ok(Instructions(0));
-        }
-        let Incoming { origin, method, argument, cycles, cause } = call;
-        let function = match mode {
-            Mode::ReplicatedQuery => Function::Query(method.clone()),
-            _ => Function::Update(method.clone()),
-        };
-        let context = CallContext::new(origin, cycles);
-        let seen = context.seen();
-        let context = self.contexts.open(context);
-        let export = exported(&format!("{prefix} {method}"));
-        let entry = Entry::Export(&export);
-        let next = Next::Other;
-        let certificate = None;
-        let start =
-            Start { mode, entry, caller, argument, context: seen, limit, next, paid, certificate };
-        self.execute(start, context, None, (function, cause), reserved, round)
-    }
-
-    /// The reject of a call that cannot be executed.
-    fn not_executable(
-        &self,
-        method: &str,
-        kind: Option<Option<MethodKind>>,
-        mode: Mode,
-    ) -> Option<Reject> {
-        let id = self.canister.id();
-        if self.status != Status::Running {
-            let code = match self.status {
-                Status::Stopping => ErrorCode::CanisterStopping,
-                _ => ErrorCode::CanisterStopped,
-            };
-            return Some(Reject { code, message: format!("Canister {id} is not running") });
-        }
-        let heap = Bytes(self.canister.state.heap.size() as u64);
-        let limit = self.canister.settings().heap_limit;
-        let fault = match kind {
-            None => Fault::NoModule,
-            Some(None) => Fault::MethodNotFound { kind: "update", name: method.to_owned() },
-            Some(Some(MethodKind::CompositeQuery)) => {
-                return Some(Reject {
-                    code: ErrorCode::CompositeQueryCalledInReplicatedMode,
-                    message: "Composite query cannot be called in replicated mode".to_owned(),
-                });
+        let place = OnSubnet::within(self, round, start, 0, Cycles(0));
+        let mut place = OnSubnet { next, opening: Some(context), ..place };
+        let called =
+            dispatch::call(&mut place, Invocation::Replicated, &call.method, &call.argument)?;
+        let OnSubnet { start, context, reserved, .. } = place;
+        match called {
+            Ok(Called { mode, run, .. }) => {
+                let function = match mode {
+                    Mode::ReplicatedQuery => Function::Query(call.method),
+                    _ => Function::Update(call.method),
+                };
+                let (cause, callback) = (call.cause, None);
+                let ran = Ran { start, mode, run, function, cause, context, callback, reserved };
+                self.finish(ran, round)
             }
-            Some(Some(_)) if mode == Mode::Update && limit != Bytes(0) && heap > limit => {
-                Fault::WasmMemoryLimit { peak: heap, limit }
+            Err(Refusal { reject, prepaid }) => {
+                let mut cost = paid;
+                if prepaid {
+                    // Only the base fee is due.
+                    self.refund_execution(reserved, Instructions(0));
+                    cost += cycles::execution(rules, Instructions(0), false);
+                }
+                self.refuse(call, reject, cost, round);
+                Ok(Instructions(0))
             }
-            Some(Some(_)) => return None,
-        };
-        Some(fault.reject_in_full(&id, self.rules()))
+        }
     }
 
     /// Answers a call that is not executed.
@@ -312,7 +378,11 @@ impl Member {
             Ok(_) => Function::ReplyCallback,
             Err(_) => Function::RejectCallback,
         };
-        let start = Start::callback(&callback, context, response, refund, false);
+        let start = Start::callback(&callback, context, &response, refund);
+        let mode = match response {
+            Ok(_) => Mode::ReplyCallback,
+            Err(_) => Mode::RejectCallback,
+        };
         if !self.adjust_prepayment(callback.wasm64) {
             // The callback does not run, and the base fee is kept.
             let prepaid = cycles::callback(rules, callback.wasm64);
@@ -326,43 +396,28 @@ impl Member {
             }
             return Ok(Instructions(0));
         }
-        let limit = start.mode.instructions(rules).0;
+        let limit = mode.instructions(rules).0;
         // Instructions for the cleanup are kept back.
         let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);
         let paid = cycles::response(rules, bytes.min(rules.set().messages.reply));
-        let start = Start { limit: limit - kept, paid, ..start };
+        let start = Start { limit: Some(limit - kept), paid, ..start };
         let reserved = cycles::callback(rules, self.wasm64());
         let context = callback.context;
-        self.execute(start, context, Some((id, callback)), (function, cause), reserved, round)
+        let entry = Entry::Callback(callback.closure(&response));
+        let mut place = OnSubnet::within(self, round, start, context, reserved);
+        let run = dispatch::execute(&mut place, mode, entry)?;
+        let OnSubnet { start, .. } = place;
+        let callback = Some((id, callback));
+        self.finish(Ran { start, mode, run, function, cause, context, callback, reserved }, round)
     }
 
-    /// Executes a message in an open context, and records its end. `reserved` cycles were deducted
-    /// for the execution.
-    fn execute(
-        &mut self,
-        start: Start<'_>,
-        context: ContextId,
-        callback: Option<(CallbackId, Callback)>,
-        (function, cause): (Function, Cause),
-        reserved: Cycles,
-        round: &mut Round<'_>,
-    ) -> Result<Instructions, HostError> {
+    /// Sends the calls of an execution, charges and records it, and answers the call that it ends.
+    fn finish(&mut self, ran: Ran<'_>, round: &mut Round<'_>) -> Result<Instructions, HostError> {
+        let Ran { start, mode, mut run, function, cause, context, callback, reserved } = ran;
         let rules = self.rules();
         let id = self.canister.id();
-        let (mode, caller, next) = (start.mode, start.caller, start.next);
-        let seen = start.context.clone();
-        let refund = seen.refund;
-        let mut run =
-            self.run(&start, round.time, round.callbacks, round.saturation, round.trace)?;
-        if run.result.is_ok()
-            && !mode.is_callback()
-            && let Some(missing) = self.missing_after(&run)
-        {
-            self.canister.undo(&mut run)?;
-            let controller = self.canister.settings().controllers.contains(&caller);
-            let missing = controller.then_some(missing);
-            run.result = Err(Fault::Frozen { canister: id, missing });
-        }
+        let (caller, next) = (start.caller, start.next);
+        let refund = start.context.refund;
         let mut charge = run.charge;
         let sent = net_sent(&run, refund);
         let transmission = run.effects.requests.iter();
@@ -370,7 +425,10 @@ impl Member {
             transmission.map(|it| cycles::transmission(rules, Bytes(it.bytes()))).sum();
         let sees_log = self.shows_log_to(&caller);
         let mut result = match run.result.clone() {
-            Ok(()) => Ok(self.commit(&mut run, context, round.trace.next(), round.time)?),
+            Ok(()) => {
+                self.contexts.accept(context, run.effects.received);
+                Ok(self.send_all(&mut run, context, round.trace.next(), round.time, true))
+            }
             Err(fault) => Err(fault),
         };
         let mut execution = run.into_execution_with(reported(&result, &id));
@@ -379,22 +437,20 @@ impl Member {
         self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
         let number = round.trace.add(cause, id, function, sent, transmission, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)
-            && let Some(cleanup) = callback.on_cleanup
+            && let Some(closure) = callback.on_cleanup
         {
             let limit = mode.instructions(rules).0;
             let left = Instructions(limit.get().saturating_sub(charge.get()));
             let cleanup = Start {
-                mode: Mode::Cleanup,
-                entry: Entry::Callback(cleanup),
                 caller,
-                argument: Vec::new(),
-                context: seen,
-                limit: left,
+                argument: &[],
+                context: start.context,
+                limit: Some(left),
                 next,
                 paid: Cycles(0),
                 certificate: None,
             };
-            let (cleaned, used) = self.clean_up(cleanup, Some(number), round)?;
+            let (cleaned, used) = self.clean_up(closure, cleanup, Some(number), round)?;
             charge += used;
             if let Err(cleanup) = cleaned {
                 let callback = Box::new(fault.clone());
@@ -413,16 +469,14 @@ impl Member {
 
     fn clean_up(
         &mut self,
+        closure: Closure,
         start: Start<'_>,
         cause: Cause,
         round: &mut Round<'_>,
     ) -> Result<(Result<(), Fault>, Instructions), HostError> {
-        let mut run =
-            self.run(&start, round.time, round.callbacks, round.saturation, round.trace)?;
+        let mut place = OnSubnet::within(self, round, start, 0, Cycles(0));
+        let run = dispatch::execute(&mut place, Mode::Cleanup, Entry::Callback(closure))?;
         let result = run.result.clone();
-        if result.is_ok() {
-            self.canister.commit(&mut run)?;
-        }
         let id = self.canister.id();
         let charge = run.charge;
         let outcome = result.clone().map(|()| Vec::new()).map_err(|fault| fault.reject(&id));

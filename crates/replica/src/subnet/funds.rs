@@ -4,29 +4,17 @@
 
 use ic_principal::Principal;
 
-use super::SECOND;
-use super::member::Member;
+use super::member::{Member, Next};
+use crate::allocation::Allocation;
 use crate::canister::Canister;
 use crate::cycles::{self, Threshold};
 use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
 use crate::run::Run;
 use crate::saturation::{Reserve, Saturation};
-use crate::sizes::Allocation;
 use crate::system_api::message::Effects;
 use crate::system_api::request::reserved_memory;
-use crate::units::{Bytes, Cycles, Instructions};
-
-/// The message that a canister is about to execute, if memory is or was reserved for its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// A call with a guaranteed response, whose context is not open yet.
-    Request,
-    /// A guaranteed response.
-    Response,
-    /// Anything else.
-    Other,
-}
+use crate::units::{Bytes, Cycles, Instructions, SECOND};
 
 impl Member {
     /// The balance below which the canister freezes, when it is about to execute a message.

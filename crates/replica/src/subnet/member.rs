@@ -7,24 +7,22 @@ use ic_management_canister_types::LogVisibility;
 use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 
-use super::SECOND;
-use super::contexts::{CallContext, Callback, ContextId, Contexts};
-use super::funds::Next;
+use super::contexts::{CallContext, Callback, Contexts};
 use super::managed::Managed;
-use super::management::check_call;
 use super::management::metadata::HookStatus;
 use super::parts::Routes;
-use super::queues::{Content, Delivery, Queues};
-use super::trace::{Cause, Trace};
-use crate::canister::{Canister, is_64_bit};
+use super::queues::Queues;
+use crate::canister::Canister;
 use crate::fault::HostError;
 use crate::instance::Entry;
 use crate::limits::{GUARANTEED_CALLBACKS, MAX_QUEUE};
+use crate::module::Module;
+use crate::profile::Span;
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::saturation::Saturation;
-use crate::system_api::message::{Answer, Certificate, Context, Message, Mode, Rejection, Status};
-use crate::system_api::request::{Quota, Request};
+use crate::system_api::message::{Certificate, Context, Message, Mode, Rejection, Status};
+use crate::system_api::request::Quota;
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::EntryPoint;
 
@@ -103,20 +101,27 @@ impl Turn {
     }
 }
 
+/// The message that a canister is about to execute, if memory is or was reserved for its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A call with a guaranteed response, whose context is not open yet.
+    Request,
+    /// A guaranteed response.
+    Response,
+    /// Anything else.
+    Other,
+}
+
 /// An execution, besides the canister's own properties.
 pub struct Start<'a> {
-    /// The role.
-    pub mode: Mode,
-    /// The function.
-    pub entry: Entry<'a>,
     /// The sender.
     pub caller: Principal,
     /// The argument, or the reply.
-    pub argument: Vec<u8>,
+    pub argument: &'a [u8],
     /// The call that the message belongs to.
     pub context: Context,
-    /// The most instructions.
-    pub limit: Instructions,
+    /// The most instructions, if they are fewer than the mode allows.
+    pub limit: Option<Instructions>,
     /// Whether it is a response for which memory was reserved.
     pub next: Next,
     /// Cycles that the canister has paid for it before.
@@ -125,33 +130,36 @@ pub struct Start<'a> {
     pub certificate: Option<Certificate>,
 }
 
-impl Start<'_> {
+/// What a subnet decides about an execution.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// The time.
+    pub time: u64,
+    /// Callbacks that the canister may register, beyond those guaranteed to each.
+    pub callbacks: usize,
+    /// Memory of the subnet that is in use.
+    pub saturation: Saturation,
+    /// True if the function is profiled.
+    pub profiles: bool,
+}
+
+impl<'a> Start<'a> {
     /// The callback of a response, in an open context.
     pub fn callback(
         callback: &Callback,
         context: &CallContext,
-        response: Result<Vec<u8>, Rejection>,
+        response: &'a Result<Vec<u8>, Rejection>,
         refund: Cycles,
-        composite: bool,
     ) -> Self {
-        let mode = match (&response, composite) {
-            (Ok(_), false) => Mode::ReplyCallback,
-            (Err(_), false) => Mode::RejectCallback,
-            (Ok(_), true) => Mode::CompositeReplyCallback,
-            (Err(_), true) => Mode::CompositeRejectCallback,
-        };
-        let closure = if response.is_ok() { callback.on_reply } else { callback.on_reject };
         let (argument, rejection) = match response {
-            Ok(reply) => (reply, None),
-            Err(rejection) => (Vec::new(), Some(rejection)),
+            Ok(reply) => (reply.as_slice(), None),
+            Err(rejection) => (&[][..], Some(rejection.clone())),
         };
         Self {
-            mode,
-            entry: Entry::Callback(closure),
             caller: context.origin.caller(),
             argument,
             context: Context { refund, rejection, ..context.seen() },
-            limit: Instructions(0),
+            limit: None,
             next: if callback.deadline == 0 { Next::Response } else { Next::Other },
             paid: Cycles(0),
             certificate: None,
@@ -345,17 +353,17 @@ impl Member {
         }
     }
 
-    /// Runs a function. `callbacks` are those that the subnet has left, `saturation` is its memory;
-    /// `trace` decides whether the function is profiled.
+    /// Runs a function.
     pub fn run(
         &self,
         start: &Start<'_>,
-        time: u64,
-        callbacks: usize,
-        saturation: Saturation,
-        trace: &Trace,
+        mode: Mode,
+        entry: Entry<'_>,
+        surroundings: Surroundings,
     ) -> Result<Run, HostError> {
-        let Start { mode, entry, caller, argument, context, limit, next, certificate, .. } = start;
+        let Start { caller, argument, context, limit, next, certificate, .. } = start;
+        let Surroundings { time, callbacks, saturation, profiles } = surroundings;
+        let rules = self.rules();
         let message = Message {
             time,
             status: self.status,
@@ -364,9 +372,12 @@ impl Member {
             certificate: certificate.clone(),
             reserve: mode.reserves_storage().then(|| self.reserve(saturation)).flatten(),
             quota: mode.may_call().then(|| Arc::new(self.quota(callbacks))),
-            ..self.canister.message(self.rules(), *mode, *caller, argument.clone())
+            ..self.canister.message(rules, mode, *caller, argument.to_vec())
         };
-        self.canister.run(message, *entry, *limit, trace.profiles())
+        let limit = limit.unwrap_or(mode.instructions(rules).0);
+        let span = profiles.then_some(Span::Message);
+        let (run, profile) = self.canister.run(message, entry, limit, span)?;
+        Ok(Run { profile: profile.transpose()?.map(Box::new), ..run })
     }
 
     /// The calls that a message may make.
@@ -378,69 +389,6 @@ impl Member {
         Quota { calls: callbacks.max(guaranteed), slots: slots.collect() }
     }
 
-    /// Commits the changes of a message, sends its calls, and returns its answer. `number` is that
-    /// of the execution.
-    pub fn commit(
-        &mut self,
-        run: &mut Run,
-        context: ContextId,
-        number: u64,
-        time: u64,
-    ) -> Result<Answer, HostError> {
-        self.canister.commit(run)?;
-        self.contexts.accept(context, run.effects.received);
-        Ok(self.send_all(run, context, number, time, true))
-    }
-
-    /// Sends the calls of a message, and returns its answer. `routed` is false if it is a composite
-    /// query whose calls of the management canister are not routed, because its subnet answers them.
-    pub fn send_all(
-        &mut self,
-        run: &mut Run,
-        context: ContextId,
-        number: u64,
-        time: u64,
-        routed: bool,
-    ) -> Answer {
-        for request in std::mem::take(&mut run.effects.requests) {
-            self.send(context, request, (Some(number), time), routed);
-        }
-        std::mem::replace(&mut run.effects.answer, Answer::Earlier)
-    }
-
-    fn send(
-        &mut self,
-        context: ContextId,
-        request: Request,
-        (cause, time): (Cause, u64),
-        routed: bool,
-    ) {
-        let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
-        let deadline = request.timeout.map_or(0, expiry);
-        let callback = self.contexts.register(context, &request, deadline, self.wasm64());
-        let Request { callee, method, argument, cycles, .. } = request;
-        let management = callee == Principal::management_canister();
-        // The canister's version when the message began.
-        let version = self.canister.version().saturating_sub(1);
-        let refused = match management && routed {
-            true => check_call(&method, &argument, version, &self.routes).err(),
-            false => None,
-        };
-        let call = Delivery {
-            sender: self.canister.id(),
-            receiver: callee,
-            callback,
-            deadline,
-            cycles,
-            cause,
-            content: Content::Request { method, argument },
-        };
-        match refused {
-            Some(rejection) => self.queues.push_input(call.answer(Err(rejection), cycles)),
-            None => self.queues.push_output(call),
-        }
-    }
-
     /// The rules of the canister's module.
     pub fn rules(&self) -> Rules {
         self.canister.module().map_or(self.subnet_rules, |module| module.rules())
@@ -448,6 +396,6 @@ impl Member {
 
     /// Returns true if instructions cost more, because heap addresses have 64 bits.
     pub fn wasm64(&self) -> bool {
-        self.canister.module().is_some_and(is_64_bit)
+        self.canister.module().is_some_and(Module::is_64_bit)
     }
 }

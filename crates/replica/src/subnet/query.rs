@@ -8,19 +8,20 @@
 //! replica.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use super::contexts::{CallContext, CallbackId, Conclusion, Origin, Outcome};
+use super::certifier::Certifier;
+use super::contexts::{CallContext, CallbackId, Conclusion, ContextId, Origin, Outcome};
 use super::execute::reported;
-use super::funds::Next;
-use super::member::{Member, Start};
+use super::ingress::{Call, not_found};
+use super::member::{Member, Next, Start, Surroundings};
 use super::queues::{Content, Delivery};
+use super::subnet_state::Subnet;
 use super::trace::{Cause, Function, Trace};
-use super::{Call, Subnet, not_found};
-use crate::canister::{Canister, exported, reject_large_argument};
+use crate::canister::Canister;
+use crate::dispatch::{self, Called, Invocation, Place};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
 use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
@@ -51,6 +52,78 @@ enum Step {
 }
 
 type Response = Result<Vec<u8>, Reject>;
+
+/// The canister that executes a query.
+enum Seat<'a> {
+    /// The canister itself, for a query that changes nothing.
+    Shared(&'a Member),
+    /// A fork, which keeps the changes until the composite query ends.
+    Forked(Box<Member>),
+    /// Such a fork, for a callback.
+    Waiting(&'a mut Member),
+}
+
+impl Seat<'_> {
+    fn member(&self) -> &Member {
+        match self {
+            Self::Shared(member) => member,
+            Self::Forked(member) => member,
+            Self::Waiting(member) => member,
+        }
+    }
+}
+
+/// A canister that executes a query, or a callback of one.
+struct InGraph<'a> {
+    seat: Seat<'a>,
+    start: Start<'a>,
+    surroundings: Surroundings,
+    /// The context of a call, which is opened when the call is admitted.
+    opening: Option<CallContext>,
+    /// That context.
+    context: ContextId,
+}
+
+impl Place for InGraph<'_> {
+    fn canister(&self) -> &Canister {
+        &self.seat.member().canister
+    }
+
+    fn status(&self) -> Status {
+        self.seat.member().status
+    }
+
+    fn refuses_queries(&self) -> bool {
+        let member = self.seat.member();
+        member.frozen(Next::Other) > member.canister.balance()
+    }
+
+    fn reject(&self, fault: &Fault) -> Reject {
+        let member = self.seat.member();
+        fault.reject_in_full(&member.canister.id(), member.rules())
+    }
+
+    fn run(&mut self, mode: Mode, entry: Entry<'_>) -> Result<Run, HostError> {
+        if mode.is_composite()
+            && let Seat::Shared(member) = self.seat
+        {
+            let mut fork = member.fork_for_query();
+            if let Some(context) = self.opening.take() {
+                self.context = fork.contexts.open(context);
+            }
+            self.seat = Seat::Forked(Box::new(fork));
+        }
+        self.seat.member().run(&self.start, mode, entry, self.surroundings)
+    }
+
+    fn commit(&mut self, run: &mut Run) -> Result<(), HostError> {
+        match &mut self.seat {
+            Seat::Shared(member) => member.canister.undo(run),
+            Seat::Forked(member) => member.canister.commit_memories(run),
+            Seat::Waiting(member) => member.canister.commit_memories(run),
+        }
+    }
+}
 
 /// The queries that a user's query caused.
 struct Graph<'a> {
@@ -110,19 +183,6 @@ impl Subnet {
         let Certifier(sign) = self.certifier.clone()?;
         let (id, data, time) = (canister.id(), canister.certified_data().to_vec(), self.time);
         Some(Certificate::new(move || sign(id, &data, time)))
-    }
-}
-
-/// A function that signs the certified data of a canister at a time.
-type Sign = dyn Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync;
-
-/// A function that signs certified data.
-#[derive(Clone)]
-pub struct Certifier(Arc<Sign>);
-
-impl fmt::Debug for Certifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Certifier")
     }
 }
 
@@ -235,62 +295,38 @@ impl<'a> Graph<'a> {
         let Some(member) = self.subnet.members.get(&callee) else {
             return refused(not_found(&callee));
         };
-        if member.status == Status::Stopped {
-            let message = format!(
-                "Canister {callee} is stopped and therefore does not have a CallContextManager"
-            );
-            return refused(Reject { code: ErrorCode::CanisterStopped, message });
-        }
-        let Some(module) = member.canister.module() else {
-            return refused(Fault::NoModule.reject_in_full(&callee, member.rules()));
+        let rules = member.rules();
+        let (invocation, caller) = match origin {
+            Origin::Query { caller } => (Invocation::Query, caller),
+            _ => (Invocation::NestedQuery, origin.caller()),
         };
-        let rules = module.rules();
-        if let Some(reject) = reject_large_argument(rules, argument) {
-            return refused(reject);
-        }
-        let by_user = matches!(origin, Origin::Query { .. });
-        let (mode, prefix, function) = match module.method(method) {
-            // A query that another query called may call queries too.
-            Some(MethodKind::Query) => {
-                let mode = if by_user { Mode::Query } else { Mode::CompositeQuery };
-                (mode, "canister_query", Function::Query(method.to_owned()))
-            }
-            Some(MethodKind::CompositeQuery) => {
-                let function = Function::CompositeQuery(method.to_owned());
-                (Mode::CompositeQuery, "canister_composite_query", function)
-            }
-            Some(MethodKind::Update) | None => {
-                let fault = Fault::MethodNotFound { kind: "query", name: method.to_owned() };
-                return refused(fault.reject_in_full(&callee, member.rules()));
-            }
-        };
-        if member.frozen(Next::Other) > member.canister.balance() {
-            let message = format!(
-                "Canister {callee} is unable to process query calls because it's frozen. Please \
-                 top up the canister with cycles and try again."
-            );
-            return refused(Reject { code: ErrorCode::CanisterOutOfCycles, message });
-        }
-        let export = exported(&format!("{prefix} {method}"));
         let context = CallContext::new(origin.clone(), Cycles(0));
         let start = Start {
-            mode,
-            entry: Entry::Export(&export),
-            caller: origin.caller(),
-            argument: argument.to_vec(),
+            caller,
+            argument,
             context: context.seen(),
-            limit: self.limit(rules.instructions().query),
+            limit: Some(self.limit(rules.instructions().query)),
             next: Next::Other,
             paid: Cycles(0),
             certificate: self.subnet.certificate(&member.canister),
         };
-        let shows_log = member.shows_log_to(&start.caller);
-        if mode == Mode::Query {
-            // It changes nothing, so the canister itself runs it.
-            let mut run = self.run(member, &start)?;
-            member.canister.undo(&mut run)?;
-            run.hide_backtrace(shows_log);
-            self.left -= run.charge.get().cast_signed();
+        let seat = Seat::Shared(member);
+        let mut place = self.place(seat, start, Some(context));
+        let called = dispatch::call(&mut place, invocation, method, argument)?;
+        let InGraph { seat, context, .. } = place;
+        let Called { kind, mut run, .. } = match called {
+            Ok(called) => called,
+            Err(refusal) => return refused(refusal.reject),
+        };
+        let function = match kind {
+            Some(MethodKind::CompositeQuery) => Function::CompositeQuery(method.to_owned()),
+            _ => Function::Query(method.to_owned()),
+        };
+        run.hide_backtrace(member.shows_log_to(&caller));
+        let charge = run.charge;
+        self.left -= charge.get().cast_signed();
+        let Seat::Forked(mut member) = seat else {
+            // It called no others.
             let in_full = match &run.result {
                 Err(fault) if self.in_full => Some(Err(fault.reject_in_full(&callee, rules))),
                 _ => None,
@@ -300,16 +336,9 @@ impl<'a> Graph<'a> {
             let answer = in_full.unwrap_or_else(|| execution.outcome.clone());
             let number = self.trace.add(cause, callee, function, 0, Cycles(0), execution);
             return Ok(Step::Answer(answer, Some(number)));
-        }
-        let mut member = member.fork_for_query();
-        let context = member.contexts.open(context);
-        let mut run = self.run(&member, &start)?;
-        run.hide_backtrace(shows_log);
-        let charge = run.charge;
-        self.left -= charge.get().cast_signed();
+        };
         let result = match run.result.clone() {
             Ok(()) => {
-                member.canister.commit_memories(&mut run)?;
                 let (number, routed) = (self.trace.next(), self.routes_management());
                 Ok(member.send_all(&mut run, context, number, self.subnet.time, routed))
             }
@@ -326,7 +355,7 @@ impl<'a> Graph<'a> {
                 let pending = Ok(Answer::Pending(Vec::new()));
                 member.contexts.finish(context, None, pending, charge);
                 let requests = member.queues.take_outputs().into();
-                Step::Waits(Box::new(Node { member, origin, requests, last }))
+                Step::Waits(Box::new(Node { member: *member, origin, requests, last }))
             }
             Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee, rules)), last),
         })
@@ -340,27 +369,28 @@ impl<'a> Graph<'a> {
         response: Result<Vec<u8>, Rejection>,
         cause: Cause,
     ) -> Result<Step, HostError> {
-        let member = &mut node.member;
-        let canister = member.canister.id();
+        let canister = node.member.canister.id();
         let missing = || Ok(Step::Answer(Err(internal("a callback is missing")), cause));
-        let Some(callback) = member.contexts.callback(id).cloned() else { return missing() };
-        let Some(context) = member.contexts.get(callback.context) else { return missing() };
-        let start = Start {
-            limit: self.limit(member.rules().instructions().query),
-            ..Start::callback(&callback, context, response, Cycles(0), true)
-        };
-        let function = match start.mode {
-            Mode::CompositeReplyCallback => Function::ReplyCallback,
-            _ => Function::RejectCallback,
+        let contexts = &node.member.contexts;
+        let Some(callback) = contexts.callback(id).cloned() else { return missing() };
+        let Some(context) = contexts.get(callback.context) else { return missing() };
+        let limit = self.limit(node.member.rules().instructions().query);
+        let start = Start::callback(&callback, context, &response, Cycles(0));
+        let start = Start { limit: Some(limit), ..start };
+        let (caller, seen) = (start.caller, start.context.clone());
+        let (mode, function) = match response {
+            Ok(_) => (Mode::CompositeReplyCallback, Function::ReplyCallback),
+            Err(_) => (Mode::CompositeRejectCallback, Function::RejectCallback),
         };
         let time = self.subnet.time;
-        let mut run = self.run(member, &start)?;
-        let shows_log = member.shows_log_to(&start.caller);
+        let entry = Entry::Callback(callback.closure(&response));
+        let mut run = self.execute(&mut node.member, start, mode, entry)?;
+        let member = &mut node.member;
+        let shows_log = member.shows_log_to(&caller);
         run.hide_backtrace(shows_log);
         let mut charge = run.charge;
         let mut result = match run.result.clone() {
             Ok(()) => {
-                member.canister.commit_memories(&mut run)?;
                 let (number, routed) = (self.trace.next(), self.routes_management());
                 Ok(member.send_all(&mut run, callback.context, number, time, routed))
             }
@@ -368,18 +398,22 @@ impl<'a> Graph<'a> {
         };
         let number = self.add(cause, &node.member, function, run, &result);
         node.last = Some(number);
-        let member = &mut node.member;
-        if let (Err(fault), Some(cleanup)) = (&result, callback.on_cleanup) {
-            let limit = Instructions(start.limit.get().saturating_sub(charge.get()));
-            let (mode, entry) = (Mode::CompositeCleanup, Entry::Callback(cleanup));
-            let cleanup = Start { mode, entry, limit, argument: Vec::new(), ..start };
-            let mut run = self.run(member, &cleanup)?;
+        if let (Err(fault), Some(closure)) = (&result, callback.on_cleanup) {
+            let cleanup = Start {
+                caller,
+                argument: &[],
+                context: seen,
+                limit: Some(Instructions(limit.get().saturating_sub(charge.get()))),
+                next: Next::Other,
+                paid: Cycles(0),
+                certificate: None,
+            };
+            let entry = Entry::Callback(closure);
+            let member = &mut node.member;
+            let mut run = self.execute(member, cleanup, Mode::CompositeCleanup, entry)?;
             run.hide_backtrace(shows_log);
             charge += run.charge;
             let cleaned = run.result.clone();
-            if cleaned.is_ok() {
-                member.canister.commit_memories(&mut run)?;
-            }
             if let Err(cleanup) = &cleaned {
                 let (callback, cleanup) = (Box::new(fault.clone()), Box::new(cleanup.clone()));
                 result = Err(Fault::Cleanup { callback, cleanup });
@@ -408,9 +442,31 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// Runs a function of a canister. Queries reserve nothing for memory that grows.
-    fn run(&self, member: &Member, start: &Start<'_>) -> Result<Run, HostError> {
-        member.run(start, self.subnet.time, MAX_CALLBACKS, Saturation::default(), &self.trace)
+    /// Executes a callback of a query that waits.
+    fn execute(
+        &self,
+        member: &mut Member,
+        start: Start<'_>,
+        mode: Mode,
+        entry: Entry<'_>,
+    ) -> Result<Run, HostError> {
+        dispatch::execute(&mut self.place(Seat::Waiting(member), start, None), mode, entry)
+    }
+
+    /// Queries reserve nothing for memory that grows.
+    fn place<'p>(
+        &self,
+        seat: Seat<'p>,
+        start: Start<'p>,
+        opening: Option<CallContext>,
+    ) -> InGraph<'p> {
+        let surroundings = Surroundings {
+            time: self.subnet.time,
+            callbacks: MAX_CALLBACKS,
+            saturation: Saturation::default(),
+            profiles: self.trace.profiles(),
+        };
+        InGraph { seat, start, surroundings, opening, context: 0 }
     }
 
     /// The instructions of the next execution.

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ic_principal::Principal;
 
-use super::MessageId;
 use super::contexts::{CallbackId, has_expired};
+use super::ingress::MessageId;
 use super::trace::Cause;
 use crate::limits::RESPONSE_OVERHEAD;
 use crate::rules::Rules;

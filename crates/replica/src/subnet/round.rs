@@ -16,12 +16,13 @@
 
 use ic_principal::Principal;
 
-use super::Subnet;
 use super::contexts::Origin;
 use super::execute::Round;
-use super::management::ManagementCall;
+use super::management::call::ManagementCall;
 use super::member::Member;
 use super::queues::{Content, Delivery};
+use super::remote::{RemoteAnswers, RemoteCall};
+use super::subnet_state::Subnet;
 use crate::fault::{HostError, RejectCode};
 use crate::limits::{CORES, ITERATION_OVERHEAD, MAX_CALLBACKS};
 use crate::saturation::Saturation;
@@ -207,7 +208,7 @@ impl Subnet {
     /// Rejects calls to canisters that do not exist, and drops responses to them.
     fn reject_unroutable(&mut self) {
         for delivery in std::mem::take(&mut self.unroutable) {
-            if let Some(response) = self.answer_outside(&delivery) {
+            if let Some(response) = self.answer_remote(&delivery) {
                 self.route(response);
                 continue;
             }
@@ -256,5 +257,24 @@ impl Subnet {
         if let Some(caller) = self.members.get_mut(&response.receiver) {
             caller.queues.push_input(response);
         }
+    }
+
+    /// Returns the response to a call, if a function answers it.
+    fn answer_remote(&self, call: &Delivery) -> Option<Delivery> {
+        let RemoteAnswers(answer) = self.remote.as_ref()?;
+        let Content::Request { method, argument } = &call.content else { return None };
+        let remote = RemoteCall {
+            caller: call.sender,
+            callee: call.receiver,
+            method,
+            argument,
+            cycles: call.cycles,
+        };
+        Some(match answer(&remote)? {
+            Ok(reply) => call.answer(Ok(reply), Cycles(0)),
+            Err(text) => {
+                call.answer(Err(Rejection::new(RejectCode::CanisterReject, text)), call.cycles)
+            }
+        })
     }
 }

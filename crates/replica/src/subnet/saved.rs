@@ -22,13 +22,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Subnet;
 use super::managed::{Code, Managed, Snapshot};
 use super::management::metadata::{Global, GlobalTimer, HookStatus};
 use super::member::{Member, SavedPlace};
+use super::subnet_state::Subnet;
+use crate::allocation::Allocation;
 use crate::canister::Canister;
 use crate::fault::Reject;
 use crate::files;
+use crate::globals::GlobalValue;
 use crate::hex;
 use crate::limits::{MAX_CHUNKS, MAX_HISTORY, MAX_LOG, MAX_SNAPSHOTS};
 use crate::module::{Module, first_canister};
@@ -38,8 +40,6 @@ use crate::saved::{
     Content, LoadError, MAX_AGE, PREAMBLE, SUBNET_MAGIC, Saved, check_rules, is_subnet, load_at,
     preamble, read_part, read_preamble, replace,
 };
-use crate::sizes::Allocation;
-use crate::state::GlobalValue;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 /// The version of the format that this version of the crate reads and writes.
@@ -410,13 +410,26 @@ impl SavedSnapshot {
     }
 }
 
+impl Replica {
+    /// Loads a subnet that [`Subnet::save`] wrote, and the note in its file. The file is checked and
+    /// mapped as by [`Replica::load`]. A file with one canister is a subnet with that canister, and has
+    /// no note.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Replica::load`].
+    pub fn load_subnet(&self, path: &Path) -> Result<(Subnet, String), LoadError> {
+        load(path, self)
+    }
+}
+
 fn compile(replica: &Replica, module: &[u8]) -> Result<Module, Reject> {
     replica.compile_for_subnet(&first_canister(), module)
 }
 
 /// Loads a subnet and the note in its file. A file that contains one canister is a subnet with that
 /// canister, and has no note.
-pub(crate) fn load(path: &Path, replica: &Replica) -> Result<(Subnet, String), LoadError> {
+fn load(path: &Path, replica: &Replica) -> Result<(Subnet, String), LoadError> {
     let file = files::open(path)?;
     let mut subnet = Subnet::new(replica);
     if !is_subnet(&file) {

@@ -16,7 +16,7 @@ use crate::memory::{Access, PageTracker};
 use crate::units::{Bytes, Cycles, Instructions};
 
 /// The context of a call.
-pub struct Call<'a> {
+pub struct ApiCall<'a> {
     /// The current message.
     pub message: &'a Message,
     /// The effects of the message so far.
@@ -31,7 +31,7 @@ pub struct Call<'a> {
     pub pages: Option<&'a PageTracker>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ApiCall<'a> {
     /// Executes `call` and returns its result, or 0 if it has none.
     pub fn execute(&mut self, call: SystemCall, args: &[u64]) -> Result<u64, Fault> {
         use SystemCall as C;

@@ -11,11 +11,11 @@ use super::request::{Quota, Request};
 use crate::cycles::Threshold;
 use crate::execution::Readings;
 use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
+use crate::halt::Halt;
 use crate::limits::{self, LOG_RECORD_OVERHEAD};
 use crate::memory::TouchPrices;
 use crate::rules::Rules;
 use crate::saturation::Reserve;
-use crate::subnet::Halt;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// The role in which the canister's code runs. It determines the allowed calls and the limits.

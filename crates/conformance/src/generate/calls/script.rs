@@ -69,15 +69,15 @@ pub enum Number {
     Accept(u64),
     /// `msg_cycles_accept`
     Accept64(u64),
-    /// So many iterations of a loop.
+    /// This number of iterations of a loop.
     Spin(u32),
-    /// Writes to so many new 4 KiB pages of the heap.
+    /// Writes to this number of new 4 KiB pages of the heap.
     Touch(u16),
-    /// Grows stable memory by a page and writes so many bytes there.
+    /// Grows stable memory by a page and writes this number of bytes there.
     Stable(u16),
-    /// Sets the timer to so many nanoseconds from now, or switches it off; appends its last value.
+    /// Sets the timer to this number of nanoseconds from now, or switches it off; appends its last value.
     Timer(u64),
-    /// `certified_data_set` with so many bytes.
+    /// `certified_data_set` with this number of bytes.
     Certify(u16),
     /// `cycles_burn128`; appends what was burned.
     Burn(u64),

@@ -11,12 +11,11 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{Advice, madvise};
 
 use super::super::budget::Claim;
-use super::super::image::Image;
 use super::super::mapping::{Mapping, PER_RANGE, Rights, bytes_of, map_over};
 use super::super::pages::{PAGE, Pages, joined, push};
 #[cfg(target_arch = "x86_64")]
 use super::super::touch::Access;
-use super::Os;
+use super::backend::{Committed, Os};
 
 /// Up to this number, ranges are discarded separately; beyond it, nearby ranges are merged.
 const MAX_SEPARATE_DISCARDS: usize = 64;
@@ -79,7 +78,7 @@ impl Os for Linux {
         joined(written, gap).into_iter().try_for_each(|range| discard(memory, range))
     }
 
-    fn undo(&self, memory: &mut [u8], written: &[Pages], _: &Image) -> io::Result<()> {
+    fn undo(&self, memory: &mut [u8], written: &[Pages], _: &dyn Committed) -> io::Result<()> {
         self.forget(memory, written)
     }
 
@@ -314,7 +313,7 @@ mod tests {
             return;
         }
         let size = 64 * PAGE;
-        let mut image = Image::new();
+        let mut image = crate::memory::Image::new();
         let mut mapping = image.map(size, 0).unwrap();
         mapping.grow(size).unwrap();
         for generation in 1..=3 {

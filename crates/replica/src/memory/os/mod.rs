@@ -12,110 +12,25 @@
 //! Both give the same content and the same counts. Linux with pages of 4 KiB uses the first, and
 //! everything else the second, unless the environment variable [`VARIABLE`] names one.
 
+mod backend;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "passes the kernel addresses of memories and results")]
 mod linux;
 mod portable;
 
 use std::env;
-use std::ffi::{OsString, c_void};
-use std::fmt::Debug;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::budget::Claim;
-use super::image::Image;
-use super::mapping::Rights;
+pub use backend::{Committed, Os};
+
 use super::pages::{PAGE, Pages};
-use super::touch::Access;
 
 /// Name of the environment variable that selects a backend.
 const VARIABLE: &str = "STABLEBENCH_MEMORY";
-
-/// A backend. `memory` are always the usable bytes of a [`Mapping`](super::Mapping).
-pub trait Os: Debug + Sync {
-    /// Creates an empty file without a name.
-    ///
-    /// # Errors
-    ///
-    /// Errors of creating a file.
-    fn anonymous(&self) -> io::Result<File>;
-
-    /// True if the system tells which pages were written. Otherwise access to heaps is tracked.
-    fn finds_written(&self) -> bool {
-        false
-    }
-
-    /// Returns the pages of a mapping that may have been written since it was created, ascending.
-    /// The result may include pages that were not written, but never misses a written one.
-    fn written(&self, memory: &[u8]) -> Vec<Pages>;
-
-    /// Makes `pages` of `memory` those of `file` from `offset`. The file has all of them, and is not
-    /// changed by writes to the memory. Those that are mapped have the given rights.
-    ///
-    /// # Errors
-    ///
-    /// If the system refuses the mapping, or the file cannot be read.
-    fn show(
-        &self,
-        memory: &mut [u8],
-        pages: Pages,
-        file: &File,
-        offset: u64,
-        rights: Rights,
-    ) -> io::Result<()>;
-
-    /// Replaces `pages` of `memory` by those of `file`, if that saves memory. Their content is the
-    /// same, and `rights` are their new access rights if they are replaced. `claim` is that of the
-    /// memory.
-    ///
-    /// # Errors
-    ///
-    /// If no mapping is left, or the system refuses it.
-    fn share(
-        &self,
-        _memory: &mut [u8],
-        _pages: Pages,
-        _file: &File,
-        _rights: Rights,
-        _claim: &Claim,
-    ) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Drops private copies of the pages `written`, if that saves memory. Their content is that of
-    /// the file that is mapped there.
-    ///
-    /// # Errors
-    ///
-    /// If the system returns an error.
-    fn forget(&self, _memory: &mut [u8], _written: &[Pages]) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Undoes writes to the pages `written` of a mapping of `image`. No other page was written.
-    ///
-    /// # Errors
-    ///
-    /// If the system returns an error.
-    fn undo(&self, memory: &mut [u8], written: &[Pages], image: &Image) -> io::Result<()>;
-
-    /// Populates `memory`, of which no page was written, with private pages at once instead of one
-    /// by one at the first write, if the system supports it.
-    fn copy_ahead(&self, _memory: &mut [u8]) {}
-
-    /// Returns the kind of access that caused a fault, if the system reports it.
-    ///
-    /// # Safety
-    ///
-    /// `context` is the third argument of a handler for `SIGSEGV` or `SIGBUS`.
-    #[expect(unsafe_code, reason = "reads what the system passes to a signal handler")]
-    unsafe fn access(&self, _context: *const c_void) -> Option<Access> {
-        None
-    }
-}
 
 /// The environment variable names no backend of this system.
 #[derive(Debug, thiserror::Error)]

@@ -9,10 +9,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::super::image::Image;
 use super::super::mapping::{Rights, bytes_of, map_over, set_rights};
 use super::super::pages::{PAGE, Pages};
-use super::Os;
+use super::backend::{Committed, Os};
 use crate::units::WASM_PAGE;
 
 /// Pages of a Wasm page.
@@ -65,13 +64,18 @@ impl Os for Portable {
         Ok(())
     }
 
-    fn undo(&self, memory: &mut [u8], written: &[Pages], image: &Image) -> io::Result<()> {
+    fn undo(
+        &self,
+        memory: &mut [u8],
+        written: &[Pages],
+        committed: &dyn Committed,
+    ) -> io::Result<()> {
         if written.len() <= MAX_MAPPED {
-            return written.iter().try_for_each(|range| image.restore(memory, range.clone()));
+            return written.iter().try_for_each(|range| committed.restore(memory, range.clone()));
         }
         let mut buffer = Vec::new();
         for range in written {
-            image.read(range.clone(), &mut buffer)?;
+            committed.read(range.clone(), &mut buffer)?;
             bytes_of(memory, range.clone()).copy_from_slice(&buffer);
         }
         Ok(())

@@ -1,6 +1,7 @@
 use std::os::unix::fs::FileExt;
 
 use super::super::Mapping;
+use super::super::mapping::Rights;
 use super::*;
 use crate::units::WASM_PAGE;
 

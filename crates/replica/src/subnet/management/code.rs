@@ -10,21 +10,22 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
+use super::access::check_controller;
+use super::call::{
+    ManagementCall, Outcome, canister_not_found_anywhere, decode, invalid, refusal, reply,
+};
 use super::storage::Storing;
 use super::types::{ChangeDetails, Mode};
-use super::{
-    ManagementCall, Outcome, canister_not_found_anywhere, check_controller, decode, invalid,
-    refusal, reply,
-};
-use crate::canister::{Canister, Installed, costs_more_to_install, is_64_bit};
+use crate::canister::Canister;
+use crate::canister::install::{Installed, Upgrade};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
-use crate::install::Upgrade;
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
-use crate::subnet::Subnet;
-use crate::subnet::funds::Next;
+use crate::module::Module;
 use crate::subnet::managed::{CHUNK, Code};
 use crate::subnet::member::Member;
+use crate::subnet::member::Next;
+use crate::subnet::subnet_state::Subnet;
 use crate::subnet::trace::Function;
 use crate::units::{Bytes, Cycles};
 use crate::validate::Purpose;
@@ -111,8 +112,8 @@ impl Subnet {
         let rules = replica.rules();
         let limit = rules.instructions().install;
         let compiled = replica.compile_as(Sha256::digest(wasm).into(), wasm, Purpose::Subnet);
-        let costs_more = costs_more_to_install(rules, compiled.as_ref().is_ok_and(is_64_bit));
-        let reserved = cycles::execution(rules, limit, costs_more);
+        let wasm64 = compiled.as_ref().is_ok_and(Module::is_64_bit);
+        let reserved = cycles::install(rules, limit, wasm64);
         if let Err(missing) = member.withdraw(reserved, Next::Other) {
             let Reject { code, message } = member.out_of_cycles(&caller, missing);
             let message = format!("Canister installation failed with `{message}`.");
@@ -226,7 +227,7 @@ impl Subnet {
         reply((ChunkHash { hash: hash.to_vec() },))
     }
 
-    /// Checks that this process has room for a chunk of so many bytes.
+    /// Checks that this process has room for a chunk of this size.
     pub(super) fn check_stored(&self, bytes: usize) -> Result<(), Reject> {
         let of_canisters = self.members.values().flat_map(|member| member.managed.chunks.values());
         let snapshots = self.members.values().flat_map(|member| member.managed.snapshots.values());

@@ -11,11 +11,13 @@ use ic_management_canister_types::{
 use serde::Deserialize;
 
 use super::bounded::Bounded;
-use super::{ManagementCall, invalid};
+use super::call::{ManagementCall, invalid};
+use super::outcall::{HttpRequest, HttpResponse};
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject, RejectCode};
-use crate::subnet::{SECOND, Subnet};
+use crate::subnet::subnet_state::Subnet;
 use crate::system_api::message::Rejection;
+use crate::units::SECOND;
 
 /// Most bytes of a response, unless the request names a lower limit.
 const MAX_RESPONSE: u64 = 2_000_000;
@@ -33,23 +35,6 @@ const MAX_HEADER_BYTES: usize = 48 << 10;
 const MAX_REQUESTS: usize = 3_000;
 /// Nanoseconds that an outcall waits for its answer.
 const TIMEOUT: u64 = 60 * SECOND;
-
-/// An HTTPS outcall that waits for its answer.
-#[derive(Clone, Debug)]
-pub struct HttpRequest {
-    /// The number of the outcall.
-    pub id: u64,
-    /// The canister that made it.
-    pub canister: Principal,
-    /// The request.
-    pub request: HttpRequestArgs,
-    call: ManagementCall,
-    /// The time of the request, in nanoseconds since 1970.
-    since: u64,
-}
-
-/// The answer to an HTTPS outcall, or the code and the text of a reject.
-pub type HttpResponse = Result<HttpRequestResult, (RejectCode, String)>;
 
 impl Subnet {
     /// Keeps HTTPS outcalls until [`Subnet::answer_http_request`] answers them. Otherwise they are

@@ -20,7 +20,7 @@ use ic_management_canister_types::{
 use serde::Deserialize;
 
 use super::bounded::Bounded;
-use super::{ManagementCall, Outcome, decode, invalid, reply};
+use super::call::{ManagementCall, Outcome, decode, invalid, reply};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 

@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use wasmparser::ValType;
 
 use super::types::SnapshotSource;
+use crate::allocation::GLOBAL_SIZE;
+use crate::globals::GlobalValue;
 use crate::limits::MAX_CERTIFIED_DATA;
 use crate::rules::Rules;
-use crate::sizes::GLOBAL_SIZE;
-use crate::state::GlobalValue;
 use crate::units::{Bytes, WASM_PAGE};
 
 /// Most bytes of a module.

@@ -1,19 +1,20 @@
 //! Creating canisters, and changing their settings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use candid::{Nat, Principal};
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterSettings, CreateCanisterArgs, EnvironmentVariable, LogVisibility,
+    CanisterIdRecord, CanisterSettings, EnvironmentVariable, LogVisibility,
     ProvisionalCreateCanisterWithCyclesArgs, SnapshotVisibility, StatusVisibility,
     UpdateSettingsArgs,
 };
 use sha2::{Digest, Sha256};
 
-use super::storage::{allocation_too_small, cannot_grow, subnet_full};
+use super::call::{ManagementCall, Outcome, invalid, refusal, reply};
+use super::methods::{MAX_DELAYED_FEE, creation_args};
+use super::storage::{Size, allocation_too_small, cannot_grow, subnet_full};
 use super::types::{ChangeDetails, ChangeOrigin};
-use super::{ManagementCall, Outcome, decode, delayed_fee, invalid, refusal, reply};
+use crate::allocation::Allocation;
 use crate::canister::{Canister, Settings};
 use crate::cycles::{self, Threshold};
 use crate::environment;
@@ -21,10 +22,11 @@ use crate::fault::{ErrorCode, HostError, Reject, grouped};
 use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
 use crate::rules::Rules;
 use crate::saturation::Saturation;
-use crate::sizes::Allocation;
-use crate::subnet::Subnet;
-use crate::subnet::funds::Next;
+use crate::subnet::contexts::Origin;
+use crate::subnet::ingress::not_found;
 use crate::subnet::member::Member;
+use crate::subnet::member::Next;
+use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles};
 
 /// Cycles of a canister that is created without paying for it.
@@ -110,14 +112,6 @@ impl Wanted {
         })
     }
 }
-
-/// The argument of `create_canister`, which may be missing.
-pub fn creation_args(argument: &[u8]) -> Result<CreateCanisterArgs, Reject> {
-    if argument == EMPTY { Ok(CreateCanisterArgs::default()) } else { decode(argument) }
-}
-
-/// No values, in Candid.
-const EMPTY: &[u8] = b"DIDL\0\0";
 
 /// Converts a number of 64 bits.
 fn small(name: &str, number: Option<Nat>) -> Result<Option<u64>, Reject> {
@@ -260,7 +254,7 @@ impl Subnet {
             self.controlled(&id, &call.caller())?;
             let controllers = wanted.controllers.clone();
             // The other canisters decide how much is free.
-            let mut member = self.members.remove(&id).ok_or_else(|| super::not_found(&id))?;
+            let mut member = self.members.remove(&id).ok_or_else(|| not_found(&id))?;
             let used = member.used();
             let log = member.canister.allocation.log_store(member.rules());
             let configured = self.configure(&mut member, wanted, Occupied { used, log });
@@ -535,17 +529,11 @@ pub fn amount(amount: Option<Nat>) -> Result<Cycles, Reject> {
     })
 }
 
-/// Bytes in the largest unit that they exceed, with two decimals.
-pub struct Size(pub Bytes);
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(&str, u64); 4] =
-            [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        let bytes = self.0.get();
-        match UNITS.iter().find(|(_, unit)| bytes > *unit) {
-            Some((name, unit)) => write!(f, "{:.2} {name}", bytes as f64 / *unit as f64),
-            None => write!(f, "{bytes} B"),
-        }
-    }
+/// The fee of a message that is charged after it, by its bytes alone.
+fn delayed_fee(member: &Member, call: &ManagementCall) -> Option<Cycles> {
+    let by_user = matches!(call.origin, Origin::Ingress { .. });
+    (by_user && call.argument.len() <= MAX_DELAYED_FEE).then(|| {
+        let bytes = Bytes((call.argument.len() + call.method.len()) as u64);
+        cycles::ingress(member.rules(), bytes)
+    })
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use candid::{Principal, Reserved};
 use ic_management_canister_types::{
     CanisterIdRecord, DeleteCanisterSnapshotArgs, LoadCanisterSnapshotArgs, Snapshot as Info,
-    SnapshotVisibility, TakeCanisterSnapshotArgs,
+    TakeCanisterSnapshotArgs,
 };
 use sha2::{Digest, Sha256};
 
+use super::access::{check_controller, check_viewer};
+use super::call::{Failed, ManagementCall, Outcome, invalid, refusal, reply};
 use super::metadata::{Global, GlobalTimer, HookStatus};
 use super::storage::Storing;
 use super::types::{ChangeDetails, SnapshotSource};
-use super::{Failed, ManagementCall, Outcome, check_controller, invalid, refusal, reply};
-use crate::canister::is_64_bit;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOTS, SNAPSHOT_INSTRUCTIONS};
@@ -21,10 +21,10 @@ use crate::module::Module;
 use crate::replica::Replica;
 use crate::saturation::Saturation;
 use crate::state::State;
-use crate::subnet::Subnet;
-use crate::subnet::funds::Next;
 use crate::subnet::managed::{Code, Snapshot};
 use crate::subnet::member::Member;
+use crate::subnet::member::Next;
+use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
 use crate::validate::Purpose;
 
@@ -256,7 +256,7 @@ fn load(
     };
     let bytes = Instructions(snapshot.bytes.get());
     let rest = match rules.set().snapshot_viewers {
-        false => cycles::execution(rules, bytes, is_64_bit(&module)),
+        false => cycles::execution(rules, bytes, module.is_64_bit()),
         true => cycles::management(rules, SNAPSHOT_INSTRUCTIONS + bytes),
     };
     let mut state = State { timer: member.canister.state.timer, ..snapshot.state.clone() };
@@ -329,29 +329,6 @@ fn uploaded_state(module: &Module, state: State, globals: &[Global]) -> Result<S
 
 fn inconsistent(message: String) -> Reject {
     invalid(ErrorCode::InvalidManagementPayload, message)
-}
-
-/// Checks that somebody may list and read the snapshots of a canister.
-pub(super) fn check_viewer(
-    member: &Member,
-    caller: &Principal,
-    method: &str,
-) -> Result<(), Reject> {
-    if !member.rules().set().snapshot_viewers {
-        return check_controller(member, caller);
-    }
-    let visible = match &member.managed.snapshot_visibility {
-        SnapshotVisibility::Public => true,
-        SnapshotVisibility::Controllers => false,
-        SnapshotVisibility::AllowedViewers(viewers) => viewers.contains(caller),
-    };
-    match visible || check_controller(member, caller).is_ok() {
-        true => Ok(()),
-        false => Err(invalid(
-            ErrorCode::CanisterRejectedMessage,
-            format!("Caller {caller} is not allowed to call {method}"),
-        )),
-    }
 }
 
 fn find(member: &Member, id: &[u8]) -> Result<Arc<Snapshot>, Reject> {

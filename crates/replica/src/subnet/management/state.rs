@@ -9,21 +9,23 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
+use super::access::check_controller;
+use super::call::{
+    Failed, ManagementCall, Outcome, canister_not_found, canister_not_found_anywhere, decode,
+    decode_all, invalid, refusal, reply,
+};
 use super::settings::amount;
 use super::types::{InfoReply, StatusReply};
-use super::{
-    Failed, ManagementCall, Outcome, canister_not_found, canister_not_found_anywhere,
-    check_controller, decode, decode_all, invalid, refusal, reply,
-};
 use crate::fault::{ErrorCode, Reject, RejectCode};
 use crate::limits::STOP_TIMEOUT;
 use crate::subnet::contexts::Origin;
-use crate::subnet::funds::Next;
+use crate::subnet::ingress::{Answered, not_found};
 use crate::subnet::managed::Stop;
 use crate::subnet::member::Member;
-use crate::subnet::{Answered, SECOND, Subnet, not_found};
+use crate::subnet::member::Next;
+use crate::subnet::subnet_state::Subnet;
 use crate::system_api::message::{Rejection, Status};
-use crate::units::{Bytes, Cycles};
+use crate::units::{Bytes, Cycles, SECOND};
 use crate::validate::Visibility;
 
 impl Subnet {

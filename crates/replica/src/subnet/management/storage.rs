@@ -1,14 +1,15 @@
 //! Checks balances and reserves cycles for chunks, snapshots and installed code.
 
+use std::fmt;
+
 use candid::Principal;
 
-use super::refusal;
-use super::settings::Size;
+use super::call::refusal;
 use crate::cycles::Threshold;
 use crate::fault::{ErrorCode, Reject, grouped};
 use crate::saturation::Saturation;
-use crate::subnet::funds::Next;
 use crate::subnet::member::Member;
+use crate::subnet::member::Next;
 use crate::units::{Bytes, Cycles};
 
 /// What a canister stores in addition, and what it pays for the work.
@@ -113,7 +114,7 @@ impl Member {
         refusal(code, format!("Canister {what} failed with: `{message}`"), help, "")
     }
 
-    /// Reserves cycles for memory that grows by so many bytes, unless they are allocated already.
+    /// Reserves cycles for memory that grows by this number of bytes, unless they are allocated already.
     pub(super) fn reserve_growth(
         &mut self,
         bytes: Bytes,
@@ -181,4 +182,19 @@ pub(super) fn subnet_full(wanted: Bytes, free: Bytes) -> Reject {
         "Try moving to another subnet.",
         "subnet-memory-capacity-oversubscribed",
     )
+}
+
+/// Bytes in the largest unit that they exceed, with two decimals.
+pub struct Size(pub Bytes);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u64); 4] =
+            [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        let bytes = self.0.get();
+        match UNITS.iter().find(|(_, unit)| bytes > *unit) {
+            Some((name, unit)) => write!(f, "{:.2} {name}", bytes as f64 / *unit as f64),
+            None => write!(f, "{bytes} B"),
+        }
+    }
 }

@@ -22,21 +22,22 @@ use ic_management_canister_types::{
     UploadCanisterSnapshotDataArgs, UploadCanisterSnapshotMetadataResult,
 };
 
+use super::access::check_viewer;
+use super::call::{Failed, ManagementCall, Outcome, invalid, reply};
 use super::code::{checked_chunk, store_error};
 use super::metadata::{Global, SnapshotMetadata, UploadMetadataArgs};
-use super::snapshots::{check_viewer, creation};
+use super::snapshots::creation;
 use super::storage::Storing;
 use super::types::SnapshotSource;
-use super::{Failed, ManagementCall, Outcome, invalid, reply};
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOT_SLICE, READ_SNAPSHOT_INSTRUCTIONS, UPLOAD_INSTRUCTIONS};
 use crate::memory::Image;
 use crate::state::State;
-use crate::subnet::Subnet;
-use crate::subnet::funds::Next;
 use crate::subnet::managed::{CHUNK, Code, Snapshot};
 use crate::subnet::member::Member;
+use crate::subnet::member::Next;
+use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles, Instructions};
 
 impl Subnet {
@@ -365,7 +366,7 @@ fn write(image: &mut Image, offset: u64, data: &[u8]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// An image of so many zeros.
+/// An image of this number of zeros.
 fn zeros(bytes: u64) -> Image {
     Image::zeros(usize::try_from(bytes).unwrap_or(usize::MAX))
 }

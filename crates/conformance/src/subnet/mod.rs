@@ -1,0 +1,12 @@
+//! Cases of several canisters that call each other, in rounds.
+
+pub(crate) mod case;
+mod compare;
+mod embedded;
+
+pub use case::{
+    Expected, Outcall, Part, RunningSubnet, Step, SubnetCall, SubnetCase, Ticks,
+    is_file_of_subnets, read, write,
+};
+pub use compare::{check_file, compare, record};
+pub use embedded::{EmbeddedSubnet, embedded};

@@ -1,0 +1,327 @@
+//! Installs and upgrades.
+//!
+//! ```text
+//!   install, reinstall    start → canister_init
+//!   upgrade               pre_upgrade of the old module → start → post_upgrade
+//! ```
+//!
+//! Each function is a message with its own counter. A trap in any of them undoes all of them. An
+//! upgrade keeps stable memory and certified data, and the heap if `wasm_memory_persistence` says
+//! so. The timer is off afterwards.
+//!
+//! Modules with enhanced orthogonal persistence have a custom section of this name, and are only
+//! upgraded with the option. The heap is kept for such modules only:
+//!
+//! | `wasm_memory_persistence` | old module with the section | new module without it |
+//! |---|---|---|
+//! | none | refused | the heap is emptied |
+//! | `keep` | | refused |
+//! | `replace` | the heap is emptied | the heap is emptied |
+//!
+//! Source: `rs/execution_environment/src/execution/upgrade.rs` of the replica.
+
+use ic_management_canister_types::WasmMemoryPersistence;
+use ic_principal::Principal;
+
+use super::Canister;
+use crate::allocation::CHANGE_SIZE;
+use crate::cycles;
+use crate::dispatch::{exported, reject_large_argument};
+use crate::execution::{Execution, MemoryUse, PageCharges, SystemCalls, all_calls};
+use crate::fault::{ErrorCode, Fault, HostError, Reject};
+use crate::instance::{Entry, IdleSlot};
+use crate::memory::Image;
+use crate::module::Module;
+use crate::run::{Target, run};
+use crate::state::State;
+use crate::system_api::message::{Message, Mode};
+use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
+use crate::validate::EntryPoint;
+
+/// An installation, and the error that ended it.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub execution: Execution,
+    pub fault: Option<Fault>,
+}
+
+impl Installed {
+    fn refused(reject: Reject) -> Self {
+        Self { execution: Execution::refused(reject), fault: None }
+    }
+}
+
+/// The options of an upgrade.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Upgrade {
+    /// `canister_pre_upgrade` does not run.
+    pub skip_pre_upgrade: bool,
+    /// The treatment of the heap, which is emptied without this option.
+    pub persistence: Option<WasmMemoryPersistence>,
+}
+
+/// The functions that an install or upgrade runs. They share one limit, but each has its own
+/// counter.
+#[derive(Debug, Default)]
+struct InstallRun {
+    instructions: Instructions,
+    charge: Instructions,
+    pages: PageCharges,
+    memory: MemoryUse,
+    stable_calls: SystemCalls,
+    calls: Option<SystemCalls>,
+    burned: Cycles,
+    printed: Vec<String>,
+}
+
+impl InstallRun {
+    fn execute(
+        &mut self,
+        module: &Module,
+        state: &mut State,
+        message: Message,
+        export: &str,
+    ) -> Result<Result<(), Fault>, HostError> {
+        let max = module.rules().instructions().install;
+        let left = max.get().saturating_sub(self.charge.get());
+        let idle = IdleSlot::default();
+        let target = Target { module, state, idle: &idle };
+        let mut ran = run(target, message, Entry::Export(export), Instructions(left))?;
+        self.instructions += ran.instructions;
+        self.charge += ran.charge;
+        self.pages += ran.pages;
+        self.memory = ran.memory;
+        self.stable_calls.add_all(&ran.stable_calls);
+        if let Some(calls) = &ran.calls {
+            self.calls.get_or_insert_default().add_all(calls);
+        }
+        self.burned += ran.burned();
+        self.printed.append(&mut ran.effects.printed);
+        if let Some(changes) = ran.changes.take() {
+            changes.commit(state, &idle)?;
+        }
+        Ok(ran.result)
+    }
+
+    fn execution(&self, outcome: Result<Vec<u8>, Reject>, cycles: Cycles) -> Execution {
+        Execution {
+            instructions: self.instructions,
+            charge: self.charge,
+            pages: self.pages,
+            memory: self.memory,
+            stable_calls: self.stable_calls.stable(),
+            system_calls: all_calls(&self.stable_calls, self.calls.clone()),
+            printed: self.printed.clone(),
+            cycles,
+            ..Execution::of(outcome)
+        }
+    }
+}
+
+impl Canister {
+    /// Installs or reinstalls a module: heap and stable memory are emptied, then `start` and
+    /// `canister_init` run.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. Errors of the canister are in [`Execution::outcome`]; then
+    /// nothing has changed.
+    pub fn install(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        self.install_module(module, caller, argument).map(|installed| installed.execution)
+    }
+
+    /// Installs a module as [`Canister::install`] does.
+    pub(crate) fn install_module(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Installed, HostError> {
+        if let Some(reject) = reject_large_argument(module.rules(), argument) {
+            return Ok(Installed::refused(reject));
+        }
+        let state = State::initial(module, Image::new())?;
+        self.install_code(module, caller, argument, state, EntryPoint::Init, InstallRun::default())
+    }
+
+    /// Replaces the module: `canister_pre_upgrade` of the old one runs, the heap is emptied,
+    /// stable memory stays, then `start` and `canister_post_upgrade` run.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left. Errors of the canister are in [`Execution::outcome`]; then
+    /// nothing has changed.
+    pub fn upgrade(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        self.upgrade_module(module, caller, argument, Upgrade::default())
+            .map(|installed| installed.execution)
+    }
+
+    /// Replaces the module as [`Canister::upgrade`] does, but keeps the heap, as with the option
+    /// `wasm_memory_persistence = keep` of `install_code`. Both modules must have enhanced orthogonal
+    /// persistence.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::upgrade`].
+    pub fn upgrade_keeping_heap(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        let persistence = Some(WasmMemoryPersistence::Keep);
+        let upgrade = Upgrade { persistence, ..Upgrade::default() };
+        self.upgrade_module(module, caller, argument, upgrade).map(|installed| installed.execution)
+    }
+
+    /// Replaces the module as [`Canister::upgrade`] does, but does not run `canister_pre_upgrade`, as
+    /// with the option `skip_pre_upgrade` of `install_code`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Canister::upgrade`].
+    pub fn upgrade_without_pre_upgrade(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+    ) -> Result<Execution, HostError> {
+        let upgrade = Upgrade { skip_pre_upgrade: true, ..Upgrade::default() };
+        self.upgrade_module(module, caller, argument, upgrade).map(|installed| installed.execution)
+    }
+
+    /// Replaces the module as [`Canister::upgrade`] does, with options.
+    pub(crate) fn upgrade_module(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+        upgrade: Upgrade,
+    ) -> Result<Installed, HostError> {
+        self.check_consistent()?;
+        let mut run = InstallRun::default();
+        let Some(old) = self.module.clone() else {
+            let fault = Fault::NoModule;
+            let execution = Execution::refused(fault.reject(&self.id()));
+            return Ok(Installed { execution, fault: Some(fault) });
+        };
+        if let Some(reject) = reject_large_argument(module.rules(), argument) {
+            return Ok(Installed::refused(reject));
+        }
+        let mut state = self.state.clone();
+        if old.has(EntryPoint::PreUpgrade) && !upgrade.skip_pre_upgrade {
+            let name = EntryPoint::PreUpgrade.name();
+            let message = self.message(old.rules(), Mode::PreUpgrade, caller, Vec::new());
+            if let Err(fault) = run.execute(&old, &mut state, message, &exported(name))? {
+                return Ok(self.install_failed(&run, fault));
+            }
+        }
+        let keeps_heap = match keeps_heap(&old, module, upgrade.persistence, &state) {
+            Ok(keeps_heap) => keeps_heap,
+            Err(reject) => {
+                self.charge(Cycles(0));
+                return Ok(Installed {
+                    execution: run.execution(Err(reject), Cycles(0)),
+                    fault: None,
+                });
+            }
+        };
+        let State { heap, stable, certified_data, .. } = state;
+        let mut state = State { certified_data, ..State::initial(module, stable)? };
+        if keeps_heap {
+            state.keep_heap(heap)?;
+        }
+        self.install_code(module, caller, argument, state, EntryPoint::PostUpgrade, run)
+    }
+
+    fn install_code(
+        &mut self,
+        module: &Module,
+        caller: Principal,
+        argument: &[u8],
+        mut state: State,
+        entry_point: EntryPoint,
+        mut run: InstallRun,
+    ) -> Result<Installed, HostError> {
+        let (peak, limit) = (Bytes(state.heap.size() as u64), self.settings.heap_limit);
+        if limit != Bytes(0) && peak > limit {
+            return Ok(self.install_failed(&run, Fault::WasmMemoryLimit { peak, limit }));
+        }
+        let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
+        let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
+        for (export, mode) in start.into_iter().chain(entry) {
+            // The functions already see the version that the new module makes.
+            let message = Message {
+                version: self.version + 1,
+                timer: state.timer,
+                balance: self.balance - run.burned,
+                ..self.message(module.rules(), mode, caller, argument.to_vec())
+            };
+            if let Err(fault) = run.execute(module, &mut state, message, &export)? {
+                return Ok(self.install_failed(&run, fault));
+            }
+        }
+        self.module = Some(module.clone());
+        self.state = state;
+        self.idle = IdleSlot::default();
+        self.version += 1;
+        self.record_change(CHANGE_SIZE);
+        let cycles = cycles::install(module.rules(), run.charge, module.is_64_bit()) + run.burned;
+        self.charge(cycles);
+        Ok(Installed { execution: run.execution(Ok(Vec::new()), cycles), fault: None })
+    }
+
+    fn install_failed(&mut self, run: &InstallRun, fault: Fault) -> Installed {
+        self.charge(Cycles(0));
+        let execution = run.execution(Err(fault.reject(&self.id())), Cycles(0));
+        Installed { execution, fault: Some(fault) }
+    }
+}
+
+/// Returns true if an upgrade keeps the heap of `state`, or the reject of the replica if the option
+/// is missing or not allowed. `canister_pre_upgrade` has run before.
+fn keeps_heap(
+    old: &Module,
+    new: &Module,
+    option: Option<WasmMemoryPersistence>,
+    state: &State,
+) -> Result<bool, Reject> {
+    let refused = |message: String| {
+        let code = ErrorCode::CanisterContractViolation;
+        Err(Reject { code, message })
+    };
+    match option {
+        None if old.has_enhanced_persistence() => refused(
+            "Missing upgrade option: Enhanced orthogonal persistence requires the \
+             `wasm_memory_persistence` upgrade option."
+                .to_owned(),
+        ),
+        None | Some(WasmMemoryPersistence::Replace) => Ok(false),
+        Some(WasmMemoryPersistence::Keep) if !new.has_enhanced_persistence() => refused(
+            "Invalid upgrade option: The `wasm_memory_persistence: opt Keep` upgrade option \
+             requires that the new canister module supports enhanced orthogonal persistence."
+                .to_owned(),
+        ),
+        Some(WasmMemoryPersistence::Keep) => {
+            let (kept, most) = (state.heap.size() as u64 / WASM_PAGE, new.largest_heap());
+            // The replica does not expect this and fails.
+            if kept > most {
+                return refused(format!(
+                    "the upgrade would keep a heap of {kept} Wasm pages, but the memory of the new \
+                     module has at most {most}"
+                ));
+            }
+            Ok(true)
+        }
+    }
+}

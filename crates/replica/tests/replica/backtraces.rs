@@ -1,0 +1,214 @@
+//! Backtraces in rejects of traps: who sees them, and the functions in them.
+
+use candid::{decode_one, encode_one};
+use ic_management_canister_types::{
+    CanisterSettings, FetchCanisterLogsArgs, FetchCanisterLogsResult, LogVisibility,
+    UpdateSettingsArgs,
+};
+use stablebench_replica::subnet::Subnet;
+use stablebench_replica::{Canister, Principal, Replica, Rules, Settings, Span};
+
+const CALLER: Principal = Principal::anonymous();
+const STRANGER: Principal = Principal::from_slice(&[7; 29]);
+
+/// `deep` recurses without an end. `call` calls `fail` of the canister in its argument and rejects
+/// with the text that it gets.
+const TRAPS: &str = r#"(module
+    (import "ic0" "trap" (func $trap (param i32 i32)))
+    (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+    (import "ic0" "call_perform" (func $perform (result i32)))
+    (import "ic0" "msg_reject" (func $reject (param i32 i32)))
+    (import "ic0" "msg_reject_msg_size" (func $reason_size (result i32)))
+    (import "ic0" "msg_reject_msg_copy" (func $reason (param i32 i32 i32)))
+    (memory 1) (table 1 funcref) (elem (i32.const 0) $failed)
+    (data (i32.const 0) "fail")
+    (func $inner (unreachable))
+    (func $_ZN4test6middle17h0123456789abcdefE (call $inner))
+    (func $failed (param i32)
+        (call $reason (i32.const 100) (i32.const 0) (call $reason_size))
+        (call $reject (i32.const 100) (call $reason_size)))
+    (func $down (call $down))
+    (func $divide (param i32) (drop (i32.div_u (i32.const 1) (local.get 0))))
+    (func $method (export "canister_update fail") (export "canister_query ask")
+        (call $_ZN4test6middle17h0123456789abcdefE))
+    (func $says (export "canister_update say") (call $trap (i32.const 0) (i32.const 4)))
+    (func (export "canister_update unnamed") (call $divide (i32.const 0)))
+    (func (export "canister_update alone") (unreachable))
+    (func (export "canister_update stable") (call $write (i64.const 1) (i64.const 0) (i64.const 1)))
+    (func (export "canister_update contract") (drop (call $perform)))
+    (func (export "canister_update deep") (call $down))
+    (func (export "canister_update call")
+        (call $copy (i32.const 100) (i32.const 0) (call $size))
+        (call $new (i32.const 100) (call $size) (i32.const 0) (i32.const 4)
+            (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+        (drop (call $perform))))"#;
+
+const INNER: &str = "\nCanister Backtrace:\ninner\ntest::middle\nmethod\n";
+
+fn canister(rules: Rules, wasm: &[u8]) -> Canister {
+    let replica = Replica::new(rules, None).unwrap();
+    let id = replica.create_canister().unwrap().id();
+    let module = replica.compile_for_subnet(&id, wasm).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    canister
+}
+
+/// The part of a reject's message after the canister's id.
+fn text(message: &str) -> &str {
+    message.split_once(": ").unwrap().1
+}
+
+#[test]
+fn traps_have_the_backtrace_of_the_replica() {
+    let wasm = wat::parse_str(TRAPS).unwrap();
+    for rules in [Rules::of_2025_10(), Rules::of_2026_08(), Rules::today()] {
+        let mut canister = canister(rules, &wasm);
+        for (method, expected) in [
+            ("fail", format!("Canister trapped: unreachable{INNER}")),
+            (
+                "say",
+                "Canister called `ic0.trap` with message: 'fail'\nCanister Backtrace:\nsays\n"
+                    .to_owned(),
+            ),
+            // Its trap is repeated in another form of the module. Function 16, after 5 added imports.
+            (
+                "unnamed",
+                "Canister trapped: integer division by 0\nCanister Backtrace:\ndivide\nunknown \
+                 function at index 21\n"
+                    .to_owned(),
+            ),
+            ("alone", "Canister trapped: unreachable".to_owned()),
+            (
+                "stable",
+                "Canister trapped: stable memory out of bounds\nCanister Backtrace:\n\
+                 stable64_write\nunknown function at index 23\n"
+                    .to_owned(),
+            ),
+            (
+                "deep",
+                format!(
+                    "Canister trapped: stack overflow\nCanister Backtrace:\n{}",
+                    "down\n".repeat(20)
+                ),
+            ),
+        ] {
+            let mut fork = canister.fork();
+            let normal = canister.update(CALLER, method, &[]).unwrap().outcome.unwrap_err();
+            assert_eq!(text(&normal.message), expected, "{method} by {rules}");
+            if method != "deep" {
+                let (profiled, _) =
+                    fork.profile_update(CALLER, method, &[], Span::Message).unwrap();
+                assert_eq!(profiled.outcome.unwrap_err(), normal, "{method} by {rules}");
+            }
+        }
+        let contract = canister.update(CALLER, "contract", &[]).unwrap().outcome.unwrap_err();
+        assert!(!contract.message.contains("Backtrace"), "{contract}");
+    }
+}
+
+#[test]
+fn modules_without_names_have_no_backtraces() {
+    let wasm = wat::parse_str(
+        r#"(module
+            (import "ic0" "stable64_write" (func (param i64 i64 i64)))
+            (func (export "canister_update fail") (unreachable))
+            (func (export "canister_update stable")
+                (call 0 (i64.const 1) (i64.const 0) (i64.const 1))))"#,
+    );
+    let mut canister = canister(Rules::today(), &wasm.unwrap());
+    for method in ["fail", "stable"] {
+        let reject = canister.update(CALLER, method, &[]).unwrap().outcome.unwrap_err();
+        assert!(!reject.message.contains('\n'), "{reject}");
+    }
+}
+
+#[test]
+fn long_names_are_cut_in_the_middle() {
+    let name = "a".repeat(50_000);
+    let wat = format!(
+        r#"(module
+            (func ${name} (unreachable))
+            (func $last (export "canister_update fail") (call ${name})))"#
+    );
+    let mut canister = canister(Rules::today(), &wat::parse_str(wat).unwrap());
+    let reject = canister.update(CALLER, "fail", &[]).unwrap().outcome.unwrap_err();
+    assert!(reject.message.len() < 17_000, "{}", reject.message.len());
+    assert!(reject.message.contains("\nCanister Backtrace:\naaa"));
+    assert!(reject.message.contains("aaa...aaa") && reject.message.ends_with("aaa\nlast\n"));
+}
+
+#[test]
+fn only_who_sees_the_log_sees_backtraces() {
+    let wasm = wat::parse_str(TRAPS).unwrap();
+    let mut canister = canister(Rules::today(), &wasm);
+    for (caller, sees) in [(CALLER, true), (STRANGER, false)] {
+        let update = canister.update(caller, "fail", &[]).unwrap().outcome.unwrap_err();
+        let query = canister.query(caller, "ask", &[]).unwrap().outcome.unwrap_err();
+        for reject in [update, query] {
+            assert_eq!(reject.message.contains(INNER), sees, "{reject}");
+            assert_eq!(reject.message.contains("Backtrace"), sees, "{reject}");
+        }
+    }
+}
+
+#[test]
+fn settings_decide_who_sees_backtraces() {
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let mut subnet = Subnet::new(&replica);
+    let ids = [0, 1].map(|number| {
+        Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1])
+    });
+    for id in ids {
+        let module = replica.compile_for_subnet(&id, &wat::parse_str(TRAPS).unwrap()).unwrap();
+        let usual = replica.create_canister().unwrap();
+        let mut canister = Canister::new(Settings { id, ..usual.settings().clone() }).unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        subnet.add(canister).unwrap();
+    }
+    let [callee, relay] = ids;
+    let seen = |subnet: &mut Subnet| {
+        let mut backtraces = Vec::new();
+        for caller in [CALLER, STRANGER] {
+            let update = subnet.update(caller, callee, "fail", &[]).unwrap().response;
+            let query = subnet.query(caller, callee, "ask", &[]).unwrap().response;
+            backtraces.extend([update, query].map(|it| it.unwrap_err().message.contains(INNER)));
+        }
+        // The canister that calls is no controller.
+        let call = subnet.update(CALLER, relay, "call", callee.as_slice()).unwrap().response;
+        let text = call.unwrap_err().message;
+        assert!(text.contains("Canister trapped: unreachable"), "{text}");
+        backtraces.push(text.contains(&format!("{INNER}.\nConsider")));
+        backtraces
+    };
+    assert_eq!(seen(&mut subnet), [true, true, false, false, false]);
+    let mut allow = |visibility| {
+        let settings =
+            CanisterSettings { log_visibility: Some(visibility), ..CanisterSettings::default() };
+        let args =
+            UpdateSettingsArgs { canister_id: callee, settings, sender_canister_version: None };
+        let management = Principal::management_canister();
+        let argument = encode_one(args).unwrap();
+        let changed = subnet.update(CALLER, management, "update_settings", &argument);
+        changed.unwrap().response.unwrap();
+        seen(&mut subnet)
+    };
+    assert_eq!(allow(LogVisibility::Public), [true; 5]);
+    let stranger = LogVisibility::AllowedViewers(vec![STRANGER]);
+    assert_eq!(allow(stranger), [true, true, true, true, false]);
+    assert_eq!(allow(LogVisibility::AllowedViewers(vec![relay])), [true, true, false, false, true]);
+
+    // The log always has them.
+    let argument = FetchCanisterLogsArgs { canister_id: callee, filter: None };
+    let management = Principal::management_canister();
+    let logs =
+        subnet.query(CALLER, management, "fetch_canister_logs", &encode_one(argument).unwrap());
+    let logs: FetchCanisterLogsResult = decode_one(&logs.unwrap().response.unwrap()).unwrap();
+    for record in logs.canister_log_records {
+        let text = String::from_utf8(record.content).unwrap();
+        assert_eq!(text, format!("[TRAP]: unreachable{INNER}"));
+    }
+}

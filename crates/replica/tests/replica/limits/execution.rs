@@ -1,0 +1,297 @@
+//! Instruction limits of each kind of message, and the depth of the stack.
+
+use stablebench_replica::{Cycles, ErrorCode, Execution, Instructions};
+
+use super::*;
+use crate::support::{CALLER, code, compile, install, numbers, query, update};
+
+/// A function that uses exactly `instructions` including its call, in milliseconds: operators whose
+/// result is dropped are charged but compile to nothing.
+fn burn(name: &str, instructions: u64) -> String {
+    const OPERATORS: usize = 1_000;
+    let round = OPERATORS as u64 * (F64_MIN + 3 * ONE) + 4 * ONE + BR_IF;
+    // The call; the function and its first constant, set and loop; after the loop the operands of
+    // the fill and the fill.
+    let fixed = CALL + 3 * ONE + 3 * ONE + MEMORY_FILL;
+    let rounds = (instructions - fixed) / round;
+    let rest = (instructions - fixed) % round;
+    let operators = "(drop (f64.min (f64.const 0) (f64.const 0)))".repeat(OPERATORS);
+    format!(
+        "(func ${name} (local $rounds i32)
+            (local.set $rounds (i32.const {rounds}))
+            (loop $again
+                {operators}
+                (br_if $again (local.tee $rounds
+                    (i32.sub (local.get $rounds) (i32.const 1)))))
+            (memory.fill (i32.const 0) (i32.const 0) (i32.const {rest})))"
+    )
+}
+
+/// A module with one method that replies and uses exactly `instructions`.
+fn method(kind: &str, instructions: u64) -> String {
+    let burn = burn("burn", instructions - (ONE + CALL + SYSTEM_CALL));
+    format!(
+        r#"(module (import "ic0" "msg_reply" (func $reply)) (memory 1) {burn}
+            (func (export "{kind} go") (call $reply) (call $burn)))"#
+    )
+}
+
+/// Like [`out_of_instructions`], for a message whose last charge exceeded the limit by one.
+#[track_caller]
+fn one_too_many(execution: &Execution, limit: u64) {
+    out_of_instructions(execution, limit);
+    assert_eq!(execution.instructions, Instructions(limit + 1));
+}
+
+#[test]
+fn instructions_of_an_update() {
+    let execution = update(&mut install(&method("canister_update", UPDATE)), "go", &[]);
+    assert_eq!(execution.outcome, Ok(vec![]));
+    assert_eq!(execution.instructions, Instructions(UPDATE));
+    let execution = update(&mut install(&method("canister_update", UPDATE + 1)), "go", &[]);
+    one_too_many(&execution, UPDATE);
+}
+
+#[test]
+fn instructions_of_a_query() {
+    for kind in ["canister_query", "canister_composite_query"] {
+        let execution = query(&install(&method(kind, QUERY)), "go", &[]);
+        assert_eq!(execution.outcome, Ok(vec![]));
+        assert_eq!(execution.instructions, Instructions(QUERY));
+        one_too_many(&query(&install(&method(kind, QUERY + 1)), "go", &[]), QUERY);
+    }
+}
+
+/// Executed in slices, like an update.
+#[test]
+fn instructions_of_a_query_called_as_an_update() {
+    let execution = update(&mut install(&method("canister_query", QUERY)), "go", &[]);
+    assert_eq!(execution.outcome, Ok(vec![]));
+    assert_eq!(execution.instructions, Instructions(QUERY));
+    let execution = update(&mut install(&method("canister_query", QUERY + 1)), "go", &[]);
+    one_too_many(&execution, QUERY);
+}
+
+#[test]
+fn instructions_of_an_install_include_all_its_functions() {
+    let installing = |init: u64, start: u64| {
+        try_install(&format!(
+            r#"(module (memory 1) {} {}
+                (func $start (call $burn_start)) (start $start)
+                (func (export "canister_init") (call $burn_init)))"#,
+            burn("burn_start", start - ONE),
+            burn("burn_init", init - ONE),
+        ))
+    };
+    let start = INSTALL / 3;
+    let execution = installing(INSTALL - start, start);
+    assert_eq!(execution.outcome, Ok(vec![]));
+    assert_eq!(execution.instructions, Instructions(INSTALL));
+    let execution = installing(INSTALL - start + 1, start);
+    assert_eq!(code(&execution), ErrorCode::CanisterInstructionLimitExceeded);
+    assert_eq!(execution.instructions, Instructions(INSTALL + 1));
+    assert_eq!(execution.charge, Instructions(INSTALL));
+}
+
+/// The functions of the old module count too.
+#[test]
+fn instructions_of_an_upgrade_include_all_its_functions() {
+    let upgrading = |post: u64| {
+        let third = INSTALL / 3;
+        let mut canister = install(&format!(
+            r#"(module (memory 1) {}
+                (func (export "canister_pre_upgrade") (call $burn)))"#,
+            burn("burn", third - ONE),
+        ));
+        let new = format!(
+            r#"(module (memory 1) {} {}
+                (func $start (call $burn_start)) (start $start)
+                (func (export "canister_post_upgrade") (call $burn_post)))"#,
+            burn("burn_start", third - ONE),
+            burn("burn_post", post - ONE),
+        );
+        canister.upgrade(&compile(&new), CALLER, &[]).unwrap()
+    };
+    let execution = upgrading(INSTALL / 3);
+    assert_eq!(execution.outcome, Ok(vec![]));
+    assert_eq!(execution.instructions, Instructions(INSTALL));
+    let execution = upgrading(INSTALL / 3 + 1);
+    assert_eq!(code(&execution), ErrorCode::CanisterInstructionLimitExceeded);
+    assert_eq!(execution.charge, Instructions(INSTALL));
+}
+
+#[test]
+fn instructions_of_inspecting_a_message() {
+    let inspecting = |instructions: u64| {
+        let burn = burn("burn", instructions - (ONE + CALL + SYSTEM_CALL));
+        let mut canister = install(&format!(
+            r#"(module
+                (import "ic0" "accept_message" (func $accept))
+                (import "ic0" "msg_reply" (func $reply))
+                (memory 1) {burn}
+                (func (export "canister_inspect_message") (call $accept) (call $burn))
+                (func (export "canister_update go") (call $reply)))"#
+        ));
+        update(&mut canister, "go", &[])
+    };
+    assert_eq!(inspecting(INSPECT).outcome, Ok(vec![]));
+    let refused = inspecting(INSPECT + 1);
+    assert_eq!(code(&refused), ErrorCode::CanisterInstructionLimitExceeded);
+    let expected = format!("Canister exceeded the limit of {INSPECT} instructions");
+    assert!(words(&refused.outcome.unwrap_err().message).starts_with(&expected));
+    assert_eq!(refused.cycles, Cycles(0), "a message that is not inducted is free");
+}
+
+/// A single charge may overrun its slice by less than another slice. A query has one slice, unless
+/// it is called as an update.
+#[test]
+fn one_charge_and_the_slice() {
+    let canister = |instructions: u64| {
+        let size = instructions - (ONE + 3 * ONE + MEMORY_FILL);
+        install(&format!(
+            r#"(module (memory 1)
+            (func (export "canister_update u")
+                (memory.fill (i32.const 0) (i32.const 1) (i32.const {size})))
+            (func (export "canister_query q")
+                (memory.fill (i32.const 0) (i32.const 1) (i32.const {size}))))"#
+        ))
+    };
+    let (mut most, mut more) = (canister(2 * SLICE - 1), canister(2 * SLICE));
+    for method in ["u", "q"] {
+        let charged = update(&mut most, method, &[]);
+        // The heap is smaller than the range of the operator.
+        trapped(&charged, "heap out of bounds");
+        assert_eq!(charged.instructions, Instructions(2 * SLICE - 1));
+        rejected(
+            &update(&mut more, method, &[]),
+            ErrorCode::CanisterInstructionLimitExceeded,
+            "Canister attempted to perform a large memory operation that used 4000000000 \
+             instructions and exceeded the slice limit 2000000000",
+        );
+    }
+    trapped(&query(&more, "q", &[]), "heap out of bounds");
+}
+
+const DEEP: &str = r#"(module
+    (import "ic0" "msg_arg_data_copy" (func $argument (param i32 i32 i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (memory 1)
+    (func $depth (param $left i32) (result i32)
+        (if (result i32) (local.get $left)
+            (then (i32.add (i32.const 1)
+                (call $depth (i32.sub (local.get $left) (i32.const 1)))))
+            (else (i32.const 0))))
+    (func $go
+        (call $argument (i32.const 0) (i32.const 0) (i32.const 4))
+        (i64.store (i32.const 0) (i64.extend_i32_u (call $depth (i32.load (i32.const 0)))))
+        (call $append (i32.const 0) (i32.const 8)) (call $reply))
+    (export "canister_update u" (func $go))
+    (export "canister_query q" (func $go)))"#;
+
+fn recur() {
+    let mut canister = install(DEEP);
+    let endless = u32::MAX.to_le_bytes();
+    for _ in 0..3 {
+        for overflow in [update(&mut canister, "u", &endless), query(&canister, "q", &endless)] {
+            trapped(&overflow, "stack overflow");
+        }
+        let deep = 10_000_u32.to_le_bytes();
+        assert_eq!(numbers(update(&mut canister, "u", &deep)), [10_000]);
+        assert_eq!(numbers(query(&canister, "q", &deep)), [10_000]);
+    }
+}
+
+#[test]
+fn recursion() {
+    recur();
+}
+
+#[test]
+fn recursion_on_a_thread_with_little_stack() {
+    for stack in [256 << 10, 2 * MIB] {
+        std::thread::Builder::new().stack_size(stack).spawn(recur).unwrap().join().unwrap();
+    }
+}
+
+/// Kinds of endless recursion; `$f` is the function to call.
+const ENDLESS: &[(&str, &str)] = &[
+    ("directly", "(func $f (call $f))"),
+    ("indirectly", "(func $f (call $g)) (func $g (call $f) (nop))"),
+    (
+        "through a table",
+        "(table 2 funcref) (elem (i32.const 1) $f) (func $f (call_indirect (i32.const 1)))",
+    ),
+    // Each frame is larger than a guard page, and than the spare stack of the host.
+    (
+        "with large frames",
+        "(func $f (result v128) LOCALS (call $f) SUM) (func $g (drop (call $f)))",
+    ),
+];
+
+fn endless(way: &str) -> String {
+    const LOCALS: usize = 4_000;
+    let locals = "(local v128)".repeat(LOCALS);
+    // The locals are loaded before the call and used after it.
+    let set: String = (0..LOCALS)
+        .map(|local| format!("(local.set {local} (v128.load offset={local} (i32.const 0)))"))
+        .collect();
+    let sum: String = (0..LOCALS).map(|local| format!("(i64x2.add (local.get {local}))")).collect();
+    way.replace("LOCALS", &format!("{locals}{set}")).replace("SUM", &sum)
+}
+
+/// Recursion in each function that the replica calls.
+#[test]
+fn endless_recursion() {
+    for (name, way) in ENDLESS {
+        let function = if way.contains("$g (drop") { "$g" } else { "$f" };
+        let module = |uses: &str| {
+            let uses = uses.replace("$f", function);
+            let reply = r#"(import "ic0" "msg_reply" (func $reply))"#;
+            format!("(module {reply} (memory 1) {} {uses})", endless(way))
+        };
+        let exporting = |what: &str| module(&format!(r#"(export "{what}" (func $f))"#));
+
+        trapped(&try_install(&module("(start $f)")), "stack overflow");
+        trapped(&try_install(&exporting("canister_init")), "stack overflow");
+        let new = compile(&exporting("canister_post_upgrade"));
+        trapped(&install("(module)").upgrade(&new, CALLER, &[]).unwrap(), "stack overflow");
+        let mut old = install(&exporting("canister_pre_upgrade"));
+        trapped(&old.upgrade(&compile("(module)"), CALLER, &[]).unwrap(), "stack overflow");
+
+        let mut canister = install(&exporting("canister_update u"));
+        trapped(&update(&mut canister, "u", &[]), "stack overflow");
+        for kind in ["query", "composite_query"] {
+            let canister = install(&exporting(&format!("canister_{kind} q")));
+            trapped(&query(&canister, "q", &[]), "stack overflow");
+        }
+        let inspecting = r#"(export "canister_inspect_message" (func $f))
+            (func (export "canister_update u") (call $reply))"#;
+        let mut canister = install(&module(inspecting));
+        let before = canister.balance();
+        trapped(&update(&mut canister, "u", &[]), "stack overflow");
+        assert_eq!(canister.balance(), before, "{name}: a message that is not inducted is free");
+    }
+}
+
+/// The compiler does not recurse either.
+#[test]
+fn deeply_nested_blocks() {
+    let nested = |depth: usize| {
+        format!(
+            r#"(module (import "ic0" "msg_reply" (func $reply))
+            (func (export "canister_query go") {} (call $reply) {}))"#,
+            "block ".repeat(depth),
+            "end ".repeat(depth),
+        )
+    };
+    std::thread::Builder::new()
+        .stack_size(256 << 10)
+        .spawn(move || {
+            // Each block costs 50, each end 1: just below the highest complexity.
+            assert_eq!(query(&install(&nested(19_000)), "go", &[]).outcome, Ok(vec![]));
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+}

@@ -1,0 +1,411 @@
+//! A canister and its model. Both execute the same messages, and the results are compared: of the
+//! canister, whose instance is reused, and of a fork, which has a new one.
+
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+use arbitrary::{Result, Unstructured};
+use stablebench_replica::{
+    Canister, DifferingPages, ErrorCode, Execution, Module, Principal, Replica, Rules, StableCalls,
+    WasmPages,
+};
+
+use super::execution::{Message, Mode, Outcome, Predicted, State, Touched, execute};
+use super::module::{self, query_name, update_name};
+use super::prices::Operators;
+use super::program::{Body, Program, QUERIES, Setting, UPDATES, Width, program};
+use crate::fuzzing::targets::content::{Content, Saved, same_pages};
+use crate::fuzzing::targets::memory::Memory;
+use crate::fuzzing::targets::met::met;
+
+/// The caller of all messages and the controller of all canisters.
+pub const CALLER: Principal = Principal::anonymous();
+/// Name under which events are counted.
+pub const NAME: &str = "memories";
+
+const UPDATE: u64 = 40_000_000_000;
+const QUERY: u64 = 5_000_000_000;
+const INSTALL: u64 = 300_000_000_000;
+const MAX_CANISTERS: usize = 3;
+const STEPS: usize = 14;
+
+/// The replicas of both rule sets.
+pub fn replica(rules: usize) -> &'static Replica {
+    static REPLICAS: OnceLock<[Replica; 2]> = OnceLock::new();
+    let replicas = REPLICAS.get_or_init(|| {
+        [Rules::of_2025_10(), Rules::of_2026_08()]
+            .map(|rules| Replica::new(rules, None).expect("the engine runs here"))
+    });
+    &replicas[rules]
+}
+
+/// Generates the width of heap addresses.
+pub fn width(input: &mut Unstructured<'_>) -> Result<Width> {
+    Ok(if input.ratio(1, 3)? { Width::Bits64 } else { Width::Bits32 })
+}
+
+/// A program and its module.
+struct Version {
+    program: Program,
+    module: Module,
+}
+
+impl Version {
+    fn new(program: Program, replica: &Replica) -> Self {
+        let module = replica.compile(&module::module(&program, false)).expect("a valid module");
+        Self { program, module }
+    }
+
+    fn generated(input: &mut Unstructured<'_>, replica: &Replica) -> Result<Self> {
+        let width = width(input)?;
+        Ok(Self::new(program(input, Setting::Alone, width)?, replica))
+    }
+}
+
+/// Calls update methods of a program one after the other, under both rule sets.
+pub fn replay(program: &Program, methods: &[usize]) {
+    for replica in [replica(0), replica(1)] {
+        let versions = [Version::new(program.clone(), replica)];
+        let counts = &mut String::new();
+        let mut pair = Pair::install(replica, &versions, counts).expect("an install");
+        for &method in methods {
+            let body = &program.updates[method];
+            pair.update(&update_name(method), Mode::Update, body, &[], counts);
+            pair.check();
+        }
+    }
+}
+
+/// Runs the messages that the bytes describe. Returns the counts of all executions.
+pub fn memories(bytes: &[u8]) -> String {
+    let mut input = Unstructured::new(bytes);
+    let mut counts = String::new();
+    // Bytes that are too short for an input are ignored.
+    let _ = run(&mut input, &mut counts);
+    counts
+}
+
+fn run(input: &mut Unstructured<'_>, counts: &mut String) -> Result<()> {
+    let replica = replica(input.choose_index(2)?);
+    let versions = [Version::generated(input, replica)?, Version::generated(input, replica)?];
+    let Some(pair) = Pair::install(replica, &versions, counts) else { return Ok(()) };
+    let mut pairs = vec![pair];
+    for _ in 0..STEPS {
+        if input.is_empty() {
+            break;
+        }
+        let at = input.choose_index(pairs.len())?;
+        let pair = &mut pairs[at];
+        match input.int_in_range(0..=15)? {
+            0..=6 => {
+                let method = input.choose_index(UPDATES)?;
+                let body = &pair.version.program.updates[method];
+                let argument = argument(input)?;
+                let predicted =
+                    pair.update(&update_name(method), Mode::Update, body, &argument, counts);
+                let without_pages = predicted.wasm_pages.is_none();
+                if predicted.cut_off && without_pages && pair.version.program.width == Width::Bits32
+                {
+                    met(NAME, "cut off");
+                }
+            }
+            7 | 8 => {
+                let method = input.choose_index(QUERIES)?;
+                let body = &pair.version.program.queries[method];
+                pair.query(&query_name(method), Mode::Query, body, &argument(input)?, counts);
+            }
+            9 => {
+                let method = input.choose_index(QUERIES)?;
+                let body = &pair.version.program.queries[method];
+                pair.update(&query_name(method), Mode::Query, body, &argument(input)?, counts);
+            }
+            10 => {
+                let body = &pair.version.program.composite;
+                pair.query("c", Mode::CompositeQuery, body, &argument(input)?, counts);
+            }
+            11 => pair.limit(input, counts)?,
+            12 => pair.save_and_load(replica),
+            13 => {
+                let version = input.choose(&versions)?;
+                pair.upgrade(version, counts);
+            }
+            _ => {
+                let fork = pair.fork();
+                if pairs.len() < MAX_CANISTERS {
+                    pairs.push(fork);
+                } else {
+                    let other = input.choose_index(pairs.len())?;
+                    pairs[other] = fork;
+                }
+            }
+        }
+        if input.ratio(1, 4)? {
+            // Other canisters have not changed.
+            input.choose(&pairs)?.check();
+        }
+    }
+    pairs.iter().for_each(Pair::check);
+    Ok(())
+}
+
+fn argument(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    Ok(input.bytes(20)?.to_vec())
+}
+
+/// A canister and the state that it has by the model.
+struct Pair<'v> {
+    canister: Canister,
+    state: State,
+    version: &'v Version,
+    rules: Rules,
+}
+
+impl<'v> Pair<'v> {
+    /// Installs the first version whose `canister_init` does not fail.
+    fn install(replica: &Replica, versions: &'v [Version], counts: &mut String) -> Option<Self> {
+        let rules = replica.rules();
+        for version in versions {
+            let Version { program, module } = version;
+            let mut canister = replica.create_canister().expect("memory");
+            let mut state = State::initial(program, Memory::default(), Vec::new());
+            let message = message(Mode::Init, &[]);
+            let predicted = execute(program, rules, &mut state, &program.init, message);
+            let installed = canister.install(module, CALLER, &[]).expect("memory");
+            compare_install(&installed, &[&predicted], counts);
+            if !predicted.outcome.is_failure() {
+                met(NAME, "installed");
+                let pair = Self { canister, state, version, rules };
+                pair.check();
+                return Some(pair);
+            }
+            assert!(canister.module().is_none());
+            met(NAME, "not installed");
+        }
+        None
+    }
+
+    fn fork(&self) -> Self {
+        Self { canister: self.canister.fork(), state: self.state.clone(), ..*self }
+    }
+
+    /// Executes a method as an update, on the canister and on a fork.
+    fn update(
+        &mut self,
+        method: &str,
+        mode: Mode,
+        body: &Body,
+        argument: &[u8],
+        counts: &mut String,
+    ) -> Predicted {
+        println!("    update {method}: {body:?}");
+        let mut state = self.state.clone();
+        let message = message(mode, argument);
+        let predicted = execute(&self.version.program, self.rules, &mut state, body, message);
+        let mut fork = self.canister.fork();
+        let executed = self.canister.update(CALLER, method, argument).expect("memory");
+        compare(&executed, &predicted, counts);
+        compare(&fork.update(CALLER, method, argument).expect("memory"), &predicted, counts);
+        let kept = !predicted.outcome.is_failure();
+        met(NAME, if kept { "kept" } else { "undone" });
+        if kept && mode.keeps_changes() {
+            self.state = state;
+        }
+        let differing = self.canister.differing_pages(&fork).expect("memory");
+        assert_eq!(differing, Some(DifferingPages::default()), "from a new instance");
+        predicted
+    }
+
+    fn query(
+        &self,
+        method: &str,
+        mode: Mode,
+        body: &Body,
+        argument: &[u8],
+        counts: &mut String,
+    ) -> Predicted {
+        println!("    query {method}: {body:?}");
+        let mut state = self.state.clone();
+        let message = message(mode, argument);
+        let predicted = execute(&self.version.program, self.rules, &mut state, body, message);
+        for canister in [&self.canister, &self.canister.fork()] {
+            let executed = canister.query(CALLER, method, argument).expect("memory");
+            compare(&executed, &predicted, counts);
+        }
+        met(NAME, if predicted.outcome.is_failure() { "not answered" } else { "answered" });
+        predicted
+    }
+
+    /// Executes a message whose count reaches the limit exactly where it is compared with it, and the
+    /// same message with one instruction more.
+    fn limit(&mut self, input: &mut Unstructured<'_>, counts: &mut String) -> Result<()> {
+        let program = &self.version.program;
+        let updates = input.arbitrary()?;
+        let (mode, body, limit) = match updates {
+            true => (Mode::Update, &program.updates[0], UPDATE),
+            false => (Mode::Query, &program.queries[0], QUERY),
+        };
+        let body = program.burning(body);
+        let shortest = burning([1, 1, 0]);
+        let unlimited = Message { limit: u64::MAX, ..message(mode, &shortest) };
+        let mut state = self.state.clone();
+        let checks = execute(program, self.rules, &mut state, &body, unlimited).checks;
+        // The first one precedes the part that depends on the argument.
+        let check = input.int_in_range(1..=checks.len() - 1)?;
+        for (used, what) in [(limit + 1, "past the limit"), (limit, "at the limit")] {
+            let more = used - checks[check];
+            let [long, short] = Operators(program.width).burns();
+            let rounds = [1 + more / long, 1 + more % long / short, more % long % short];
+            let argument = burning(rounds);
+            let predicted = match updates {
+                true => self.update("burn", mode, &body, &argument, counts),
+                false => self.query("burn_query", mode, &body, &argument, counts),
+            };
+            match used > limit {
+                true => {
+                    let code = ErrorCode::CanisterInstructionLimitExceeded;
+                    assert_eq!(predicted.outcome, Outcome::Failed(code), "{what}");
+                    assert_eq!(predicted.instructions, used, "{what}");
+                }
+                false => assert_eq!(predicted.checks[check], used, "{what}"),
+            }
+            met(NAME, what);
+        }
+        Ok(())
+    }
+
+    fn save_and_load(&mut self, replica: &Replica) {
+        println!("    save and load");
+        let saved = Saved::new(&self.canister);
+        self.canister = replica.load(&saved.0).expect("a saved canister");
+        // The file stays mapped after it is deleted.
+        self.check();
+    }
+
+    fn upgrade(&mut self, version: &'v Version, counts: &mut String) {
+        println!("    upgrade");
+        let mut fork = self.canister.fork();
+        let upgraded = self.canister.upgrade(&version.module, CALLER, &[]).expect("memory");
+        let again = fork.upgrade(&version.module, CALLER, &[]).expect("memory");
+
+        let old = &self.version.program;
+        let mut state = self.state.clone();
+        let before = message(Mode::PreUpgrade, &[]);
+        let first = execute(old, self.rules, &mut state, &old.pre_upgrade, before);
+        let mut functions = vec![&first];
+        let second;
+        let mut kept = false;
+        if !first.outcome.is_failure() {
+            let new = &version.program;
+            state = State::initial(new, state.stable, state.certified);
+            let after = message(Mode::Init, &[]);
+            second = execute(new, self.rules, &mut state, &new.post_upgrade, after);
+            kept = !second.outcome.is_failure();
+            functions.push(&second);
+        }
+        compare_install(&upgraded, &functions, counts);
+        compare_install(&again, &functions, counts);
+        met(NAME, if kept { "upgraded" } else { "not upgraded" });
+        if kept {
+            self.state = state;
+            self.version = version;
+        }
+        self.check();
+    }
+
+    /// Compares the state of the canister with the model's.
+    fn check(&self) {
+        same_state(&self.canister, &self.state);
+    }
+}
+
+/// Compares the state of a canister with the model's.
+pub fn same_state(canister: &Canister, state: &State) {
+    let content = Content::of(canister);
+    same_pages("heap", &content.heap, &state.heap.pages);
+    same_pages("stable memory", &content.stable, &state.stable.pages);
+    let sizes = [canister.heap_size(), canister.stable_size()].map(WasmPages::get);
+    assert_eq!(sizes, [state.heap.size, state.stable.size]);
+    assert_eq!(canister.certified_data(), state.certified);
+    let global = |value: u64| serde_json::json!({ "I64": value.cast_signed() });
+    let globals = serde_json::json!([global(state.result), global(state.turns)]);
+    assert_eq!(content.header.get("globals"), Some(&globals));
+    assert_eq!(content.header.get("timer"), Some(&state.timer.into()));
+}
+
+/// The input of a message with the usual limit of its mode.
+pub fn message(mode: Mode, argument: &[u8]) -> Message<'_> {
+    let limit = match mode {
+        Mode::Query | Mode::CompositeQuery => QUERY,
+        Mode::Init | Mode::PreUpgrade => INSTALL,
+        Mode::Update | Mode::Reply | Mode::Reject | Mode::Cleanup | Mode::Timer => UPDATE,
+    };
+    Message { mode, argument, limit, answered: false }
+}
+
+/// The argument of [`Program::burning`].
+fn burning(rounds: [u64; 3]) -> Vec<u8> {
+    rounds.iter().flat_map(|rounds| (*rounds as u32).to_le_bytes()).collect()
+}
+
+/// Compares an execution with the model.
+fn compare(executed: &Execution, predicted: &Predicted, counts: &mut String) {
+    let outcome = match &predicted.outcome {
+        Outcome::Reply(reply) => Ok(reply.clone()),
+        Outcome::Reject => Err(ErrorCode::CanisterRejectedMessage),
+        Outcome::Silence => Err(ErrorCode::CanisterDidNotReply),
+        Outcome::Failed(code) => Err(*code),
+    };
+    assert_eq!(executed.outcome.clone().map_err(|reject| reject.code), outcome, "{executed:?}");
+    compare_costs(executed, predicted);
+    writeln!(counts, "{}", executed.counts()).expect("a string grows");
+}
+
+/// Compares everything but the outcome.
+pub fn compare_costs(executed: &Execution, predicted: &Predicted) {
+    let pages = |ranges: &[std::ops::Range<usize>]| -> Vec<u64> {
+        ranges.iter().flat_map(|range| range.clone().map(|page| page as u64)).collect()
+    };
+    let accessed: Vec<u64> = predicted.stable.touched.iter().copied().collect();
+    assert_eq!(pages(&executed.stable_pages), accessed, "stable pages");
+    let memory = executed.memory;
+    assert_eq!(memory.heap_changed.get(), predicted.changed.len() as u64, "changed heap pages");
+    assert_eq!(memory.stable_written.get(), predicted.stable.written.len() as u64);
+    assert_eq!([memory.heap, memory.stable].map(WasmPages::get), predicted.sizes);
+    compare_sums(executed, &[predicted]);
+}
+
+/// Compares an install or upgrade with its functions. The memory that it reports is that of the last.
+fn compare_install(executed: &Execution, functions: &[&Predicted], counts: &mut String) {
+    let Some(last) = functions.last() else { return };
+    let outcome = match &last.outcome {
+        Outcome::Failed(code) => Err(*code),
+        _ => Ok(Vec::new()),
+    };
+    assert_eq!(executed.outcome.clone().map_err(|reject| reject.code), outcome);
+    assert_eq!(executed.memory.heap_changed.get(), last.changed.len() as u64);
+    compare_sums(executed, functions);
+    writeln!(counts, "{}", executed.counts()).expect("a string grows");
+}
+
+/// Compares what the functions of an installation add up to.
+fn compare_sums(executed: &Execution, functions: &[&Predicted]) {
+    let sum = |value: fn(&Predicted) -> u64| functions.iter().copied().map(value).sum::<u64>();
+    let touched = executed.pages.touched.map(|pages| {
+        [pages.heap, pages.heap_written, pages.stable, pages.stable_written].map(WasmPages::get)
+    });
+    let predicted = functions.iter().try_fold([0; 4], |sum, function| {
+        let [heap, stable] = function.wasm_pages.as_ref()?;
+        let sizes = |pages: &Touched| [pages.touched.len(), pages.written.len()];
+        let [heap, stable] = [sizes(heap), sizes(stable)];
+        let more = [heap[0], heap[1], stable[0], stable[1]].map(|pages| pages as u64);
+        Some([0, 1, 2, 3].map(|at| sum[at] + more[at]))
+    });
+    assert_eq!(touched, predicted, "touched Wasm pages of heap and stable memory");
+    assert_eq!(executed.instructions.get(), sum(|it| it.instructions), "instructions");
+    assert_eq!(executed.charge.get(), sum(|it| it.charge), "charge");
+    assert_eq!(executed.pages.heap.get(), sum(|it| it.pages[0]), "for heap pages");
+    assert_eq!(executed.pages.stable.get(), sum(|it| it.pages[1]), "for stable pages");
+    let StableCalls { reads, bytes_read, writes, bytes_written, .. } = executed.stable_calls;
+    let calls = [0, 1, 2, 3].map(|at| functions.iter().map(|it| it.stable_calls[at]).sum::<u64>());
+    assert_eq!([reads, bytes_read.get(), writes, bytes_written.get()], calls, "stable calls");
+}

@@ -1,0 +1,494 @@
+//! HTTP gateways: canisters of an instance answer browsers.
+//!
+//! ```text
+//!   /api/…                     the Internet Computer's HTTP interface of the instance
+//!   /_/{topology, dashboard}   as below the instance
+//!   anything else              http_request of the canister that the host name, the query or the
+//!                              referring page names; http_request_update if it asks for that
+//! ```
+//!
+//! The gateway is part of the server, so it does not verify certificates of responses.
+//!
+//! A response in parts ends early if its client leaves.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use candid::types::Label;
+use candid::types::value::{IDLArgs, IDLValue};
+use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
+use stablebench_replica::decoding::{decode_one, decode_untyped};
+use tokio::sync::oneshot;
+
+use super::failure::Failed;
+use super::forward::forward;
+use super::instance::Instance;
+use super::shared::Shared;
+use super::types::{
+    CanisterCall, CanisterResult, EffectivePrincipal, GatewayBackend, GatewayConfig, GatewayInfo,
+    InstanceGatewayConfig,
+};
+use crate::access::Guard;
+use crate::connections::{self, Listener};
+use crate::limits::{MAX_GATEWAY_REQUEST, MAX_GATEWAY_RESPONSE, MAX_PARTS};
+
+/// Starts a gateway.
+///
+/// # Errors
+///
+/// Those of [`bind`] and [`serve`].
+pub fn start(
+    shared: &Arc<Shared>,
+    guard: &Guard,
+    config: GatewayConfig,
+) -> Result<GatewayInfo, String> {
+    let number = match &config.forward_to {
+        GatewayBackend::PocketIcInstance(number) => *number,
+        GatewayBackend::Replica(url) => {
+            return Err(format!(
+                "This server has no gateway to {url}: it serves its own instances only."
+            ));
+        }
+    };
+    shared.instance(&number.to_string()).map_err(|failed| failed.into_parts().1)?;
+    let listener = bind(&config.other, guard)?;
+    serve(shared, number, config, listener)
+}
+
+/// Binds the socket of a gateway that a client of the listener with `guard` asks for.
+///
+/// # Errors
+///
+/// If it cannot or must not listen at that address, or is asked for what this server does not have.
+pub fn bind(config: &InstanceGatewayConfig, guard: &Guard) -> Result<Listener, String> {
+    let is_set = |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|it| !it.is_null());
+    if is_set(&config.https_config) {
+        return Err(
+            "TLS config could not be created: this server has no HTTPS gateway, because it \
+                    contains no TLS server. Leave out https_config."
+                .to_owned(),
+        );
+    }
+    if is_set(&config.domain_custom_provider_local_file) {
+        return Err("This server has no custom domains: name the canister in the host name or in \
+                    the query canisterId."
+            .to_owned());
+    }
+    let ip = config.ip_addr.as_deref().unwrap_or("127.0.0.1");
+    let port = config.port.unwrap_or_default();
+    let failed =
+        |error: &dyn std::fmt::Display| format!("Failed to bind to address {ip}:{port}: {error}");
+    let address = SocketAddr::new(ip.parse().map_err(|error| failed(&error))?, port);
+    let domains = config.domains.as_deref().unwrap_or_default();
+    let guard = guard.for_gateway(address.ip(), domains).map_err(|error| failed(&error))?;
+    Listener::guarded(address, guard).map_err(|error| failed(&error))
+}
+
+/// Serves an instance.
+///
+/// # Errors
+///
+/// If there are too many gateways.
+pub fn serve(
+    shared: &Arc<Shared>,
+    number: usize,
+    config: GatewayConfig,
+    listener: Listener,
+) -> Result<GatewayInfo, String> {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let info = shared.gateways.add(number, config, listener.address().port(), stop)?;
+    let served = Served { shared: Arc::clone(shared), number };
+    let router = Router::new().fallback(handle).with_state(served);
+    tokio::spawn(connections::serve(listener, router, connections::Limits::default(), async {
+        let _ = stopped.await;
+    }));
+    Ok(info)
+}
+
+/// The instance behind a gateway.
+#[derive(Clone)]
+struct Served {
+    shared: Arc<Shared>,
+    number: usize,
+}
+
+async fn handle(State(served): State<Served>, request: Request) -> Response {
+    let instance = match served.shared.instance(&served.number.to_string()) {
+        Ok(instance) => instance,
+        Err(failed) => return failed.into_response(),
+    };
+    match request.uri().path() {
+        "/_/topology" => Json(instance.topology()).into_response(),
+        "/_/dashboard" => forward(&instance, "/", request).await,
+        path if path.starts_with("/api/") => {
+            let path = path.to_owned();
+            forward(&instance, &path, request).await
+        }
+        _ => match answer(instance, request).await {
+            Ok(response) => response,
+            Err((status, text)) => (status, text + "\n").into_response(),
+        },
+    }
+}
+
+#[derive(CandidType, Deserialize)]
+struct HttpRequest {
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    #[serde(with = "serde_bytes")]
+    body: Vec<u8>,
+    certificate_version: Option<u16>,
+}
+
+#[derive(CandidType, Deserialize)]
+struct HttpResponse {
+    status_code: u16,
+    headers: Vec<(String, String)>,
+    #[serde(with = "serde_bytes")]
+    body: Vec<u8>,
+    upgrade: Option<bool>,
+    streaming_strategy: Option<Reserved>,
+}
+
+type Refusal = (StatusCode, String);
+
+/// Lets the canister answer that a request names.
+async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let canister = canister(&parts.uri, &parts.headers).ok_or_else(|| {
+        let text = "The request names no canister: use http://ID.localhost, or ?canisterId=ID.";
+        (StatusCode::BAD_REQUEST, text.to_owned())
+    })?;
+    if !instance.host.directory().hosts(&canister) {
+        return Err((StatusCode::NOT_FOUND, "404 - canister not found".to_owned()));
+    }
+    let place = Arc::clone(&instance.gateway_requests).acquire_owned().await;
+    let place = place.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
+    let body = to_bytes(body, MAX_GATEWAY_REQUEST).await;
+    let body = body.map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
+    let headers = parts.headers.iter();
+    let request = HttpRequest {
+        method: parts.method.to_string(),
+        url: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+        headers: headers
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
+        body: body.to_vec(),
+        certificate_version: Some(2),
+    };
+    // It is dropped with this future if the client leaves.
+    let client = Arc::new(());
+    let waiting = Arc::downgrade(&client);
+    let asked = tokio::task::spawn_blocking(move || {
+        // Kept until the canister has answered, also if the client leaves before.
+        let _place = place;
+        ask(&instance, canister, &request, &waiting)
+    })
+    .await;
+    drop(client);
+    let response = asked.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))??;
+    let status = StatusCode::from_u16(response.status_code);
+    let status = status.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in response.headers {
+        let name = HeaderName::try_from(name);
+        // The body is sent as a whole, with its own length.
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value))
+            && name != header::CONTENT_LENGTH
+            && name != header::TRANSFER_ENCODING
+        {
+            headers.append(name, value);
+        }
+    }
+    Ok((status, headers, response.body).into_response())
+}
+
+/// Returns the canister that a request names.
+fn canister(uri: &Uri, headers: &HeaderMap) -> Option<Principal> {
+    let from_host = |host: &str| Principal::from_text(host.split('.').next()?).ok();
+    let from_query = |query: &str| {
+        let named = query.split('&').find_map(|pair| pair.strip_prefix("canisterId="));
+        Principal::from_text(named?).ok()
+    };
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST).or(uri.host()).and_then(from_host);
+    let referer = || text(header::REFERER)?.parse::<Uri>().ok();
+    host.or_else(|| from_query(uri.query()?))
+        .or_else(|| from_host(referer()?.host()?))
+        .or_else(|| from_query(referer()?.query()?))
+}
+
+fn ask(
+    instance: &Instance,
+    canister: Principal,
+    request: &HttpRequest,
+    client: &Weak<()>,
+) -> Result<HttpResponse, Refusal> {
+    let bad = |what: &dyn std::fmt::Display| (StatusCode::BAD_GATEWAY, what.to_string());
+    let argument = Encode!(request).map_err(|error| bad(&error))?;
+    let reply = send(instance, canister, "http_request", argument.clone(), false)?;
+    let decode = |reply: &[u8]| decode_one::<HttpResponse>(reply).map_err(|error| bad(&error));
+    let mut response = decode(&reply)?;
+    let mut whole = reply;
+    if response.upgrade == Some(true) {
+        whole = send(instance, canister, "http_request_update", argument, true)?;
+        response = decode(&whole)?;
+    }
+    if response.streaming_strategy.is_some() {
+        let mut next = strategy(&whole);
+        let mut parts = 0;
+        while let Some((canister, method, token)) = next {
+            if client.strong_count() == 0 {
+                return Err(bad(&"The client has left."));
+            }
+            parts += 1;
+            if parts > MAX_PARTS {
+                return Err(bad(&format!("The response has more than {MAX_PARTS} parts.")));
+            }
+            let argument = IDLArgs::new(&[token]).to_bytes().map_err(|error| bad(&error))?;
+            let part = send(instance, canister, &method, argument, false)?;
+            let (body, token) = streamed(&part).ok_or_else(|| bad(&"A part cannot be decoded."))?;
+            response.body.extend(body);
+            if response.body.len() > MAX_GATEWAY_RESPONSE {
+                return Err(bad(&format!(
+                    "The response has more than {MAX_GATEWAY_RESPONSE} bytes."
+                )));
+            }
+            next = token.map(|token| (canister, method, token));
+        }
+    }
+    Ok(response)
+}
+
+fn send(
+    instance: &Instance,
+    canister: Principal,
+    method: &str,
+    payload: Vec<u8>,
+    update: bool,
+) -> Result<Vec<u8>, Refusal> {
+    let call = CanisterCall {
+        sender: Principal::anonymous(),
+        canister_id: canister,
+        effective_principal: EffectivePrincipal::CanisterId(canister),
+        method: method.to_owned(),
+        payload,
+        sender_info: None,
+    };
+    let result = match update {
+        true => instance.execute(call),
+        false => instance.query(&call),
+    };
+    match result {
+        Ok(CanisterResult::Ok(reply)) => Ok(reply),
+        Ok(CanisterResult::Err(reject)) => Err((StatusCode::BAD_GATEWAY, reject.text())),
+        Err(failed) => {
+            let (status, text) = Failed::into_parts(failed);
+            Err((status, text))
+        }
+    }
+}
+
+/// Returns the field of a record.
+fn field(value: IDLValue, name: &str) -> Option<IDLValue> {
+    let IDLValue::Record(fields) = value else { return None };
+    let wanted = Label::Named(name.to_owned());
+    fields.into_iter().find(|field| field.id == wanted).map(|field| field.val)
+}
+
+fn some(value: IDLValue) -> Option<IDLValue> {
+    match value {
+        IDLValue::Opt(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// Returns the query that streams the rest of a response, and its argument.
+fn strategy(reply: &[u8]) -> Option<(Principal, String, IDLValue)> {
+    let response = decode_untyped(reply).ok()?.args.into_iter().next()?;
+    let IDLValue::Variant(strategy) = some(field(response, "streaming_strategy")?)? else {
+        return None;
+    };
+    let callback = strategy.0.val;
+    let IDLValue::Func(canister, method) = field(callback.clone(), "callback")? else {
+        return None;
+    };
+    Some((canister, method, field(callback, "token")?))
+}
+
+/// Returns a part of a response and the argument for the next one.
+fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
+    #[derive(CandidType, Deserialize)]
+    struct Part {
+        #[serde(with = "serde_bytes")]
+        body: Vec<u8>,
+    }
+    let part = decode_one::<Part>(reply).ok()?;
+    let value = decode_untyped(reply).ok()?.args.into_iter().next()?;
+    Some((part.body, field(value, "token").and_then(some)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use axum::body::Body;
+    use axum::http::Request as Head;
+    use candid::{Func, define_function};
+    use ic_management_canister_types::{
+        CanisterInstallMode, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
+    };
+    use serde_json::json;
+    use stablebench_replica::subnet::Subnet;
+    use stablebench_replica::{Canister, Replica, Rules};
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpStream;
+    use tower::ServiceExt;
+
+    use super::super::routes;
+    use super::super::{Replicas, Version};
+    use super::*;
+    use crate::access::Access;
+    use crate::limits::MAX_GATEWAY_REQUESTS;
+
+    define_function!(Callback : (u64) -> () query);
+
+    #[derive(CandidType)]
+    enum Streaming {
+        Callback { callback: Callback, token: u64 },
+    }
+
+    #[derive(CandidType)]
+    struct Response {
+        status_code: u16,
+        headers: Vec<(String, String)>,
+        body: Vec<u8>,
+        streaming_strategy: Option<Streaming>,
+    }
+
+    #[derive(CandidType)]
+    struct Part {
+        body: Vec<u8>,
+        token: Option<u64>,
+    }
+
+    fn manage(instance: &Instance, method: &str, payload: Vec<u8>, of: Principal) -> Vec<u8> {
+        let effective_principal = match of == Principal::management_canister() {
+            true => EffectivePrincipal::None,
+            false => EffectivePrincipal::CanisterId(of),
+        };
+        let call = CanisterCall {
+            sender: Principal::anonymous(),
+            canister_id: Principal::management_canister(),
+            effective_principal,
+            method: method.to_owned(),
+            payload,
+            sender_info: None,
+        };
+        match instance.execute(call).unwrap() {
+            CanisterResult::Ok(reply) => reply,
+            CanisterResult::Err(reject) => panic!("{method}: {}", reject.text()),
+        }
+    }
+
+    /// A canister whose response has parts without end. Each takes the replica a while.
+    fn endless(id: Principal) -> Vec<u8> {
+        let callback = Callback(Func { principal: id, method: "part".to_owned() });
+        let response = Response {
+            status_code: 200,
+            headers: Vec::new(),
+            body: Vec::new(),
+            streaming_strategy: Some(Streaming::Callback { callback, token: 1 }),
+        };
+        let replies = [Encode!(&response), Encode!(&Part { body: vec![7], token: Some(1) })];
+        let [response, part] = replies.map(|reply| {
+            let reply = reply.unwrap();
+            (reply.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>(), reply.len())
+        });
+        let wat = format!(
+            r#"(module
+                (import "ic0" "msg_reply" (func $reply))
+                (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+                (memory 1)
+                (data (i32.const 0) "{}")
+                (data (i32.const 4096) "{}")
+                (func (export "canister_query http_request")
+                    (call $append (i32.const 0) (i32.const {}))
+                    (call $reply))
+                (func (export "canister_query part") (local $left i32)
+                    (local.set $left (i32.const 200000000))
+                    (loop $again
+                        (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+                        (br_if $again (local.get $left)))
+                    (call $append (i32.const 4096) (i32.const {}))
+                    (call $reply)))"#,
+            response.0, part.0, response.1, part.1
+        );
+        wat::parse_str(wat).unwrap()
+    }
+
+    /// Waits until a condition holds.
+    async fn until(what: &str, condition: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !condition() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn parts_are_not_asked_for_when_the_client_has_left() {
+        let source =
+            |kind| Replica::new(Rules::today().on(kind), None).map_err(|error| error.to_string());
+        let server = super::super::PocketIc::new(Version::default(), Replicas::new(source));
+        let local = "127.0.0.1".parse().unwrap();
+        let router =
+            routes::router(Arc::clone(&server.0), Arc::new(Guard::new(Access::default(), local)));
+        let config = json!({
+            "subnet_config_set": { "application": [{}] },
+            "http_gateway_config": { "port": 0 },
+        });
+        let create = Head::post("/instances").body(Body::from(config.to_string())).unwrap();
+        let created = router.oneshot(create).await.unwrap();
+        assert_eq!(created.status(), StatusCode::CREATED);
+        let port = server.0.gateways.list()[0].port;
+        let instance = server.0.instance("0").unwrap();
+        let installed = Arc::clone(&instance);
+        let id = tokio::task::spawn_blocking(move || {
+            let none = Principal::management_canister();
+            let method = "provisional_create_canister_with_cycles";
+            let args = ProvisionalCreateCanisterWithCyclesArgs::default();
+            manage(&installed, method, Encode!(&args).unwrap(), none);
+            let first = |subnet: &mut Subnet| subnet.canisters().map(Canister::id).next();
+            let canister_id = installed.host.exclusively(first).unwrap();
+            let args = InstallCodeArgs {
+                mode: CanisterInstallMode::Install,
+                canister_id,
+                wasm_module: endless(canister_id),
+                arg: Vec::new(),
+                sender_canister_version: None,
+            };
+            manage(&installed, "install_code", Encode!(&args).unwrap(), canister_id);
+            canister_id
+        });
+        let id = id.await.unwrap();
+        let idle = Arc::strong_count(&instance);
+        let mut client = TcpStream::connect((local, port)).await.unwrap();
+        let head = format!("GET /?canisterId={id} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        until("no part is asked for", || Arc::strong_count(&instance) > idle).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(Arc::strong_count(&instance) > idle, "the response has ended");
+        let places = || instance.gateway_requests.available_permits();
+        assert_eq!(places(), MAX_GATEWAY_REQUESTS - 1);
+        drop(client);
+        until("parts are asked for", || Arc::strong_count(&instance) == idle).await;
+        until("its place is free", || places() == MAX_GATEWAY_REQUESTS).await;
+    }
+}

@@ -1,0 +1,24 @@
+//! The server as clients see it: `ic-agent` and `ic-utils`, which verify every certificate and
+//! every node's signature, and requests that no client would send.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
+
+#[path = "../../../replica/tests/replica/fuzzing/bounded.rs"]
+mod bounded;
+mod calls;
+mod clients;
+mod fuzzing;
+mod hostile;
+mod management;
+mod motoko;
+mod pocket_ic;
+mod refusals;
+mod server;
+mod subnet;
+mod system;
+mod targets;
