@@ -32,7 +32,7 @@ pub use find::{embedded, find, load, revision};
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub use gzip::deployable;
 pub use gzip::{hash, plain};
-pub use list::{SOURCES, Source};
+pub use list::{BENCH, SOURCES, Source};
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub use module::keeps_heap;
 pub use module::{Built, candid_of, imports, in_order};

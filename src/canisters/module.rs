@@ -15,7 +15,6 @@ use super::list::{BENCH, BENCH_DOLTLITE, BENCH_VFS, SOURCES, Source};
 /// accepts.
 const MAX_FILE: u64 = 256 << 20;
 
-
 /// Returns names of canisters, each once: those of this repository first, in their order.
 pub fn in_order<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut ordered: Vec<&str> = Vec::new();

@@ -276,9 +276,7 @@ impl Subcommand for SuiteCommand {
     fn augment_subcommands(command: Clap) -> Clap {
         let suites = SUITES.iter().map(|suite| suite_command(*suite));
         let all = RunArgs::augment_args(Clap::new(ALL))
-            .about(
-                "Every suite but builds with its defaults, each into a file of its own",
-            )
+            .about("Every suite but builds with its defaults, each into a file of its own")
             .mut_arg("out", |out| {
                 out.value_name("DIR")
                     .help("The folder of the results [default: stablebench-results]")

@@ -206,7 +206,7 @@ fn text(input: &mut Unstructured<'_>) -> arbitrary::Result<Value> {
 
 #[test]
 fn results_are_refused_or_shown() {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/results/regressions");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suites/regressions");
     bounded::run(results, &kept, 700, 200);
     let meets = [("read", 200), ("refused", 100), ("compared", 200)];
     bounded::enough(&met::all_met(NAME), &meets);
