@@ -64,6 +64,6 @@ install:
     if command -v clang-19 >/dev/null; then cargo run --release --quiet -- build bench_doltlite; fi
     cargo install --locked --path . --features embed-canisters,network,serve
 
-# Render the parts of README.md and docs/findings.md that come from results/.
+# Render the figures of documents from the reference runs.
 render:
     cargo run --release --package xtask -- render

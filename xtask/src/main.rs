@@ -1,7 +1,7 @@
 //! Tasks of developers.
 //!
 //! ```text
-//! cargo run --release --package xtask -- render    renders README.md and docs/findings.md from results/
+//! cargo run --release --package xtask -- render    renders the figures of documents
 //! ```
 
 use std::io::Write;
@@ -13,7 +13,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match std::env::args().nth(1).as_deref() {
         Some("render") => {
             for page in stablebench::readme::rendered(&root)? {
-                std::fs::write(root.join(page.name), page.text)?;
+                std::fs::write(root.join(&page.name), page.text)?;
             }
             Ok(ExitCode::SUCCESS)
         }
