@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(plan.rows.len(), 23 * 3 * 4);
         assert_eq!(plan.configurations.len(), 3);
         let cases = plan.fixtures.iter().flat_map(|fixture| {
-            fixture.cases().map(|case| (fixture.configuration.key.clone(), case.clone()))
+            fixture.cases().map(|case| (fixture.configuration.key.clone(), case))
         });
         assert_eq!(cases.collect::<BTreeSet<_>>().len(), 3 * 23 * 3 * 4);
         let mut sections: Vec<&str> =
