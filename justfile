@@ -64,6 +64,6 @@ install:
     STABLEBENCH_REVISION=$(git describe --always --dirty --exclude='*') \
         cargo install --locked --path . --features network,serve
 
-# Render the parts of README.md and docs/findings.md that come from results/.
+# Render the figures of documents from the reference runs.
 render:
     cargo run --release --package xtask --features render -- render

@@ -1,4 +1,5 @@
-//! Links in the documents have existing targets, and lints that crates repeat are complete.
+//! Links in the documents have existing targets, measured figures are rendered, and lints that crates
+//! repeat are complete.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
 #![allow(
@@ -18,7 +19,7 @@ fn root() -> &'static Path {
 /// Returns the documents of the repository.
 fn documents() -> Vec<PathBuf> {
     let folders = ["", "docs", "crates/replica", "crates/cuckoo", "crates/conformance/cases"];
-    let mut found = Vec::new();
+    let mut found = pages_of_suites();
     for folder in folders {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
@@ -28,6 +29,13 @@ fn documents() -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Returns the page of each suite.
+fn pages_of_suites() -> Vec<PathBuf> {
+    let suites = fs::read_dir(root().join("suites")).unwrap();
+    let pages = suites.map(|entry| entry.unwrap().path().join("README.md"));
+    pages.filter(|page| page.exists()).collect()
 }
 
 /// Returns the targets of links and pictures: `](target)`, `src="target"`, `srcset="target"`.
@@ -128,8 +136,80 @@ fn named_paths_exist() {
             }
         }
     }
-    assert!(seen > 100, "{seen}");
+    assert!(seen > 80, "{seen}");
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// Returns the prose of a page, in one line: without rendered blocks and blocks of code.
+fn prose(page: &str) -> String {
+    let mut prose = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("<!-- results: ") {
+        prose += before;
+        rest = after.split_once("<!-- end -->").expect("a block ends").1;
+    }
+    prose += rest;
+    let prose: Vec<&str> = prose.split("```").step_by(2).collect();
+    prose.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the numbers in a text that have at least five digits. Spaces, commas and dots may group
+/// digits by three. Digits of a word, such as those of a hash, are no number.
+fn figures(text: &str) -> Vec<u64> {
+    let mut figures = Vec::new();
+    let letters: Vec<char> = text.chars().collect();
+    let digits = |from: usize| letters[from..].iter().take_while(|it| it.is_ascii_digit()).count();
+    let is_word = |at: usize| letters.get(at).is_some_and(|it| it.is_alphanumeric() || *it == '_');
+    let mut at = 0;
+    while at < letters.len() {
+        let begins = digits(at) > 0 && (at == 0 || !is_word(at - 1));
+        if !begins {
+            at += 1;
+            continue;
+        }
+        let mut end = at + digits(at);
+        if end - at <= 3 {
+            let groups =
+                |at: usize| letters.get(at).is_some_and(|it| " ,.\u{a0}\u{202f}".contains(*it));
+            while groups(end) && digits(end + 1) == 3 {
+                end += 4;
+            }
+        }
+        if !is_word(end) {
+            let number: String = letters[at..end].iter().filter(|it| it.is_ascii_digit()).collect();
+            if number.len() >= 5 {
+                figures.push(number.parse().unwrap());
+            }
+        }
+        at = end;
+    }
+    figures
+}
+
+/// A long number in the prose of a suite's page is a size that somebody chose: a digit and zeros, or
+/// a power of two. Measured figures are practically never one of these; they are rendered.
+#[test]
+fn measured_figures_are_rendered() {
+    let round = |figure: u64| figure.to_string().trim_end_matches('0').len() == 1;
+    let (mut seen, mut typed) = (0, Vec::new());
+    for page in pages_of_suites() {
+        let text = fs::read_to_string(&page).unwrap();
+        for figure in figures(&prose(&text)) {
+            seen += 1;
+            if !round(figure) && !figure.is_power_of_two() {
+                typed.push(format!("{}: {figure}", page.display()));
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    assert!(typed.is_empty(), "typed instead of rendered: {}", typed.join(", "));
+}
+
+#[test]
+fn figures_are_found_outside_of_blocks() {
+    let page = "In 2025, `b5b34567` and 0x12345: 12 345, 1,234,567,\n16.014×, 12345 and 10\n000 of 1 281, \
+                0.9713 and 1 2345\n<!-- results: x -->\n54 321\n<!-- end -->\n```sh\n54321\n```\n(98 765).";
+    assert_eq!(figures(&prose(page)), [12_345, 1_234_567, 16_014, 12_345, 10_000, 98_765]);
 }
 
 /// Returns the names of all functions below a folder.

@@ -1,15 +1,16 @@
-//! The parts of README.md that are rendered from the reference runs of the suites, a task of
-//! developers (`just render`):
+//! The parts of README.md, docs/findings.md and the suites' pages that are rendered from the
+//! reference runs, a task of developers (`just render`):
 //!
 //! ```text
-//!   <!-- results: answer -->
-//!   the output of `answer` for the reference runs
+//!   <!-- results: summary -->
+//!   the output of `summary` for the reference runs
 //!   <!-- end -->
 //! ```
 
+mod blocks;
 mod found;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use stablebench_conformance::recorded_calls;
@@ -20,18 +21,19 @@ use crate::engines::{ADVISED, SHIPPED, heading};
 use crate::report::grid::{Cell, Grid};
 use crate::report::number::{Grouped, Ratio};
 use crate::report::style::Style;
-use stablebench_suite::unique;
-use stablebench_suite_users::published_and_ours;
-
 use crate::results::{Measured, Results};
+use crate::suites::SUITES;
+use blocks::BLOCKS;
+use stablebench_suite::unique;
 
 /// The reference runs.
 struct Reference {
+    /// The root of the repository.
+    repository: PathBuf,
     /// By today's rules.
     users: Results,
     /// By the rules of autumn 2025.
     users_2025: Results,
-    users_as_published: Results,
     /// A run on a PocketIC server, and the same on the embedded replica.
     users_pocket_ic: Results,
     users_embedded: Results,
@@ -44,9 +46,9 @@ impl Reference {
     fn read(repository: &Path) -> Result<Self> {
         let results = |path: &str| Results::read(&repository.join(path));
         Ok(Self {
+            repository: repository.to_owned(),
             users: results("suites/users/results.json")?,
             users_2025: results("suites/users/results-2025-10.json")?,
-            users_as_published: results("suites/users/results-as-published.json")?,
             users_pocket_ic: results("verification/results/users-pocket-ic.json")?,
             users_embedded: results("verification/results/users-embedded.json")?,
             recorded: recorded(&repository.join("crates/conformance/cases"))?,
@@ -55,13 +57,12 @@ impl Reference {
 
     fn part(&self, name: &str) -> Option<Result<String>> {
         Some(match name {
-            "summary" => summary(&self.users),
+            "summary" => table(&self.users, SUMMARY.map(|at| ROWS[at])),
+            "users costs" => table(&self.users, ROWS),
             "findings" => found::findings(self),
-            "answer" => answer(&self.users, &self.users_2025),
             "found" => found::part(self),
-            "published" => published(self),
             "exactness" => exactness(self),
-            _ => return None,
+            name => BLOCKS.iter().find(|block| block.name == name)?.render(&self.repository),
         })
     }
 }
@@ -74,7 +75,7 @@ fn again(results: &Results) -> String {
 /// A page of the repository, rendered.
 pub struct Page {
     /// Its path from the root of the repository.
-    pub name: &'static str,
+    pub name: String,
     /// Its content, in Markdown.
     pub text: String,
 }
@@ -86,11 +87,18 @@ pub struct Page {
 /// If a file cannot be read or lacks a case.
 pub fn rendered(repository: &Path) -> Result<Vec<Page>> {
     let reference = Reference::read(repository)?;
-    let page = |name: &'static str| -> Result<Page> {
-        let text = files::read_text(&repository.join(name), files::MAX_TEXT).context(name)?;
-        Ok(Page { name, text: render(&text, &reference).context(name)? })
+    let page = |name: String| -> Result<Page> {
+        let text = files::read_text(&repository.join(&name), files::MAX_TEXT);
+        let text = render(&text.context(name.clone())?, &reference).context(name.clone())?;
+        Ok(Page { name, text })
     };
-    ["README.md", "docs/findings.md"].into_iter().map(page).collect()
+    let suites = SUITES.iter().map(|suite| format!("suites/{}/README.md", suite.name()));
+    ["README.md", "docs/findings.md"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(suites)
+        .map(page)
+        .collect()
 }
 
 /// The same text with its parts rendered again.
@@ -113,22 +121,17 @@ fn render(text: &str, reference: &Reference) -> Result<String> {
     Ok(new + rest)
 }
 
-/// The forum post's table, corrected, with our figures.
-fn published(reference: &Reference) -> Result<String> {
-    let results = &reference.users_as_published;
-    let mut grid = published_and_ours(results, Style::MARKDOWN)?;
-    grid.title.clear();
-    Ok(format!("{}\n{}", grid.render(Style::MARKDOWN), again(results)))
-}
-
 /// The columns of the table: the map, `ic-rusqlite` as advised, as shipped and with WAL,
 /// `ic-sqlite-vfs`, a floor.
 const COLUMNS: [&str; 6] = ["btree", ADVISED, SHIPPED, "sqlite/wal", "sqlite-vfs", "array"];
 /// The floor, which is no engine to choose.
 const FLOOR: &str = "array";
 
-/// The rows of the table: label, section and name of the case.
-const ROWS: [(&str, &str, &str); 11] = [
+/// A row of the table: label, section and name of the case.
+type Row = (&'static str, &'static str, &'static str);
+
+/// The rows of the table.
+const ROWS: [Row; 11] = [
     ("insert, 1 row a message", "insert", "middle 1"),
     ("insert, 10 rows a message", "insert", "middle 10"),
     ("insert, 100 rows a message", "insert", "middle 100"),
@@ -145,35 +148,8 @@ const ROWS: [(&str, &str, &str); 11] = [
 /// The rows of the short table in README.md.
 const SUMMARY: [usize; 7] = [0, 2, 3, 4, 5, 6, 8];
 
-/// Returns seven rows of the table, by today's rules only.
-fn summary(users: &Results) -> Result<String> {
-    let rows = SUMMARY.iter().map(|at| {
-        let (label, section, name) = ROWS[*at];
-        row(users, label, section, name)
-    });
-    table(users, rows.collect::<Result<_>>()?, &format!("by the rules `{}`", users.replica.rules))
-}
-
-/// A row of the table, with its label.
-fn row(users: &Results, label: &str, section: &str, name: &str) -> Result<Vec<Cell>> {
-    let mut cells = line(users, section, name)?;
-    cells.insert(0, Cell::text(label));
-    Ok(cells)
-}
-
-/// The table of today's run, below each line the same by the rules of 2025.
-fn answer(users: &Results, earlier: &Results) -> Result<String> {
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for (label, section, name) in ROWS {
-        rows.push(row(users, label, section, name)?);
-        rows.push(row(earlier, "– in 2025", section, name)?);
-    }
-    let (today, earlier) = (&users.replica.rules, &earlier.replica.rules);
-    table(users, rows, &format!("by the rules `{today}`, and by those of 2025 (`{earlier}`)"))
-}
-
-/// The table with a sentence above.
-fn table(users: &Results, rows: Vec<Vec<Cell>>, rules: &str) -> Result<String> {
+/// The table of some rows by today's rules, with a sentence above.
+fn table(users: &Results, rows: impl IntoIterator<Item = Row>) -> Result<String> {
     let style = Style::MARKDOWN;
     let of = users.case("insert", "middle 1", "btree").context("the run has no section insert")?;
     let mut header = vec![String::new()];
@@ -184,12 +160,16 @@ fn table(users: &Results, rows: Vec<Vec<Cell>>, rules: &str) -> Result<String> {
         "sqlite-vfs" => style.stacked(&"SQLite", &"ic-sqlite-vfs"),
         key => style.narrow(&heading(key)),
     }));
-    let grid = Grid { header, rows, ..Grid::default() };
+    let row = |(label, section, name)| -> Result<Vec<Cell>> {
+        Ok([Cell::text(label)].into_iter().chain(line(users, section, name)?).collect())
+    };
+    let rows = rows.into_iter().map(row).collect::<Result<_>>()?;
+    let table = Grid { header, rows, ..Grid::default() }.render(style);
     let (rows, bytes) = (Grouped(of.rows), Grouped(of.payload.into()));
-    let table = grid.render(style);
     Ok(format!(
         "Instructions a row in `StableBTreeMap`, and multiples of them, in {rows} rows of {bytes} bytes, \
-         {rules}:\n\n{table}"
+         by the rules `{}`:\n\n{table}",
+        users.replica.rules
     ))
 }
 
@@ -276,22 +256,28 @@ fn sections(results: &Results) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::blocks::Block;
     use super::*;
     use crate::canisters::root;
     use crate::results::sample::{case, of};
 
     #[test]
     fn the_committed_pages_are_rendered_from_the_committed_results() {
-        for Page { name, text } in rendered(root()).unwrap() {
+        let pages = rendered(root()).unwrap();
+        for Page { name, text } in &pages {
             let committed = std::fs::read_to_string(root().join(name)).unwrap();
-            assert!(committed == text, "{name} differs; render it again: just render");
+            assert!(committed == *text, "{name} differs; render it again: just render");
             assert!(text.contains("<!-- results: "), "{name} has no rendered part");
+        }
+        for Block { name, .. } in &BLOCKS {
+            let mark = format!("<!-- results: {name} -->");
+            assert!(pages.iter().any(|page| page.text.contains(&mark)), "no page has {name}");
         }
     }
 
     /// A run with every figure of the table; later columns are more expensive.
     fn run() -> Results {
-        let of_row = |(_, section, name): (&str, &'static str, &'static str)| {
+        let of_row = |(_, section, name): Row| {
             let cost = |place: usize| 100_000 * (place as u64 + 1);
             (0..).zip(COLUMNS).map(move |(place, key)| case(section, name, key, cost(place)))
         };
@@ -304,7 +290,7 @@ mod tests {
         let style = Style::MARKDOWN;
         let shown: Vec<String> = cells.iter().map(|cell| cell.render(style)).collect();
         assert_eq!(shown[..3], ["**100 000**", "2.00×", "3.00×"]);
-        let table = table(&run(), vec![cells], "by some rules").unwrap();
+        let table = table(&run(), [ROWS[3]]).unwrap();
         assert!(table.contains("`cache_size=1000` | "), "{table}");
         assert!(table.contains("as shipped: 500 000 | "), "{table}");
     }

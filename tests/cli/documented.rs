@@ -157,10 +157,16 @@ fn shell(text: &str) -> Vec<String> {
 /// Returns all documented commands, in order and without repetitions.
 fn documented() -> Vec<String> {
     let mut found = Vec::new();
+    let mut documents = Vec::new();
     for folder in ["", "docs", "crates/cuckoo", "crates/replica", "crates/conformance/cases"] {
-        for document in with_ending(folder, "md") {
-            found.extend(shell(&fs::read_to_string(document).unwrap()));
-        }
+        documents.extend(with_ending(folder, "md"));
+    }
+    let suites = fs::read_dir(root().join("suites")).unwrap();
+    let mut suites: Vec<PathBuf> = suites.map(|entry| entry.unwrap().path()).collect();
+    suites.sort();
+    documents.extend(suites.into_iter().map(|suite| suite.join("README.md")));
+    for document in documents.into_iter().filter(|document| document.exists()) {
+        found.extend(shell(&fs::read_to_string(document).unwrap()));
     }
     let listed = stdout(&stablebench(&["--help"], Path::new(".")));
     let (_, listed) = listed.split_once("\nCommands:\n").unwrap();

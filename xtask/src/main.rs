@@ -3,7 +3,7 @@
 //! ```text
 //! cargo xtask modules [--check] [NAME…]   builds the canisters' modules, or compares them
 //! cargo run --release --package xtask --features render -- render
-//!                                         renders README.md and docs/findings.md from results/
+//!                                         renders the figures of documents
 //! ```
 
 mod modules;
@@ -21,7 +21,7 @@ Builds the modules of all canisters, or of those named, and writes them to canis
 
 usage: cargo run --release --package xtask --features render -- render
 
-Renders the parts of README.md and docs/findings.md that come from results/.
+Renders the figures of README.md, docs/findings.md and the pages of suites.
 ";
 
 fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn note(text: &str) {
 #[cfg(feature = "render")]
 fn render(root: &Path) -> anyhow::Result<()> {
     for page in stablebench::readme::rendered(root)? {
-        std::fs::write(root.join(page.name), page.text)?;
+        std::fs::write(root.join(&page.name), page.text)?;
     }
     Ok(())
 }

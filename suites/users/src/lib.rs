@@ -21,4 +21,3 @@ pub use args::Section;
 pub use job::Users;
 pub use plan::UsersSuite;
 pub use rows::{Access, Table, Verb, Work};
-pub use tables::published_and_ours;

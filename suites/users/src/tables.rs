@@ -76,7 +76,7 @@ impl Presentation for UsersSuite {
 }
 
 /// Returns the post's table, with our figures below the published ones.
-pub fn published_and_ours(results: &Results, style: Style) -> Result<Grid> {
+fn published_and_ours(results: &Results, style: Style) -> Result<Grid> {
     const SECTION: &str = "insert";
     let theirs = published()?;
     let mut header = vec!["\"new elements\"".to_owned(), "new rows".to_owned()];

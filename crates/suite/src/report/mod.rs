@@ -24,7 +24,7 @@ use crate::results::Results;
 use crate::terminal::{self, Terminal};
 use grid::Grid;
 use style::Style;
-pub use tables::{BASE, incomplete};
+pub use tables::{BASE, grids, incomplete};
 
 /// The formats of a report on a terminal or in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -21,6 +21,30 @@ use crate::results::{Case, Measured, Outcome, Results};
 ///
 /// If published figures cannot be read.
 pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Result<String> {
+    let grids = grids(suite, results, style)?;
+    let mut text = incomplete(results).map_or_else(String::new, |it| style.sentence(&it) + "\n\n");
+    for grid in &grids {
+        writeln!(text, "{}", grid.render(style))?;
+    }
+    let advice = if suite.compares_engines() { advice::advice(results, style) } else { Vec::new() };
+    for (title, sentences) in advice {
+        writeln!(text, "{}\n", style.heading(title))?;
+        for sentence in sentences {
+            writeln!(text, "{}", style.item(&sentence))?;
+        }
+        writeln!(text)?;
+    }
+    let marks = grids.iter().any(Grid::marks_best);
+    text.push_str(&notes(suite, results, marks, style)?);
+    Ok(text)
+}
+
+/// Returns all tables of some results, in the order in which they are printed.
+///
+/// # Errors
+///
+/// If published figures cannot be read.
+pub fn grids(suite: &dyn Presentation, results: &Results, style: Style) -> Result<Vec<Grid>> {
     let mut sections: Vec<&str> = Vec::new();
     if suite.has_section_tables() {
         for case in &results.cases {
@@ -46,21 +70,7 @@ pub fn tables(suite: &dyn Presentation, results: &Results, style: Style) -> Resu
             grids.extend(common::settings(results));
         }
     }
-    let mut text = incomplete(results).map_or_else(String::new, |it| style.sentence(&it) + "\n\n");
-    for grid in &grids {
-        writeln!(text, "{}", grid.render(style))?;
-    }
-    let advice = if suite.compares_engines() { advice::advice(results, style) } else { Vec::new() };
-    for (title, sentences) in advice {
-        writeln!(text, "{}\n", style.heading(title))?;
-        for sentence in sentences {
-            writeln!(text, "{}", style.item(&sentence))?;
-        }
-        writeln!(text)?;
-    }
-    let marks = grids.iter().any(Grid::marks_best);
-    text.push_str(&notes(suite, results, marks, style)?);
-    Ok(text)
+    Ok(grids)
 }
 
 /// Says how much of a run is missing, if it is not complete.
