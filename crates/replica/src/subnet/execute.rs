@@ -304,7 +304,7 @@ impl Member {
         self.canister.balance += refund + Cycles(unspent);
         let Some(context) = self.contexts.get(callback.context) else {
             // The canister was uninstalled since the call.
-            self.canister.balance += cycles::callback(rules, self.wasm64());
+            self.refund_unexecuted(callback.prepaid);
             self.contexts.forget(id);
             return Ok(Instructions(0));
         };
@@ -313,11 +313,8 @@ impl Member {
             Err(_) => Function::RejectCallback,
         };
         let start = Start::callback(&callback, context, response, refund, false);
-        if !self.adjust_prepayment(callback.wasm64) {
-            // The callback does not run, and the base fee is kept.
-            let prepaid = cycles::callback(rules, callback.wasm64);
-            let base = cycles::execution(rules, Instructions(0), false);
-            self.canister.balance += prepaid - base;
+        let Some(prepaid) = self.adjust_prepayment(callback.prepaid) else {
+            self.refund_unexecuted(callback.prepaid);
             let fault = Fault::Frozen { canister: self.canister.id(), missing: None };
             let finished =
                 self.contexts.finish(callback.context, Some(id), Err(fault), Instructions(0));
@@ -325,15 +322,14 @@ impl Member {
                 self.conclude(conclusion, cause, round);
             }
             return Ok(Instructions(0));
-        }
+        };
         let limit = start.mode.instructions(rules).0;
         // Instructions for the cleanup are kept back.
         let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);
         let paid = cycles::response(rules, bytes.min(rules.set().messages.reply));
         let start = Start { limit: limit - kept, paid, ..start };
-        let reserved = cycles::callback(rules, self.wasm64());
         let context = callback.context;
-        self.execute(start, context, Some((id, callback)), (function, cause), reserved, round)
+        self.execute(start, context, Some((id, callback)), (function, cause), prepaid, round)
     }
 
     /// Executes a message in an open context, and records its end. `reserved` cycles were deducted
@@ -401,7 +397,10 @@ impl Member {
                 result = Err(Fault::Cleanup { callback, cleanup: Box::new(cleanup) });
             }
         }
-        self.refund_execution(reserved, charge);
+        match &callback {
+            Some(_) => self.refund_callback(reserved, charge),
+            None => self.refund_execution(reserved, charge),
+        }
         self.check_memory();
         let result = result.map_err(|fault| fault.seen(sees_log));
         let callback = callback.map(|(id, _)| id);

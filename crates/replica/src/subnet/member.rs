@@ -17,6 +17,7 @@ use super::parts::Routes;
 use super::queues::{Content, Delivery, Queues};
 use super::trace::{Cause, Trace};
 use crate::canister::{Canister, is_64_bit};
+use crate::cycles;
 use crate::fault::HostError;
 use crate::instance::Entry;
 use crate::limits::{GUARANTEED_CALLBACKS, MAX_QUEUE};
@@ -417,7 +418,8 @@ impl Member {
     ) {
         let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
         let deadline = request.timeout.map_or(0, expiry);
-        let callback = self.contexts.register(context, &request, deadline, self.wasm64());
+        let prepaid = cycles::callback(self.rules(), self.wasm64());
+        let callback = self.contexts.register(context, &request, deadline, prepaid);
         let Request { callee, method, argument, cycles, .. } = request;
         let management = callee == Principal::management_canister();
         // The canister's version when the message began.
