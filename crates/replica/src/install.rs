@@ -26,6 +26,7 @@ use crate::execution::{Execution, MemoryUse, PageCharges, SystemCalls, all_calls
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::{Entry, IdleSlot};
 use crate::module::Module;
+use crate::printed::Printed;
 use crate::run::{Target, run};
 use crate::state::State;
 use crate::system_api::message::Message;
@@ -51,7 +52,7 @@ pub struct InstallRun {
     stable_calls: SystemCalls,
     calls: Option<SystemCalls>,
     pub burned: Cycles,
-    printed: Vec<String>,
+    printed: Printed,
 }
 
 impl InstallRun {
@@ -76,7 +77,7 @@ impl InstallRun {
             self.calls.get_or_insert_default().add_all(calls);
         }
         self.burned += ran.burned();
-        self.printed.append(&mut ran.effects.printed);
+        self.printed.append(std::mem::take(&mut ran.effects.printed));
         if let Some(changes) = ran.changes.take() {
             changes.commit(state, &idle)?;
         }
@@ -84,6 +85,7 @@ impl InstallRun {
     }
 
     pub fn execution(&self, outcome: Result<Vec<u8>, Reject>, cycles: Cycles) -> Execution {
+        let (printed, printed_before) = self.printed.clone().into_parts();
         Execution {
             instructions: self.instructions,
             charge: self.charge,
@@ -91,7 +93,8 @@ impl InstallRun {
             memory: self.memory,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls.clone()),
-            printed: self.printed.clone(),
+            printed,
+            printed_before,
             cycles,
             ..Execution::of(outcome)
         }

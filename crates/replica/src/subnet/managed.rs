@@ -179,13 +179,29 @@ pub struct Log {
 impl Log {
     /// Adds the output of an execution of `canister`, whose log keeps `most` bytes.
     pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution, most: Bytes) {
-        for text in &execution.printed {
-            self.push(time, text.as_bytes(), most);
-        }
-        if let Err(reject) = &execution.outcome
-            && let Some(text) = trap_text(canister, reject)
+        let trap = execution.outcome.as_ref().err().and_then(|it| trap_text(canister, it));
+        let trap = trap.map(|text| format!("[TRAP]: {text}"));
+        let texts: Vec<&str> =
+            execution.printed.iter().chain(&trap).map(String::as_str).collect();
+        // The number of a record that is not kept is not used again.
+        self.next += execution.printed_before + texts.len() as u64;
+        let overhead = LOG_RECORD_OVERHEAD.get() as usize;
+        let Some(longest) = (most.get() as usize).checked_sub(overhead) else { return };
+        let size = |text: &str| text.len().min(longest) + overhead;
+        // The newest texts of a message displace older ones, and then records of earlier messages.
+        let (mut left, mut first) = (most.get() as usize, texts.len());
+        while let Some(text) = first.checked_sub(1).map(|at| texts[at])
+            && let Some(rest) = left.checked_sub(size(text))
         {
-            self.push(time, format!("[TRAP]: {text}").as_bytes(), most);
+            (left, first) = (rest, first - 1);
+        }
+        self.shrink(Bytes(left as u64));
+        let texts = &texts[first..];
+        let first = self.next - texts.len() as u64;
+        for (idx, text) in (first..).zip(texts) {
+            let content = text.as_bytes()[..text.len().min(longest)].to_vec();
+            self.bytes += size(text);
+            self.records.push_back(CanisterLogRecord { idx, timestamp_nanos: time, content });
         }
     }
 
@@ -216,18 +232,6 @@ impl Log {
         {
             self.bytes -= oldest.content.len() + overhead;
         }
-    }
-
-    fn push(&mut self, timestamp_nanos: u64, content: &[u8], most: Bytes) {
-        let overhead = LOG_RECORD_OVERHEAD.get() as usize;
-        // The number of a record that is not kept is not used again.
-        let idx = self.next;
-        self.next += 1;
-        let Some(longest) = (most.get() as usize).checked_sub(overhead) else { return };
-        let content = content[..content.len().min(longest)].to_vec();
-        self.bytes += content.len() + overhead;
-        self.records.push_back(CanisterLogRecord { idx, timestamp_nanos, content });
-        self.shrink(most);
     }
 }
 

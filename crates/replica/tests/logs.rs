@@ -1,0 +1,129 @@
+//! Logs of canisters: the records that are kept, and those that are returned.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
+
+use candid::{CandidType, decode_one, encode_one};
+use ic_management_canister_types::{
+    CanisterIdRecord, CanisterInstallMode, CanisterLogRecord, CanisterSettings,
+    FetchCanisterLogsArgs, FetchCanisterLogsResult, InstallCodeArgs,
+    ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs,
+};
+use stablebench_replica::subnet::Subnet;
+use stablebench_replica::{Principal, Replica, Rules};
+
+const MANAGEMENT: Principal = Principal::management_canister();
+const USER: Principal = Principal::anonymous();
+
+/// `print` prints as many texts as the first number in the argument says, as long as the second says.
+/// Each begins with its number, in five digits. `trap` traps with the argument.
+const PRINTS: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "debug_print" (func $print (param i32 i32)))
+    (import "ic0" "trap" (func $trap (param i32 i32)))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (memory 1)
+    (func $digit (param $at i32) (param $number i32)
+        (i32.store8 (local.get $at)
+            (i32.add (i32.const 48) (i32.rem_u (local.get $number) (i32.const 10)))))
+    (func (export "canister_update print") (local $n i32)
+        (call $copy (i32.const 40000) (i32.const 0) (i32.const 8))
+        (loop $next
+            (call $digit (i32.const 0) (i32.div_u (local.get $n) (i32.const 10000)))
+            (call $digit (i32.const 1) (i32.div_u (local.get $n) (i32.const 1000)))
+            (call $digit (i32.const 2) (i32.div_u (local.get $n) (i32.const 100)))
+            (call $digit (i32.const 3) (i32.div_u (local.get $n) (i32.const 10)))
+            (call $digit (i32.const 4) (local.get $n))
+            (call $print (i32.const 0) (i32.load (i32.const 40004)))
+            (br_if $next (i32.lt_u
+                (local.tee $n (i32.add (local.get $n) (i32.const 1)))
+                (i32.load (i32.const 40000)))))
+        (call $reply))
+    (func $traps (export "canister_update trap")
+        (call $copy (i32.const 0) (i32.const 0) (call $size))
+        (call $trap (i32.const 0) (call $size))))"#;
+
+fn manage(subnet: &mut Subnet, method: &str, argument: impl CandidType) -> Vec<u8> {
+    let argument = encode_one(argument).unwrap();
+    subnet.update(USER, MANAGEMENT, method, &argument).unwrap().response.unwrap()
+}
+
+/// A subnet with a canister whose log has this limit.
+fn subnet(rules: Rules, limit: u64) -> (Subnet, Principal) {
+    let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
+    let create = ProvisionalCreateCanisterWithCyclesArgs {
+        amount: Some(1_000_000_000_000_000_u64.into()),
+        ..ProvisionalCreateCanisterWithCyclesArgs::default()
+    };
+    let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create);
+    let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
+    let install = InstallCodeArgs {
+        mode: CanisterInstallMode::Install,
+        canister_id,
+        wasm_module: wat::parse_str(PRINTS).unwrap(),
+        arg: Vec::new(),
+        sender_canister_version: None,
+    };
+    manage(&mut subnet, "install_code", install);
+    let settings =
+        CanisterSettings { log_memory_limit: Some(limit.into()), ..CanisterSettings::default() };
+    let update = UpdateSettingsArgs { canister_id, settings, sender_canister_version: None };
+    manage(&mut subnet, "update_settings", update);
+    (subnet, canister_id)
+}
+
+fn print(subnet: &mut Subnet, id: Principal, texts: u32, bytes: u32) {
+    let argument = [texts.to_le_bytes(), bytes.to_le_bytes()].concat();
+    subnet.update(USER, id, "print", &argument).unwrap().response.unwrap();
+}
+
+fn records(subnet: &Subnet, canister_id: Principal) -> Vec<CanisterLogRecord> {
+    let argument = encode_one(FetchCanisterLogsArgs { canister_id, filter: None }).unwrap();
+    let reply = subnet.query(USER, MANAGEMENT, "fetch_canister_logs", &argument).unwrap();
+    let reply = reply.response.unwrap();
+    decode_one::<FetchCanisterLogsResult>(&reply).unwrap().canister_log_records
+}
+
+/// The first and the last record.
+fn ends(records: &[CanisterLogRecord]) -> [(u64, &str); 2] {
+    [records.first(), records.last()].map(|record| {
+        let record = record.unwrap();
+        (record.idx, str::from_utf8(&record.content[..5]).unwrap())
+    })
+}
+
+#[test]
+fn a_log_keeps_the_newest_records() {
+    for rules in [Rules::of_2025_10(), Rules::of_2026_08(), Rules::today()] {
+        let (mut subnet, id) = subnet(rules, 4_096);
+        print(&mut subnet, id, 1_500, 5);
+        // 91 records of 45 bytes.
+        let kept = records(&subnet, id);
+        assert_eq!(ends(&kept), [(1_409, "01409"), (1_499, "01499")], "{rules}");
+        assert_eq!(kept.len(), 91);
+        // The number of a record that is not kept is not used again.
+        print(&mut subnet, id, 1, 5);
+        assert_eq!(ends(&records(&subnet, id)), [(1_410, "01410"), (1_500, "00000")]);
+        // Of a message, only what is kept displaces records of earlier messages.
+        print(&mut subnet, id, 2, 4_000);
+        assert_eq!(ends(&records(&subnet, id)), [(1_500, "00000"), (1_502, "00001")]);
+    }
+}
+
+#[test]
+fn a_large_log_keeps_the_newest_records() {
+    let (mut subnet, id) = subnet(Rules::today(), 2 << 20);
+    print(&mut subnet, id, 70, 30_000);
+    let kept = records(&subnet, id);
+    assert_eq!(ends(&kept)[1], (69, "00069"));
+    print(&mut subnet, id, 60_000, 5);
+    assert_eq!(ends(&records(&subnet, id))[1], (60_069, "59999"));
+    let (mut none, id) = self::subnet(Rules::today(), 0);
+    print(&mut none, id, 60_000, 5);
+    assert_eq!(records(&none, id), []);
+}
