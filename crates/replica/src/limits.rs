@@ -16,6 +16,8 @@ pub const LOG_RECORD_OVERHEAD: Bytes = Bytes(40);
 pub const DEFAULT_LOG: Bytes = Bytes(4 << 10);
 /// Largest store of a log.
 pub const MAX_LOG: Bytes = Bytes(2 << 20);
+/// Most bytes of records that are returned at once, with their overhead.
+pub const MAX_FETCHED_LOG: Bytes = Bytes(2_000_000);
 /// Bytes of the header and of the index of a store.
 pub const LOG_STORE_OVERHEAD: Bytes = Bytes(8 << 10);
 /// Longest text of `trap` and `debug_print`.

@@ -9,7 +9,7 @@
 
 use candid::{CandidType, decode_one, encode_one};
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInstallMode, CanisterLogRecord, CanisterSettings,
+    CanisterIdRecord, CanisterInstallMode, CanisterLogFilter, CanisterLogRecord, CanisterSettings,
     FetchCanisterLogsArgs, FetchCanisterLogsResult, InstallCodeArgs,
     ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs,
 };
@@ -82,8 +82,16 @@ fn print(subnet: &mut Subnet, id: Principal, texts: u32, bytes: u32) {
     subnet.update(USER, id, "print", &argument).unwrap().response.unwrap();
 }
 
-fn records(subnet: &Subnet, canister_id: Principal) -> Vec<CanisterLogRecord> {
-    let argument = encode_one(FetchCanisterLogsArgs { canister_id, filter: None }).unwrap();
+fn records(subnet: &Subnet, id: Principal) -> Vec<CanisterLogRecord> {
+    filtered(subnet, id, None)
+}
+
+fn filtered(
+    subnet: &Subnet,
+    canister_id: Principal,
+    filter: Option<CanisterLogFilter>,
+) -> Vec<CanisterLogRecord> {
+    let argument = encode_one(FetchCanisterLogsArgs { canister_id, filter }).unwrap();
     let reply = subnet.query(USER, MANAGEMENT, "fetch_canister_logs", &argument).unwrap();
     let reply = reply.response.unwrap();
     decode_one::<FetchCanisterLogsResult>(&reply).unwrap().canister_log_records
@@ -126,4 +134,25 @@ fn a_large_log_keeps_the_newest_records() {
     let (mut none, id) = self::subnet(Rules::today(), 0);
     print(&mut none, id, 60_000, 5);
     assert_eq!(records(&none, id), []);
+}
+
+/// The log has 69 records of 30 040 bytes, of which 66 are returned at once.
+#[test]
+fn at_most_two_megabytes_of_records_are_returned() {
+    let (mut subnet, id) = subnet(Rules::today(), 2 << 20);
+    print(&mut subnet, id, 100, 30_000);
+    let numbers = |filter| {
+        let records = filtered(&subnet, id, filter);
+        (records.len(), ends(&records).map(|(number, _)| number))
+    };
+    let by_number = |start, end| Some(CanisterLogFilter::ByIdx { start, end });
+    assert_eq!(numbers(None), (66, [34, 99]));
+    assert_eq!(numbers(by_number(0, u64::MAX)), (66, [31, 96]));
+    assert_eq!(numbers(by_number(40, 50)), (10, [40, 49]));
+    assert_eq!(numbers(by_number(90, 200)), (10, [90, 99]));
+    let by_time = |start, end| Some(CanisterLogFilter::ByTimestampNanos { start, end });
+    assert_eq!(numbers(by_time(0, u64::MAX)), (66, [31, 96]));
+    assert_eq!(filtered(&subnet, id, by_number(50, 50)), []);
+    assert_eq!(filtered(&subnet, id, by_number(0, 31)), []);
+    assert_eq!(filtered(&subnet, id, by_time(0, 1)), []);
 }

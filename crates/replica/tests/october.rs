@@ -272,9 +272,8 @@ fn a_callback_is_prepaid_by_the_heap_that_it_finds() {
         assert_eq!(subnet.take_answer(message), Some(Ok(Vec::new())));
         balance(&subnet).cast_signed() - before.cast_signed()
     };
-    let [today, older] = [Rules::today(), Rules::of_2026_08()].map(|rules| {
-        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(call, now)| refund(rules, call, now))
-    });
+    let [today, older] = [Rules::today(), Rules::of_2026_08()]
+        .map(|rules| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(call, now)| refund(rules, call, now)));
     let [narrow, widened, narrowed, wide] = today;
     assert_eq!((wide - widened, narrowed - narrow), (40_000_000_000, 40_000_000_000));
     // Before, what was refunded by the new width was at most what was prepaid by the old one, with

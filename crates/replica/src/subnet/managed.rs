@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candid::Principal;
 use ic_management_canister_types::{
-    CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
+    CanisterLogFilter, CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::management::types::{Change, ChangeDetails, ChangeOrigin};
 use super::trace::Cause;
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Reject};
-use crate::limits::{LOG_RECORD_OVERHEAD, MAX_HISTORY, MAX_LOG};
+use crate::limits::{LOG_RECORD_OVERHEAD, MAX_FETCHED_LOG, MAX_HISTORY, MAX_LOG};
 use crate::module::Module;
 use crate::state::State;
 use crate::units::{Bytes, Cycles};
@@ -181,8 +181,7 @@ impl Log {
     pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution, most: Bytes) {
         let trap = execution.outcome.as_ref().err().and_then(|it| trap_text(canister, it));
         let trap = trap.map(|text| format!("[TRAP]: {text}"));
-        let texts: Vec<&str> =
-            execution.printed.iter().chain(&trap).map(String::as_str).collect();
+        let texts: Vec<&str> = execution.printed.iter().chain(&trap).map(String::as_str).collect();
         // The number of a record that is not kept is not used again.
         self.next += execution.printed_before + texts.len() as u64;
         let overhead = LOG_RECORD_OVERHEAD.get() as usize;
@@ -213,26 +212,48 @@ impl Log {
 
     /// Returns true if its size is that of its records.
     fn is_valid(&self) -> bool {
-        let size =
-            |record: &CanisterLogRecord| record.content.len() + LOG_RECORD_OVERHEAD.get() as usize;
         self.bytes == self.records.iter().map(size).sum::<usize>()
             && self.bytes <= MAX_LOG.get() as usize
     }
 
-    /// The records, the oldest first.
-    pub fn records(&self) -> impl Iterator<Item = &CanisterLogRecord> {
-        self.records.iter()
+    /// The records that a filter selects, the oldest first, as many as may be returned at once:
+    /// without a filter the newest, otherwise the oldest, up to the first that is not selected.
+    ///
+    /// Source: `RingBuffer::records` in `log_memory_store/ring_buffer.rs` of the replica.
+    pub fn fetch(&self, filter: Option<&CanisterLogFilter>) -> Vec<CanisterLogRecord> {
+        let mut left = MAX_FETCHED_LOG.get() as usize;
+        let fits = |record: &&CanisterLogRecord| {
+            let rest = left.checked_sub(size(record));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        };
+        let Some(filter) = filter else {
+            let newest = self.records.iter().rev().take_while(fits).count();
+            return self.records.range(self.records.len() - newest..).cloned().collect();
+        };
+        let selected = |record: &&CanisterLogRecord| match *filter {
+            CanisterLogFilter::ByIdx { start, end } => (start..end).contains(&record.idx),
+            CanisterLogFilter::ByTimestampNanos { start, end } => {
+                (start..end).contains(&record.timestamp_nanos)
+            }
+        };
+        let records = self.records.iter().skip_while(|record| !selected(record));
+        records.take_while(selected).take_while(fits).cloned().collect()
     }
 
     /// Drops the oldest records until `most` bytes are left.
     pub fn shrink(&mut self, most: Bytes) {
-        let (most, overhead) = (most.get() as usize, LOG_RECORD_OVERHEAD.get() as usize);
-        while self.bytes > most
+        while self.bytes > most.get() as usize
             && let Some(oldest) = self.records.pop_front()
         {
-            self.bytes -= oldest.content.len() + overhead;
+            self.bytes -= size(&oldest);
         }
     }
+}
+
+/// The bytes of a record in the log.
+fn size(record: &CanisterLogRecord) -> usize {
+    record.content.len() + LOG_RECORD_OVERHEAD.get() as usize
 }
 
 const BACKTRACE: &str = "Canister Backtrace:\n";

@@ -2,10 +2,10 @@
 
 use candid::{Nat, Principal};
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInfoArgs, CanisterLogFilter, CanisterLogRecord, CanisterMetadataArgs,
-    CanisterMetadataResult, CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings,
-    EnvironmentVariable, FetchCanisterLogsArgs, FetchCanisterLogsResult, MemoryMetrics,
-    ProvisionalTopUpCanisterArgs, QueryStats, StatusVisibility,
+    CanisterIdRecord, CanisterInfoArgs, CanisterMetadataArgs, CanisterMetadataResult,
+    CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings, EnvironmentVariable,
+    FetchCanisterLogsArgs, FetchCanisterLogsResult, MemoryMetrics, ProvisionalTopUpCanisterArgs,
+    QueryStats, StatusVisibility,
 };
 use sha2::{Digest, Sha256};
 
@@ -257,14 +257,7 @@ impl Subnet {
                 message: format!("Caller {caller} is not allowed to access canister logs"),
             });
         }
-        let selected = |record: &&CanisterLogRecord| match &args.filter {
-            None => true,
-            Some(CanisterLogFilter::ByIdx { start, end }) => (*start..*end).contains(&record.idx),
-            Some(CanisterLogFilter::ByTimestampNanos { start, end }) => {
-                (*start..*end).contains(&record.timestamp_nanos)
-            }
-        };
-        let records = member.managed.log.records().filter(selected).cloned().collect();
+        let records = member.managed.log.fetch(args.filter.as_ref());
         candid::encode_one(FetchCanisterLogsResult { canister_log_records: records }).map_err(
             |error| {
                 let message = format!("cannot encode the log: {error}");
