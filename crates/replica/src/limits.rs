@@ -18,6 +18,11 @@ pub const DEFAULT_LOG: Bytes = Bytes(4 << 10);
 pub const MAX_LOG: Bytes = Bytes(2 << 20);
 /// Most bytes of records that are returned at once, with their overhead.
 pub const MAX_FETCHED_LOG: Bytes = Bytes(2_000_000);
+/// Instructions that reading a log counts as in a composite query, besides one for each byte of its
+/// texts.
+pub const READ_LOG_INSTRUCTIONS: Instructions = Instructions(150_000);
+/// Instructions for each of the records.
+pub const READ_LOG_RECORD_INSTRUCTIONS: Instructions = Instructions(900);
 /// Bytes of the header and of the index of a store.
 pub const LOG_STORE_OVERHEAD: Bytes = Bytes(8 << 10);
 /// Longest text of `trap` and `debug_print`.

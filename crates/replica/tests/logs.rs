@@ -10,23 +10,27 @@
 use candid::{CandidType, decode_one, encode_one};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, CanisterLogFilter, CanisterLogRecord, CanisterSettings,
-    FetchCanisterLogsArgs, FetchCanisterLogsResult, InstallCodeArgs,
+    FetchCanisterLogsArgs, FetchCanisterLogsResult, InstallCodeArgs, LogVisibility,
     ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs,
 };
 use stablebench_replica::subnet::Subnet;
-use stablebench_replica::{Principal, Replica, Rules};
+use stablebench_replica::{ErrorCode, Principal, Replica, Rules};
 
 const MANAGEMENT: Principal = Principal::management_canister();
 const USER: Principal = Principal::anonymous();
 
 /// `print` prints as many texts as the first number in the argument says, as long as the second says.
-/// Each begins with its number, in five digits. `trap` traps with the argument.
+/// Each begins with its number, in five digits. `trap` traps with the argument. `fetch` reads a log as
+/// many times as the first number says, with the rest as the argument.
 const PRINTS: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "debug_print" (func $print (param i32 i32)))
     (import "ic0" "trap" (func $trap (param i32 i32)))
     (import "ic0" "msg_arg_data_size" (func $size (result i32)))
     (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+    (import "ic0" "call_data_append" (func $data (param i32 i32)))
+    (import "ic0" "call_perform" (func $perform (result i32)))
     (memory 1)
     (func $digit (param $at i32) (param $number i32)
         (i32.store8 (local.get $at)
@@ -44,6 +48,21 @@ const PRINTS: &str = r#"(module
                 (local.tee $n (i32.add (local.get $n) (i32.const 1)))
                 (i32.load (i32.const 40000)))))
         (call $reply))
+    (table 2 funcref) (elem (i32.const 0) $back $failed)
+    (data (i32.const 50000) "fetch_canister_logs")
+    (func $fetch
+        (call $new (i32.const 0) (i32.const 0) (i32.const 50000) (i32.const 19)
+            (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0))
+        (call $data (i32.const 40004) (i32.sub (i32.load (i32.const 0)) (i32.const 4)))
+        (drop (call $perform)))
+    (func $back (param i32)
+        (i32.store (i32.const 40000) (i32.sub (i32.load (i32.const 40000)) (i32.const 1)))
+        (if (i32.load (i32.const 40000)) (then (call $fetch)) (else (call $reply))))
+    (func $failed (param i32) (unreachable))
+    (func (export "canister_composite_query fetch")
+        (call $copy (i32.const 40000) (i32.const 0) (call $size))
+        (i32.store (i32.const 0) (call $size))
+        (call $fetch))
     (func $traps (export "canister_update trap")
         (call $copy (i32.const 0) (i32.const 0) (call $size))
         (call $trap (i32.const 0) (call $size))))"#;
@@ -70,8 +89,11 @@ fn subnet(rules: Rules, limit: u64) -> (Subnet, Principal) {
         sender_canister_version: None,
     };
     manage(&mut subnet, "install_code", install);
-    let settings =
-        CanisterSettings { log_memory_limit: Some(limit.into()), ..CanisterSettings::default() };
+    let settings = CanisterSettings {
+        log_memory_limit: Some(limit.into()),
+        log_visibility: Some(LogVisibility::Public),
+        ..CanisterSettings::default()
+    };
     let update = UpdateSettingsArgs { canister_id, settings, sender_canister_version: None };
     manage(&mut subnet, "update_settings", update);
     (subnet, canister_id)
@@ -155,4 +177,26 @@ fn at_most_two_megabytes_of_records_are_returned() {
     assert_eq!(filtered(&subnet, id, by_number(50, 50)), []);
     assert_eq!(filtered(&subnet, id, by_number(0, 31)), []);
     assert_eq!(filtered(&subnet, id, by_time(0, 1)), []);
+}
+
+/// Each reading counts 50 M of the 5 G of a composite query. One of 4 000 records counts another 150 000,
+/// 900 for each record, and 1 for each of their bytes.
+#[test]
+fn reading_a_log_counts_in_a_composite_query() {
+    let (mut subnet, id) = subnet(Rules::today(), 2 << 20);
+    let fetch = |subnet: &Subnet, times: u32| {
+        let argument = FetchCanisterLogsArgs { canister_id: id, filter: None };
+        let argument = [&times.to_le_bytes()[..], &encode_one(argument).unwrap()].concat();
+        subnet.query(USER, id, "fetch", &argument).unwrap().response
+    };
+    let most = |subnet: &Subnet, times| {
+        fetch(subnet, times).unwrap();
+        let code = fetch(subnet, times + 1).unwrap_err().code;
+        assert_eq!(code, ErrorCode::QueryCallGraphTotalInstructionLimitExceeded);
+    };
+    // 50 M, 150 000, and what the callback is charged.
+    most(&subnet, 99);
+    print(&mut subnet, id, 4_000, 300);
+    // 3.6 M and 1.2 M more.
+    most(&subnet, 90);
 }

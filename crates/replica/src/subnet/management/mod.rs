@@ -58,7 +58,7 @@ use crate::execution::Execution;
 use crate::fault::{ErrorCode, Help, HostError, Reject, RejectCode, grouped};
 use crate::rules::Rules;
 use crate::system_api::message::Rejection;
-use crate::units::{Bytes, Cycles};
+use crate::units::{Bytes, Cycles, Instructions};
 
 pub use http::{HttpRequest, HttpResponse};
 use metadata::UploadMetadataArgs;
@@ -418,17 +418,19 @@ impl Subnet {
         }
     }
 
-    /// Answers a query of the management canister.
+    /// Answers a query of the management canister, and returns the instructions that the answer
+    /// counts as in a composite query.
     pub(super) fn query_management(
         &self,
         caller: Principal,
         method: &str,
         argument: &[u8],
-    ) -> Result<Vec<u8>, Reject> {
+    ) -> Result<(Vec<u8>, Instructions), Reject> {
         let newer = self.replica.rules().set().management_queries;
+        let free = |reply| (reply, Instructions(0));
         let response = match method {
-            "canister_status" => self.status_of(&caller, argument),
-            "canister_info" if newer => self.info_of(argument, not_found),
+            "canister_status" => self.status_of(&caller, argument).map(free),
+            "canister_info" if newer => self.info_of(argument, not_found).map(free),
             "list_canisters" if newer => {
                 decode_all::<()>(argument)?;
                 Err(Reject {

@@ -16,14 +16,14 @@ use super::{
     check_controller, decode, decode_all, invalid, refusal, reply,
 };
 use crate::fault::{ErrorCode, Reject, RejectCode};
-use crate::limits::STOP_TIMEOUT;
+use crate::limits::{READ_LOG_INSTRUCTIONS, READ_LOG_RECORD_INSTRUCTIONS, STOP_TIMEOUT};
 use crate::subnet::contexts::Origin;
 use crate::subnet::funds::Next;
 use crate::subnet::managed::Stop;
 use crate::subnet::member::Member;
 use crate::subnet::{Answered, SECOND, Subnet, not_found};
 use crate::system_api::message::{Rejection, Status};
-use crate::units::{Bytes, Cycles};
+use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::Visibility;
 
 impl Subnet {
@@ -242,12 +242,14 @@ impl Subnet {
         reply((bytes.finalize().to_vec(),))
     }
 
-    /// The log of a canister, in Candid.
+    /// The log of a canister, in Candid, and the instructions that reading it counts as.
+    ///
+    /// Source: `rs/execution_environment/src/canister_logs.rs` of the replica, August 2026.
     pub(super) fn fetch_logs(
         &self,
         caller: &Principal,
         argument: &[u8],
-    ) -> Result<Vec<u8>, Reject> {
+    ) -> Result<(Vec<u8>, Instructions), Reject> {
         let args: FetchCanisterLogsArgs = decode(argument)?;
         let id = args.canister_id;
         let member = self.members.get(&id).ok_or_else(|| not_found(&id))?;
@@ -258,12 +260,16 @@ impl Subnet {
             });
         }
         let records = member.managed.log.fetch(args.filter.as_ref());
-        candid::encode_one(FetchCanisterLogsResult { canister_log_records: records }).map_err(
-            |error| {
-                let message = format!("cannot encode the log: {error}");
-                invalid(ErrorCode::CanisterWasmEngineError, message)
-            },
-        )
+        let texts: usize = records.iter().map(|record| record.content.len()).sum();
+        let instructions = READ_LOG_INSTRUCTIONS.get()
+            + READ_LOG_RECORD_INSTRUCTIONS.get() * records.len() as u64
+            + texts as u64;
+        let reply = candid::encode_one(FetchCanisterLogsResult { canister_log_records: records });
+        let reply = reply.map_err(|error| {
+            let message = format!("cannot encode the log: {error}");
+            invalid(ErrorCode::CanisterWasmEngineError, message)
+        })?;
+        Ok((reply, Instructions(instructions)))
     }
 }
 
