@@ -427,6 +427,8 @@ fn a_canister_is_created_with_the_cycles_for_its_log() {
 #[test]
 fn too_few_cycles_for_the_log_come_back() {
     let (mut subnet, id) = subnet();
+    // What is allowed to clients is not allowed to canisters.
+    subnet.allow_unpaid_logs();
     let mut create = |cycles: u64| {
         let argument = encode_one(CreateCanisterArgs::default()).unwrap();
         let argument = relayed(cycles, "create_canister", &argument);

@@ -23,6 +23,7 @@ use crate::rules::Rules;
 use crate::saturation::Saturation;
 use crate::sizes::Allocation;
 use crate::subnet::Subnet;
+use crate::subnet::contexts::Origin;
 use crate::subnet::funds::Next;
 use crate::subnet::member::Member;
 use crate::units::{Bytes, Cycles};
@@ -216,7 +217,8 @@ impl Subnet {
         let hash = wanted.environment.as_ref().map(hash_of);
         let mut member = self.member_of(Canister::new(settings)?);
         // A new canister has no memory yet, not even a history.
-        let before = match self.unpaid_logs {
+        let by_user = matches!(call.origin, Origin::Ingress { .. });
+        let before = match self.unpaid_logs && by_user {
             true => member.canister.allocation.log_store(rules),
             false => Bytes(0),
         };
