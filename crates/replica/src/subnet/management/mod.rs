@@ -406,10 +406,7 @@ impl Subnet {
         let concerns = call.concerns();
         match outcome {
             Ok(reply) => Step::Answer(Ok(reply), concerns),
-            Err(Failed::Reject(reject)) => {
-                let rules = self.parts()[call.part].rules();
-                Step::Answer(Err(reject.linked_by(rules)), concerns)
-            }
+            Err(Failed::Reject(reject)) => Step::Answer(Err(reject), concerns),
             // The call is answered in any case.
             Err(Failed::Host(error)) => {
                 let code = ErrorCode::CanisterOutOfMemory;
@@ -428,7 +425,7 @@ impl Subnet {
     ) -> Result<(Vec<u8>, Instructions), Reject> {
         let newer = self.replica.rules().set().management_queries;
         let free = |reply| (reply, Instructions(0));
-        let response = match method {
+        match method {
             "canister_status" => self.status_of(&caller, argument).map(free),
             "canister_info" if newer => self.info_of(argument, not_found).map(free),
             "list_canisters" if newer => {
@@ -445,8 +442,7 @@ impl Subnet {
                 message: format!("Query method {other} not found."),
             }),
             other => Err(unknown(other)),
-        };
-        response.map_err(|reject| reject.linked_by(self.replica.rules()))
+        }
     }
 
     /// Sends the answer to a canister's call, which arrives in the next round.
@@ -637,6 +633,7 @@ fn check_controller(member: &Member, caller: &Principal) -> Result<(), Reject> {
     let id = member.canister.id();
     let controllers: Vec<String> = controllers.iter().map(Principal::to_text).collect();
     Err(refusal(
+        member.rules(),
         ErrorCode::CanisterInvalidController,
         format!(
             "Only the controllers of the canister {id} can control it.\nCanister's controllers: \
@@ -656,9 +653,10 @@ fn canister_not_found(id: &Principal) -> Reject {
 }
 
 /// The reject of the others, with a suggestion.
-fn canister_not_found_anywhere(reject: Reject) -> Reject {
+fn canister_not_found_anywhere(rules: Rules, reject: Reject) -> Reject {
     match reject.code {
         ErrorCode::CanisterNotFound => refusal(
+            rules,
             reject.code,
             reject.message,
             "Check the ICP dashboard to ensure the canister exists.",
@@ -678,14 +676,15 @@ fn unknown(method: &str) -> Reject {
     Reject { code, message }
 }
 
-/// A reject with a suggestion in its second line, which links to the page of today's rules.
+/// A reject with a suggestion in its second line, which links to the page of the rules.
 fn refusal(
+    rules: Rules,
     code: ErrorCode,
     text: impl Into<String>,
     suggestion: &'static str,
     section: &'static str,
 ) -> Reject {
-    let help = Help { suggestion, section }.line(Rules::today());
+    let help = Help { suggestion, section }.line(rules);
     Reject { code, message: format!("{}\n{help}", text.into()) }
 }
 

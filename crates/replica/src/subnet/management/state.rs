@@ -125,10 +125,10 @@ impl Subnet {
         call: &ManagementCall,
     ) -> Result<Option<Vec<u8>>, Failed> {
         let args: CanisterIdRecord = call.decode()?;
-        let since = self.time;
+        let (since, rules) = (self.time, self.replica.rules());
         let member = self
             .controlled(&args.canister_id, &call.caller())
-            .map_err(canister_not_found_anywhere)?;
+            .map_err(|reject| canister_not_found_anywhere(rules, reject))?;
         member.canister.count_change();
         if member.status == Status::Stopped {
             return reply(()).map(Some);
@@ -184,19 +184,21 @@ impl Subnet {
 
     pub(super) fn delete_canister(&mut self, call: &ManagementCall) -> Outcome {
         let args: CanisterIdRecord = call.decode()?;
-        let (id, caller) = (args.canister_id, call.caller());
+        let (id, caller, rules) = (args.canister_id, call.caller(), self.replica.rules());
         if id == caller {
             let text = format!("Canister {id} cannot delete itself.");
             let help = "Delete the canister from one of its other controllers.";
             let code = ErrorCode::CanisterInvalidController;
-            return Err(refusal(code, text, help, "delete-canister-self").into());
+            return Err(refusal(rules, code, text, help, "delete-canister-self").into());
         }
-        let member = self.controlled(&id, &caller).map_err(canister_not_found_anywhere)?;
+        let member = self
+            .controlled(&id, &caller)
+            .map_err(|reject| canister_not_found_anywhere(rules, reject))?;
         if member.status != Status::Stopped {
             let text = format!("Canister {id} must be stopped before it is deleted.");
             let help = "Stop the canister before deleting it.";
             let code = ErrorCode::CanisterNotStopped;
-            return Err(refusal(code, text, help, "delete-canister-not-stopped").into());
+            return Err(refusal(rules, code, text, help, "delete-canister-not-stopped").into());
         }
         if !member.queues.is_empty() {
             let text = format!(
@@ -206,7 +208,7 @@ impl Subnet {
             let help = "Wait until the queues have been cleared to delete the canister and in the \
                         meantime stop the canister.";
             let code = ErrorCode::CanisterQueueNotEmpty;
-            return Err(refusal(code, text, help, "delete-canister-queue-not-empty").into());
+            return Err(refusal(rules, code, text, help, "delete-canister-queue-not-empty").into());
         }
         self.members.remove(&id);
         reply(())
