@@ -200,3 +200,16 @@ fn reading_a_log_counts_in_a_composite_query() {
     // 3.6 M and 1.2 M more.
     most(&subnet, 90);
 }
+
+/// The text of a trap is not read from the reject, which quotes it.
+#[test]
+fn the_log_has_the_text_of_a_trap() {
+    let (mut subnet, id) = subnet(Rules::today(), 4_096);
+    for text in ["plain", "", "it's", "a'\nCanister Backtrace:\nb", "'\nCanister Backtrace:\n'\n"] {
+        let refused = subnet.update(USER, id, "trap", text.as_bytes()).unwrap().response;
+        assert_eq!(refused.unwrap_err().code, ErrorCode::CanisterCalledTrap);
+        let last = records(&subnet, id).pop().unwrap();
+        let logged = String::from_utf8(last.content).unwrap();
+        assert_eq!(logged, format!("[TRAP]: {text}\nCanister Backtrace:\ntraps\n"));
+    }
+}

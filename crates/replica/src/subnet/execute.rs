@@ -372,7 +372,8 @@ impl Member {
         let mut execution = run.into_execution_with(reported(&result, &id));
         let transmission = start.paid + if result.is_ok() { transmission } else { Cycles(0) };
         execution.cycles += transmission + cycles::execution(rules, charge, self.wasm64());
-        self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
+        let most = self.canister.allocation.log;
+        self.managed.log.add(round.time, &execution, result.as_ref().err(), most);
         let number = round.trace.add(cause, id, function, sent, transmission, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)
             && let Some(cleanup) = callback.on_cleanup
@@ -428,7 +429,8 @@ impl Member {
         let mut execution = run.into_execution_with(outcome);
         // The callback paid the base fee.
         execution.cycles += cycles::instructions(self.rules(), charge, self.wasm64());
-        self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
+        let most = self.canister.allocation.log;
+        self.managed.log.add(round.time, &execution, result.as_ref().err(), most);
         round.trace.add(cause, id, Function::Cleanup, 0, Cycles(0), execution);
         Ok((result, charge))
     }

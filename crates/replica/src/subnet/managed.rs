@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use candid::Principal;
 use ic_management_canister_types::{
     CanisterLogFilter, CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
 };
@@ -14,7 +13,7 @@ use super::management::metadata::{Global, GlobalTimer, HookStatus};
 use super::management::types::{Change, ChangeDetails, ChangeOrigin};
 use super::trace::Cause;
 use crate::execution::Execution;
-use crate::fault::{ErrorCode, Reject};
+use crate::fault::Fault;
 use crate::limits::{LOG_RECORD_OVERHEAD, MAX_FETCHED_LOG, MAX_HISTORY, MAX_LOG};
 use crate::module::Module;
 use crate::state::State;
@@ -177,10 +176,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// Adds the output of an execution of `canister`, whose log keeps `most` bytes.
-    pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution, most: Bytes) {
-        let trap = execution.outcome.as_ref().err().and_then(|it| trap_text(canister, it));
-        let trap = trap.map(|text| format!("[TRAP]: {text}"));
+    /// Adds the output of an execution, and the trap that ended it. The log keeps `most` bytes.
+    pub fn add(&mut self, time: u64, execution: &Execution, fault: Option<&Fault>, most: Bytes) {
+        let trap = fault.and_then(trap_text).map(|text| format!("[TRAP]: {text}"));
         let texts: Vec<&str> = execution.printed.iter().chain(&trap).map(String::as_str).collect();
         // The number of a record that is not kept is not used again.
         self.next += execution.printed_before + texts.len() as u64;
@@ -256,22 +254,14 @@ fn size(record: &CanisterLogRecord) -> usize {
     record.content.len() + LOG_RECORD_OVERHEAD.get() as usize
 }
 
-const BACKTRACE: &str = "Canister Backtrace:\n";
-/// The end of a text with which a canister trapped, and the beginning of the backtrace.
-const BEFORE_BACKTRACE: &str = "'\nCanister Backtrace:\n";
-
 /// The text of a trap, with its backtrace.
-fn trap_text(canister: &Principal, reject: &Reject) -> Option<String> {
-    let message = reject.message.strip_prefix(&format!("Error from Canister {canister}: "))?;
-    match reject.code {
-        ErrorCode::CanisterCalledTrap => {
-            let text = message.strip_prefix("Canister called `ic0.trap` with message: '")?;
-            Some(match text.rsplit_once(BEFORE_BACKTRACE) {
-                Some((text, backtrace)) => format!("{text}\n{BACKTRACE}{backtrace}"),
-                None => text.rsplit_once('\'')?.0.to_owned(),
-            })
+fn trap_text(fault: &Fault) -> Option<String> {
+    match fault {
+        Fault::CalledTrap(text) => Some(text.clone()),
+        Fault::Trapped(trap) => Some(trap.to_string()),
+        Fault::Traced { fault, backtrace } => {
+            trap_text(fault).map(|text| format!("{text}\n{backtrace}"))
         }
-        ErrorCode::CanisterTrapped => Some(message.strip_prefix("Canister trapped: ")?.to_owned()),
         _ => None,
     }
 }

@@ -162,7 +162,7 @@ impl Subnet {
             }
         };
         let Installed { execution, fault } = installed;
-        let failed = fault.map(|fault| fault.reject_in_full(id, rules));
+        let failed = fault.as_ref().map(|fault| fault.reject_in_full(id, rules));
         let mut failed = failed.or_else(|| execution.outcome.clone().err());
         if failed.is_none()
             && let Some(kept) = kept
@@ -185,7 +185,7 @@ impl Subnet {
             member.managed.add_change(time, version, origin, details);
         }
         let log = member.canister.allocation.log;
-        member.managed.log.add(id, time, &execution, log);
+        member.managed.log.add(time, &execution, fault.as_ref(), log);
         let function = Function::Management(call.method.clone());
         self.trace.add(call.cause, *id, function, 0, Cycles(0), execution);
         match failed {
