@@ -57,13 +57,15 @@ const LOGS: &str = "fetch_canister_logs";
 ///
 /// The reject of a message that users cannot send, or whose argument cannot be decoded.
 pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Principal>, Reject> {
-    // These have no effective canister on the network, where they cost nothing.
-    let method = match method {
-        LOGS | "canister_info" | "provisional_top_up_canister" => "canister_status",
-        "create_canister" => "provisional_create_canister_with_cycles",
-        other => other,
-    };
-    subnet::effective_canister(method, argument)
+    match method {
+        // Calls of the first two are refused before. The third has no effective canister on the
+        // network, where it costs nothing.
+        LOGS | "canister_info" | "provisional_top_up_canister" => {
+            Ok(subnet::effective_canister("canister_status", argument).ok().flatten())
+        }
+        "create_canister" => Ok(None),
+        other => subnet::effective_canister(other, argument),
+    }
 }
 
 /// Returns `true` if a method creates a canister, and so has no effective canister id.
@@ -97,7 +99,13 @@ pub fn call(
         // Users have no cycles to attach, so it is the provisional method.
         message.method = "provisional_create_canister_with_cycles".to_owned();
     }
-    let canister = match check(host, &message) {
+    // Queries are no calls.
+    let refused = match message.is_management() {
+        true => subnet::effective_canister(&message.method, &message.argument).err(),
+        false => None,
+    };
+    let checked = refused.map_or_else(|| check(host, &message), Err);
+    let canister = match checked {
         Ok(canister) => canister,
         Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
     };
