@@ -17,7 +17,7 @@ use super::replicas::{Served, replicas};
 use crate::cache::Cache;
 use crate::commands::as_pocket_ic::VERSION;
 use crate::interrupt;
-use crate::replica::options::CacheFolderArgs;
+use crate::replica::options::{CacheFolderArgs, rule_sets};
 use crate::terminal::{Output, print};
 
 /// The variable with the default of `--rules`.
@@ -57,9 +57,11 @@ pub struct PocketIcArgs {
     /// Accepted because clients pass it. Only failures are printed.
     #[arg(short, long, value_name = "LEVELS")]
     pub log_levels: Option<String>,
-    /// Rules by which canisters are charged: `2026-10`, today's network, or `2025-10`
-    /// [default: $STABLEBENCH_RULES, else 2026-10].
-    #[arg(long, value_name = "RULES")]
+    /// Rules by which canisters are charged.
+    #[arg(long, value_name = "RULES", help = format!(
+        "Rules by which canisters are charged: {} [default: $STABLEBENCH_RULES, else {}]",
+        rule_sets(), Rules::today()
+    ))]
     pub rules: Option<Rules>,
     /// Version of the clients, such as 16.1.0 or 16
     /// [default: $STABLEBENCH_POCKET_IC_VERSION, else 16.1.0].
