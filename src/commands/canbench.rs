@@ -22,7 +22,7 @@ use crate::canbench::text::{
 use crate::canisters::{self, hash, plain};
 use crate::closest::closest;
 use crate::progress::Output;
-use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
+use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind, rule_sets};
 use crate::results::save_text;
 use crate::terminal::{note, print, quoted, safe_line};
 
@@ -60,9 +60,14 @@ pub struct CanbenchArgs {
     /// Without effect: there is no server.
     #[arg(long)]
     pub no_runtime_integrity_check: bool,
-    /// Rules to count by: 2026-10 as the network counts today, 2025-10 as canbench 0.7 does. Several,
-    /// as 2025-10,2026-10, are shown side by side; the first is compared and persisted.
-    #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = Rules::today().name())]
+    /// Rules to count by.
+    #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = Rules::today().name(),
+        help = format!(
+            "Rules to count by: {}. canbench 0.7 counts by 2025-10. Several, as 2025-10,2026-10, are \
+             shown side by side; the first is compared and persisted",
+            rule_sets()
+        )
+    )]
     pub rules: Vec<Rules>,
     /// Compare with this results file instead of the project's.
     #[arg(long, value_name = "FILE")]

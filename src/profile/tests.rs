@@ -161,6 +161,7 @@ fn executed(number: u64, cause: Option<u64>, function: Ran, with_profile: bool) 
         stable_calls: Default::default(),
         system_calls: None,
         printed: Vec::new(),
+        printed_before: 0,
         profile: with_profile.then(|| Box::new(profile)),
         wall: Duration::ZERO,
     };

@@ -16,9 +16,11 @@ pub const LIMIT: &str = "STABLEBENCH_CACHE_LIMIT";
 /// Options of the embedded replica.
 #[derive(Clone, Debug, Args)]
 pub struct ReplicaArgs {
-    /// Rules by which the embedded replica charges: `2026-10`, today's network, or `2025-10`,
-    /// autumn 2025 [default: 2026-10]. A PocketIC server has its own.
-    #[arg(long, value_name = "RULES")]
+    /// Rules by which the embedded replica charges.
+    #[arg(long, value_name = "RULES", help = format!(
+        "Rules by which the embedded replica charges: {} [default: {}]. A PocketIC server has its own",
+        rule_sets(), Rules::today()
+    ))]
     pub rules: Option<Rules>,
     /// Kind of subnet, of the embedded replica and of a PocketIC server.
     #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
@@ -39,6 +41,13 @@ impl ReplicaArgs {
             SubnetKind::Benchmarking => stablebench_replica::SubnetKind::Benchmarking,
         })
     }
+}
+
+/// All rule sets, for a help text.
+pub fn rule_sets() -> String {
+    let newest = format!("{}, today's network", Rules::today());
+    let older = Rules::SETS.iter().rev().skip(1).map(|name| (*name).to_owned());
+    [newest].into_iter().chain(older).collect::<Vec<_>>().join("; ")
 }
 
 /// Kinds of subnets.

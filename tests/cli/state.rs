@@ -220,6 +220,34 @@ fn create(server: &Server, others: &[Principal]) -> (Principal, Vec<Vec<Principa
     })
 }
 
+/// A restart changes nothing that a canister can see, unless an option does.
+#[test]
+fn a_restart_makes_no_new_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let wat = r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "canister_version" (func $version (result i64)))
+        (memory 1)
+        (func (export "canister_query get")
+            (i64.store (i32.const 0) (call $version))
+            (call $append (i32.const 0) (i32.const 8)) (call $reply)))"#;
+    module(directory, "version.wasm", wat);
+    let serve = |option: &[&str]| {
+        let arguments = [&["version.wasm", "--state=s"], option].concat();
+        let mut server = Server::start(&arguments, directory);
+        let version = u64::from_le_bytes(reply(&server, "get").try_into().unwrap());
+        signal(&server, "-INT");
+        assert_eq!(server.wait(), Some(0));
+        version
+    };
+    let first = serve(&[]);
+    assert_eq!(serve(&[]), first);
+    let controller = "--controller=lqy7q-dh777-77777-aaaaq-cai";
+    assert_eq!([serve(&[controller]), serve(&[controller])], [first + 1; 2]);
+}
+
 /// Those of the command line and those that clients create. `call` and `serve` save the same.
 #[test]
 fn all_canisters_of_a_server_are_saved() {

@@ -14,7 +14,7 @@
 //! Source: `wasmtime_embedder.rs`, `instrumentation.rs` of `rs/embedders`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload, TypeRef};
 
@@ -28,6 +28,9 @@ const FRAMES: usize = 20;
 pub const CAPTURED: usize = FRAMES + 2;
 /// Imports that the replica adds before those of a module.
 const ADDED_IMPORTS: u32 = 5;
+/// Longest backtrace before the message of the reject is shortened, in bytes: more than what is left
+/// of it then. Also the longest demangled name, because a short symbol can stand for a long one.
+const MAX_TEXT: usize = 2 * MAX_MESSAGE;
 
 /// The functions of an uploaded module, by their index in the rewritten one.
 #[derive(Debug, Default)]
@@ -40,7 +43,8 @@ pub struct Functions {
     own: u32,
     /// Names of the imports that became functions.
     stable_calls: Vec<String>,
-    /// Names from the section `name`, by index in the uploaded module.
+    /// Names of functions from the section `name`, by index in the uploaded module, as they are
+    /// there.
     names: BTreeMap<u32, String>,
     /// True if there is a section `name`.
     named: bool,
@@ -48,7 +52,11 @@ pub struct Functions {
 
 /// A function in a backtrace.
 enum Frame<'a> {
+    /// A function with this name in the module.
     Named(&'a str),
+    /// A call that the replica replaces.
+    Replaced(&'a str),
+    /// A function without a name.
     Unknown(u32),
 }
 
@@ -69,13 +77,17 @@ impl Functions {
                     }
                 }
                 Payload::FunctionSection(reader) => functions.own = reader.count(),
-                Payload::CustomSection(section) => {
-                    if let KnownCustom::Name(reader) = section.as_known() {
-                        functions.named = true;
-                        functions.read(reader);
-                    }
-                }
                 _ => {}
+            }
+        }
+        // The names come last, because their section may be anywhere, and may name functions that do
+        // not exist.
+        for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
+            if let Payload::CustomSection(section) = payload
+                && let KnownCustom::Name(reader) = section.as_known()
+            {
+                functions.named = true;
+                functions.read(reader);
             }
         }
         functions
@@ -84,8 +96,10 @@ impl Functions {
     fn read(&mut self, reader: NameSectionReader<'_>) {
         for part in reader.into_iter().map_while(Result::ok) {
             if let Name::Function(functions) = part {
-                for naming in functions.into_iter().map_while(Result::ok) {
-                    self.names.insert(naming.index, demangled(naming.name));
+                let functions = functions.into_iter().map_while(Result::ok);
+                let count = self.imports.saturating_add(self.own);
+                for naming in functions.filter(|naming| naming.index < count) {
+                    self.names.insert(naming.index, naming.name.to_owned());
                 }
             }
         }
@@ -97,18 +111,18 @@ impl Functions {
             return None;
         }
         let frames: Vec<_> = frames.filter_map(|index| self.frame(index)).take(FRAMES).collect();
-        if !frames.iter().any(|frame| matches!(frame, Frame::Named(_))) {
+        if frames.iter().all(|frame| matches!(frame, Frame::Unknown(_))) {
             return None;
         }
         let mut text = "Canister Backtrace:\n".to_owned();
         for frame in frames {
             let _ = match frame {
-                Frame::Named(name) => writeln!(text, "{name}"),
+                Frame::Named(name) => writeln!(text, "{}", Demangled(name)),
+                Frame::Replaced(name) => writeln!(text, "{name}"),
                 Frame::Unknown(index) => writeln!(text, "unknown function at index {index}"),
             };
         }
-        // More than what is left of it when the message of the reject is shortened.
-        Some(shortened(text, 2 * MAX_MESSAGE, 50))
+        Some(shortened(text, MAX_TEXT, 50))
     }
 
     /// A function of the rewritten module, or `None` if only this replica has it.
@@ -121,13 +135,38 @@ impl Functions {
         }
         // A function that charges for sizes comes before the stable calls.
         let stable = own.checked_sub(self.own + 1)?;
-        self.stable_calls.get(stable as usize).map(|name| Frame::Named(name))
+        self.stable_calls.get(stable as usize).map(|name| Frame::Replaced(name))
     }
 }
 
-fn demangled(name: &str) -> String {
-    match rustc_demangle::try_demangle(name) {
-        Ok(demangled) => format!("{demangled:#}"),
-        Err(_) => name.to_owned(),
+/// A name, demangled if it is one of Rust.
+struct Demangled<'a>(&'a str);
+
+impl fmt::Display for Demangled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ok(demangled) = rustc_demangle::try_demangle(self.0) else {
+            return f.write_str(self.0);
+        };
+        let mut limited = Limited { to: f, left: MAX_TEXT };
+        match write!(limited, "{demangled:#}") {
+            // The words of the library for its own limit, which is 1 MB.
+            Err(_) if limited.left == 0 => f.write_str("{size limit reached}"),
+            written => written,
+        }
+    }
+}
+
+/// A writer that fails beyond a number of bytes.
+struct Limited<'a, 'b> {
+    to: &'a mut fmt::Formatter<'b>,
+    left: usize,
+}
+
+impl Write for Limited<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let kept = &text[..text.floor_char_boundary(self.left)];
+        self.left = if kept.len() == text.len() { self.left - text.len() } else { 0 };
+        self.to.write_str(kept)?;
+        if kept.len() == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }

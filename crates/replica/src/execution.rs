@@ -47,9 +47,11 @@ pub struct Execution {
     ///
     /// [`Canister::report_calls`]: crate::Canister::report_calls
     pub system_calls: Option<SystemCalls>,
-    /// Texts that the canister printed, each truncated to 32 KiB: the first 1 000 of a message, at
-    /// most 1 MiB in total.
+    /// Texts that the canister printed, each truncated to 32 KiB: the newest of a message, at most
+    /// 2 MiB in total with 40 bytes for each.
     pub printed: Vec<String>,
+    /// Number of texts that it printed before those.
+    pub printed_before: u64,
     /// The instructions by function, if the subnet profiles its executions
     /// ([`Subnet::set_profiling`]).
     ///
@@ -303,6 +305,7 @@ impl Execution {
             stable_calls: StableCalls::default(),
             system_calls: None,
             printed: Vec::new(),
+            printed_before: 0,
             profile: None,
             wall: Duration::ZERO,
         }

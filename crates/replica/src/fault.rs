@@ -174,22 +174,6 @@ pub struct Reject {
     pub message: String,
 }
 
-impl Reject {
-    /// The same reject, in which a link at the end to the page of today's rules is one to that of
-    /// other rules.
-    #[must_use]
-    pub(crate) fn linked_by(self, rules: Rules) -> Self {
-        let pages = [Rules::today(), rules].map(|rules| rules.set().error_documentation);
-        let [today, page] = pages;
-        match self.message.rsplit_once(&format!("{today}#")) {
-            Some((before, section)) if !section.contains('\n') => {
-                Self { message: format!("{before}{page}#{section}"), ..self }
-            }
-            _ => self,
-        }
-    }
-}
-
 const GRACEFULLY: &str = "Consider gracefully handling failures from this canister or altering \
                           the canister to handle exceptions.";
 

@@ -31,6 +31,7 @@ use crate::memory::{
     faulted, os, prepare,
 };
 use crate::module::Module;
+use crate::printed::Printed;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
 use crate::rules::Rules;
 use crate::state::State;
@@ -390,6 +391,11 @@ impl LiveInstance {
     /// Readings of the counter, if they were requested.
     pub fn take_readings(&mut self) -> Vec<Reading> {
         self.store.data_mut().readings.take().unwrap_or_default()
+    }
+
+    /// Takes the printed texts.
+    pub fn take_printed(&mut self) -> Printed {
+        std::mem::take(&mut self.store.data_mut().effects.printed)
     }
 
     /// Stable memory calls of the message.

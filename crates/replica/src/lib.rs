@@ -52,6 +52,7 @@
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
 //! | `saturation` | cycles that are reserved for storage when memory is scarce |
 //! | `fault` | errors, with the messages of the replica |
+//! | `printed` | the texts that a message prints |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -84,6 +85,7 @@ mod limits;
 mod memory;
 mod module;
 mod prepared;
+mod printed;
 mod profile;
 mod replica;
 pub mod rules;

@@ -16,15 +16,19 @@ pub const LOG_RECORD_OVERHEAD: Bytes = Bytes(40);
 pub const DEFAULT_LOG: Bytes = Bytes(4 << 10);
 /// Largest store of a log.
 pub const MAX_LOG: Bytes = Bytes(2 << 20);
+/// Most bytes of records that are returned at once, with their overhead.
+pub const MAX_FETCHED_LOG: Bytes = Bytes(2_000_000);
+/// Instructions that reading a log counts as in a composite query, besides one for each byte of its
+/// texts.
+pub const READ_LOG_INSTRUCTIONS: Instructions = Instructions(150_000);
+/// Instructions for each of the records.
+pub const READ_LOG_RECORD_INSTRUCTIONS: Instructions = Instructions(900);
 /// Bytes of the header and of the index of a store.
 pub const LOG_STORE_OVERHEAD: Bytes = Bytes(8 << 10);
 /// Longest text of `trap` and `debug_print`.
 pub const MAX_TEXT: Bytes = Bytes(32 << 10);
-/// Printed texts of a message that are kept, so that a canister that prints in a loop uses bounded
-/// memory. The Internet Computer keeps as much as fits into the log.
-pub const MAX_PRINTED_TEXTS: usize = 1_000;
-/// Total size of these texts.
-pub const MAX_PRINTED: Bytes = Bytes(1 << 20);
+/// Printed texts of a message that are kept, with the overhead of a log record each.
+pub const MAX_PRINTED: Bytes = MAX_LOG;
 /// Readings of the counter that are reported for a message.
 pub const MAX_READINGS: usize = 1 << 20;
 /// Longest name of an environment variable that code can look up.

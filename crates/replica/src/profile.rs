@@ -400,6 +400,7 @@ impl Names {
     /// Reads the names of a valid module. A `name` section that cannot be read is ignored.
     pub fn of(wasm: &[u8]) -> Self {
         let mut names = Self::default();
+        let mut own = 0;
         for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
             match payload {
                 Payload::ImportSection(reader) => {
@@ -417,21 +418,28 @@ impl Names {
                         }
                     }
                 }
-                Payload::CustomSection(section) => {
-                    if let KnownCustom::Name(reader) = section.as_known() {
-                        names.read(reader);
-                    }
-                }
+                Payload::FunctionSection(reader) => own = reader.count(),
                 _ => {}
+            }
+        }
+        // The section may be anywhere, and may name functions that do not exist.
+        let count = own.saturating_add(names.imports.len() as u32);
+        for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
+            if let Payload::CustomSection(section) = payload
+                && let KnownCustom::Name(reader) = section.as_known()
+            {
+                names.read(reader, count);
             }
         }
         names
     }
 
-    fn read(&mut self, reader: wasmparser::NameSectionReader<'_>) {
+    /// Reads the names of the first `count` functions.
+    fn read(&mut self, reader: wasmparser::NameSectionReader<'_>, count: u32) {
         for part in reader.into_iter().map_while(Result::ok) {
             if let Name::Function(functions) = part {
-                for naming in functions.into_iter().map_while(Result::ok) {
+                let functions = functions.into_iter().map_while(Result::ok);
+                for naming in functions.filter(|naming| naming.index < count) {
                     self.named.insert(naming.index, naming.name.to_owned());
                 }
             }

@@ -126,17 +126,20 @@ impl Run {
 
     /// The execution with an outcome that is determined elsewhere.
     pub fn into_execution_with(self, outcome: Result<Vec<u8>, Reject>) -> Execution {
+        let cycles = self.burned();
+        let (printed, printed_before) = self.effects.printed.into_parts();
         Execution {
             instructions: self.instructions,
             charge: self.charge,
-            cycles: self.burned(),
+            cycles,
             pages: self.pages,
             readings: self.readings,
             memory: self.memory,
             stable_pages: self.stable_pages,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls),
-            printed: self.effects.printed,
+            printed,
+            printed_before,
             profile: self.profile,
             wall: self.wall,
             ..Execution::of(outcome)
@@ -323,6 +326,7 @@ fn finish(
     let mut touched = live.touched()?;
     let mut pages_charged = live.page_charges();
     let readings = live.take_readings();
+    let printed = live.take_printed();
     let host = live.host();
     let result = result.map_err(|fault| match fault {
         // A part may be kept back for the cleanup, but the limit that is reported is the whole.
@@ -332,6 +336,7 @@ fn finish(
         other => other,
     });
     let (mode, slices, mut effects) = (host.message.mode, host.slices, host.effects.clone());
+    effects.printed = printed;
     effects.drop_request();
     let calls = host.calls.clone();
     // Changes that are dropped are neither compared nor charged.

@@ -45,13 +45,15 @@ const LOGS: &str = "fetch_canister_logs";
 ///
 /// The reject of a message that users cannot send, or whose argument cannot be decoded.
 pub fn effective_canister(method: &str, argument: &[u8]) -> Result<Option<Principal>, Reject> {
-    // These have no effective canister on the network, where they cost nothing.
-    let method = match method {
-        LOGS | "canister_info" | "provisional_top_up_canister" => "canister_status",
-        "create_canister" => "provisional_create_canister_with_cycles",
-        other => other,
-    };
-    subnet::effective_canister(method, argument)
+    match method {
+        // Calls of the first two are refused before. The third has no effective canister on the
+        // network, where it costs nothing.
+        LOGS | "canister_info" | "provisional_top_up_canister" => {
+            Ok(subnet::effective_canister("canister_status", argument).ok().flatten())
+        }
+        "create_canister" => Ok(None),
+        other => subnet::effective_canister(other, argument),
+    }
 }
 
 /// Returns `true` if a method creates a canister, and so has no effective canister id.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candid::Principal;
 use ic_transport_types::RequestId;
-use stablebench_replica::subnet::Status;
+use stablebench_replica::subnet::{self, Status};
 use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::oneshot;
 
@@ -45,7 +45,13 @@ pub fn call(
         // Users have no cycles to attach, so it is the provisional method.
         message.method = "provisional_create_canister_with_cycles".to_owned();
     }
-    let canister = match check(host, &message) {
+    // Queries are no calls.
+    let refused = match message.is_management() {
+        true => subnet::effective_canister(&message.method, &message.argument).err(),
+        false => None,
+    };
+    let checked = refused.map_or_else(|| check(host, &message), Err);
+    let canister = match checked {
         Ok(canister) => canister,
         Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
     };

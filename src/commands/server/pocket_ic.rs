@@ -18,7 +18,7 @@ use crate::cache::Cache;
 use crate::commands::as_pocket_ic::VERSION;
 use crate::interrupt;
 use crate::progress::Output;
-use crate::replica::options::CacheFolderArgs;
+use crate::replica::options::{CacheFolderArgs, rule_sets};
 use crate::terminal::print;
 
 /// The variable with the default of `--rules`.
@@ -58,9 +58,11 @@ pub struct PocketIcArgs {
     /// Accepted because clients pass it. Only failures are printed.
     #[arg(short, long, value_name = "LEVELS")]
     pub log_levels: Option<String>,
-    /// Rules by which canisters are charged: `2026-10`, today's network, or `2025-10`
-    /// [default: $STABLEBENCH_RULES, else 2026-10].
-    #[arg(long, value_name = "RULES")]
+    /// Rules by which canisters are charged.
+    #[arg(long, value_name = "RULES", help = format!(
+        "Rules by which canisters are charged: {} [default: $STABLEBENCH_RULES, else {}]",
+        rule_sets(), Rules::today()
+    ))]
     pub rules: Option<Rules>,
     /// Version of the clients, such as 16.1.0 or 16
     /// [default: $STABLEBENCH_POCKET_IC_VERSION, else 16.1.0].

@@ -230,11 +230,17 @@ fn continued(
         );
     }
     let saved = canister.settings().clone();
-    let mut controllers = controllers(args);
-    controllers.extend(saved.controllers);
-    controllers.sort();
-    controllers.dedup();
-    canister.configure(controllers, saved.heap_limit);
+    let mut controllers = saved.controllers;
+    let known = controllers.len();
+    for controller in self::controllers(args) {
+        if !controllers.contains(&controller) {
+            controllers.push(controller);
+        }
+    }
+    // A change makes a new version of the canister, which code can see.
+    if controllers.len() > known {
+        canister.configure(controllers, saved.heap_limit);
+    }
     environment.set_variables(canister)
 }
 

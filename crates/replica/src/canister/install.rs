@@ -32,6 +32,7 @@ use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::{Entry, IdleSlot};
 use crate::memory::Image;
 use crate::module::Module;
+use crate::printed::Printed;
 use crate::run::{Target, run};
 use crate::state::State;
 use crate::system_api::message::{Message, Mode};
@@ -71,7 +72,7 @@ struct InstallRun {
     stable_calls: SystemCalls,
     calls: Option<SystemCalls>,
     burned: Cycles,
-    printed: Vec<String>,
+    printed: Printed,
 }
 
 impl InstallRun {
@@ -96,7 +97,7 @@ impl InstallRun {
             self.calls.get_or_insert_default().add_all(calls);
         }
         self.burned += ran.burned();
-        self.printed.append(&mut ran.effects.printed);
+        self.printed.append(std::mem::take(&mut ran.effects.printed));
         if let Some(changes) = ran.changes.take() {
             changes.commit(state, &idle)?;
         }
@@ -104,6 +105,7 @@ impl InstallRun {
     }
 
     fn execution(&self, outcome: Result<Vec<u8>, Reject>, cycles: Cycles) -> Execution {
+        let (printed, printed_before) = self.printed.clone().into_parts();
         Execution {
             instructions: self.instructions,
             charge: self.charge,
@@ -111,7 +113,8 @@ impl InstallRun {
             memory: self.memory,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls.clone()),
-            printed: self.printed.clone(),
+            printed,
+            printed_before,
             cycles,
             ..Execution::of(outcome)
         }

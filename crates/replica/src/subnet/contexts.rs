@@ -121,8 +121,8 @@ pub struct Callback {
     pub deadline: u64,
     /// True if the call has expired, so that its callback has a response.
     pub expired: bool,
-    /// True if it was prepaid as a message of a canister with a 64-bit heap.
-    pub wasm64: bool,
+    /// Cycles that were prepaid for its execution.
+    pub prepaid: Cycles,
 }
 
 impl Callback {
@@ -238,7 +238,7 @@ impl Contexts {
         context: ContextId,
         request: &Request,
         deadline: u64,
-        wasm64: bool,
+        prepaid: Cycles,
     ) -> CallbackId {
         self.next_callback += 1;
         let callback = Callback {
@@ -249,7 +249,7 @@ impl Contexts {
             on_cleanup: request.on_cleanup,
             deadline,
             expired: false,
-            wasm64,
+            prepaid,
         };
         self.callbacks.insert(self.next_callback, callback);
         self.next_callback

@@ -370,7 +370,7 @@ impl Member {
         self.canister.balance += refund + Cycles(unspent);
         let Some(context) = self.contexts.get(callback.context) else {
             // The canister was uninstalled since the call.
-            self.canister.balance += cycles::callback(rules, self.wasm64());
+            self.refund_unexecuted(callback.prepaid);
             self.contexts.forget(id);
             return Ok(Instructions(0));
         };
@@ -383,11 +383,8 @@ impl Member {
             Ok(_) => Mode::ReplyCallback,
             Err(_) => Mode::RejectCallback,
         };
-        if !self.adjust_prepayment(callback.wasm64) {
-            // The callback does not run, and the base fee is kept.
-            let prepaid = cycles::callback(rules, callback.wasm64);
-            let base = cycles::execution(rules, Instructions(0), false);
-            self.canister.balance += prepaid - base;
+        let Some(reserved) = self.adjust_prepayment(callback.prepaid) else {
+            self.refund_unexecuted(callback.prepaid);
             let fault = Fault::Frozen { canister: self.canister.id(), missing: None };
             let finished =
                 self.contexts.finish(callback.context, Some(id), Err(fault), Instructions(0));
@@ -395,13 +392,12 @@ impl Member {
                 self.conclude(conclusion, cause, round);
             }
             return Ok(Instructions(0));
-        }
+        };
         let limit = mode.instructions(rules).0;
         // Instructions for the cleanup are kept back.
         let kept = Instructions(limit.get() / 100 * CLEANUP_PERCENT);
         let paid = cycles::response(rules, bytes.min(rules.set().messages.reply));
         let start = Start { limit: Some(limit - kept), paid, ..start };
-        let reserved = cycles::callback(rules, self.wasm64());
         let context = callback.context;
         let entry = Entry::Callback(callback.closure(&response));
         let mut place = OnSubnet::within(self, round, start, context, reserved);
@@ -434,7 +430,8 @@ impl Member {
         let mut execution = run.into_execution_with(reported(&result, &id));
         let transmission = start.paid + if result.is_ok() { transmission } else { Cycles(0) };
         execution.cycles += transmission + cycles::execution(rules, charge, self.wasm64());
-        self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
+        let most = self.canister.allocation.log;
+        self.managed.log.add(round.time, &execution, result.as_ref().err(), most);
         let number = round.trace.add(cause, id, function, sent, transmission, execution);
         if let (Err(fault), Some((_, callback))) = (&result, &callback)
             && let Some(closure) = callback.on_cleanup
@@ -457,7 +454,10 @@ impl Member {
                 result = Err(Fault::Cleanup { callback, cleanup: Box::new(cleanup) });
             }
         }
-        self.refund_execution(reserved, charge);
+        match &callback {
+            Some(_) => self.refund_callback(reserved, charge),
+            None => self.refund_execution(reserved, charge),
+        }
         self.check_memory();
         let result = result.map_err(|fault| fault.seen(sees_log));
         let callback = callback.map(|(id, _)| id);
@@ -483,7 +483,8 @@ impl Member {
         let mut execution = run.into_execution_with(outcome);
         // The callback paid the base fee.
         execution.cycles += cycles::instructions(self.rules(), charge, self.wasm64());
-        self.managed.log.add(&id, round.time, &execution, self.canister.allocation.log);
+        let most = self.canister.allocation.log;
+        self.managed.log.add(round.time, &execution, result.as_ref().err(), most);
         round.trace.add(cause, id, Function::Cleanup, 0, Cycles(0), execution);
         Ok((result, charge))
     }

@@ -121,23 +121,38 @@ impl Member {
     }
 
     /// Withdraws or returns what the prepayment of a callback lacks or has too much, because the
-    /// heap has another width now. Returns false if the canister cannot pay; nothing is withdrawn
-    /// then.
-    pub fn adjust_prepayment(&mut self, prepaid_for_64_bits: bool) -> bool {
+    /// heap has another width now. Returns the prepayment after that, or `None` if the canister
+    /// cannot pay; nothing is withdrawn then.
+    pub fn adjust_prepayment(&mut self, prepaid: Cycles) -> Option<Cycles> {
         let rules = self.rules();
         if !rules.set().adjusts_prepayments {
-            return true;
+            return Some(prepaid);
         }
-        let prepaid = cycles::callback(rules, prepaid_for_64_bits);
         let needed = cycles::callback(rules, self.wasm64());
         let balance = self.canister.balance + prepaid;
-        match balance < needed {
-            true => false,
-            false => {
-                self.canister.balance = balance - needed;
-                true
-            }
+        (balance >= needed).then(|| {
+            self.canister.balance = balance - needed;
+            needed
+        })
+    }
+
+    /// Refunds what was prepaid for a callback and not used: by the width that the heap has now, and
+    /// at most what was prepaid.
+    pub fn refund_callback(&mut self, prepaid: Cycles, charge: Instructions) {
+        let (rules, wasm64) = (self.rules(), self.wasm64());
+        let reserved = cycles::callback(rules, wasm64);
+        let unused = reserved.saturating_sub(cycles::execution(rules, charge, wasm64));
+        self.canister.balance += unused.min(prepaid);
+    }
+
+    /// Refunds what was prepaid for a callback that does not run. The base fee is kept.
+    pub fn refund_unexecuted(&mut self, prepaid: Cycles) {
+        let rules = self.rules();
+        if !rules.set().adjusts_prepayments {
+            return self.refund_callback(prepaid, Instructions(0));
         }
+        let base = cycles::execution(rules, Instructions(0), false);
+        self.canister.balance += prepaid.saturating_sub(base);
     }
 
     /// Refunds what was reserved for an execution and not used.

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use candid::Principal;
 use ic_management_canister_types::{
-    CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
+    CanisterLogFilter, CanisterLogRecord, LogVisibility, SnapshotVisibility, StatusVisibility,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +13,8 @@ use super::management::metadata::{Global, GlobalTimer, HookStatus};
 use super::management::types::{Change, ChangeDetails, ChangeOrigin};
 use super::trace::Cause;
 use crate::execution::Execution;
-use crate::fault::{ErrorCode, Reject};
-use crate::limits::{LOG_RECORD_OVERHEAD, MAX_HISTORY, MAX_LOG};
+use crate::fault::Fault;
+use crate::limits::{LOG_RECORD_OVERHEAD, MAX_FETCHED_LOG, MAX_HISTORY, MAX_LOG};
 use crate::module::Module;
 use crate::state::State;
 use crate::units::{Bytes, Cycles};
@@ -177,15 +176,29 @@ pub struct Log {
 }
 
 impl Log {
-    /// Adds the output of an execution of `canister`, whose log keeps `most` bytes.
-    pub fn add(&mut self, canister: &Principal, time: u64, execution: &Execution, most: Bytes) {
-        for text in &execution.printed {
-            self.push(time, text.as_bytes(), most);
-        }
-        if let Err(reject) = &execution.outcome
-            && let Some(text) = trap_text(canister, reject)
+    /// Adds the output of an execution, and the trap that ended it. The log keeps `most` bytes.
+    pub fn add(&mut self, time: u64, execution: &Execution, fault: Option<&Fault>, most: Bytes) {
+        let trap = fault.and_then(trap_text).map(|text| format!("[TRAP]: {text}"));
+        let texts: Vec<&str> = execution.printed.iter().chain(&trap).map(String::as_str).collect();
+        // The number of a record that is not kept is not used again.
+        self.next += execution.printed_before + texts.len() as u64;
+        let overhead = LOG_RECORD_OVERHEAD.get() as usize;
+        let Some(longest) = (most.get() as usize).checked_sub(overhead) else { return };
+        let size = |text: &str| text.len().min(longest) + overhead;
+        // The newest texts of a message displace older ones, and then records of earlier messages.
+        let (mut left, mut first) = (most.get() as usize, texts.len());
+        while let Some(text) = first.checked_sub(1).map(|at| texts[at])
+            && let Some(rest) = left.checked_sub(size(text))
         {
-            self.push(time, format!("[TRAP]: {text}").as_bytes(), most);
+            (left, first) = (rest, first - 1);
+        }
+        self.shrink(Bytes(left as u64));
+        let texts = &texts[first..];
+        let first = self.next - texts.len() as u64;
+        for (idx, text) in (first..).zip(texts) {
+            let content = text.as_bytes()[..text.len().min(longest)].to_vec();
+            self.bytes += size(text);
+            self.records.push_back(CanisterLogRecord { idx, timestamp_nanos: time, content });
         }
     }
 
@@ -197,56 +210,58 @@ impl Log {
 
     /// Returns true if its size is that of its records.
     fn is_valid(&self) -> bool {
-        let size =
-            |record: &CanisterLogRecord| record.content.len() + LOG_RECORD_OVERHEAD.get() as usize;
         self.bytes == self.records.iter().map(size).sum::<usize>()
             && self.bytes <= MAX_LOG.get() as usize
     }
 
-    /// The records, the oldest first.
-    pub fn records(&self) -> impl Iterator<Item = &CanisterLogRecord> {
-        self.records.iter()
+    /// The records that a filter selects, the oldest first, as many as may be returned at once:
+    /// without a filter the newest, otherwise the oldest, up to the first that is not selected.
+    ///
+    /// Source: `RingBuffer::records` in `log_memory_store/ring_buffer.rs` of the replica.
+    pub fn fetch(&self, filter: Option<&CanisterLogFilter>) -> Vec<CanisterLogRecord> {
+        let mut left = MAX_FETCHED_LOG.get() as usize;
+        let fits = |record: &&CanisterLogRecord| {
+            let rest = left.checked_sub(size(record));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        };
+        let Some(filter) = filter else {
+            let newest = self.records.iter().rev().take_while(fits).count();
+            return self.records.range(self.records.len() - newest..).cloned().collect();
+        };
+        let selected = |record: &&CanisterLogRecord| match *filter {
+            CanisterLogFilter::ByIdx { start, end } => (start..end).contains(&record.idx),
+            CanisterLogFilter::ByTimestampNanos { start, end } => {
+                (start..end).contains(&record.timestamp_nanos)
+            }
+        };
+        let records = self.records.iter().skip_while(|record| !selected(record));
+        records.take_while(selected).take_while(fits).cloned().collect()
     }
 
     /// Drops the oldest records until `most` bytes are left.
     pub fn shrink(&mut self, most: Bytes) {
-        let (most, overhead) = (most.get() as usize, LOG_RECORD_OVERHEAD.get() as usize);
-        while self.bytes > most
+        while self.bytes > most.get() as usize
             && let Some(oldest) = self.records.pop_front()
         {
-            self.bytes -= oldest.content.len() + overhead;
+            self.bytes -= size(&oldest);
         }
-    }
-
-    fn push(&mut self, timestamp_nanos: u64, content: &[u8], most: Bytes) {
-        let overhead = LOG_RECORD_OVERHEAD.get() as usize;
-        // The number of a record that is not kept is not used again.
-        let idx = self.next;
-        self.next += 1;
-        let Some(longest) = (most.get() as usize).checked_sub(overhead) else { return };
-        let content = content[..content.len().min(longest)].to_vec();
-        self.bytes += content.len() + overhead;
-        self.records.push_back(CanisterLogRecord { idx, timestamp_nanos, content });
-        self.shrink(most);
     }
 }
 
-const BACKTRACE: &str = "Canister Backtrace:\n";
-/// The end of a text with which a canister trapped, and the beginning of the backtrace.
-const BEFORE_BACKTRACE: &str = "'\nCanister Backtrace:\n";
+/// The bytes of a record in the log.
+fn size(record: &CanisterLogRecord) -> usize {
+    record.content.len() + LOG_RECORD_OVERHEAD.get() as usize
+}
 
 /// The text of a trap, with its backtrace.
-fn trap_text(canister: &Principal, reject: &Reject) -> Option<String> {
-    let message = reject.message.strip_prefix(&format!("Error from Canister {canister}: "))?;
-    match reject.code {
-        ErrorCode::CanisterCalledTrap => {
-            let text = message.strip_prefix("Canister called `ic0.trap` with message: '")?;
-            Some(match text.rsplit_once(BEFORE_BACKTRACE) {
-                Some((text, backtrace)) => format!("{text}\n{BACKTRACE}{backtrace}"),
-                None => text.rsplit_once('\'')?.0.to_owned(),
-            })
+fn trap_text(fault: &Fault) -> Option<String> {
+    match fault {
+        Fault::CalledTrap(text) => Some(text.clone()),
+        Fault::Trapped(trap) => Some(trap.to_string()),
+        Fault::Traced { fault, backtrace } => {
+            trap_text(fault).map(|text| format!("{text}\n{backtrace}"))
         }
-        ErrorCode::CanisterTrapped => Some(message.strip_prefix("Canister trapped: ")?.to_owned()),
         _ => None,
     }
 }

@@ -150,6 +150,7 @@ impl Subnet {
     ) -> Result<Call, HostError> {
         if callee == Principal::management_canister() {
             let response = self.query_management(caller, method, argument);
+            let response = response.map(|(reply, _)| reply);
             return Ok(Call { response, admitted: true, executions: Vec::new() });
         }
         let mut graph = Graph::new(self, &callee, false);
@@ -269,6 +270,10 @@ impl<'a> Graph<'a> {
         if request.receiver == Principal::management_canister() && !self.routes_management() {
             self.left -= QUERY_CALL_OVERHEAD.get().cast_signed();
             let response = self.subnet.query_management(caller, method, argument);
+            let response = response.map(|(reply, instructions)| {
+                self.left -= instructions.get().cast_signed();
+                reply
+            });
             return Ok(Step::Answer(response, request.cause));
         }
         let origin = Origin::Canister { caller, callback, deadline: 0 };

@@ -7,14 +7,16 @@ use super::management::methods::check_call;
 use super::member::Member;
 use super::queues::{Content, Delivery};
 use super::trace::Cause;
+use crate::cycles;
 use crate::run::Run;
 use crate::system_api::message::Answer;
 use crate::system_api::request::Request;
 use crate::units::SECOND;
 
 impl Member {
-    /// Sends the calls of a message, and returns its answer. `number` is that of the execution. `routed` is false if it is a composite
-    /// query whose calls of the management canister are not routed, because its subnet answers them.
+    /// Sends the calls of a message, and returns its answer. `number` is that of the execution. `routed`
+    /// is false if it is a composite query whose calls of the management canister are not routed, because
+    /// its subnet answers them.
     pub fn send_all(
         &mut self,
         run: &mut Run,
@@ -38,7 +40,8 @@ impl Member {
     ) {
         let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
         let deadline = request.timeout.map_or(0, expiry);
-        let callback = self.contexts.register(context, &request, deadline, self.wasm64());
+        let prepaid = cycles::callback(self.rules(), self.wasm64());
+        let callback = self.contexts.register(context, &request, deadline, prepaid);
         let Request { callee, method, argument, cycles, .. } = request;
         let management = callee == Principal::management_canister();
         // The canister's version when the message began.

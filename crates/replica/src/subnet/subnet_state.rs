@@ -155,8 +155,8 @@ impl Subnet {
         self.max_canisters = limit;
     }
 
-    /// Allows canisters to be created without the cycles that they need for the store of their log, for
-    /// clients of the time before there were such stores. The network refuses that.
+    /// Allows users to create canisters without the cycles that these need for the store of their log,
+    /// for clients of the time before there were such stores. The network refuses that.
     pub fn allow_unpaid_logs(&mut self) {
         self.unpaid_logs = true;
     }

@@ -272,10 +272,8 @@ impl<'a> ApiCall<'a> {
                     Err(_) => "(debug_print message out of memory bounds)".len() as u64,
                 };
                 self.effects.log.add(logged);
-                if self.effects.may_print() {
-                    let text = self.text(arg(0), arg(1), "debug message");
-                    self.effects.print(text);
-                }
+                let text = self.text(arg(0), arg(1), "debug message");
+                self.effects.printed.add(text);
                 Ok(0)
             }
             C::Trap => Err(Fault::CalledTrap(self.text(arg(0), arg(1), "trap message"))),

@@ -12,8 +12,9 @@ use crate::cycles::Threshold;
 use crate::execution::Readings;
 use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
 use crate::halt::Halt;
-use crate::limits::{self, LOG_RECORD_OVERHEAD};
+use crate::limits::LOG_RECORD_OVERHEAD;
 use crate::memory::TouchPrices;
+use crate::printed::Printed;
 use crate::rules::Rules;
 use crate::saturation::Reserve;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
@@ -416,10 +417,8 @@ pub struct Effects {
     pub request: Option<Request>,
     /// The calls made.
     pub requests: Vec<Request>,
-    /// Printed texts, up to a limit.
-    pub printed: Vec<String>,
-    /// Bytes left for printed texts; `None` once a text did not fit.
-    printable: Option<usize>,
+    /// Printed texts.
+    pub printed: Printed,
     pub(super) log: Log,
 }
 
@@ -441,8 +440,7 @@ impl Effects {
             sent: Bytes(0),
             request: None,
             requests: Vec::new(),
-            printed: Vec::new(),
-            printable: Some(limits::MAX_PRINTED.get() as usize),
+            printed: Printed::default(),
             log: Log::new(message.rules.set().messages.log),
         }
     }
@@ -451,20 +449,6 @@ impl Effects {
     pub fn drop_request(&mut self) {
         if let Some(dropped) = self.request.take() {
             self.spent = self.spent - dropped.cycles;
-        }
-    }
-
-    /// Returns true if a short enough text would be kept.
-    pub(super) fn may_print(&self) -> bool {
-        self.printable.is_some() && self.printed.len() < limits::MAX_PRINTED_TEXTS
-    }
-
-    /// Keeps a printed text, unless it or an earlier one did not fit.
-    pub(super) fn print(&mut self, text: String) {
-        let left = self.printable.and_then(|left| left.checked_sub(text.len()));
-        self.printable = left.filter(|_| self.may_print());
-        if self.printable.is_some() {
-            self.printed.push(text);
         }
     }
 }

@@ -114,11 +114,12 @@ fn a_loop_of_nothing() {
     assert_eq!(code(&not_let_in), ErrorCode::CanisterInstructionLimitExceeded);
 }
 
-/// Printed texts are kept up to a number and a total size.
+/// Printed texts are kept up to a total size, with 40 bytes for each.
 #[track_caller]
-fn printed_to_the_end(execution: &Execution, texts: usize, each: usize) {
+fn printed_to_the_end(execution: &Execution, each: usize) {
     assert_eq!(code(execution), ErrorCode::CanisterInstructionLimitExceeded);
-    assert_eq!(execution.printed.len(), texts);
+    assert_eq!(execution.printed.len(), (2 << 20) / (each + 40));
+    assert!(execution.printed_before > 0);
     assert!(execution.printed.iter().all(|text| text.len() == each));
     bounded_memory();
 }
@@ -127,19 +128,18 @@ fn printed_to_the_end(execution: &Execution, texts: usize, each: usize) {
 fn printing() {
     let _alone = alone();
     let short = "(call $print (i32.const 0) (i32.const 3))";
-    printed_to_the_end(&querying(short), 1_000, 3);
-    printed_to_the_end(&updating(short), 1_000, 3);
+    printed_to_the_end(&querying(short), 3);
+    printed_to_the_end(&updating(short), 3);
     let nothing = "(call $print (i32.const 0) (i32.const 0))";
-    printed_to_the_end(&querying(nothing), 1_000, 0);
-    // 32 of them are 1 MiB.
+    printed_to_the_end(&querying(nothing), 0);
     let long = "(call $print (i32.const 0) (i32.const 40000))";
-    printed_to_the_end(&querying(long), 32, 32 << 10);
-    printed_to_the_end(&updating(long), 32, 32 << 10);
+    printed_to_the_end(&querying(long), 32 << 10);
+    printed_to_the_end(&updating(long), 32 << 10);
     // Invalid UTF-8 becomes three times as long.
     let noise = "(memory.fill (i32.const 0) (i32.const 255) (i32.const 40000))";
-    printed_to_the_end(&querying(&format!("{noise} {long}")), 10, 96 << 10);
+    printed_to_the_end(&querying(&format!("{noise} {long}")), 96 << 10);
     let outside = "(call $print (i32.const -1) (i32.const 1000))";
-    printed_to_the_end(&querying(outside), 1_000, "(debug message out of memory bounds)".len());
+    printed_to_the_end(&querying(outside), "(debug message out of memory bounds)".len());
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn printing_while_installing() {
     let _alone = alone();
     let long = "(call $print (i32.const 0) (i32.const 1000000))";
     for uses in ["(start $go)", r#"(export "canister_init" (func $go))"#] {
-        printed_to_the_end(&installing(long, uses), 32, 32 << 10);
+        printed_to_the_end(&installing(long, uses), 32 << 10);
     }
 }
 

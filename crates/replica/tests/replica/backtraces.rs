@@ -141,6 +141,59 @@ fn long_names_are_cut_in_the_middle() {
     assert!(reject.message.contains("aaa...aaa") && reject.message.ends_with("aaa\nlast\n"));
 }
 
+/// A symbol of 326 bytes that stands for some 100 MB: a tuple of ten elements, and then eight tuples
+/// whose elements refer to the tuple before.
+fn nested_symbol() -> String {
+    const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let reference = |position: usize| {
+        let (mut left, mut digits) = (position - 1, String::new());
+        loop {
+            digits.insert(0, char::from(DIGITS[left % 62]));
+            left /= 62;
+            if left == 0 {
+                return format!("B{digits}_");
+            }
+        }
+    };
+    let mut symbol = "_RIC2ab".to_owned();
+    let mut last = symbol.len() - 2;
+    symbol.push_str("TllllllllllE");
+    for _ in 0..8 {
+        let next = symbol.len() - 2;
+        symbol.push_str(&format!("T{}E", reference(last).repeat(10)));
+        last = next;
+    }
+    symbol + "E"
+}
+
+/// A backtrace demangles no name that it does not show, and no name without an end.
+#[test]
+fn short_symbols_of_long_names_cost_little() {
+    let symbol = nested_symbol();
+    let mut names = wasm_encoder::NameMap::new();
+    // Only the first is a function.
+    for index in 0..20_000 {
+        names.append(index, &symbol);
+    }
+    let mut section = wasm_encoder::NameSection::new();
+    section.functions(&names);
+    let mut wasm =
+        wat::parse_str(r#"(module (func (export "canister_update fail") (unreachable)))"#).unwrap();
+    wasm_encoder::Section::append_to(&section, &mut wasm);
+    let mut canister = canister(Rules::today(), &wasm);
+    let began = std::time::Instant::now();
+    let reject = canister.update(CALLER, "fail", &[]).unwrap().outcome.unwrap_err();
+    assert!(reject.message.len() < 17_000, "{}", reject.message.len());
+    assert!(reject.message.contains("Backtrace:\nab::<(i32, i32"));
+    assert!(reject.message.ends_with("i{size limit reached}\n"));
+    // All names took minutes and 20 GB.
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    let mut fork = canister.fork();
+    let (_, profile) = fork.profile_update(CALLER, "fail", &[], Span::Message).unwrap();
+    let named = profile.frames.iter().map(|frame| frame.name.len()).max();
+    assert!(named.unwrap() < 1_010, "{named:?}");
+}
+
 #[test]
 fn only_who_sees_the_log_sees_backtraces() {
     let wasm = wat::parse_str(TRAPS).unwrap();

@@ -19,6 +19,7 @@ mod hosts;
 mod keys;
 mod life;
 mod limits;
+mod logs;
 mod management;
 mod model;
 mod motoko;

@@ -371,6 +371,26 @@ fn the_status_has_the_fields_of_the_rules() {
     }
 }
 
+/// The link of a reject is to the page of the rules, and what a user wrote stays as it is.
+#[test]
+fn rejects_link_to_the_page_of_the_rules() {
+    let page = "https://docs.internetcomputer.org/references/execution-errors#";
+    let older = "https://internetcomputer.org/docs/current/references/execution-errors#";
+    for (rules, expected) in [(Rules::of_2025_10(), older), (Rules::today(), page)] {
+        let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
+        let id = created_with(&mut subnet, 1_000_000_000_000_000, None).unwrap();
+        let stop = CanisterIdRecord { canister_id: id };
+        let refused = manage(&mut subnet, "delete_canister", stop).unwrap_err();
+        let words = format!("See documentation: {expected}delete-canister-not-stopped");
+        assert!(refused.message.ends_with(&words), "{rules}: {refused}");
+        let written = format!("{page}written");
+        let argument = encode_args(()).unwrap();
+        let refused = subnet.query(USER, MANAGEMENT, &written, &argument).unwrap().response;
+        let refused = refused.unwrap_err();
+        assert!(refused.message.contains(&written), "{rules}: {refused}");
+    }
+}
+
 const CREATE: &str = "provisional_create_canister_with_cycles";
 
 fn created_with(subnet: &mut Subnet, amount: u64, log: Option<u64>) -> Result<Principal, Reject> {
@@ -420,6 +440,8 @@ fn a_canister_is_created_with_the_cycles_for_its_log() {
 #[test]
 fn too_few_cycles_for_the_log_come_back() {
     let (mut subnet, id) = subnet();
+    // What is allowed to clients is not allowed to canisters.
+    subnet.allow_unpaid_logs();
     let mut create = |cycles: u64| {
         let argument = encode_one(CreateCanisterArgs::default()).unwrap();
         let argument = relayed(cycles, "create_canister", &argument);

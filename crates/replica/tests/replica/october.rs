@@ -265,9 +265,71 @@ fn a_callback_is_prepaid_by_the_heap_that_it_finds() {
         assert_eq!(subnet.take_answer(message), Some(Ok(Vec::new())));
         balance(&subnet).cast_signed() - before.cast_signed()
     };
-    for (rules, adjusted) in [(Rules::today(), 40_000_000_000), (Rules::of_2026_08(), 0)] {
-        let [narrow, widened, narrowed, wide] =
-            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(call, now)| refund(rules, call, now));
-        assert_eq!((wide - widened, narrowed - narrow), (adjusted, adjusted), "{rules}");
+    let [today, older] = [Rules::today(), Rules::of_2026_08()]
+        .map(|rules| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(call, now)| refund(rules, call, now)));
+    let [narrow, widened, narrowed, wide] = today;
+    assert_eq!((wide - widened, narrowed - narrow), (40_000_000_000, 40_000_000_000));
+    // Before, what was refunded by the new width was at most what was prepaid by the old one, with
+    // its base fee.
+    let [narrow, widened, narrowed, _] = older;
+    assert!((5_000_000..6_000_000).contains(&(widened - narrow)), "{older:?}");
+    assert_eq!(narrowed, narrow);
+}
+
+/// A response to a call of code that was uninstalled runs nothing. What was prepaid for that comes
+/// back, whatever code the canister has by then, without the base fee.
+#[test]
+fn a_callback_that_was_uninstalled_costs_the_base_fee() {
+    let modules = [caller("1", "i32"), caller("i64 1", "i64")];
+    // The cycles that the canister gets back with the response.
+    let refund = |rules: Rules, at_the_call: usize, at_the_response: Option<usize>| {
+        let (mut subnet, canister_id) = subnet(rules, "(module)");
+        let install = |module: usize| InstallCodeArgs {
+            mode: CanisterInstallMode::Install,
+            canister_id,
+            wasm_module: modules[module].clone(),
+            arg: Vec::new(),
+            sender_canister_version: None,
+        };
+        let submit = |subnet: &mut Subnet, method: &str, argument: Vec<u8>| {
+            subnet.submit(USER, MANAGEMENT, method, &argument).unwrap().unwrap()
+        };
+        let record = || encode_one(CanisterIdRecord { canister_id }).unwrap();
+        manage(&mut subnet, "uninstall_code", CanisterIdRecord { canister_id });
+        manage(&mut subnet, "install_code", install(at_the_call));
+        subnet.submit(USER, canister_id, "go", &[]).unwrap().unwrap();
+        subnet.tick().unwrap();
+        // In the round in which the management canister answers.
+        let mut sent = vec![submit(&mut subnet, "uninstall_code", record())];
+        if let Some(module) = at_the_response {
+            let argument = encode_one(install(module)).unwrap();
+            sent.push(submit(&mut subnet, "install_code", argument));
+        }
+        subnet.tick().unwrap();
+        for message in sent {
+            subnet.take_answer(message).unwrap().unwrap();
+        }
+        let balance = |subnet: &Subnet| subnet.canister(&canister_id).unwrap().balance().get();
+        let before = balance(&subnet);
+        subnet.tick().unwrap();
+        let refund = balance(&subnet) - before;
+        subnet.tick().unwrap();
+        assert_eq!(balance(&subnet), before + refund);
+        refund
+    };
+    // What is returned for the transmission of a response, 32 bytes in Candid, of at most 2 MiB.
+    let transmission = 1_000 * ((2 << 20) - 42);
+    let (narrow, wide, base) = (40_000_000_000, 80_000_000_000, 5_000_000);
+    for (rules, at_the_call, [none, to_narrow, to_wide]) in [
+        (Rules::today(), 0, [narrow; 3]),
+        (Rules::today(), 1, [wide; 3]),
+        // By the width of the code that is there, and at most what was prepaid.
+        (Rules::of_2026_08(), 0, [narrow, narrow, narrow + base]),
+        (Rules::of_2026_08(), 1, [narrow, narrow, wide]),
+    ] {
+        for (now, expected) in [(None, none), (Some(0), to_narrow), (Some(1), to_wide)] {
+            let refund = refund(rules, at_the_call, now);
+            assert_eq!(refund, transmission + expected, "{rules}: {at_the_call}, {now:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use candid::Principal;
 use ic_agent::Identity;
 use ic_agent::agent::EnvelopeContent;
 use ic_agent::identity::BasicIdentity;
+use ic_management_canister_types::CanisterIdRecord;
 use ic_transport_types::Envelope;
 use reqwest::Method;
 
@@ -219,6 +220,35 @@ async fn unknown_and_malformed_paths_are_refused() {
     let (status, message) =
         send(&server, &format!("/api/v3/subnet/{id}/read_state"), read(vec![vec![b"time"]])).await;
     assert_eq!((status, message.contains("subnet_not_found")), (400, true), "{message}");
+}
+
+/// Every version of the interface refuses calls of methods that users cannot call, whatever the
+/// argument.
+#[tokio::test]
+async fn calls_of_methods_for_canisters_are_refused() {
+    let (server, id) = Server::with(COUNTER).await;
+    let argument = candid::encode_one(CanisterIdRecord { canister_id: id }).unwrap();
+    for version in ["v2", "v3", "v4"] {
+        for (method, text) in [
+            ("canister_info", "Only canisters can call ic00 method canister_info"),
+            (
+                "fetch_canister_logs",
+                "ic00 method fetch_canister_logs can not be called via ingress messages",
+            ),
+            ("raw_rand", "ic00 method raw_rand can not be called via ingress messages"),
+            ("list_canisters", "ic00 interface does not expose method list_canisters"),
+        ] {
+            for argument in [argument.clone(), b"DIDL".to_vec()] {
+                let (management, user) = (Principal::management_canister(), Principal::anonymous());
+                let content = call(user, management, method, argument, in_minutes(4));
+                let path = format!("/api/{version}/canister/{id}/call");
+                let (status, _, body) = server.post(&path, unsigned(content)).await;
+                let body = String::from_utf8_lossy(&body);
+                let refused = body.contains("non_replicated_rejection") && body.contains(text);
+                assert!(status == 200 && refused, "{version} {method}: {status} {body}");
+            }
+        }
+    }
 }
 
 /// The time limit of a refusal, on a busy machine.

@@ -16,6 +16,7 @@ pub fn check_controller(member: &Member, caller: &Principal) -> Result<(), Rejec
     let id = member.canister.id();
     let controllers: Vec<String> = controllers.iter().map(Principal::to_text).collect();
     Err(refusal(
+        member.rules(),
         ErrorCode::CanisterInvalidController,
         format!(
             "Only the controllers of the canister {id} can control it.\nCanister's controllers: \

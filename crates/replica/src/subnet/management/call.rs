@@ -91,9 +91,10 @@ pub fn canister_not_found(id: &Principal) -> Reject {
 }
 
 /// The reject of the others, with a suggestion.
-pub fn canister_not_found_anywhere(reject: Reject) -> Reject {
+pub fn canister_not_found_anywhere(rules: Rules, reject: Reject) -> Reject {
     match reject.code {
         ErrorCode::CanisterNotFound => refusal(
+            rules,
             reject.code,
             reject.message,
             "Check the ICP dashboard to ensure the canister exists.",
@@ -103,14 +104,15 @@ pub fn canister_not_found_anywhere(reject: Reject) -> Reject {
     }
 }
 
-/// A reject with a suggestion in its second line, which links to the page of today's rules.
+/// A reject with a suggestion in its second line, which links to the page of the rules.
 pub fn refusal(
+    rules: Rules,
     code: ErrorCode,
     text: impl Into<String>,
     suggestion: &'static str,
     section: &'static str,
 ) -> Reject {
-    let help = Help { suggestion, section }.line(Rules::today());
+    let help = Help { suggestion, section }.line(rules);
     Reject { code, message: format!("{}\n{help}", text.into()) }
 }
 

@@ -22,6 +22,7 @@ use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
 use crate::module::Module;
+use crate::rules::Rules;
 use crate::subnet::managed::{CHUNK, Code};
 use crate::subnet::member::Member;
 use crate::subnet::member::Next;
@@ -119,11 +120,12 @@ impl Subnet {
             let message = format!("Canister installation failed with `{message}`.");
             let (help, section) =
                 ("Top up the canister with more cycles.", "install-code-not-enough-cycles");
-            return Err(refusal(code, message, help, section).into());
+            return Err(refusal(rules, code, message, help, section).into());
         }
         member.canister.add_cycles(reserved);
         if *mode == CanisterInstallMode::Install && member.canister.module().is_some() {
             return Err(refusal(
+                rules,
                 ErrorCode::CanisterNonEmpty,
                 format!(
                     "Canister {id} cannot be installed because the canister is not empty. Try \
@@ -161,7 +163,7 @@ impl Subnet {
             }
         };
         let Installed { execution, fault } = installed;
-        let failed = fault.map(|fault| fault.reject_in_full(id, rules));
+        let failed = fault.as_ref().map(|fault| fault.reject_in_full(id, rules));
         let mut failed = failed.or_else(|| execution.outcome.clone().err());
         if failed.is_none()
             && let Some(kept) = kept
@@ -184,7 +186,7 @@ impl Subnet {
             member.managed.add_change(time, version, origin, details);
         }
         let log = member.canister.allocation.log;
-        member.managed.log.add(id, time, &execution, log);
+        member.managed.log.add(time, &execution, fault.as_ref(), log);
         let function = Function::Management(call.method.clone());
         self.trace.add(call.cause, *id, function, 0, Cycles(0), execution);
         match failed {
@@ -195,8 +197,9 @@ impl Subnet {
 
     pub(super) fn uninstall_code(&mut self, call: &ManagementCall) -> Outcome {
         let args: UninstallCodeArgs = call.decode()?;
-        let (caller, time) = (call.caller(), self.time);
-        self.controlled(&args.canister_id, &caller).map_err(canister_not_found_anywhere)?;
+        let (caller, time, rules) = (call.caller(), self.time, self.replica.rules());
+        self.controlled(&args.canister_id, &caller)
+            .map_err(|reject| canister_not_found_anywhere(rules, reject))?;
         self.uninstall(&args.canister_id)?;
         let member = self.member_mut(&args.canister_id)?;
         let origin = call.change_origin(args.sender_canister_version);
@@ -215,10 +218,11 @@ impl Subnet {
         let cost = cycles::management(member.rules(), UPLOAD_INSTRUCTIONS);
         if let Err(missing) = member.withdraw(cost, Next::Other) {
             let Reject { message, .. } = member.out_of_cycles(&caller, missing);
-            return Err(store_error(format!("Error charging for 'upload_chunk': {message}")).into());
+            let message = format!("Error charging for 'upload_chunk': {message}");
+            return Err(store_error(member.rules(), message).into());
         }
         let hash: [u8; 32] = Sha256::digest(&args.chunk).into();
-        if checked_chunk(&member.managed.chunks, &args.chunk)?.is_some() {
+        if checked_chunk(member.rules(), &member.managed.chunks, &args.chunk)?.is_some() {
             let storing = Storing { more: CHUNK, ..Storing::default() };
             member.store(&caller, storing, saturation)?;
             member.managed.chunks.insert(hash, Arc::new(args.chunk));
@@ -239,7 +243,7 @@ impl Subnet {
                 "the chunks of all canisters have at most {MAX_STORED} bytes here; \
                  clear_chunk_store makes room"
             );
-            return Err(store_error(message));
+            return Err(store_error(self.replica.rules(), message));
         }
         Ok(())
     }
@@ -262,6 +266,7 @@ impl Subnet {
 
 /// Returns the SHA-256 of a chunk that is new in a store, or `None` if it is there already.
 pub(super) fn checked_chunk(
+    rules: Rules,
     store: &BTreeMap<[u8; 32], Arc<Vec<u8>>>,
     chunk: &[u8],
 ) -> Result<Option<[u8; 32]>, Reject> {
@@ -272,7 +277,7 @@ pub(super) fn checked_chunk(
     let (bytes, most) = (chunk.len(), CHUNK.get());
     if bytes as u64 > most {
         let message = format!("Wasm chunk size {bytes} exceeds the maximum chunk size of {most}");
-        return Err(store_error(message));
+        return Err(store_error(rules, message));
     }
     if store.len() >= MAX_CHUNKS {
         let all = MAX_CHUNKS as u64 * most;
@@ -280,29 +285,30 @@ pub(super) fn checked_chunk(
             "Wasm chunk store has already reached maximum capacity of {all} bytes or the \
              maximum number of entries, {MAX_CHUNKS}"
         );
-        return Err(store_error(message));
+        return Err(store_error(rules, message));
     }
     Ok(Some(hash))
 }
 
 /// A module from the chunks of a canister.
 fn assembled(store: &Member, args: &InstallChunkedCodeArgs) -> Result<Vec<u8>, Reject> {
+    let rules = store.rules();
     let mut chunks = Vec::new();
     for ChunkHash { hash } in &args.chunk_hashes_list {
         let hash: [u8; 32] = hash
             .as_slice()
             .try_into()
-            .map_err(|_| store_error("Chunk hash is invalid. The length is not 32"))?;
+            .map_err(|_| store_error(rules, "Chunk hash is invalid. The length is not 32"))?;
         let chunk = store.managed.chunks.get(&hash);
-        chunks
-            .push(chunk.ok_or_else(|| store_error(format!("Chunk hash {hash:?} was not found")))?);
+        let missing = || store_error(rules, format!("Chunk hash {hash:?} was not found"));
+        chunks.push(chunk.ok_or_else(missing)?);
     }
     // A chunk may be repeated.
     let bytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
     if bytes > MAX_MODULE {
         let message =
             format!("the chunks together have {bytes} bytes, a module at most {MAX_MODULE}");
-        return Err(store_error(message));
+        return Err(store_error(rules, message));
     }
     let wasm: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.iter().copied()).collect();
     let hash: [u8; 32] = Sha256::digest(&wasm).into();
@@ -310,13 +316,14 @@ fn assembled(store: &Member, args: &InstallChunkedCodeArgs) -> Result<Vec<u8>, R
         let given = &args.wasm_module_hash[..args.wasm_module_hash.len().min(32)];
         let message =
             format!("Wasm module hash {hash:?} does not match given hash WasmHash({given:?})");
-        return Err(store_error(message));
+        return Err(store_error(rules, message));
     }
     Ok(wasm)
 }
 
-pub(super) fn store_error(message: impl AsRef<str>) -> Reject {
+pub(super) fn store_error(rules: Rules, message: impl AsRef<str>) -> Reject {
     refusal(
+        rules,
         ErrorCode::CanisterContractViolation,
         format!("Error from Wasm chunk store: {}.", message.as_ref()),
         "Use the `stored_chunks` API to check which hashes are present or top up the canister if it \

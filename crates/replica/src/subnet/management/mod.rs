@@ -53,7 +53,7 @@ use crate::cycles;
 use crate::execution::Execution;
 use crate::fault::{ErrorCode, Reject};
 use crate::system_api::message::Rejection;
-use crate::units::Cycles;
+use crate::units::{Cycles, Instructions};
 
 use access::{check_controller, check_viewer};
 pub use call::ManagementCall;
@@ -218,10 +218,7 @@ impl Subnet {
         let concerns = call.concerns();
         match outcome {
             Ok(reply) => Step::Answer(Ok(reply), concerns),
-            Err(Failed::Reject(reject)) => {
-                let rules = self.parts()[call.part].rules();
-                Step::Answer(Err(reject.linked_by(rules)), concerns)
-            }
+            Err(Failed::Reject(reject)) => Step::Answer(Err(reject), concerns),
             // The call is answered in any case.
             Err(Failed::Host(error)) => {
                 let code = ErrorCode::CanisterOutOfMemory;
@@ -230,17 +227,19 @@ impl Subnet {
         }
     }
 
-    /// Answers a query of the management canister.
+    /// Answers a query of the management canister, and returns the instructions that the answer
+    /// counts as in a composite query.
     pub(super) fn query_management(
         &self,
         caller: Principal,
         method: &str,
         argument: &[u8],
-    ) -> Result<Vec<u8>, Reject> {
+    ) -> Result<(Vec<u8>, Instructions), Reject> {
         let newer = self.replica.rules().set().management_queries;
-        let response = match method {
-            "canister_status" => self.status_of(&caller, argument),
-            "canister_info" if newer => self.info_of(argument, not_found),
+        let free = |reply| (reply, Instructions(0));
+        match method {
+            "canister_status" => self.status_of(&caller, argument).map(free),
+            "canister_info" if newer => self.info_of(argument, not_found).map(free),
             "list_canisters" if newer => {
                 decode_all::<()>(argument)?;
                 Err(Reject {
@@ -255,8 +254,7 @@ impl Subnet {
                 message: format!("Query method {other} not found."),
             }),
             other => Err(unknown(other)),
-        };
-        response.map_err(|reject| reject.linked_by(self.replica.rules()))
+        }
     }
 
     /// Sends the answer to a canister's call, which arrives in the next round.

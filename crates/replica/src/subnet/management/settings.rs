@@ -144,9 +144,11 @@ impl Subnet {
     pub(super) fn create_canister(&mut self, call: &mut ManagementCall) -> Outcome {
         let args = creation_args(&call.argument)?;
         let wanted = Wanted::new(args.settings.unwrap_or_default())?;
-        let fee = cycles::creation(self.parts()[call.part].rules());
+        let rules = self.parts()[call.part].rules();
+        let fee = cycles::creation(rules);
         if call.cycles < fee {
             return Err(refusal(
+                rules,
                 ErrorCode::InsufficientCyclesForCreateCanister,
                 format!(
                     "Creating a canister requires a fee of {} that is deducted from the \
@@ -195,7 +197,8 @@ impl Subnet {
                 let text =
                     "Could not create canister. Subnet has surpassed its canister ID allocation.";
                 let help = "Try creating the canister on another subnet.";
-                refusal(ErrorCode::SubnetOversubscribed, text, help, "subnet-out-of-canister-ids")
+                let (rules, code) = (self.replica.rules(), ErrorCode::SubnetOversubscribed);
+                refusal(rules, code, text, help, "subnet-out-of-canister-ids")
             }),
         };
         let id = match id {
@@ -210,7 +213,8 @@ impl Subnet {
         let hash = wanted.environment.as_ref().map(hash_of);
         let mut member = self.member_of(Canister::new(settings)?);
         // A new canister has no memory yet, not even a history.
-        let before = match self.unpaid_logs {
+        let by_user = matches!(call.origin, Origin::Ingress { .. });
+        let before = match self.unpaid_logs && by_user {
             true => member.canister.allocation.log_store(rules),
             false => Bytes(0),
         };
@@ -306,6 +310,7 @@ impl Subnet {
         let occupied = self.check_allocation(&wanted, old, new, before.used, used)?;
         if wanted.controllers.as_ref().is_some_and(|some| some.len() > MAX_CONTROLLERS) {
             return Err(refusal(
+                rules,
                 ErrorCode::CanisterContractViolation,
                 format!(
                     "Could not validate the settings: Invalid settings: 'controllers' length \
@@ -333,7 +338,7 @@ impl Subnet {
                 let what = format!("memory allocation to {}", Size(new.memory));
                 (ErrorCode::InsufficientCyclesInMemoryAllocation, what)
             } else if log > before.log {
-                return Err(cannot_grow(log - before.log, needed - balance));
+                return Err(cannot_grow(rules, log - before.log, needed - balance));
             } else {
                 (ErrorCode::CanisterOutOfCycles, String::new())
             };
@@ -345,6 +350,7 @@ impl Subnet {
                     _ => "insufficient-cycles-in-memory-allocation",
                 };
                 return Err(refusal(
+                    rules,
                     code,
                     format!(
                         "Cannot increase {what} due to insufficient cycles. At least {missing} \
@@ -362,7 +368,7 @@ impl Subnet {
             Saturation::new(occupied).reservation(rules, more)
         };
         let limit = wanted.reserved_cycles_limit.unwrap_or(member.managed.reserved_cycles_limit);
-        check_reservation(reserved, reservation, limit, balance, new.memory)?;
+        check_reservation(rules, reserved, reservation, limit, balance, new.memory)?;
         if let Some(limit) = wanted.log_memory_limit {
             check_log_limit(limit, rules)?;
         }
@@ -397,11 +403,12 @@ impl Subnet {
         before: Bytes,
         used: Bytes,
     ) -> Result<Bytes, Reject> {
+        let rules = self.replica.rules();
         if let Some(memory) = wanted.memory
             && memory != Bytes(0)
             && memory < used
         {
-            return Err(allocation_too_small(memory, used));
+            return Err(allocation_too_small(rules, memory, used));
         }
         let others = |of: fn(&Member) -> u64| self.members.values().map(of).sum::<u64>();
         let before = old.memory.max(before).get();
@@ -410,7 +417,7 @@ impl Subnet {
         let free = Saturation::free(occupied).get() + before;
         let wants = new.memory.max(used);
         if wants > Bytes(free) {
-            return Err(subnet_full(wants, Bytes(free)));
+            return Err(subnet_full(rules, wants, Bytes(free)));
         }
         let taken = others(|member| member.canister.allocation.compute) + old.compute;
         // A percent stays free.
@@ -419,6 +426,7 @@ impl Subnet {
             && compute > free
         {
             return Err(refusal(
+                rules,
                 ErrorCode::SubnetOversubscribed,
                 format!(
                     "Canister requested a compute allocation of {compute}% which cannot be \
@@ -452,6 +460,7 @@ fn check_log_limit(limit: Bytes, rules: Rules) -> Result<(), Reject> {
 
 /// Checks that a canister can and wants to reserve cycles for its memory allocation.
 fn check_reservation(
+    rules: Rules,
     reserved: Cycles,
     reservation: Cycles,
     limit: Cycles,
@@ -460,6 +469,7 @@ fn check_reservation(
 ) -> Result<(), Reject> {
     if reserved > limit {
         return Err(refusal(
+            rules,
             ErrorCode::ReservedCyclesLimitIsTooLow,
             format!(
                 "Cannot set the reserved cycles limit {} below the reserved cycles balance of the \
@@ -475,6 +485,7 @@ fn check_reservation(
     }
     if reserved + reservation > limit {
         return Err(refusal(
+            rules,
             ErrorCode::ReservedCyclesLimitExceededInMemoryAllocation,
             format!(
                 "Cannot increase memory allocation to {} due to its reserved cycles limit. The \
@@ -490,6 +501,7 @@ fn check_reservation(
     }
     if balance < reservation {
         return Err(refusal(
+            rules,
             ErrorCode::InsufficientCyclesInMemoryAllocation,
             format!(
                 "Cannot increase memory allocation to {} due to insufficient cycles. At least {} \

@@ -19,6 +19,7 @@ use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOTS, SNAPSHOT_INSTRUCTIONS};
 use crate::module::Module;
 use crate::replica::Replica;
+use crate::rules::Rules;
 use crate::saturation::Saturation;
 use crate::state::State;
 use crate::subnet::managed::{Code, Snapshot};
@@ -80,11 +81,12 @@ impl Subnet {
         self.controlled(&id, &caller)?;
         let owner = self.members.iter().find(|(_, it)| it.managed.snapshots.contains_key(key));
         let Some((owner, member)) = owner else {
-            return Err(missing(&id, key).into());
+            return Err(missing(replica.rules(), &id, key).into());
         };
         let owner = *owner;
         if owner != id && check_controller(member, &caller).is_err() {
             return Err(refusal(
+                replica.rules(),
                 ErrorCode::CanisterRejectedMessage,
                 format!(
                     "Only a controller of the canister that snapshot {} belongs to can load it on \
@@ -164,6 +166,7 @@ impl Subnet {
             && self.members.values().any(exists)
         {
             return Err(refusal(
+                member.rules(),
                 ErrorCode::CanisterRejectedMessage,
                 format!(
                     "The snapshot {} does not belong to canister {canister}.",
@@ -186,8 +189,10 @@ impl Subnet {
         if let Some(key) = replaced {
             return Ok(self.own_snapshot(canister, key)?.bytes);
         }
-        match self.member(canister)?.managed.snapshots.len() {
+        let member = self.member(canister)?;
+        match member.managed.snapshots.len() {
             MAX_SNAPSHOTS.. => Err(refusal(
+                member.rules(),
                 ErrorCode::CanisterRejectedMessage,
                 format!(
                     "Canister {canister} has reached the maximum number of snapshots allowed: \
@@ -333,11 +338,12 @@ fn inconsistent(message: String) -> Reject {
 
 fn find(member: &Member, id: &[u8]) -> Result<Arc<Snapshot>, Reject> {
     let snapshot = member.managed.snapshots.get(id);
-    snapshot.cloned().ok_or_else(|| missing(&member.canister.id(), id))
+    snapshot.cloned().ok_or_else(|| missing(member.rules(), &member.canister.id(), id))
 }
 
-fn missing(canister: &Principal, id: &[u8]) -> Reject {
+fn missing(rules: Rules, canister: &Principal, id: &[u8]) -> Reject {
     refusal(
+        rules,
         ErrorCode::CanisterSnapshotNotFound,
         format!("Could not find the snapshot ID {} for canister {canister}.", shown(canister, id)),
         "Use the `list_canister_snapshot` API to see which snapshots are present.",

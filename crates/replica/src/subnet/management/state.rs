@@ -2,10 +2,10 @@
 
 use candid::{Nat, Principal};
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInfoArgs, CanisterLogFilter, CanisterLogRecord, CanisterMetadataArgs,
-    CanisterMetadataResult, CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings,
-    EnvironmentVariable, FetchCanisterLogsArgs, FetchCanisterLogsResult, MemoryMetrics,
-    ProvisionalTopUpCanisterArgs, QueryStats, StatusVisibility,
+    CanisterIdRecord, CanisterInfoArgs, CanisterMetadataArgs, CanisterMetadataResult,
+    CanisterStatusResult, CanisterStatusType, DefiniteCanisterSettings, EnvironmentVariable,
+    FetchCanisterLogsArgs, FetchCanisterLogsResult, MemoryMetrics, ProvisionalTopUpCanisterArgs,
+    QueryStats, StatusVisibility,
 };
 use sha2::{Digest, Sha256};
 
@@ -17,7 +17,7 @@ use super::call::{
 use super::settings::amount;
 use super::types::{InfoReply, StatusReply};
 use crate::fault::{ErrorCode, Reject, RejectCode};
-use crate::limits::STOP_TIMEOUT;
+use crate::limits::{READ_LOG_INSTRUCTIONS, READ_LOG_RECORD_INSTRUCTIONS, STOP_TIMEOUT};
 use crate::subnet::contexts::Origin;
 use crate::subnet::ingress::{Answered, not_found};
 use crate::subnet::managed::Stop;
@@ -25,7 +25,7 @@ use crate::subnet::member::Member;
 use crate::subnet::member::Next;
 use crate::subnet::subnet_state::Subnet;
 use crate::system_api::message::{Rejection, Status};
-use crate::units::{Bytes, Cycles, SECOND};
+use crate::units::{Bytes, Cycles, Instructions, SECOND};
 use crate::validate::Visibility;
 
 impl Subnet {
@@ -127,10 +127,10 @@ impl Subnet {
         call: &ManagementCall,
     ) -> Result<Option<Vec<u8>>, Failed> {
         let args: CanisterIdRecord = call.decode()?;
-        let since = self.time;
+        let (since, rules) = (self.time, self.replica.rules());
         let member = self
             .controlled(&args.canister_id, &call.caller())
-            .map_err(canister_not_found_anywhere)?;
+            .map_err(|reject| canister_not_found_anywhere(rules, reject))?;
         member.canister.count_change();
         if member.status == Status::Stopped {
             return reply(()).map(Some);
@@ -186,19 +186,21 @@ impl Subnet {
 
     pub(super) fn delete_canister(&mut self, call: &ManagementCall) -> Outcome {
         let args: CanisterIdRecord = call.decode()?;
-        let (id, caller) = (args.canister_id, call.caller());
+        let (id, caller, rules) = (args.canister_id, call.caller(), self.replica.rules());
         if id == caller {
             let text = format!("Canister {id} cannot delete itself.");
             let help = "Delete the canister from one of its other controllers.";
             let code = ErrorCode::CanisterInvalidController;
-            return Err(refusal(code, text, help, "delete-canister-self").into());
+            return Err(refusal(rules, code, text, help, "delete-canister-self").into());
         }
-        let member = self.controlled(&id, &caller).map_err(canister_not_found_anywhere)?;
+        let member = self
+            .controlled(&id, &caller)
+            .map_err(|reject| canister_not_found_anywhere(rules, reject))?;
         if member.status != Status::Stopped {
             let text = format!("Canister {id} must be stopped before it is deleted.");
             let help = "Stop the canister before deleting it.";
             let code = ErrorCode::CanisterNotStopped;
-            return Err(refusal(code, text, help, "delete-canister-not-stopped").into());
+            return Err(refusal(rules, code, text, help, "delete-canister-not-stopped").into());
         }
         if !member.queues.is_empty() {
             let text = format!(
@@ -208,7 +210,7 @@ impl Subnet {
             let help = "Wait until the queues have been cleared to delete the canister and in the \
                         meantime stop the canister.";
             let code = ErrorCode::CanisterQueueNotEmpty;
-            return Err(refusal(code, text, help, "delete-canister-queue-not-empty").into());
+            return Err(refusal(rules, code, text, help, "delete-canister-queue-not-empty").into());
         }
         self.members.remove(&id);
         reply(())
@@ -244,12 +246,14 @@ impl Subnet {
         reply((bytes.finalize().to_vec(),))
     }
 
-    /// The log of a canister, in Candid.
+    /// The log of a canister, in Candid, and the instructions that reading it counts as.
+    ///
+    /// Source: `rs/execution_environment/src/canister_logs.rs` of the replica, August 2026.
     pub(super) fn fetch_logs(
         &self,
         caller: &Principal,
         argument: &[u8],
-    ) -> Result<Vec<u8>, Reject> {
+    ) -> Result<(Vec<u8>, Instructions), Reject> {
         let args: FetchCanisterLogsArgs = decode(argument)?;
         let id = args.canister_id;
         let member = self.members.get(&id).ok_or_else(|| not_found(&id))?;
@@ -259,20 +263,17 @@ impl Subnet {
                 message: format!("Caller {caller} is not allowed to access canister logs"),
             });
         }
-        let selected = |record: &&CanisterLogRecord| match &args.filter {
-            None => true,
-            Some(CanisterLogFilter::ByIdx { start, end }) => (*start..*end).contains(&record.idx),
-            Some(CanisterLogFilter::ByTimestampNanos { start, end }) => {
-                (*start..*end).contains(&record.timestamp_nanos)
-            }
-        };
-        let records = member.managed.log.records().filter(selected).cloned().collect();
-        candid::encode_one(FetchCanisterLogsResult { canister_log_records: records }).map_err(
-            |error| {
-                let message = format!("cannot encode the log: {error}");
-                invalid(ErrorCode::CanisterWasmEngineError, message)
-            },
-        )
+        let records = member.managed.log.fetch(args.filter.as_ref());
+        let texts: usize = records.iter().map(|record| record.content.len()).sum();
+        let instructions = READ_LOG_INSTRUCTIONS.get()
+            + READ_LOG_RECORD_INSTRUCTIONS.get() * records.len() as u64
+            + texts as u64;
+        let reply = candid::encode_one(FetchCanisterLogsResult { canister_log_records: records });
+        let reply = reply.map_err(|error| {
+            let message = format!("cannot encode the log: {error}");
+            invalid(ErrorCode::CanisterWasmEngineError, message)
+        })?;
+        Ok((reply, Instructions(instructions)))
     }
 }
 

@@ -7,6 +7,7 @@ use candid::Principal;
 use super::call::refusal;
 use crate::cycles::Threshold;
 use crate::fault::{ErrorCode, Reject, grouped};
+use crate::rules::Rules;
 use crate::saturation::Saturation;
 use crate::subnet::member::Member;
 use crate::subnet::member::Next;
@@ -65,10 +66,11 @@ impl Member {
         let allocated = self.canister.allocation.memory;
         if allocated == Bytes(0) {
             let free = saturation.left();
-            return if grown > free { Err(subnet_full(grown, free)) } else { Ok(()) };
+            let full = || Err(subnet_full(self.rules(), grown, free));
+            return if grown > free { full() } else { Ok(()) };
         }
         match allocated < used && !self.rules().set().snapshot_viewers {
-            true => Err(allocation_too_small(allocated, used)),
+            true => Err(allocation_too_small(self.rules(), allocated, used)),
             false => Ok(()),
         }
     }
@@ -111,7 +113,8 @@ impl Member {
                 "Try sending more cycles with the request. See documentation: not-enough-cycles",
             ),
         };
-        refusal(code, format!("Canister {what} failed with: `{message}`"), help, "")
+        let rules = self.rules();
+        refusal(rules, code, format!("Canister {what} failed with: `{message}`"), help, "")
     }
 
     /// Reserves cycles for memory that grows by this number of bytes, unless they are allocated already.
@@ -121,8 +124,10 @@ impl Member {
         saturation: Saturation,
     ) -> Result<(), Reject> {
         let Some(reserve) = self.reserve(saturation) else { return Ok(()) };
-        let cycles = reserve.growth(self.rules(), Bytes(0), bytes).map_err(|fault| {
+        let rules = self.rules();
+        let cycles = reserve.growth(rules, Bytes(0), bytes).map_err(|fault| {
             refusal(
+                rules,
                 fault.code(),
                 fault.to_string(),
                 "Try increasing this canister's reserved cycles limit or moving it to a subnet \
@@ -137,15 +142,16 @@ impl Member {
 
     fn check_balance(&self, bytes: Bytes, needed: Cycles) -> Result<(), Reject> {
         match needed.get().checked_sub(self.canister.balance.get()) {
-            Some(missing) if missing > 0 => Err(cannot_grow(bytes, Cycles(missing))),
+            Some(missing) if missing > 0 => Err(cannot_grow(self.rules(), bytes, Cycles(missing))),
             _ => Ok(()),
         }
     }
 }
 
 /// The reject of a canister that cannot pay for more memory.
-pub(super) fn cannot_grow(bytes: Bytes, missing: Cycles) -> Reject {
+pub(super) fn cannot_grow(rules: Rules, bytes: Bytes, missing: Cycles) -> Reject {
     refusal(
+        rules,
         ErrorCode::InsufficientCyclesInMemoryGrow,
         format!(
             "Canister cannot grow memory by {bytes} bytes due to insufficient cycles. At least {} \
@@ -158,8 +164,9 @@ pub(super) fn cannot_grow(bytes: Bytes, missing: Cycles) -> Reject {
 }
 
 /// The reject of a canister that does not fit into its memory allocation.
-pub(super) fn allocation_too_small(allocated: Bytes, used: Bytes) -> Reject {
+pub(super) fn allocation_too_small(rules: Rules, allocated: Bytes, used: Bytes) -> Reject {
     refusal(
+        rules,
         ErrorCode::InsufficientMemoryAllocation,
         format!(
             "Canister was given {} memory allocation but at least {used} of memory is needed.",
@@ -171,8 +178,9 @@ pub(super) fn allocation_too_small(allocated: Bytes, used: Bytes) -> Reject {
 }
 
 /// The reject of a canister that does not fit into the subnet.
-pub(super) fn subnet_full(wanted: Bytes, free: Bytes) -> Reject {
+pub(super) fn subnet_full(rules: Rules, wanted: Bytes, free: Bytes) -> Reject {
     refusal(
+        rules,
         ErrorCode::SubnetOversubscribed,
         format!(
             "Canister requested {} of memory but only {} are available in the subnet.",

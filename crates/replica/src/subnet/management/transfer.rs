@@ -33,6 +33,7 @@ use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOT_SLICE, READ_SNAPSHOT_INSTRUCTIONS, UPLOAD_INSTRUCTIONS};
 use crate::memory::Image;
+use crate::rules::Rules;
 use crate::state::State;
 use crate::subnet::managed::{CHUNK, Code, Snapshot};
 use crate::subnet::member::Member;
@@ -58,7 +59,7 @@ impl Subnet {
         let bytes = read_size(&args.kind)?;
         let member = self.member_mut(&id)?;
         pay(member, &caller, READ_SNAPSHOT_INSTRUCTIONS + Instructions(bytes.get()))?;
-        let chunk = read(&snapshot, &args.kind)?;
+        let chunk = read(member.rules(), &snapshot, &args.kind)?;
         reply((ReadCanisterSnapshotDataResult { chunk },))
     }
 
@@ -117,7 +118,7 @@ impl Subnet {
     ) -> Result<Vec<u8>, Reject> {
         let snapshot = self.own_snapshot(canister, snapshot)?;
         read_size(kind)?;
-        read(&snapshot, kind).map_err(rejected)
+        read(self.replica.rules(), &snapshot, kind).map_err(rejected)
     }
 
     /// Returns the chunks of a canister's snapshot by their SHA-256.
@@ -246,7 +247,9 @@ impl Subnet {
         let new_chunk = match kind {
             SnapshotDataOffset::WasmChunk => {
                 let chunks = member.managed.snapshots.get(key).map(|snapshot| &snapshot.chunks);
-                match chunks.map(|chunks| checked_chunk(chunks, &data)).transpose()?.flatten() {
+                let rules = member.rules();
+                let hash = chunks.map(|chunks| checked_chunk(rules, chunks, &data));
+                match hash.transpose()?.flatten() {
                     Some(hash) => Some(hash),
                     None => return Ok(()),
                 }
@@ -335,7 +338,7 @@ fn read_size(kind: &SnapshotDataKind) -> Result<Bytes, Reject> {
 }
 
 /// Reads a part of a snapshot.
-fn read(snapshot: &Snapshot, kind: &SnapshotDataKind) -> Result<Vec<u8>, Failed> {
+fn read(rules: Rules, snapshot: &Snapshot, kind: &SnapshotDataKind) -> Result<Vec<u8>, Failed> {
     let memory = |image: &Image, offset, size| {
         let range = slice(image.size(), offset, size)?;
         Ok(image.bytes(range).map_err(HostError::from)?)
@@ -352,9 +355,10 @@ fn read(snapshot: &Snapshot, kind: &SnapshotDataKind) -> Result<Vec<u8>, Failed>
             memory(&snapshot.state.stable, *offset, *size)
         }
         SnapshotDataKind::WasmChunk { hash } => {
-            let wrong = || store_error(format!("Bytes {hash:02x?} are not a valid WasmChunkHash."));
+            let wrong = format!("Bytes {hash:02x?} are not a valid WasmChunkHash.");
+            let wrong = || store_error(rules, wrong);
             let key: [u8; 32] = hash.as_slice().try_into().map_err(|_| wrong())?;
-            let missing = || store_error(format!("WasmChunkHash {hash:02x?} not found."));
+            let missing = || store_error(rules, format!("WasmChunkHash {hash:02x?} not found."));
             Ok(snapshot.chunks.get(&key).ok_or_else(missing)?.to_vec())
         }
     }
