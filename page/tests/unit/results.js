@@ -22,7 +22,8 @@ export function report(results) {
   return named([{ ...rest, results, configurations }], RULES)[0];
 }
 
-/** @param {string} suite */
-export function committed(suite) {
-  return report(JSON.parse(readFileSync(new URL(`../../../suites/${suite}/results.json`, import.meta.url), "utf8")));
+/** @param {string} name of a suite, or `users-2025-10` for the run of users by those rules */
+export function committed(name) {
+  const path = name.startsWith("users-") ? `users/results-${name.slice("users-".length)}` : `${name}/results`;
+  return report(JSON.parse(readFileSync(new URL(`../../../suites/${path}.json`, import.meta.url), "utf8")));
 }
