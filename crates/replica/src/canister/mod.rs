@@ -130,13 +130,13 @@ impl Canister {
     }
 
     /// Sets whether later messages report their System API calls by name
-    /// ([`Execution::system_calls`]). Off by default; forks inherit the setting.
+    /// ([`Execution::system_calls`](crate::Execution::system_calls)). Off by default; forks inherit the setting.
     pub fn report_calls(&mut self, report: bool) {
         self.reports_calls = report;
     }
 
     /// Sets whether later messages report the canister's readings of its instruction counter
-    /// ([`Execution::readings`]) with the page charges up to each.
+    /// ([`Execution::readings`](crate::Execution::readings)) with the page charges up to each.
     pub fn report_readings(&mut self, readings: Readings) {
         self.readings = readings;
     }
