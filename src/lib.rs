@@ -39,7 +39,9 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use stablebench_suite::{compare, engines, report, results, saving, terminal};
+#[cfg(feature = "readme")]
+use stablebench_suite::engines;
+use stablebench_suite::{compare, report, results, saving, terminal};
 
 /// Runs the tool with a command line, whose first word is the name of the program. Errors are
 /// printed.
