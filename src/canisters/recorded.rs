@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A module is stale if a file has changed or a crate has another version. That is found without cargo.
-//! What decides besides, such as the profile and the workspace's features, is found by the comparison of
-//! bytes, `cargo xtask modules --check`.
+//! A change of the profile or of the workspace's features is found by `cargo xtask modules --check`,
+//! which compares bytes.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -150,7 +150,7 @@ impl Threshold {
         Cycles(self.rates(memories, Bytes(0)).into_iter().sum())
     }
 
-    /// What the replica charges for this number of seconds.
+    /// Storage charge for this number of seconds.
     pub fn charge(&self, memories: Bytes, seconds: u64) -> Cycles {
         let rates = self.rates(memories, Bytes(0)).into_iter();
         Cycles(rates.map(|rate| rate * u128::from(seconds) / DAY).sum())

@@ -28,8 +28,8 @@ pub trait Work: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Returns the bytes of the texts that a canister is told before its first message, if the job
-    /// is about texts.
+    /// Returns the payload size of each row in bytes, which the canister is set to after it is
+    /// installed, if the job writes rows.
     fn payload(&self) -> Option<u32> {
         None
     }

@@ -130,7 +130,7 @@ pub struct Start<'a> {
     pub certificate: Option<Certificate>,
 }
 
-/// What a subnet decides about an execution.
+/// Inputs of an execution from its subnet.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
     /// The time.

@@ -56,7 +56,7 @@ pub struct Subnet {
     pub(super) next_http: u64,
     pub(super) certifier: Option<Certifier>,
     pub(super) remote: Option<RemoteAnswers>,
-    /// Where random bytes come from, and how often they were drawn.
+    /// Seed of the random generator, and the number of draws.
     pub(super) seed: u64,
     pub(super) drawn: u64,
     pub(super) trace: Trace,

@@ -26,7 +26,7 @@ pub struct Activity {
 #[derive(Default)]
 pub struct Instances(pub Vec<Option<Arc<Instance>>>);
 
-/// What the requests of a server share.
+/// State shared by all requests of a server.
 pub struct Shared {
     pub version: Version,
     pub replicas: Replicas,

@@ -1,4 +1,4 @@
-//! Who may manage a canister.
+//! Permissions to manage a canister and to read its log and snapshots.
 
 use candid::Principal;
 use ic_management_canister_types::SnapshotVisibility;
