@@ -72,7 +72,7 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("cargo test --release", Step("cargo test --release")),
     ("RUST_TEST_THREADS=16 cargo test", Step("cargo test --release")),
     ("cargo bench -p stablebench-replica", Step("--bench compile --bench messages")),
-    ("cargo xtask modules", Step("cargo xtask modules --check")),
+    ("cargo xtask modules", Step(r#"xtask" modules --check"#)),
     ("cargo run --release --bin conformance -- check", Step(r#""$programs/conformance" check"#)),
     ("cargo run --release --bin conformance -- generate", Test("generated_files_can_be_checked")),
     ("GITHUB_EVENT_PATH=", Step("action/tests")),
