@@ -18,9 +18,8 @@ use candid::{CandidType, Principal, decode_one, encode_args};
 // In a package of your own, the crate is `pocket_ic`.
 use pocket_ic_16::{PocketIc, PocketIcBuilder};
 use serde::de::DeserializeOwned;
-use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Job, Measurement, Result, Users, UsersTask,
-};
+use stablebench_protocol::{Digest, DigestPart, Engine, Error, Job, Measurement, Result};
+use stablebench_suite_users::{Users, UsersTask};
 
 /// The principal that creates and calls canisters here, and therefore controls them.
 const CONTROLLER: Principal = Principal::anonymous();

@@ -267,7 +267,7 @@ fn crates_with_lints_of_their_own_have_those_of_the_workspace() {
         let own = paths(&file);
         let allowed = match folder.file_name().and_then(|name| name.to_str()) {
             // Instruction limits bound what canisters and their parts decode.
-            Some("builds" | "canisters" | "protocol") => "candid::",
+            Some("canisters" | "protocol") => "candid::",
             // It prints nothing.
             Some("replica") => "serde_json::",
             _ => "none",

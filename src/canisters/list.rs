@@ -36,8 +36,10 @@ pub const WASI: &str = "wasm32-wasip1";
 /// The target of the others.
 const UNKNOWN: &str = "wasm32-unknown-unknown";
 
-/// The interface of all canisters with the harness.
-const HARNESS: &str = "canisters/bench.did";
+/// The interface of canisters that offer the suite users, whose methods can be called by hand.
+const USERS: &str = "canisters/bench.did";
+/// The interface of other canisters with the harness.
+const HARNESS: &str = "canisters/harness/harness.did";
 const MOTOKO: &str = "canisters/bench_collections/motoko/bench_motoko.did";
 
 /// Defines a constant for each row, the list of them and the lookup of their modules.
@@ -63,13 +65,13 @@ macro_rules! canisters {
 
 canisters! {
     /// StableBTreeMap and SQLite through `ic-rusqlite`.
-    BENCH = "bench", HARNESS, package("stablebench-bench", WASI);
+    BENCH = "bench", USERS, package("stablebench-bench", WASI);
     /// SQLite through `ic-sqlite-vfs`.
-    BENCH_VFS = "bench_vfs", HARNESS, package("stablebench-bench-vfs", UNKNOWN);
+    BENCH_VFS = "bench_vfs", USERS, package("stablebench-bench-vfs", UNKNOWN);
     /// LevelDB through `rusty-leveldb`.
-    BENCH_LEVELDB = "bench_leveldb", HARNESS, package("stablebench-bench-leveldb", UNKNOWN);
+    BENCH_LEVELDB = "bench_leveldb", USERS, package("stablebench-bench-leveldb", UNKNOWN);
     /// DoltLite: SQL on a prolly tree.
-    BENCH_DOLTLITE = "bench_doltlite", HARNESS, Origin::Package(Package {
+    BENCH_DOLTLITE = "bench_doltlite", USERS, Origin::Package(Package {
         name: "stablebench-bench-doltlite",
         target: WASI,
         c_header: Some("canisters/bench_doltlite/include/canister.h"),

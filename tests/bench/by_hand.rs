@@ -9,9 +9,10 @@ use super::canister::{
 };
 use candid::{decode_one, encode_args, utils::ArgumentEncoder};
 use stablebench_protocol::{
-    DigestPart, Engine, Error, MAX_PAYLOAD_BYTES, Measurement, Occupant, Operation, Result,
+    DigestPart, Engine, Error, MAX_PAYLOAD_BYTES, Measurement, Occupant, Result,
 };
 use stablebench_replica::{Canister, Execution};
+use stablebench_suite_users::Operation;
 
 /// The methods with ids.
 const BY_ID: [&str; 4] = ["add_users", "read_users", "update_users", "delete_users"];

@@ -4,11 +4,12 @@ use super::canister::{Bench, CONTROLLER, Which, count, module, rows, users_part}
 use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, KeyKind, Keys,
-    KeysTask, LinkSchema, Measurement, Operation, Part, PartCost, PhaseCost, Result, Selection,
-    Setting, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Measurement, Part,
+    PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::MethodKind;
+use stablebench_suite_keys::{KeyKind, Keys, KeysTask, LinkSchema};
+use stablebench_suite_users::{Operation, Selection};
 use std::collections::BTreeSet;
 
 const STRANGER: Principal = Principal::from_slice(&[7]);

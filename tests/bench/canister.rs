@@ -10,10 +10,10 @@ use flate2::read::GzDecoder;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
     Description, Digest, DigestPart, Engine, EngineDescription, Executed, Job, Measurement,
-    Occupant, Operation, Part, PartCost, Result, Selection, SqliteConfig, SqliteSettings, Users,
-    UsersTask,
+    Occupant, Part, PartCost, Result, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
+use stablebench_suite_users::{Operation, Selection, Users, UsersTask};
 
 pub const CONTROLLER: Principal = Principal::anonymous();
 

@@ -1,9 +1,10 @@
 //! An engine and the model, which do the same operations.
 
 use super::canister::{Bench, count, in_transactions, rows, users_part, with_users};
-use stablebench_protocol::{Engine, Measurement, Operation, Result, Selection};
-use stablebench_workload::users::{UsersModel, stream};
-use stablebench_workload::{Ids, Model};
+use stablebench_protocol::{Engine, Measurement, Result};
+use stablebench_suite_users::work::{Ids, UsersModel, stream};
+use stablebench_suite_users::{Operation, Selection};
+use stablebench_workload::Model;
 
 /// An engine and the model.
 pub struct Pair {

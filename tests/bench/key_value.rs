@@ -2,11 +2,12 @@
 
 use super::canister::Bench;
 use stablebench_protocol::{
-    Cuckoo, CuckooHash, CuckooKeys, CuckooTask, DbBench, DbBenchTask, DbBenchWrite, Digest, Engine,
-    Error, Executed, Inspected, Job, Lookups, Occupant, Part, Result,
+    Digest, Engine, Error, Executed, Inspected, Job, Occupant, Part, Result,
 };
+use stablebench_suite_cuckoo::work::CuckooModel;
+use stablebench_suite_cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups};
+use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 use stablebench_workload::Model;
-use stablebench_workload::cuckoo::CuckooModel;
 
 fn db_bench(engine: Engine, task: DbBenchTask) -> Job {
     Job::new(&DbBench { engine, rowids: false, task })

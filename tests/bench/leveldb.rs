@@ -5,11 +5,12 @@ use super::follow::follow;
 use candid::{CandidType, Principal};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    DbBench, DbBenchTask, DbBenchWrite, Digest, Engine, Error, Executed, Inspected, Job,
-    Measurement, Occupant, Operation, Part, Result, Selection, Setting, SqliteConfig,
-    SqliteSettings,
+    Digest, Engine, Error, Executed, Inspected, Job, Measurement, Occupant, Part, Result, Setting,
+    SqliteConfig, SqliteSettings,
 };
-use stablebench_workload::db_bench::KEY_BYTES;
+use stablebench_suite_db_bench::work::KEY_BYTES;
+use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
+use stablebench_suite_users::{Operation, Selection};
 
 const STRANGER: Principal = Principal::from_slice(&[7]);
 const LEVELDB: Engine = Engine::LEVELDB;

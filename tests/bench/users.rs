@@ -9,12 +9,12 @@ use super::sqlite::MODES;
 use candid::{decode_one, encode_args};
 use stablebench_protocol::{
     DigestPart, Engine, EngineDescription, Error, Executed, Inspected, JournalMode, Measurement,
-    Operation, OperationCost, Part, PartCost, Result, Selection, SqliteConfig, SqliteSettings,
-    Users, UsersTask,
+    OperationCost, Part, PartCost, Result, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::Execution;
-use stablebench_workload::users::UsersModel;
-use stablebench_workload::{Ids, Model, Neighbours};
+use stablebench_suite_users::work::{Ids, UsersModel};
+use stablebench_suite_users::{Operation, Selection, Users, UsersTask};
+use stablebench_workload::{Model, Neighbours};
 
 fn step(first: u64, step: u64, rows: u64) -> Selection {
     Selection::Step { first, step, rows }

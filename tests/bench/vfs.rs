@@ -4,11 +4,14 @@ use super::canister::{Bench, Which, count, in_transactions, rows, users_part};
 use super::follow::follow;
 use super::sqlite::{configure, taken, works};
 use stablebench_protocol::{
-    DbBench, DbBenchTask, DbBenchWrite, Engine, Error, Inspected, Job, JournalMode, KeyKind,
-    KeyShape, Keys, KeysTask, LinkSchema, LockingMode, Measurement, Occupant, Operation, Part,
-    PhaseCost, Result, Selection, SqliteConfig, Storage, Synchronous, Sysbench, SysbenchTask,
-    TempStore, Vfs, VfsTask, VfsTransaction, VfsWork,
+    Engine, Error, Inspected, Job, JournalMode, LockingMode, Measurement, Occupant, Part,
+    PhaseCost, Result, SqliteConfig, Storage, Synchronous, TempStore,
 };
+use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
+use stablebench_suite_keys::{KeyKind, Keys, KeysTask, LinkSchema};
+use stablebench_suite_sysbench::{KeyShape, Sysbench, SysbenchTask};
+use stablebench_suite_users::{Operation, Selection};
+use stablebench_suite_vfs::{Vfs, VfsTask, VfsTransaction, VfsWork};
 
 const PAGE_SIZES: [u32; 8] = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 

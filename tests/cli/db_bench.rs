@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
-use stablebench_workload::db_bench::random_key;
+use stablebench_suite_db_bench::work::random_key;
 
 use super::{stablebench, stderr, stdout};
 

@@ -22,9 +22,11 @@ use follow::follow;
 use libtest_mimic::{Arguments, Trial};
 use sqlite::{configure, taken, works};
 use stablebench_protocol::{
-    Engine, Error, History, HistoryTask, Inspected, Job, JournalMode, KeyShape, LockingMode,
-    Occupant, Part, Result, SqliteConfig, Storage, Synchronous, Sysbench, SysbenchTask, TempStore,
+    Engine, Error, Inspected, Job, JournalMode, LockingMode, Occupant, Part, Result, SqliteConfig,
+    Storage, Synchronous, TempStore,
 };
+use stablebench_suite_history::{History, HistoryTask};
+use stablebench_suite_sysbench::{KeyShape, Sysbench, SysbenchTask};
 use std::process::ExitCode;
 
 /// Lists tests by the names of their functions.

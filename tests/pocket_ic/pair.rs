@@ -8,7 +8,8 @@ use candid::utils::ArgumentEncoder;
 use candid::{CandidType, decode_one, encode_args};
 use flate2::read::GzDecoder;
 use serde::de::DeserializeOwned;
-use stablebench_protocol::{Digest, DigestPart, Engine, Job, Measurement, Users, UsersTask};
+use stablebench_protocol::{Digest, DigestPart, Engine, Job, Measurement};
+use stablebench_suite_users::{Users, UsersTask};
 
 use crate::replica::{
     CONTROLLER, Canister, Embedded, Mode, Outcome, Principal, Reject, Replica, Updated,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The files that a module is built from are those that cargo lists next to it, and the manifests of
-//! their packages.
+//! their packages. So a record has the suites that a canister links, and no other.
 //!
 //! Canisters with C sources need a C compiler, which the crate `cc` reads from the environment:
 //!
@@ -143,12 +143,9 @@ fn build(root: &Path, source: Source) -> Result<Built> {
         Origin::Package(package) => {
             note(&format!("building {}", source.name));
             let target = target_folder(root)?;
-            let compiled = compile(root, source, package, &target)?;
-            let wasm = read(&compiled)?;
-            let converted = stablebench_wasi::convert(&wasm)
-                .with_context(|| format!("{} cannot be converted for the IC", source.name))?;
+            let compiled = compile(root, source, package, &target, remapped_paths(root)?)?;
             let files = files(root, package, &compiled, &target)?;
-            (converted.unwrap_or(wasm), files, crates(root, package)?)
+            (converted(source, &compiled)?, files, crates(root, package)?)
         }
     };
     let sources = match files.is_empty() {
@@ -162,6 +159,14 @@ fn build(root: &Path, source: Source) -> Result<Built> {
     Ok(Built { file, recorded })
 }
 
+/// Returns a compiled module as the IC takes it.
+fn converted(source: Source, compiled: &Path) -> Result<Vec<u8>> {
+    let wasm = read(compiled)?;
+    let converted = stablebench_wasi::convert(&wasm)
+        .with_context(|| format!("{} cannot be converted for the IC", source.name))?;
+    Ok(converted.unwrap_or(wasm))
+}
+
 /// Returns the folder of what cargo builds.
 fn target_folder(root: &Path) -> Result<PathBuf> {
     // Cargo runs in the checkout, but a relative path begins where this program was started.
@@ -172,7 +177,13 @@ fn target_folder(root: &Path) -> Result<PathBuf> {
 }
 
 /// Runs cargo and returns the path of the module.
-fn compile(root: &Path, source: Source, package: Package, target: &Path) -> Result<PathBuf> {
+fn compile(
+    root: &Path,
+    source: Source,
+    package: Package,
+    target: &Path,
+    flags: Vec<OsString>,
+) -> Result<PathBuf> {
     ensure_target(root, package.target)?;
     let mut cargo = own();
     cargo
@@ -182,7 +193,7 @@ fn compile(root: &Path, source: Source, package: Package, target: &Path) -> Resu
         .arg(target)
         .current_dir(root)
         .envs(environment(root, source, |name| env::var_os(name))?);
-    isolate(&mut cargo, remapped_paths(root)?);
+    isolate(&mut cargo, flags);
     let status = cargo.status().context("cannot run cargo")?;
     ensure!(status.success(), "cargo could not build canister {}", source.name);
     let file = format!("{}.wasm", package.name.replace('-', "_"));
@@ -339,6 +350,73 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         assert!(environment(&root, list::BENCH, set).unwrap().is_empty());
+    }
+
+    /// The suites of a canister: those that its manifest names.
+    fn suites_of(package: Package, root: &Path) -> BTreeSet<String> {
+        let folder = package.name.trim_start_matches("stablebench-").replace('-', "_");
+        let manifest = read(&root.join("canisters").join(folder).join("Cargo.toml")).unwrap();
+        let manifest = String::from_utf8(manifest).unwrap();
+        let named = |line: &str| {
+            let name = line.strip_prefix("stablebench-suite-")?;
+            Some(name[..name.find([' ', '.'])?].to_owned())
+        };
+        manifest.lines().filter_map(named).collect()
+    }
+
+    #[test]
+    fn a_record_has_the_suites_of_its_canister_and_no_other() {
+        let root = crate::root();
+        let record = parse(&read(&root.join(RECORD)).unwrap()).unwrap();
+        for source in SOURCES {
+            let Origin::Package(package) = source.origin else { continue };
+            let files = &record[source.name].files;
+            let folders =
+                files.iter().filter_map(|file| file.strip_prefix("suites/")?.split_once('/'));
+            let recorded: BTreeSet<String> = folders.map(|(suite, _)| suite.to_owned()).collect();
+            assert_eq!(recorded, suites_of(package, &root), "{}", source.name);
+            // What only the program has of a suite decides nothing about a module.
+            assert!(!files.iter().any(|file| file.ends_with("/plan.rs")), "{files:?}");
+        }
+    }
+
+    /// Links all entries of a folder but one into another.
+    #[cfg(unix)]
+    fn link(from: &Path, to: &Path, except: &[&str]) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            if !except.iter().any(|name| entry.file_name() == *name) {
+                std::os::unix::fs::symlink(entry.path(), to.join(entry.file_name())).unwrap();
+            }
+        }
+    }
+
+    /// The sources are linked into another folder, where one type differs. Compiled crates are shared.
+    #[cfg(unix)]
+    #[test]
+    fn a_changed_type_of_another_suite_changes_no_module() {
+        const JOB: &str = "suites/history/src/job.rs";
+        let source = list::BENCH_LEVELDB;
+        let Origin::Package(package) = source.origin else { unreachable!() };
+        let (root, folder) = (crate::root(), tempfile::tempdir().unwrap());
+        let copy = folder.path();
+        link(&root, copy, &[".git", "suites", "target"]);
+        link(&root.join("suites"), &copy.join("suites"), &["history"]);
+        link(&root.join("suites/history"), &copy.join("suites/history"), &["src"]);
+        link(&root.join("suites/history/src"), &copy.join("suites/history/src"), &["job.rs"]);
+        let text = String::from_utf8(read(&root.join(JOB)).unwrap()).unwrap();
+        let changed =
+            text.replace("pub rows: u64,", "pub rows: u64,\n    pub columns: Option<u8>,");
+        assert_ne!(changed, text);
+        fs::write(copy.join(JOB), changed).unwrap();
+
+        let flags = remapped_paths(&root).unwrap();
+        let target = target_folder(&root).unwrap();
+        let compiled = compile(copy, source, package, &target, flags).unwrap();
+        let module = deployable(&converted(source, &compiled).unwrap()).unwrap();
+        let record = parse(&read(&root.join(RECORD)).unwrap()).unwrap();
+        assert_eq!(hash(&module), record[source.name].module_hash);
     }
 
     #[test]

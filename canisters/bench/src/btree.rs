@@ -3,11 +3,11 @@
 use crate::memory::{Chunks, Virtual, WASM_PAGE_BYTES, memory};
 use ic_stable_structures::btreemap::Iter;
 use ic_stable_structures::{BTreeMap, Memory};
-use stablebench_harness::{
-    Done, Failed, KeyValue, Records, StoredRow, VisitRecord, VisitRow, Writes,
-};
+use stablebench_harness::{Records, VisitRecord};
 use stablebench_protocol::{Engine, Error, Result};
-use stablebench_workload::{Amount, IdSet, Selected};
+use stablebench_suite_users::canister::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes};
+use stablebench_suite_users::work::{IdSet, Selected};
+use stablebench_workload::Amount;
 use std::hint::black_box;
 
 const ROWS: u8 = 0;

@@ -24,17 +24,23 @@ mod statements;
 use btree::{Btree, BtreeRecords};
 use memory::memory;
 use sqlite::Sqlite;
-use stablebench_harness::floor::{Floor, StableMemory};
 use stablebench_harness::{
-    Canister, Database, KeyValue, Points, Records, STATE_MEMORY, Sql, State, SuiteEntry,
-    crate_versions, is_managed,
+    Canister, Records, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
 };
-use stablebench_protocol::{
-    CrateVersion, Cuckoo, DbBench, Error, Keys, Occupant, SqliteDescription, Storage, Sysbench,
-    Users, Vfs,
-};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_suite_cuckoo::Cuckoo;
+use stablebench_suite_cuckoo::canister::{PointEngines, Points};
+use stablebench_suite_db_bench::DbBench;
+use stablebench_suite_db_bench::canister::RecordEngines;
+use stablebench_suite_keys::Keys;
+use stablebench_suite_sysbench::Sysbench;
+use stablebench_suite_users::Users;
+use stablebench_suite_users::canister::floor::{Floor, StableMemory};
+use stablebench_suite_users::canister::{Database, KeyValue, PayloadBytes, RowEngines};
+use stablebench_suite_vfs::Vfs;
 
-stablebench_harness::canister!(Bench);
+stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
+stablebench_suite_users::methods_by_hand!();
 
 struct Bench {
     btree: Option<Btree>,
@@ -43,6 +49,7 @@ struct Bench {
     points: Option<points::Engines>,
     floor: Floor<StableMemory>,
     managed: bool,
+    payload: PayloadBytes,
 }
 
 impl Default for Bench {
@@ -54,6 +61,7 @@ impl Default for Bench {
             points: None,
             floor: Floor::default(),
             managed: false,
+            payload: PayloadBytes::default(),
         }
     }
 }
@@ -86,6 +94,57 @@ impl Canister for Bench {
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
     ];
+
+    fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
+        self.manage()?;
+        Ok(self.sqlite.sql(storage))
+    }
+
+    fn configure(&mut self, settings: &[Setting]) -> Result<Vec<Setting>> {
+        stablebench_suite_users::canister::configure(self, settings)
+    }
+
+    fn describe(&mut self) -> Result<Description> {
+        stablebench_suite_users::canister::describe(self)
+    }
+
+    fn occupant(&self) -> Occupant {
+        match self.floor.owner() {
+            Some(owner) => Occupant::Floor(owner),
+            None if self.managed => Occupant::Manager,
+            None => Occupant::Nobody,
+        }
+    }
+
+    fn sqlite_description(&self) -> Option<SqliteDescription> {
+        Some(sqlite::describe())
+    }
+
+    fn crates(&self) -> Vec<CrateVersion> {
+        crate_versions(env!("CRATE_VERSIONS"))
+    }
+
+    fn save(&mut self) -> Result<()> {
+        let state = self.sqlite.state(self.payload.0);
+        if self.managed {
+            self.sqlite.close();
+            state.save(&memory(STATE_MEMORY))
+        } else {
+            self.floor.save(state)
+        }
+    }
+
+    fn load(&mut self) {
+        self.managed = is_managed();
+        let state =
+            if self.managed { State::load(&memory(STATE_MEMORY)) } else { self.floor.load() };
+        let state = state.unwrap_or_default();
+        self.sqlite = sqlite::restore(&state);
+        self.payload = PayloadBytes(state.payload_bytes);
+    }
+}
+
+impl RowEngines for Bench {
     const ENGINES: &'static [Engine] =
         &[Engine::BTREE, Engine::SQLITE, Engine::APPEND, Engine::ARRAY];
 
@@ -109,11 +168,12 @@ impl Canister for Bench {
         Ok(&mut self.sqlite)
     }
 
-    fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
-        self.manage()?;
-        Ok(self.sqlite.sql(storage))
+    fn payload(&mut self) -> &mut PayloadBytes {
+        &mut self.payload
     }
+}
 
+impl RecordEngines for Bench {
     fn records(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
         match job.engine {
             Engine::BTREE => {
@@ -124,44 +184,11 @@ impl Canister for Bench {
             engine => Err(Error::EngineUnavailable { engine }),
         }
     }
+}
 
+impl PointEngines for Bench {
     fn points(&mut self, job: &Cuckoo, seed: u64) -> Result<&mut dyn Points> {
         self.manage()?;
         self.points.get_or_insert_default().engine(job, seed)
-    }
-
-    fn occupant(&self) -> Occupant {
-        match self.floor.owner() {
-            Some(owner) => Occupant::Floor(owner),
-            None if self.managed => Occupant::Manager,
-            None => Occupant::Nobody,
-        }
-    }
-
-    fn sqlite_description(&self) -> Option<SqliteDescription> {
-        Some(sqlite::describe())
-    }
-
-    fn crates(&self) -> Vec<CrateVersion> {
-        crate_versions(env!("CRATE_VERSIONS"))
-    }
-
-    fn save(&mut self, payload_bytes: u32) -> Result<()> {
-        let state = self.sqlite.state(payload_bytes);
-        if self.managed {
-            self.sqlite.close();
-            state.save(&memory(STATE_MEMORY))
-        } else {
-            self.floor.save(state)
-        }
-    }
-
-    fn load(&mut self) -> u32 {
-        self.managed = is_managed();
-        let state =
-            if self.managed { State::load(&memory(STATE_MEMORY)) } else { self.floor.load() };
-        let state = state.unwrap_or_default();
-        self.sqlite = sqlite::restore(&state);
-        state.payload_bytes
     }
 }

@@ -8,10 +8,10 @@
 use crate::memory::{Chunks, Virtual, WASM_PAGE_BYTES, memory};
 use ic_stable_structures::{BTreeMap, Memory};
 use stablebench_cuckoo::{Builder, FirstHash, Plan};
-use stablebench_harness::Points;
-use stablebench_harness::points::{Item, require_single};
-use stablebench_protocol::{Cuckoo, CuckooHash, Engine, Error, Lookups, Result};
-use stablebench_workload::cuckoo::{ITEM_BYTES, Items, add_item};
+use stablebench_protocol::{Engine, Error, Result};
+use stablebench_suite_cuckoo::canister::{Item, Points, require_single};
+use stablebench_suite_cuckoo::work::{ITEM_BYTES, Items, add_item};
+use stablebench_suite_cuckoo::{Cuckoo, CuckooHash, Lookups};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 

@@ -3,11 +3,12 @@
 use crate::memory::memory_bytes;
 use crate::statements::{CACHED, Prepared, sqlite_error};
 use ic_rusqlite::{ConnectionConfig, ffi, with_connection};
-use stablebench_harness::sql::{self, Databases, Pragmas, Prepare, Statements, library};
+use stablebench_harness::sql::{self, Pragmas, Prepare, Statements, library};
 use stablebench_harness::{Sql, State, phases};
 use stablebench_protocol::{
     JournalMode, LockingMode, Phase, Result, SqliteDescription, Synchronous, TempStore,
 };
+use stablebench_suite_users::canister::Databases;
 
 /// The memories of the file system, which contains the journal.
 const FILE_SYSTEM: std::ops::RangeInclusive<u8> = 101..=118;

@@ -1,8 +1,9 @@
 //! `std::collections::BTreeMap<u64, String>` on the heap.
 
-use stablebench_harness::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes};
 use stablebench_protocol::Result;
-use stablebench_workload::{Amount, IdSet, Selected};
+use stablebench_suite_users::canister::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes};
+use stablebench_suite_users::work::{IdSet, Selected};
+use stablebench_workload::Amount;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 

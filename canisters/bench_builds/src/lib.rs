@@ -7,7 +7,6 @@
 #[path = "../../bench/src/btree.rs"]
 #[allow(dead_code, reason = "the suite db-bench is not part of this canister")]
 mod btree;
-mod compute;
 mod heap;
 #[path = "../../bench/src/memory.rs"]
 #[allow(dead_code, reason = "the canister bench uses more of it")]
@@ -21,33 +20,70 @@ mod statements;
 use btree::Btree;
 use heap::Heap;
 use sqlite::Sqlite;
-use stablebench_builds::{Builds, HEAP};
-use stablebench_harness::{
-    Canister, Database, KeyValue, State, SuiteEntry, crate_versions, is_managed,
-};
-use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Users};
+use stablebench_harness::{Canister, State, SuiteEntry, crate_versions, is_managed};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription};
+use stablebench_suite_builds::{Builds, HEAP};
+use stablebench_suite_users::Users;
+use stablebench_suite_users::canister::{Database, KeyValue, PayloadBytes, RowEngines};
 
 #[cfg(feature = "talc")]
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
-stablebench_harness::canister!(Bench);
+stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
+stablebench_suite_users::methods_by_hand!();
 
 struct Bench {
     btree: Option<Btree>,
     heap: Heap,
     sqlite: Sqlite,
+    payload: PayloadBytes,
 }
 
 impl Default for Bench {
     fn default() -> Self {
-        Self { btree: None, heap: Heap::default(), sqlite: sqlite::restore(&State::default()) }
+        Self {
+            btree: None,
+            heap: Heap::default(),
+            sqlite: sqlite::restore(&State::default()),
+            payload: PayloadBytes::default(),
+        }
     }
 }
 
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] =
         &[SuiteEntry::of::<Users>(), SuiteEntry::of::<Builds>()];
+
+    fn configure(&mut self, settings: &[Setting]) -> Result<Vec<Setting>> {
+        stablebench_suite_users::canister::configure(self, settings)
+    }
+
+    fn describe(&mut self) -> Result<Description> {
+        stablebench_suite_users::canister::describe(self)
+    }
+
+    fn occupant(&self) -> Occupant {
+        if is_managed() { Occupant::Manager } else { Occupant::Nobody }
+    }
+
+    fn sqlite_description(&self) -> Option<SqliteDescription> {
+        Some(sqlite::describe())
+    }
+
+    fn crates(&self) -> Vec<CrateVersion> {
+        crate_versions(env!("CRATE_VERSIONS"))
+    }
+
+    fn save(&mut self) -> Result<()> {
+        self.sqlite.close();
+        Ok(())
+    }
+
+    fn load(&mut self) {}
+}
+
+impl RowEngines for Bench {
     const ENGINES: &'static [Engine] = &[Engine::BTREE, Engine::SQLITE, HEAP];
 
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
@@ -63,24 +99,7 @@ impl Canister for Bench {
         Ok(&mut self.sqlite)
     }
 
-    fn occupant(&self) -> Occupant {
-        if is_managed() { Occupant::Manager } else { Occupant::Nobody }
-    }
-
-    fn sqlite_description(&self) -> Option<SqliteDescription> {
-        Some(sqlite::describe())
-    }
-
-    fn crates(&self) -> Vec<CrateVersion> {
-        crate_versions(env!("CRATE_VERSIONS"))
-    }
-
-    fn save(&mut self, _: u32) -> Result<()> {
-        self.sqlite.close();
-        Ok(())
-    }
-
-    fn load(&mut self) -> u32 {
-        stablebench_protocol::DEFAULT_PAYLOAD_BYTES
+    fn payload(&mut self) -> &mut PayloadBytes {
+        &mut self.payload
     }
 }

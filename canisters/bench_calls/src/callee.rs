@@ -4,9 +4,9 @@ use candid::{CandidType, Principal, decode_args};
 use futures_util::future::join_all;
 use ic_cdk::call::{Call as CdkCall, CallFailed, Response};
 use serde::Deserialize;
-use stablebench_calls::model::Reply;
-use stablebench_calls::{Call, CallSize, CallTo, Callee};
 use stablebench_harness::trap;
+use stablebench_suite_calls::work::Reply;
+use stablebench_suite_calls::{Call, CallSize, CallTo, Callee};
 
 const PLAIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plain.wasm"));
 const HEARTBEAT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/heartbeat.wasm"));

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use ic0::{
     msg_arg_data_copy, msg_arg_data_size, msg_reply, msg_reply_data_append, performance_counter,
 };
-use stablebench_calls::model::TAIL;
+use stablebench_suite_calls::work::TAIL;
 
 /// The largest argument and the largest reply.
 const BYTES: usize = 2 << 20;

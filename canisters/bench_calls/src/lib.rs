@@ -23,13 +23,13 @@ use candid::Principal;
 use ic_cdk::api::canister_self;
 use measure::{Work, measure};
 use rows::Rows;
-use stablebench_calls::model::{self, Reply};
-use stablebench_calls::{Call, Calls};
 use stablebench_harness::{crate_versions, measure as measure_now, require_controller};
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, Error, Executed, Inspected,
     Job, Measurement, Occupant, Part, PartCost, Result,
 };
+use stablebench_suite_calls::work::{self as model, Reply};
+use stablebench_suite_calls::{Call, Calls};
 use stablebench_workload::{Amount, ContentDigest};
 
 /// The interface, for `dfx`, `icp` and web interfaces.

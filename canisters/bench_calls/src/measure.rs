@@ -1,9 +1,9 @@
 //! The cost of work that may await replies: `performance_counter(1)`, and pages of memory.
 
-use stablebench_calls::CallSize;
-use stablebench_calls::model::{Reply, carried};
 use stablebench_harness::{heap_pages, stable_pages};
 use stablebench_protocol::{Measurement, Result};
+use stablebench_suite_calls::CallSize;
+use stablebench_suite_calls::work::{Reply, carried};
 use stablebench_workload::Amount;
 
 /// Work that was done.

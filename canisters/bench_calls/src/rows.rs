@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use candid::Principal;
-use stablebench_calls::model::text;
 use stablebench_protocol::{Error, Result};
+use stablebench_suite_calls::work::text;
 use stablebench_workload::{Amount, ContentDigest};
 
 /// A map.

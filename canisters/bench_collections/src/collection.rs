@@ -7,6 +7,7 @@ use ic_stable_structures::{DefaultMemoryImpl, Memory as _, RestrictedMemory, Sta
 use rustc_hash::FxHashMap;
 use stablebench_harness::{heap_pages, trap};
 use stablebench_protocol::{Engine, Error, Result};
+use stablebench_suite_collections::canister::Map;
 use stablebench_workload::ContentDigest;
 
 use crate::table::Table;
@@ -77,48 +78,6 @@ impl Collection {
         }
     }
 
-    pub fn is_stable(&self) -> bool {
-        matches!(self, Self::StableBTreeMap(_) | Self::Table(_))
-    }
-
-    /// Adds at most `limit` entries from a position on to a digest. Returns the position of the next
-    /// entry.
-    pub fn add_to(&self, digest: &mut ContentDigest, from: u64, limit: u64) -> Option<u64> {
-        // Positions are keys where the map is ordered, slots in a table, and else numbers.
-        let entries: Box<dyn Iterator<Item = (u64, u64, u64)> + '_> = match self {
-            Self::HashMap(map) => {
-                let numbered = (0..).zip(map).map(|(at, (key, value))| (at, *key, *value));
-                Box::new(numbered.skip(from as usize))
-            }
-            Self::BTreeMap(map) => {
-                Box::new(map.range(from..).map(|(key, value)| (*key, *key, *value)))
-            }
-            Self::StableBTreeMap(map) => Box::new(map.range(from..).map(|entry| {
-                let key = *entry.key();
-                (key, key, entry.value())
-            })),
-            Self::Table(table) => Box::new(table.from(from)),
-        };
-        let mut left = limit;
-        for (position, key, value) in entries {
-            if left == 0 {
-                return Some(position);
-            }
-            left -= 1;
-            digest.add(key, &value.to_le_bytes());
-        }
-        None
-    }
-
-    /// Returns the bytes in stable memory or, for a map on the heap, all of the heap.
-    pub fn bytes(&self) -> u64 {
-        match self {
-            Self::HashMap(_) | Self::BTreeMap(_) => heap_pages() * PAGE,
-            Self::StableBTreeMap(_) => stable().size() * PAGE,
-            Self::Table(table) => table.bytes(),
-        }
-    }
-
     /// Writes to stable memory what an upgrade keeps: the name of the map, the bits of a table, and
     /// the entries of a map on the heap, all in Candid.
     ///
@@ -157,9 +116,10 @@ impl Collection {
             _ => Self::StableBTreeMap(StableBTreeMap::load(stable())),
         }
     }
+}
 
-    /// Adds an entry, or replaces its value.
-    pub fn put(&mut self, key: u64, value: u64) {
+impl Map for Collection {
+    fn put(&mut self, key: u64, value: u64) {
         match self {
             Self::HashMap(map) => drop(map.insert(key, value)),
             Self::BTreeMap(map) => drop(map.insert(key, value)),
@@ -168,7 +128,7 @@ impl Collection {
         }
     }
 
-    pub fn get(&self, key: u64) -> Option<u64> {
+    fn get(&self, key: u64) -> Option<u64> {
         match self {
             Self::HashMap(map) => map.get(&key).copied(),
             Self::BTreeMap(map) => map.get(&key).copied(),
@@ -177,13 +137,52 @@ impl Collection {
         }
     }
 
-    /// Removes an entry. Returns whether it was there.
-    pub fn remove(&mut self, key: u64) -> bool {
+    fn remove(&mut self, key: u64) -> bool {
         match self {
             Self::HashMap(map) => map.remove(&key).is_some(),
             Self::BTreeMap(map) => map.remove(&key).is_some(),
             Self::StableBTreeMap(map) => map.remove(&key).is_some(),
             Self::Table(table) => table.remove(key),
         }
+    }
+
+    fn add_to(&self, digest: &mut ContentDigest, from: u64, limit: u64) -> Option<u64> {
+        // Positions are keys where the map is ordered, slots in a table, and else numbers.
+        let entries: Box<dyn Iterator<Item = (u64, u64, u64)> + '_> = match self {
+            Self::HashMap(map) => {
+                let numbered = (0..).zip(map).map(|(at, (key, value))| (at, *key, *value));
+                Box::new(numbered.skip(from as usize))
+            }
+            Self::BTreeMap(map) => {
+                Box::new(map.range(from..).map(|(key, value)| (*key, *key, *value)))
+            }
+            Self::StableBTreeMap(map) => Box::new(map.range(from..).map(|entry| {
+                let key = *entry.key();
+                (key, key, entry.value())
+            })),
+            Self::Table(table) => Box::new(table.from(from)),
+        };
+        let mut left = limit;
+        for (position, key, value) in entries {
+            if left == 0 {
+                return Some(position);
+            }
+            left -= 1;
+            digest.add(key, &value.to_le_bytes());
+        }
+        None
+    }
+
+    /// Returns the bytes in stable memory or, for a map on the heap, all of the heap.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::HashMap(_) | Self::BTreeMap(_) => heap_pages() * PAGE,
+            Self::StableBTreeMap(_) => stable().size() * PAGE,
+            Self::Table(table) => table.bytes(),
+        }
+    }
+
+    fn is_stable(&self) -> bool {
+        matches!(self, Self::StableBTreeMap(_) | Self::Table(_))
     }
 }

@@ -9,15 +9,15 @@
 mod collection;
 
 mod table;
-mod tasks;
 
 use collection::Collection;
 use ic_stable_structures::{DefaultMemoryImpl, Memory as _};
-use stablebench_collections::Collections;
-use stablebench_harness::{Canister, KeyValue, SuiteEntry, crate_versions};
-use stablebench_protocol::{CrateVersion, DEFAULT_PAYLOAD_BYTES, Error, Occupant};
+use stablebench_harness::{Canister, SuiteEntry, crate_versions};
+use stablebench_protocol::{CrateVersion, Error, Occupant};
+use stablebench_suite_collections::Collections;
+use stablebench_suite_collections::canister::{HasMap, Map as _};
 
-stablebench_harness::canister!(Bench);
+stablebench_harness::canister!(Bench, include_bytes!("../../harness/harness.did"));
 
 /// The canister: the map in use, which the first job decides.
 #[derive(Default)]
@@ -25,9 +25,10 @@ struct Bench {
     collection: Option<Collection>,
 }
 
-impl Bench {
-    /// Returns the map of a job, which is created if there is none.
-    fn collection(&mut self, job: &Collections) -> Result<&mut Collection> {
+impl HasMap for Bench {
+    type Map = Collection;
+
+    fn map(&mut self, job: &Collections) -> Result<&mut Collection> {
         let unavailable = Error::EngineUnavailable { engine: job.engine };
         if self.collection.is_none() {
             self.collection = Some(Collection::new(job.engine, job.entries)?);
@@ -41,11 +42,6 @@ impl Bench {
 
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] = &[SuiteEntry::of::<Collections>()];
-    const ENGINES: &'static [Engine] = &[];
-
-    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
-        Err(Error::EngineUnavailable { engine })
-    }
 
     fn occupant(&self) -> Occupant {
         match &self.collection {
@@ -58,17 +54,16 @@ impl Canister for Bench {
         crate_versions(env!("CRATE_VERSIONS"))
     }
 
-    fn save(&mut self, _: u32) -> Result<()> {
+    fn save(&mut self) -> Result<()> {
         match &self.collection {
             Some(collection) => collection.save(),
             None => Ok(()),
         }
     }
 
-    fn load(&mut self) -> u32 {
+    fn load(&mut self) {
         if DefaultMemoryImpl::default().size() > 0 {
             self.collection = Some(Collection::load());
         }
-        DEFAULT_PAYLOAD_BYTES
     }
 }

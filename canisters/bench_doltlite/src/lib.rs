@@ -9,7 +9,6 @@
 //! `rusqlite` calls DoltLite's C functions, which are those of SQLite. The code between `rusqlite` and
 //! the suites is that of `bench`, so that only the engine differs.
 
-mod history;
 mod memory;
 mod shim;
 mod sqlite;
@@ -19,23 +18,36 @@ mod statements;
 use memory::memory;
 use sqlite::Sqlite;
 use stablebench_harness::{
-    Canister, Database, KeyValue, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
+    Canister, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
 };
-use stablebench_protocol::{
-    CrateVersion, Cuckoo, DEFAULT_PAYLOAD_BYTES, DbBench, Error, History, Keys, Occupant,
-    SqliteDescription, Storage, Sysbench, Users, Vfs,
-};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_suite_cuckoo::Cuckoo;
+use stablebench_suite_cuckoo::canister::PointEngines;
+use stablebench_suite_db_bench::DbBench;
+use stablebench_suite_db_bench::canister::RecordEngines;
+use stablebench_suite_history::History;
+use stablebench_suite_keys::Keys;
+use stablebench_suite_sysbench::Sysbench;
+use stablebench_suite_users::Users;
+use stablebench_suite_users::canister::{Database, KeyValue, PayloadBytes, RowEngines};
+use stablebench_suite_vfs::Vfs;
 
-stablebench_harness::canister!(Bench);
+stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
+stablebench_suite_users::methods_by_hand!();
 
 struct Bench {
     sqlite: Sqlite,
     managed: bool,
+    payload: PayloadBytes,
 }
 
 impl Default for Bench {
     fn default() -> Self {
-        Self { sqlite: sqlite::restore(&State::default()), managed: false }
+        Self {
+            sqlite: sqlite::restore(&State::default()),
+            managed: false,
+            payload: PayloadBytes::default(),
+        }
     }
 }
 
@@ -49,6 +61,52 @@ impl Canister for Bench {
         SuiteEntry::of::<Vfs>(),
         SuiteEntry::of::<History>(),
     ];
+
+    fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
+        self.managed = true;
+        Ok(self.sqlite.sql(storage))
+    }
+
+    fn configure(&mut self, settings: &[Setting]) -> Result<Vec<Setting>> {
+        stablebench_suite_users::canister::configure(self, settings)
+    }
+
+    fn describe(&mut self) -> Result<Description> {
+        stablebench_suite_users::canister::describe(self)
+    }
+
+    fn occupant(&self) -> Occupant {
+        if self.managed { Occupant::Manager } else { Occupant::Nobody }
+    }
+
+    fn sqlite_description(&self) -> Option<SqliteDescription> {
+        Some(sqlite::describe())
+    }
+
+    fn crates(&self) -> Vec<CrateVersion> {
+        crate_versions(env!("CRATE_VERSIONS"))
+    }
+
+    fn save(&mut self) -> Result<()> {
+        if !self.managed && self.payload == PayloadBytes::default() {
+            // Nothing to save: stable memory stays as it is.
+            return Ok(());
+        }
+        let state = self.sqlite.state(self.payload.0);
+        self.sqlite.close();
+        state.save(&memory(STATE_MEMORY))
+    }
+
+    fn load(&mut self) {
+        self.managed = is_managed();
+        let saved = self.managed.then(|| State::load(&memory(STATE_MEMORY)));
+        let state = saved.flatten().unwrap_or_default();
+        self.sqlite = sqlite::restore(&state);
+        self.payload = PayloadBytes(state.payload_bytes);
+    }
+}
+
+impl RowEngines for Bench {
     const ENGINES: &'static [Engine] = &[Engine::SQLITE];
 
     fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
@@ -66,38 +124,11 @@ impl Canister for Bench {
         Ok(&mut self.sqlite)
     }
 
-    fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
-        self.managed = true;
-        Ok(self.sqlite.sql(storage))
-    }
-
-    fn occupant(&self) -> Occupant {
-        if self.managed { Occupant::Manager } else { Occupant::Nobody }
-    }
-
-    fn sqlite_description(&self) -> Option<SqliteDescription> {
-        Some(sqlite::describe())
-    }
-
-    fn crates(&self) -> Vec<CrateVersion> {
-        crate_versions(env!("CRATE_VERSIONS"))
-    }
-
-    fn save(&mut self, payload_bytes: u32) -> Result<()> {
-        if !self.managed && payload_bytes == DEFAULT_PAYLOAD_BYTES {
-            // Nothing to save: stable memory stays as it is.
-            return Ok(());
-        }
-        let state = self.sqlite.state(payload_bytes);
-        self.sqlite.close();
-        state.save(&memory(STATE_MEMORY))
-    }
-
-    fn load(&mut self) -> u32 {
-        self.managed = is_managed();
-        let saved = self.managed.then(|| State::load(&memory(STATE_MEMORY)));
-        let state = saved.flatten().unwrap_or_default();
-        self.sqlite = sqlite::restore(&state);
-        state.payload_bytes
+    fn payload(&mut self) -> &mut PayloadBytes {
+        &mut self.payload
     }
 }
+
+impl RecordEngines for Bench {}
+
+impl PointEngines for Bench {}

@@ -8,12 +8,13 @@ use crate::{memory, shim};
 use doltlite as _;
 use ic_rusqlite::ffi;
 use libz_sys as _;
-use stablebench_harness::sql::{self, Databases, Pragmas, Prepare, Statements, library};
+use stablebench_harness::sql::{self, Pragmas, Prepare, Statements, library};
 use stablebench_harness::{Sql, State, phases};
 use stablebench_protocol::{
     Error, JournalMode, Keyword, LockingMode, Phase, Result, SqliteDescription, Storage,
     Synchronous, TempStore,
 };
+use stablebench_suite_users::canister::Databases;
 
 /// The databases.
 pub type Sqlite = Databases<Connection, Connection>;

@@ -19,15 +19,18 @@ use engine::{Leveldb, Virtual, error};
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::memory_manager::{MemoryId, MemoryManager};
 use stablebench_harness::{
-    Canister, KeyValue, Records, STATE_MEMORY, State, SuiteEntry, crate_versions, is_managed,
+    Canister, Records, STATE_MEMORY, State, SuiteEntry, crate_versions, is_managed,
 };
 use stablebench_leveldb::Disk;
-use stablebench_protocol::{
-    CrateVersion, DbBench, DbBenchTask, Error, Occupant, Users as UsersJob,
-};
+use stablebench_protocol::{CrateVersion, Error, Occupant};
+use stablebench_suite_db_bench::canister::RecordEngines;
+use stablebench_suite_db_bench::{DbBench, DbBenchTask};
+use stablebench_suite_users::Users as UsersJob;
+use stablebench_suite_users::canister::{KeyValue, PayloadBytes, RowEngines};
 use users::Users;
 
-stablebench_harness::canister!(Bench);
+stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
+stablebench_suite_users::methods_by_hand!();
 
 const FILES_MEMORY: u8 = 0;
 
@@ -45,6 +48,7 @@ struct Bench {
     disk: Option<Disk<Virtual>>,
     users: Option<Users>,
     records: Option<Leveldb>,
+    payload: PayloadBytes,
 }
 
 impl Bench {
@@ -74,27 +78,6 @@ impl Bench {
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] =
         &[SuiteEntry::of::<UsersJob>(), SuiteEntry::of::<DbBench>()];
-    const ENGINES: &'static [Engine] = &[Engine::LEVELDB];
-
-    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
-        match engine {
-            Engine::LEVELDB => Ok(self.users()?),
-            _ => Err(Error::EngineUnavailable { engine }),
-        }
-    }
-
-    fn records(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
-        if job.engine != Engine::LEVELDB {
-            return Err(Error::EngineUnavailable { engine: job.engine });
-        }
-        let table = self.table()?;
-        match &job.task {
-            DbBenchTask::Ready { sync, .. } => table.set_sync(*sync),
-            DbBenchTask::Write(write) => table.set_single(write.batch == 1),
-            DbBenchTask::ReadRandom { .. } | DbBenchTask::ReadSequential { .. } => {}
-        }
-        Ok(table)
-    }
 
     /// Configures both databases, and opens them to read the settings back. Existing tables keep their
     /// compression.
@@ -107,6 +90,10 @@ impl Canister for Bench {
         Ok(engine::list_config(records.opened()?))
     }
 
+    fn describe(&mut self) -> Result<Description> {
+        stablebench_suite_users::canister::describe(self)
+    }
+
     fn occupant(&self) -> Occupant {
         if is_managed() { Occupant::Manager } else { Occupant::Nobody }
     }
@@ -115,18 +102,48 @@ impl Canister for Bench {
         crate_versions(env!("CRATE_VERSIONS"))
     }
 
-    fn save(&mut self, payload_bytes: u32) -> Result<()> {
+    fn save(&mut self) -> Result<()> {
         if let Some(users) = &mut self.users {
             users.leveldb().close()?;
         }
         if let Some(records) = &mut self.records {
             records.close()?;
         }
-        State { payload_bytes, ..State::default() }.save(&memory(STATE_MEMORY))
+        State { payload_bytes: self.payload.0, ..State::default() }.save(&memory(STATE_MEMORY))
     }
 
-    fn load(&mut self) -> u32 {
+    fn load(&mut self) {
         let saved = is_managed().then(|| State::load(&memory(STATE_MEMORY)));
-        saved.flatten().unwrap_or_default().payload_bytes
+        self.payload = PayloadBytes(saved.flatten().unwrap_or_default().payload_bytes);
+    }
+}
+
+impl RowEngines for Bench {
+    const ENGINES: &'static [Engine] = &[Engine::LEVELDB];
+
+    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
+        match engine {
+            Engine::LEVELDB => Ok(self.users()?),
+            _ => Err(Error::EngineUnavailable { engine }),
+        }
+    }
+
+    fn payload(&mut self) -> &mut PayloadBytes {
+        &mut self.payload
+    }
+}
+
+impl RecordEngines for Bench {
+    fn records(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
+        if job.engine != Engine::LEVELDB {
+            return Err(Error::EngineUnavailable { engine: job.engine });
+        }
+        let table = self.table()?;
+        match &job.task {
+            DbBenchTask::Ready { sync, .. } => table.set_sync(*sync),
+            DbBenchTask::Write(write) => table.set_single(write.batch == 1),
+            DbBenchTask::ReadRandom { .. } | DbBenchTask::ReadSequential { .. } => {}
+        }
+        Ok(table)
     }
 }

@@ -6,9 +6,10 @@
 //! they existed, it is unknown and counted when it is needed. Work that counts always counts.
 
 use crate::engine::Leveldb;
-use stablebench_harness::{ById, Done, KeyValue, VisitRow, Writes};
 use stablebench_protocol::Result;
-use stablebench_workload::{Amount, IdSet, Selected};
+use stablebench_suite_users::canister::{ById, Done, KeyValue, VisitRow, Writes};
+use stablebench_suite_users::work::{IdSet, Selected};
+use stablebench_workload::Amount;
 
 /// The rows.
 pub struct Users {

@@ -11,23 +11,29 @@ mod sqlite;
 mod statements;
 
 use sqlite::Sqlite;
-use stablebench_harness::{
-    Canister, Database, KeyValue, Sql, State, SuiteEntry, crate_versions, is_managed,
-};
-use stablebench_protocol::{
-    CrateVersion, Cuckoo, DbBench, Error, Keys, Occupant, SqliteDescription, Storage, Sysbench,
-    Users, Vfs,
-};
+use stablebench_harness::{Canister, Sql, State, SuiteEntry, crate_versions, is_managed};
+use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
+use stablebench_suite_cuckoo::Cuckoo;
+use stablebench_suite_cuckoo::canister::PointEngines;
+use stablebench_suite_db_bench::DbBench;
+use stablebench_suite_db_bench::canister::RecordEngines;
+use stablebench_suite_keys::Keys;
+use stablebench_suite_sysbench::Sysbench;
+use stablebench_suite_users::Users;
+use stablebench_suite_users::canister::{Database, KeyValue, PayloadBytes, RowEngines};
+use stablebench_suite_vfs::Vfs;
 
-stablebench_harness::canister!(Bench);
+stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
+stablebench_suite_users::methods_by_hand!();
 
 struct Bench {
     sqlite: Sqlite,
+    payload: PayloadBytes,
 }
 
 impl Default for Bench {
     fn default() -> Self {
-        Self { sqlite: sqlite::restore(&State::default()) }
+        Self { sqlite: sqlite::restore(&State::default()), payload: PayloadBytes::default() }
     }
 }
 
@@ -40,18 +46,6 @@ impl Canister for Bench {
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
     ];
-    const ENGINES: &'static [Engine] = &[Engine::SQLITE];
-
-    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
-        match engine {
-            Engine::SQLITE => Ok(&mut self.sqlite),
-            _ => Err(Error::EngineUnavailable { engine }),
-        }
-    }
-
-    fn database(&mut self) -> Result<&mut dyn Database> {
-        Ok(&mut self.sqlite)
-    }
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
         match storage {
@@ -63,6 +57,14 @@ impl Canister for Bench {
                     .to_owned(),
             }),
         }
+    }
+
+    fn configure(&mut self, settings: &[Setting]) -> Result<Vec<Setting>> {
+        stablebench_suite_users::canister::configure(self, settings)
+    }
+
+    fn describe(&mut self) -> Result<Description> {
+        stablebench_suite_users::canister::describe(self)
     }
 
     fn occupant(&self) -> Occupant {
@@ -77,16 +79,39 @@ impl Canister for Bench {
         crate_versions(env!("CRATE_VERSIONS"))
     }
 
-    fn save(&mut self, payload_bytes: u32) -> Result<()> {
-        let state = self.sqlite.state(payload_bytes);
+    fn save(&mut self) -> Result<()> {
+        let state = self.sqlite.state(self.payload.0);
         self.sqlite.close();
         state.save(&memory::state())
     }
 
-    fn load(&mut self) -> u32 {
+    fn load(&mut self) {
         let saved = is_managed().then(|| State::load(&memory::state()));
         let state = saved.flatten().unwrap_or_default();
         self.sqlite = sqlite::restore(&state);
-        state.payload_bytes
+        self.payload = PayloadBytes(state.payload_bytes);
     }
 }
+
+impl RowEngines for Bench {
+    const ENGINES: &'static [Engine] = &[Engine::SQLITE];
+
+    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue> {
+        match engine {
+            Engine::SQLITE => Ok(&mut self.sqlite),
+            _ => Err(Error::EngineUnavailable { engine }),
+        }
+    }
+
+    fn database(&mut self) -> Result<&mut dyn Database> {
+        Ok(&mut self.sqlite)
+    }
+
+    fn payload(&mut self) -> &mut PayloadBytes {
+        &mut self.payload
+    }
+}
+
+impl RecordEngines for Bench {}
+
+impl PointEngines for Bench {}

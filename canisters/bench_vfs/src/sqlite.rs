@@ -13,12 +13,13 @@
 use crate::memory;
 use crate::statements::{Prepared, Raw, sqlite_error};
 use ic_sqlite_vfs::{DbError, DbHandle};
-use stablebench_harness::sql::{self, Pragmas, Prepare, Row, Statements, UsersTable, library};
+use stablebench_harness::sql::{self, Pragmas, Prepare, Row, Statements, library};
 use stablebench_harness::{Sql, State, phases};
 use stablebench_protocol::{
     Error, JournalMode, LockingMode, Phase, Result, SqliteDescription, SqliteSettings, Synchronous,
     TempStore,
 };
+use stablebench_suite_users::canister::UsersTable;
 use stablebench_workload::sql::{Value, changes_rows};
 use std::ops::ControlFlow;
 

@@ -1,36 +1,20 @@
-//! The traits of a canister: its engines, its suites, and its state over an upgrade.
+//! The trait of a canister: its suites, its database, and its state over an upgrade.
 
-use crate::{KeyValue, Points, Records, Sql, SuiteEntry, sql};
+use crate::{Sql, SuiteEntry, heap_pages, max_rows, stable_pages};
 use stablebench_protocol::{
-    CrateVersion, Cuckoo, DbBench, Engine, Error, Occupant, Result, Setting, SqliteConfig,
-    SqliteDescription, SqliteSettings, Storage,
+    CrateVersion, DEFAULT_PAYLOAD_BYTES, Description, Engine, Error, Occupant, Result, Setting,
+    SqliteDescription, Storage,
 };
 
 /// A canister.
+///
+/// A suite whose work needs more than [`sql`](Self::sql) has a trait of its own for that, which the
+/// canisters that offer the suite implement.
 pub trait Canister: Sized + 'static {
-    /// The suites that it has.
+    /// The suites that it offers.
     const SUITES: &'static [SuiteEntry<Self>];
 
-    /// The engines of the suite users, in the order in which `describe` lists them.
-    const ENGINES: &'static [Engine];
-
-    /// Returns an engine of the suite users.
-    ///
-    /// # Errors
-    ///
-    /// If the canister does not have it, or another engine owns the stable memory.
-    fn engine(&mut self, engine: Engine) -> Result<&mut dyn KeyValue>;
-
-    /// Returns the SQL database with the table of the suite users.
-    ///
-    /// # Errors
-    ///
-    /// If the canister has none, or another engine owns the stable memory.
-    fn database(&mut self) -> Result<&mut dyn Database> {
-        Err(Error::EngineUnavailable { engine: Engine::SQLITE })
-    }
-
-    /// Returns the SQL database in stable memory or on the heap, for suites with their own tables.
+    /// Returns the SQL database in stable memory or on the heap.
     ///
     /// # Errors
     ///
@@ -39,34 +23,23 @@ pub trait Canister: Sized + 'static {
         Err(Error::EngineUnavailable { engine: Engine::SQLITE })
     }
 
-    /// Returns the engine of a job of the suite db-bench; not SQLite.
-    ///
-    /// # Errors
-    ///
-    /// If the canister does not have it, or another engine owns the stable memory.
-    fn records(&mut self, job: &DbBench) -> Result<&mut dyn Records> {
-        Err(Error::EngineUnavailable { engine: job.engine })
-    }
-
-    /// Returns the engine of a job of the suite cuckoo; not SQLite.
-    ///
-    /// # Errors
-    ///
-    /// If the canister does not have it, or another engine owns the stable memory.
-    fn points(&mut self, job: &Cuckoo, _seed: u64) -> Result<&mut dyn Points> {
-        Err(Error::EngineUnavailable { engine: job.engine })
-    }
-
     /// Opens the engine again with these settings; a setting that is left out takes the library's
     /// default. Returns all settings in effect.
     ///
     /// # Errors
     ///
-    /// If a setting was not taken; then the settings are unchanged.
-    fn configure(&mut self, settings: &[Setting]) -> Result<Vec<Setting>> {
-        let database = self.database()?;
-        let settings = database.configure(sql::parse_settings(settings)?)?;
-        Ok(settings.list())
+    /// If the canister has no settings, or one was not taken; then the settings are unchanged.
+    fn configure(&mut self, _: &[Setting]) -> Result<Vec<Setting>> {
+        Err(Error::EngineUnavailable { engine: Engine::SQLITE })
+    }
+
+    /// Describes the canister and its content.
+    ///
+    /// # Errors
+    ///
+    /// The engines'.
+    fn describe(&mut self) -> Result<Description> {
+        Ok(description(self))
     }
 
     /// Returns the owner of the stable memory.
@@ -80,51 +53,29 @@ pub trait Canister: Sized + 'static {
     /// Returns the crates that decide what the engines cost.
     fn crates(&self) -> Vec<CrateVersion>;
 
-    /// Writes the state to stable memory before an upgrade. `payload_bytes` is the host's part of
-    /// it.
+    /// Writes the state to stable memory before an upgrade.
     ///
     /// # Errors
     ///
     /// If there is no room.
-    fn save(&mut self, payload_bytes: u32) -> Result<()>;
+    fn save(&mut self) -> Result<()>;
 
-    /// Restores the state after an upgrade, and returns the host's part of it.
-    fn load(&mut self) -> u32;
+    /// Restores the state after an upgrade.
+    fn load(&mut self);
 }
 
-/// An SQL database, in addition to what [`KeyValue`] requires.
-pub trait Database {
-    /// Closes the connection and opens it with other settings; a setting that is left out takes the
-    /// library's default. Returns the settings in effect.
-    ///
-    /// # Errors
-    ///
-    /// If a setting was not taken; then the settings are unchanged.
-    fn configure(&mut self, config: SqliteConfig) -> Result<SqliteSettings>;
-
-    /// Returns the settings in effect. Opens the connection if it is closed.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    fn settings(&mut self) -> Result<SqliteSettings>;
-
-    /// Closes the connection. The next use opens it with the same settings.
-    fn close(&mut self);
-
-    /// Opens the connection if it is closed.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    fn open(&mut self) -> Result<()>;
-
-    /// Work: `VACUUM`.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    fn vacuum(&mut self) -> Result<()>;
+/// Describes a canister without the content of its engines.
+pub fn description(canister: &impl Canister) -> Description {
+    Description {
+        occupant: canister.occupant(),
+        engines: Vec::new(),
+        payload_bytes: DEFAULT_PAYLOAD_BYTES,
+        max_rows: max_rows(DEFAULT_PAYLOAD_BYTES),
+        heap_pages: heap_pages(),
+        stable_pages: stable_pages(),
+        sqlite: canister.sqlite_description(),
+        crates: canister.crates(),
+    }
 }
 
 /// Parses the versions of crates that a canister's build script has exported as `CRATE_VERSIONS`.

@@ -2,10 +2,6 @@
 
 use stablebench_protocol::{Error, Result};
 
-/// The interface of every canister.
-pub const CANDID: [u8; include_bytes!("../../bench.did").len()] =
-    *include_bytes!("../../bench.did");
-
 /// Refuses callers that are not controllers.
 ///
 /// # Errors
@@ -19,17 +15,19 @@ pub fn require_controller() -> Result<()> {
     }
 }
 
-/// Exports the interface for a [`Canister`](crate::Canister).
+/// Exports the methods of `canisters/harness/harness.did` for a [`Canister`](crate::Canister), and its
+/// interface in Candid, `include_bytes!` of a file. A suite may have a macro for methods of its own, which
+/// follows this one and uses its `controlled` and `HOST`.
 ///
 /// Updates are for controllers only. Methods that do not measure are queries: their changes (cached
 /// pages, an opened connection) are dropped, so that looking does not change the next measurement.
 /// The measuring methods of the suites take an id and execute each call once.
 #[macro_export]
 macro_rules! canister {
-    ($canister:ty) => {
+    ($canister:ty, $candid:expr) => {
         use stablebench_protocol::{
-            Description, Digest, DigestPart, Engine, Executed, Inspected, Job, Measurement, Part,
-            PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
+            Description, Digest, DigestPart, Executed, Inspected, Job, Part, PartCost, PhaseCost,
+            Result, Setting,
         };
 
         /// The interface, for `dfx`, `icp` and web interfaces.
@@ -38,7 +36,7 @@ macro_rules! canister {
             target_family = "wasm",
             unsafe(link_section = "icp:public candid:service")
         )]
-        static CANDID: [u8; $crate::CANDID.len()] = $crate::CANDID;
+        static CANDID: [u8; $candid.len()] = *$candid;
 
         thread_local! {
             static HOST: std::cell::RefCell<$crate::Host<$canister>> = std::cell::RefCell::default();
@@ -121,91 +119,6 @@ macro_rules! canister {
         #[ic_cdk::update]
         fn configure(settings: Vec<Setting>) -> Result<Vec<Setting>> {
             controlled(|host| host.configure(&settings))
-        }
-
-        #[ic_cdk::update]
-        fn add_users_btree(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(Engine::BTREE, first_id, step, rows))
-        }
-
-        #[ic_cdk::update]
-        fn add_users_sqlite(first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(Engine::SQLITE, first_id, step, rows))
-        }
-
-        #[ic_cdk::update]
-        fn add_users(engine: Engine, first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.add(engine, first_id, step, rows))
-        }
-
-        #[ic_cdk::update]
-        fn insert_middle(engine: Engine, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.insert_middle(engine, rows))
-        }
-
-        #[ic_cdk::update]
-        fn insert_end(engine: Engine, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.insert_end(engine, rows))
-        }
-
-        #[ic_cdk::update]
-        fn read_users(engine: Engine, first_id: u64, step: u64, rows: u64) -> Result<Measurement> {
-            controlled(|host| host.read(engine, first_id, step, rows))
-        }
-
-        #[ic_cdk::update]
-        fn scan_users(engine: Engine, limit: u64) -> Result<Measurement> {
-            controlled(|host| host.scan(engine, limit))
-        }
-
-        #[ic_cdk::update]
-        fn update_users(
-            engine: Engine,
-            first_id: u64,
-            step: u64,
-            rows: u64,
-        ) -> Result<Measurement> {
-            controlled(|host| host.update(engine, first_id, step, rows))
-        }
-
-        #[ic_cdk::update]
-        fn delete_users(
-            engine: Engine,
-            first_id: u64,
-            step: u64,
-            rows: u64,
-        ) -> Result<Measurement> {
-            controlled(|host| host.delete(engine, first_id, step, rows))
-        }
-
-        #[ic_cdk::update]
-        fn set_payload(bytes: u32) -> Result<()> {
-            controlled(|host| host.set_payload(bytes))
-        }
-
-        #[ic_cdk::update]
-        fn reset(engine: Engine) -> Result<()> {
-            controlled(|host| host.reset(engine))
-        }
-
-        #[ic_cdk::update]
-        fn configure_sqlite(config: SqliteConfig) -> Result<SqliteSettings> {
-            controlled(|host| host.configure_sqlite(config))
-        }
-
-        #[ic_cdk::query]
-        fn sqlite_settings() -> Result<SqliteSettings> {
-            HOST.with_borrow_mut(|host| host.sqlite_settings())
-        }
-
-        #[ic_cdk::update]
-        fn close_connection() -> Result<()> {
-            controlled(|host| host.close_connection())
-        }
-
-        #[ic_cdk::update]
-        fn vacuum() -> Result<Measurement> {
-            controlled(|host| host.vacuum())
         }
 
         #[ic_cdk::query]

@@ -9,33 +9,17 @@
 //! So a measured message costs what the work costs, and next to nothing more. The existence of ids
 //! is not checked: that would load pages which the work would then find loaded. The caller knows
 //! which rows exist, and reads the content back.
-//!
-//! Methods that are called by hand check ids first, and then do the work, measured.
 
-use crate::suites::users::{self, Manner, Work, Write};
-use crate::{
-    Canister, KeyValue, Staged, SuiteEntry, digest_rows, heap_pages, measure, measure_step,
-    stable_pages,
-};
+use crate::{Canister, Staged, SuiteEntry, measure};
 use stablebench_protocol::{
-    DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, EngineDescription, Error,
-    Executed, Inspected, Job, Measurement, Occupant, Operation, Part, PartCost, PhaseCost, Result,
-    Selection, Setting, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Error, Executed, Inspected, Job, Part, PartCost, PhaseCost,
+    Result, Setting,
 };
-use stablebench_workload::{Amount, ContentDigest, Ids};
-
-/// The maximum number of operations whose costs fit into a reply: at 16 bytes each, they leave room
-/// in its 2 MiB.
-pub const MAX_EACH: u64 = 100_000;
-
-/// The maximum number of rows, and of their bytes, whose digest `describe` includes.
-const DESCRIBED_ROWS: u64 = 10_000;
-const DESCRIBED_BYTES: u64 = 16 << 20;
+use stablebench_workload::Amount;
 
 /// A canister with its endpoints' logic.
 pub struct Host<C> {
     canister: C,
-    payload_bytes: u32,
     /// The largest id of a measured call since the heap was created.
     last_call: u64,
     /// The work of the next measured message.
@@ -51,15 +35,14 @@ impl<C: Canister + Default> Default for Host<C> {
 }
 
 impl<C: Canister> Host<C> {
-    /// A host with the default payload.
+    /// A host to which nothing was sent yet.
     pub fn new(canister: C) -> Self {
-        Self {
-            canister,
-            payload_bytes: DEFAULT_PAYLOAD_BYTES,
-            last_call: 0,
-            staged: None,
-            ran: None,
-        }
+        Self { canister, last_call: 0, staged: None, ran: None }
+    }
+
+    /// Returns the canister, for methods of a suite.
+    pub fn canister(&mut self) -> &mut C {
+        &mut self.canister
     }
 
     /// Returns the canister.
@@ -176,145 +159,6 @@ impl<C: Canister> Host<C> {
         SuiteEntry::find(C::SUITES, job)?.inspect(&mut self.canister, job)
     }
 
-    /// Adds `rows` rows, `step` apart, starting at `first`.
-    ///
-    /// # Errors
-    ///
-    /// If the ids are invalid or exist.
-    pub fn add(&mut self, engine: Engine, first: u64, step: u64, rows: u64) -> Result<Measurement> {
-        self.measure(engine, Operation::Insert(Selection::Step { first, step, rows }))
-    }
-
-    /// Adds rows between the rows around the half; see [`Ids::middle`].
-    ///
-    /// # Errors
-    ///
-    /// If they do not fit there, or exist.
-    pub fn insert_middle(&mut self, engine: Engine, rows: u64) -> Result<Measurement> {
-        self.insert_at(engine, rows, Ids::middle)
-    }
-
-    /// Adds rows after the last; see [`Ids::end`].
-    ///
-    /// # Errors
-    ///
-    /// If ids would overflow.
-    pub fn insert_end(&mut self, engine: Engine, rows: u64) -> Result<Measurement> {
-        self.insert_at(engine, rows, Ids::end)
-    }
-
-    /// Looks rows up one by one. The measurement's `rows` are those that exist.
-    ///
-    /// # Errors
-    ///
-    /// If the ids are invalid.
-    pub fn read(
-        &mut self,
-        engine: Engine,
-        first: u64,
-        step: u64,
-        rows: u64,
-    ) -> Result<Measurement> {
-        self.measure(engine, Operation::Read(Selection::Step { first, step, rows }))
-    }
-
-    /// Reads the first `limit` rows.
-    ///
-    /// # Errors
-    ///
-    /// If the limit is 0 or too large.
-    pub fn scan(&mut self, engine: Engine, limit: u64) -> Result<Measurement> {
-        self.measure(engine, Operation::Scan(limit))
-    }
-
-    /// Replaces the payloads of rows by those of updated rows.
-    ///
-    /// # Errors
-    ///
-    /// If the ids are invalid or one does not exist.
-    pub fn update(
-        &mut self,
-        engine: Engine,
-        first: u64,
-        step: u64,
-        rows: u64,
-    ) -> Result<Measurement> {
-        self.measure(engine, Operation::Update(Selection::Step { first, step, rows }))
-    }
-
-    /// Removes rows.
-    ///
-    /// # Errors
-    ///
-    /// If the ids are invalid or one does not exist.
-    pub fn delete(
-        &mut self,
-        engine: Engine,
-        first: u64,
-        step: u64,
-        rows: u64,
-    ) -> Result<Measurement> {
-        self.measure(engine, Operation::Delete(Selection::Step { first, step, rows }))
-    }
-
-    fn measure(&mut self, engine: Engine, operation: Operation) -> Result<Measurement> {
-        let work = Work::new(&operation, users::max_rows(self.payload_bytes))?;
-        self.checked(engine, |_| Ok(work))
-    }
-
-    fn insert_at(
-        &mut self,
-        engine: Engine,
-        rows: u64,
-        choose: impl FnOnce(Option<u64>, u64) -> Result<Ids>,
-    ) -> Result<Measurement> {
-        users::check_rows(rows, users::max_rows(self.payload_bytes))?;
-        self.checked(engine, |engine| {
-            Ok(Work::Write(Write::Insert, choose(engine.last_id()?, rows)?.into()))
-        })
-    }
-
-    /// Does the checks, which leave the engine as they found it, and then the work.
-    fn checked<'a>(
-        &mut self,
-        engine: Engine,
-        choose: impl FnOnce(&mut dyn KeyValue) -> Result<Work<'a>>,
-    ) -> Result<Measurement> {
-        let payload_bytes = self.payload_bytes;
-        let engine = self.canister.engine(engine)?;
-        engine.prepare()?;
-        let checked = choose(engine).and_then(|work| {
-            work.check(engine, payload_bytes)?;
-            Ok(work)
-        });
-        engine.settle();
-        let work = checked?;
-        let cost = work.measure(engine, &work.text(payload_bytes), Manner::default())?;
-        Ok(cost.measurement)
-    }
-
-    /// Sets the payload of rows that methods called by hand write.
-    ///
-    /// # Errors
-    ///
-    /// If it is too long.
-    pub fn set_payload(&mut self, bytes: u32) -> Result<()> {
-        users::check_payload(bytes)?;
-        self.payload_bytes = bytes;
-        Ok(())
-    }
-
-    /// Removes all rows of an engine.
-    ///
-    /// # Errors
-    ///
-    /// The engine's.
-    pub fn reset(&mut self, engine: Engine) -> Result<()> {
-        let engine = self.canister.engine(engine)?;
-        engine.prepare()?;
-        engine.reset()
-    }
-
     /// Opens the engine again with these settings, and returns all settings in effect.
     ///
     /// # Errors
@@ -324,79 +168,13 @@ impl<C: Canister> Host<C> {
         self.canister.configure(settings)
     }
 
-    /// Opens SQLite's connection again with these settings.
-    ///
-    /// # Errors
-    ///
-    /// If a setting was not taken.
-    pub fn configure_sqlite(&mut self, config: SqliteConfig) -> Result<SqliteSettings> {
-        self.canister.database()?.configure(config)
-    }
-
-    /// Returns the settings of SQLite's connection.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub fn sqlite_settings(&mut self) -> Result<SqliteSettings> {
-        self.canister.database()?.settings()
-    }
-
-    /// Closes SQLite's connection: the next work opens it, and pays for that.
-    ///
-    /// # Errors
-    ///
-    /// If there is no SQLite.
-    pub fn close_connection(&mut self) -> Result<()> {
-        self.canister.database()?.close();
-        Ok(())
-    }
-
-    /// `VACUUM` on an open connection.
-    ///
-    /// # Errors
-    ///
-    /// SQLite's.
-    pub fn vacuum(&mut self) -> Result<Measurement> {
-        let database = self.canister.database()?;
-        database.open()?;
-        measure_step(|| database.vacuum())
-    }
-
     /// Describes the canister and its content.
     ///
     /// # Errors
     ///
     /// The engines'.
     pub fn describe(&mut self) -> Result<Description> {
-        // Looking at the engines may open what was closed, and so grow both memories.
-        let (heap_pages, stable_pages) = (heap_pages(), stable_pages());
-        let occupant = self.canister.occupant();
-        let mut engines = Vec::new();
-        for &engine in C::ENGINES {
-            if occupant == Occupant::Nobody {
-                engines.push(EngineDescription {
-                    engine,
-                    rows: 0,
-                    stored_bytes: 0,
-                    virtual_bytes: 0,
-                    cache_bytes: 0,
-                    digest: Some(Digest::default()),
-                });
-            } else if let Ok(store) = self.canister.engine(engine) {
-                engines.push(described(engine, store)?);
-            }
-        }
-        Ok(Description {
-            occupant,
-            engines,
-            payload_bytes: self.payload_bytes,
-            max_rows: users::max_rows(self.payload_bytes),
-            heap_pages,
-            stable_pages,
-            sqlite: self.canister.sqlite_description(),
-            crates: self.canister.crates(),
-        })
+        self.canister.describe()
     }
 
     /// Writes the state to stable memory.
@@ -405,24 +183,11 @@ impl<C: Canister> Host<C> {
     ///
     /// If there is no room.
     pub fn pre_upgrade(&mut self) -> Result<()> {
-        self.canister.save(self.payload_bytes)
+        self.canister.save()
     }
 
     /// Restores the state.
     pub fn post_upgrade(&mut self) {
-        self.payload_bytes = self.canister.load();
+        self.canister.load();
     }
-}
-
-fn described(engine: Engine, store: &mut dyn KeyValue) -> Result<EngineDescription> {
-    let (virtual_bytes, cache_bytes) = (store.virtual_bytes(), store.cache_bytes());
-    store.prepare()?;
-    let (rows, stored_bytes) = (store.rows()?, store.stored_bytes()?);
-    let mut digest = None;
-    if rows <= DESCRIBED_ROWS && stored_bytes <= DESCRIBED_BYTES {
-        let mut content = ContentDigest::default();
-        digest_rows(store, 0, rows, &mut content)?;
-        digest = Some(content.value());
-    }
-    Ok(EngineDescription { engine, rows, stored_bytes, virtual_bytes, cache_bytes, digest })
 }

@@ -1,41 +1,39 @@
 //! The code shared by all benchmark canisters.
 //!
-//! A canister implements [`Records`] or [`Sql`] for each of its engines, or [`KeyValue`] and
-//! [`Points`] for special ones. It implements [`Canister`] once, lists its suites there, and calls
-//! [`canister!`]. It then has the whole interface of `bench.did`:
+//! A canister implements [`Records`] or [`Sql`] for each of its engines, or the trait of a suite for a
+//! special one. It implements [`Canister`] once, lists its suites there, implements what these ask for,
+//! and calls [`canister!`]. It then has the methods of `canisters/harness/harness.did`:
 //!
 //! ```text
 //! canister!  ── one function per endpoint: checks the caller
-//!    └─ Host      finds the suite, or checks what is called by hand
+//!    └─ Host      finds the suite
 //!         ├─ Suite    prepares a part of a job, does it, reads its results and tables
 //!         └─ Canister   the engines, and the state over an upgrade
-//!              └─ KeyValue, Records, Sql, Points   the work itself, row by row
+//!              └─ Records, Sql, …   the work itself, row by row
 //! ```
+//!
+//! No suite is known here: the work of each is in its own crate, `suites/NAME/src/canister.rs`.
 //!
 //! A measurement contains nothing but the work. Checks come first, so that a call that is refused has
 //! changed nothing.
 
 mod canister;
 mod endpoints;
-pub mod floor;
 mod host;
-mod key_value;
+mod limits;
 mod measure;
-pub mod points;
 mod records;
 pub mod sql;
 mod state;
-mod suites;
+mod suite;
 pub mod wire;
 
-pub use canister::{Canister, Database, crate_versions};
-pub use endpoints::{CANDID, require_controller};
-pub use host::{Host, MAX_EACH};
-pub use key_value::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes, digest_rows};
+pub use canister::{Canister, crate_versions, description};
+pub use endpoints::require_controller;
+pub use host::Host;
+pub use limits::{MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS, max_rows};
 pub use measure::{heap_pages, instructions, measure, measure_step, phases, stable_pages, trap};
-pub use points::{ByKey, Points};
-pub use records::{ById, Records, VisitRecord};
+pub use records::{Records, VisitRecord};
 pub use sql::Sql;
 pub use state::{STATE_MEMORY, State, is_managed};
-pub use suites::users::{MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
-pub use suites::{Run, Staged, Suite, SuiteEntry};
+pub use suite::{Run, Staged, Suite, SuiteEntry};

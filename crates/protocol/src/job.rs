@@ -141,26 +141,42 @@ pub struct StoredObject {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Engine, History, HistoryTask, Operation, Selection, Users, UsersTask};
+
+    #[derive(CandidType, Deserialize, Clone, Debug, PartialEq, Eq)]
+    enum Clocks {
+        #[serde(rename = "wind")]
+        Wind { turns: u64, together: Option<u64> },
+    }
+
+    impl SuiteJob for Clocks {
+        const SUITE: &'static str = "clocks";
+    }
+
+    #[derive(CandidType, Deserialize, Debug, PartialEq, Eq)]
+    struct Kites {
+        strings: u64,
+    }
+
+    impl SuiteJob for Kites {
+        const SUITE: &'static str = "kites";
+    }
 
     #[test]
     fn a_job_is_decoded_by_its_suite_only() {
-        let insert = Operation::Insert(Selection::List(vec![3, 1]));
-        let task = UsersTask::Operation { operation: insert, transaction: Some(5) };
-        let users = Users { engine: Engine::BTREE, payload_bytes: 7, task };
-        let job = Job::new(&users);
-        assert_eq!(job.decode::<Users>(), Ok(users));
+        let clocks = Clocks::Wind { turns: 7, together: Some(5) };
+        let job = Job::new(&clocks);
+        assert_eq!(job.decode::<Clocks>(), Ok(clocks));
         let bytes = candid::encode_one(&job).unwrap();
         assert_eq!(candid::decode_one::<Job>(&bytes).unwrap(), job);
 
-        let other = job.decode::<History>().unwrap_err();
+        let other = job.decode::<Kites>().unwrap_err();
         assert_eq!(
             other.to_string(),
-            "this is no job of the suite history: it is of the suite users"
+            "this is no job of the suite kites: it is of the suite clocks"
         );
-        let history = Job::new(&History { rows: 1, task: HistoryTask::Create });
-        let damaged = Job { suite: Users::SUITE.to_owned(), ..history };
-        let refused = damaged.decode::<Users>().unwrap_err().to_string();
-        assert!(refused.starts_with("this is no job of the suite users: "), "{refused}");
+        let kites = Job::new(&Kites { strings: 1 });
+        let damaged = Job { suite: Clocks::SUITE.to_owned(), ..kites };
+        let refused = damaged.decode::<Clocks>().unwrap_err().to_string();
+        assert!(refused.starts_with("this is no job of the suite clocks: "), "{refused}");
     }
 }

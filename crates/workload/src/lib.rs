@@ -1,29 +1,22 @@
-//! The rows that `stablebench` writes, and the models that check them.
+//! What the works of several suites share, and the interface of the models that check them.
 //!
-//! * [`rows`]: the rows of an operation, and their texts;
 //! * [`random`]: a seeded generator, and random choices of rows;
 //! * [`digest`]: a fingerprint of rows, the same for every engine and for the models;
 //! * [`model`]: the interface of a suite's model;
-//! * [`sql`]: work in SQL;
-//! * [`users`], [`db_bench`], [`keys`], [`sysbench`], [`cuckoo`], [`vfs`], [`history`]: the work of
-//!   each suite, and its model.
+//! * [`digits`]: keys of digits, for engines of keys and values;
+//! * [`sql`]: work in SQL.
 //!
-//! Everything here runs on the host and inside canisters.
+//! Everything here runs on the host and inside canisters. The work of a suite, and its model, are in the
+//! suite's own crate.
 
-pub mod cuckoo;
-pub mod db_bench;
+mod amount;
 pub mod digest;
-pub mod history;
-pub mod keys;
+pub mod digits;
 pub mod model;
 pub mod random;
-pub mod rows;
 pub mod sql;
-pub mod sysbench;
-pub mod users;
-pub mod vfs;
 
+pub use amount::Amount;
 pub use digest::ContentDigest;
 pub use model::{Expected, Model, Neighbours};
 pub use random::Rng;
-pub use rows::{Amount, IdSet, Ids, Payload, STEP, Selected};

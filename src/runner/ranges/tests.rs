@@ -1,12 +1,14 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use stablebench_protocol::{Operation, Part, Selection, UsersTask};
+use stablebench_protocol::Part;
 use stablebench_suite::job::Chosen;
 use stablebench_suite::plan::{Fixture, Plan};
 use stablebench_suite::plan_of;
-use stablebench_suite_users::{Access, Table as Rows, Users, Verb, Work as OnRows};
-use stablebench_workload::STEP;
+use stablebench_suite_users::work::STEP;
+use stablebench_suite_users::{
+    Access, EngineRows, Operation, Selection, Table as Rows, Users, UsersTask, Verb, Work as OnRows,
+};
 
 use super::*;
 use crate::canisters::Built;
@@ -57,7 +59,7 @@ impl Fault {
         };
         let part = |operation| {
             let task = UsersTask::Operation { operation, transaction: None };
-            let job = Job::new(&stablebench_protocol::Users { engine, payload_bytes: 100, task });
+            let job = Job::new(&Users { engine, payload_bytes: 100, task });
             Part { job, seed: 1, from: 0, count: 1, each: false }
         };
         operations.into_iter().map(part).collect()
@@ -192,7 +194,7 @@ impl Populated {
 }
 
 fn choose(fixture: &Fixture, table: Rows, work: OnRows) -> Box<dyn Chosen> {
-    let users = Users { engine: fixture.engine, payload: fixture.payload };
+    let users = EngineRows { engine: fixture.engine, payload: fixture.payload };
     users.rows(table, work).choose(work.operations, 1).unwrap()
 }
 

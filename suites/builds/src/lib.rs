@@ -10,13 +10,27 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
+#[cfg(feature = "tool")]
 mod advice;
+#[cfg(feature = "canister")]
+pub mod canister;
+mod job;
+#[cfg(feature = "tool")]
 mod options;
+#[cfg(feature = "tool")]
 mod plan;
+#[cfg(feature = "tool")]
 mod tables;
+#[cfg(feature = "tool")]
 mod tools;
+pub mod work;
 
+#[cfg(feature = "tool")]
 pub use advice::profile;
+pub use job::{Builds, HEAP};
+#[cfg(feature = "tool")]
 pub use options::{COMPARED, DEFAULT, Options};
+#[cfg(feature = "tool")]
 pub use plan::{BuildsSuite, CALL, COMPILE, INSTALL, NAME, RUN, configuration};
+#[cfg(feature = "tool")]
 pub use tools::{NotBuilt, Tool};

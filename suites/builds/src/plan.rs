@@ -1,11 +1,11 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{Builds, HEAP};
+use crate::work::BuildsModel;
 use anyhow::Result;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_builds::model::BuildsModel;
-use stablebench_builds::{Builds, HEAP};
 use stablebench_protocol::Engine;
-use stablebench_workload::users::UsersModel;
+use stablebench_suite_users::work::UsersModel;
 
 use crate::options::{COMPARED, Options};
 use stablebench_suite::canisters::BENCH_BUILDS;
@@ -14,7 +14,7 @@ use stablebench_suite::plan::{Fixture, Measures, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::ConfigurationInfo;
 use stablebench_suite::{Suite, unique};
-use stablebench_suite_users::{Access, Table, Users, Verb, Work};
+use stablebench_suite_users::{Access, EngineRows, Table, Verb, Work};
 
 /// The suite.
 pub struct BuildsSuite;
@@ -153,7 +153,7 @@ pub fn configuration(canister: &str, options: &Options) -> ConfigurationInfo {
 /// Returns the fixture with rows in an engine.
 fn with_rows(args: &BuildsArgs, options: &Options, engine: Engine, name: &str) -> Fixture {
     let rows = args.rows;
-    let users = Users { engine, payload: TEXT };
+    let users = EngineRows { engine, payload: TEXT };
     let populate = Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) };
     let case = |section, verb, access| {
         let work = Work::new(verb, access, args.batch);

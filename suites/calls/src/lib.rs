@@ -16,7 +16,13 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
+mod job;
+#[cfg(feature = "tool")]
 mod plan;
+#[cfg(feature = "tool")]
 mod tables;
+pub mod work;
 
+pub use job::{Call, CallSize, CallTo, Callee, Calls};
+#[cfg(feature = "tool")]
 pub use plan::CallsSuite;

@@ -1,11 +1,11 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{Call, CallSize, CallTo, Callee, Calls};
+use crate::work::{CallsModel, MAX_CALL_BYTES, MAX_PARALLEL};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_calls::model::{CallsModel, MAX_CALL_BYTES, MAX_PARALLEL};
-use stablebench_calls::{Call, CallSize, CallTo, Callee, Calls};
 use stablebench_protocol::Engine;
-use stablebench_workload::users::UsersModel;
+use stablebench_suite_users::work::UsersModel;
 
 use stablebench_suite::canisters::BENCH_CALLS;
 use stablebench_suite::engines::Configuration;
@@ -14,7 +14,7 @@ use stablebench_suite::plan::{Effect, Fixture, Measures, Messages, Plan, Search,
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::ConfigurationInfo;
 use stablebench_suite::{Suite, unique};
-use stablebench_suite_users::{Access, Table, Users, Verb, Work};
+use stablebench_suite_users::{Access, EngineRows, Table, Verb, Work};
 
 /// The suite.
 pub struct CallsSuite;
@@ -267,7 +267,7 @@ fn upgrade(rows: u64, job: Job) -> Step {
 
 /// Returns the fixture with rows of an engine.
 fn with_engine(configuration: ConfigurationInfo, rows: u64) -> Fixture {
-    let users = Users { engine: configuration.engine, payload: TEXT };
+    let users = EngineRows { engine: configuration.engine, payload: TEXT };
     let populate = Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) };
     let count = Work::new(Verb::Count, Access::All, rows);
     let count = users.rows(Table::Populated(rows), count);

@@ -10,8 +10,17 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
+#[cfg(feature = "canister")]
+pub mod canister;
+mod job;
+#[cfg(feature = "tool")]
 mod plan;
+#[cfg(feature = "tool")]
 mod published;
+#[cfg(feature = "tool")]
 mod tables;
+pub mod work;
 
+pub use job::{Collections, CollectionsTask};
+#[cfg(feature = "tool")]
 pub use plan::CollectionsSuite;

@@ -1,10 +1,10 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{Collections, CollectionsTask};
+use crate::work::{CollectionsModel, VALUE_BYTES};
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, FromArgMatches};
-use stablebench_collections::model::CollectionsModel;
-use stablebench_collections::{Collections, CollectionsTask, VALUE_BYTES};
 use stablebench_protocol::Engine;
 
 use stablebench_suite::canisters::{BENCH_COLLECTIONS, BENCH_MOTOKO, BENCH_MOTOKO_CLASSICAL};

@@ -1,9 +1,10 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups};
+use crate::work::{CuckooModel, ITEM_BYTES};
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_protocol::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Engine, Lookups};
-use stablebench_workload::cuckoo::{CuckooModel, ITEM_BYTES};
+use stablebench_protocol::Engine;
 
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
 use stablebench_suite::job::Job;

@@ -1,10 +1,10 @@
 //! The benchmarks of `db_bench_sqlite3`, and a fixture for each configuration that executes them.
 
+use crate::job::{DbBench, DbBenchTask, DbBenchWrite};
+use crate::work::{DbBenchModel, KEY_BYTES, Keys};
 use anyhow::{Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
-use stablebench_protocol::{DbBench, DbBenchTask, DbBenchWrite};
-use stablebench_workload::db_bench::{DbBenchModel, KEY_BYTES, Keys};
 
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
 use stablebench_suite::job::Job;

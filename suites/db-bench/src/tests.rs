@@ -1,5 +1,5 @@
+use crate::job::{DbBench, DbBenchTask};
 use anyhow::Result;
-use stablebench_protocol::{DbBench, DbBenchTask};
 use stablebench_suite::plan::Plan;
 use stablebench_suite::plan_of;
 

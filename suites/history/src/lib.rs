@@ -9,6 +9,13 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
+#[cfg(feature = "canister")]
+pub mod canister;
+mod job;
+#[cfg(feature = "tool")]
 mod plan;
+pub mod work;
 
+pub use job::{History, HistoryTask};
+#[cfg(feature = "tool")]
 pub use plan::HistorySuite;

@@ -1,9 +1,9 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{History, HistoryTask};
+use crate::work::{HistoryModel, VALUE_BYTES};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches};
-use stablebench_protocol::{History, HistoryTask};
-use stablebench_workload::history::{HistoryModel, VALUE_BYTES};
 
 use stablebench_suite::engines::Configuration;
 use stablebench_suite::job::Job;

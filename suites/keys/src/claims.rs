@@ -1,9 +1,9 @@
 //! The published figures, as ratios between schemas or keys that a run of the suite also has.
 //! Seconds and megabytes of another machine cannot be compared with ours.
 
+use crate::job::{KeyKind, LinkSchema};
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use stablebench_protocol::{KeyKind, LinkSchema};
 
 use crate::plan::{LISTS, key_name, schema_name};
 use crate::size::Size;

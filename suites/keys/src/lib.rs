@@ -12,9 +12,19 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
+#[cfg(feature = "canister")]
+pub mod canister;
+#[cfg(feature = "tool")]
 mod claims;
+mod job;
+#[cfg(feature = "tool")]
 mod plan;
+#[cfg(feature = "tool")]
 mod size;
+#[cfg(feature = "tool")]
 mod tables;
+pub mod work;
 
+pub use job::{KeyKind, Keys, KeysTask, LinkSchema};
+#[cfg(feature = "tool")]
 pub use plan::KeysSuite;

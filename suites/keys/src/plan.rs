@@ -1,9 +1,9 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{KeyKind, Keys, KeysTask, LinkSchema};
+use crate::work;
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_protocol::{KeyKind, Keys, KeysTask, LinkSchema};
-use stablebench_workload::keys;
 
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
 use stablebench_suite::job::Job;
@@ -207,7 +207,7 @@ fn fixture(job: &Keys, configuration: &Configuration, args: &KeysArgs) -> Fixtur
             messages: Messages::UpTo(operations.max(1)),
             effect: if asks { Effect::Dropped } else { Effect::Kept },
             details: Details { size: task == KeysTask::Links, ..Details::default() },
-            ..Step::new(Job::of(&job), keys::operations(&job, args.questions))
+            ..Step::new(Job::of(&job), work::operations(&job, args.questions))
         };
         match section {
             Some(section) => step.named(section, schema_name(job.schema)),
@@ -228,7 +228,7 @@ fn fixture(job: &Keys, configuration: &Configuration, args: &KeysArgs) -> Fixtur
         name: schema_name(job.schema).to_owned(),
         rows: args.rows,
         payload: 0,
-        model: || Box::new(keys::KeysModel::default()),
+        model: || Box::new(work::KeysModel::default()),
         steps: steps.map(step).to_vec(),
         populated: 4,
     }

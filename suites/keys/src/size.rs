@@ -1,7 +1,7 @@
 //! The size of the suite's tables and indexes, from the `dbstat` of each b-tree.
 
+use crate::work::{LINKS, TABLES};
 use stablebench_protocol::StoredObject;
-use stablebench_workload::keys::{LINKS, TABLES};
 
 use stablebench_suite::results::Measured;
 

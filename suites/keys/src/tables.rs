@@ -1,9 +1,9 @@
 //! The own tables of the suite keys: the cost of a link, the size of each table and index, and the
 //! published figures.
 
+use crate::work::{USER_INDEX, WATCH_INDEX};
 use anyhow::Result;
 use stablebench_protocol::StoredObject;
-use stablebench_workload::keys::{USER_INDEX, WATCH_INDEX};
 
 use crate::claims::Claims;
 use crate::plan::{KeysSuite, LISTS, WANTS, WATCHERS};

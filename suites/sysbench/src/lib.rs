@@ -11,9 +11,19 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
+#[cfg(feature = "canister")]
+pub mod canister;
+mod job;
+#[cfg(feature = "tool")]
 mod plan;
+#[cfg(feature = "tool")]
 mod published;
+#[cfg(feature = "tool")]
 mod section;
+#[cfg(feature = "tool")]
 mod tables;
+pub mod work;
 
+pub use job::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
+#[cfg(feature = "tool")]
 pub use plan::SysbenchSuite;

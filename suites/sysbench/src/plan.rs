@@ -1,9 +1,10 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{KeyShape, Sysbench, SysbenchTask, SysbenchWorkload};
+use crate::work::{SysbenchModel, WORKLOADS, name, operations, populated};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_protocol::{KeyShape, Storage, Sysbench, SysbenchTask, SysbenchWorkload};
-use stablebench_workload::sysbench::{SysbenchModel, WORKLOADS, name, operations, populated};
+use stablebench_protocol::Storage;
 
 use crate::section::{Place, Section, shape_name, storage_name};
 use stablebench_suite::compare::ceiling;

@@ -79,7 +79,7 @@ impl Published {
 mod tests {
     use super::*;
     use crate::section::Section;
-    use stablebench_workload::sysbench::{PUBLISHED_ROWS, WORKLOADS};
+    use crate::work::{PUBLISHED_ROWS, WORKLOADS};
 
     /// The averages of the report: reads and writes in memory, in a file, and with each statement a
     /// transaction.

@@ -1,8 +1,9 @@
 //! The tables of the suite: a shape of key, a place, and whether rows are changed.
 
+use crate::job::{KeyShape, SysbenchWorkload};
+use crate::work::{SHAPES, writes};
 use clap::ValueEnum;
-use stablebench_protocol::{KeyShape, Storage, SysbenchWorkload};
-use stablebench_workload::sysbench::{SHAPES, writes};
+use stablebench_protocol::Storage;
 
 /// The place of the tables, and the extent of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

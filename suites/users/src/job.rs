@@ -1,24 +1,25 @@
 //! Jobs of the suite: work on rows, random deletes and inserts, and work on the connection of SQLite.
 
+use crate::types::{Operation, Selection, Users, UsersTask};
+use crate::work::{STEP, Selected};
 use anyhow::Result;
-use stablebench_protocol::{self as protocol, Engine, Operation, Part, Selection, UsersTask};
+use stablebench_protocol::{self as protocol, Engine, Part};
 use stablebench_suite::job::{Chosen, Job, Work as Jobs};
-use stablebench_workload::{STEP, Selected};
 
 use crate::rows::{Access, Churn, Table, Verb, Work};
 
-/// The tables of an engine, on which jobs are done.
+/// The rows of an engine, on which jobs are done.
 #[derive(Clone, Copy, Debug)]
-pub struct Users {
+pub struct EngineRows {
     pub engine: Engine,
     /// Bytes of each row's text.
     pub payload: u32,
 }
 
-/// A task, and the tables on which it is done.
+/// A task, and the rows on which it is done.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
-    users: Users,
+    rows: EngineRows,
     task: Task,
 }
 
@@ -30,7 +31,7 @@ enum Task {
     Vacuum,
 }
 
-impl Users {
+impl EngineRows {
     /// Work on rows, which follow from the seed.
     pub fn rows(self, table: Table, work: Work) -> Job {
         self.job(Task::Rows { table, work })
@@ -57,7 +58,7 @@ impl Users {
     }
 
     fn job(self, task: Task) -> Job {
-        Job::new(Planned { users: self, task })
+        Job::new(Planned { rows: self, task })
     }
 }
 
@@ -80,8 +81,8 @@ impl Jobs for Planned {
             Task::Close => UsersTask::Close,
             Task::Vacuum => UsersTask::Vacuum,
         };
-        let Users { engine, payload } = self.users;
-        let job = protocol::Users { engine, payload_bytes: payload, task };
+        let EngineRows { engine, payload } = self.rows;
+        let job = Users { engine, payload_bytes: payload, task };
         let encoded = protocol::Job::new(&job);
         Ok(Box::new(WithRows { job, encoded, seed, operations }))
     }
@@ -91,7 +92,7 @@ impl Jobs for Planned {
     }
 
     fn payload(&self) -> Option<u32> {
-        matches!(self.task, Task::Rows { .. }).then_some(self.users.payload)
+        matches!(self.task, Task::Rows { .. }).then_some(self.rows.payload)
     }
 
     fn most_operations(&self, rows: u64) -> Option<u64> {
@@ -108,7 +109,7 @@ impl Jobs for Planned {
 
 /// A job whose rows are chosen.
 struct WithRows {
-    job: protocol::Users,
+    job: Users,
     encoded: protocol::Job,
     seed: u64,
     operations: u64,
@@ -123,7 +124,7 @@ impl WithRows {
     }
 
     /// The same work on the rows of a list.
-    fn with_ids(&self, ids: Vec<u64>) -> protocol::Users {
+    fn with_ids(&self, ids: Vec<u64>) -> Users {
         let mut job = self.job.clone();
         if let UsersTask::Operation { operation, .. } = &mut job.task {
             match operation {
@@ -161,7 +162,7 @@ impl Chosen for WithRows {
 
     fn tables(&self) -> protocol::Job {
         let task = UsersTask::Operation { operation: Operation::Count, transaction: None };
-        protocol::Job::new(&protocol::Users { task, ..self.job })
+        protocol::Job::new(&Users { task, ..self.job })
     }
 
     fn ids(&self) -> Result<Option<Vec<u64>>> {
@@ -178,21 +179,21 @@ impl Chosen for WithRows {
 
 #[cfg(test)]
 mod tests {
+    use crate::work::UsersModel;
     use stablebench_workload::Model;
-    use stablebench_workload::users::UsersModel;
 
     use super::*;
 
-    const USERS: Users = Users { engine: Engine::BTREE, payload: 7 };
+    const ROWS: EngineRows = EngineRows { engine: Engine::BTREE, payload: 7 };
 
     fn chosen(table: Table, work: Work) -> Box<dyn Chosen> {
-        USERS.rows(table, work).choose(work.operations, 1).unwrap()
+        ROWS.rows(table, work).choose(work.operations, 1).unwrap()
     }
 
     /// Rows 0, 10, … as a model.
     fn populated(rows: u64) -> UsersModel {
         let mut model = UsersModel::default();
-        let all = USERS.populate(rows).choose(rows, 1).unwrap();
+        let all = ROWS.populate(rows).choose(rows, 1).unwrap();
         // Several messages continue each other.
         model.execute(&all.part(0, 30, false)).unwrap();
         model.execute(&all.part(30, rows - 30, false)).unwrap();
@@ -228,9 +229,9 @@ mod tests {
 
     #[test]
     fn only_populating_is_the_same_for_every_seed() {
-        assert!(!USERS.populate(100).is_random());
+        assert!(!ROWS.populate(100).is_random());
         let uniform = Work::new(Verb::Read, Access::Uniform, 5);
-        assert!(USERS.rows(Table::Populated(100), uniform).is_random());
-        assert!(USERS.churn(100, true).is_random());
+        assert!(ROWS.rows(Table::Populated(100), uniform).is_random());
+        assert!(ROWS.churn(100, true).is_random());
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments, fixtures and steps.
 
+use crate::work::UsersModel;
 use anyhow::Result;
 use clap::{ArgMatches, Args, FromArgMatches};
 use stablebench_suite::Suite;
@@ -7,10 +8,9 @@ use stablebench_suite::engines::Configuration;
 use stablebench_suite::plan::{Fixture, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::State;
-use stablebench_workload::users::UsersModel;
 
 use crate::args::{Place, Section, UsersArgs};
-use crate::job::Users;
+use crate::job::EngineRows;
 use crate::published::{SPANS, published, rows_of_span};
 use crate::rows::{Table, Verb, Work};
 use crate::sections::Case;
@@ -129,7 +129,7 @@ fn fixture(
     cases: &[Case],
     each: bool,
 ) -> Fixture {
-    let users = Users { engine: configuration.engine.protocol, payload };
+    let users = EngineRows { engine: configuration.engine.protocol, payload };
     let mut steps =
         vec![Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) }];
     let add = |steps: &mut Vec<Step>, states: &[State], table: Table| {

@@ -1,7 +1,7 @@
 //! The figures of the forum post "Writing into StableBTreeMap vs SQLite".
 
+use crate::work::STEP;
 use anyhow::Result;
-use stablebench_workload::STEP;
 
 use stablebench_suite::results::Results;
 

@@ -4,11 +4,12 @@
 
 use std::fmt;
 
+use crate::types::{Operation, Selection};
+use crate::work::{Ids, STEP};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest as _, Sha256};
-use stablebench_protocol::{Operation, Selection};
+use stablebench_workload::Rng;
 use stablebench_workload::random::{distinct, uniform, zipf};
-use stablebench_workload::{Ids, Rng, STEP};
 
 use stablebench_suite::report::number::Grouped;
 
@@ -281,8 +282,7 @@ impl fmt::Display for Access {
 
 #[cfg(test)]
 mod tests {
-    use stablebench_workload::Selected;
-    use stablebench_workload::users::UsersModel;
+    use crate::work::{Selected, UsersModel};
 
     use super::*;
 

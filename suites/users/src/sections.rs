@@ -11,7 +11,7 @@ use stablebench_suite::results::State;
 use stablebench_suite::unique;
 
 use crate::args::{Place, Section, UsersArgs};
-use crate::job::Users;
+use crate::job::EngineRows;
 use crate::rows::{Access, Table, Verb, Work};
 
 /// A row of a table, for one fixture.
@@ -46,7 +46,7 @@ impl Case {
     }
 
     /// Returns the step that measures it. `each` is `true` if single operations are measured too.
-    pub fn step(&self, users: Users, table: Table, each: bool) -> Step {
+    pub fn step(&self, users: EngineRows, table: Table, each: bool) -> Step {
         let Self { section, name, state, work, task } = self.clone();
         let one_by_one = matches!(section, Section::Insert | Section::Work) && task == Task::One;
         let messages = match task {

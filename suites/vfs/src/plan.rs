@@ -1,9 +1,9 @@
 //! Arguments, fixtures and steps.
 
+use crate::job::{Vfs, VfsTask, VfsTransaction, VfsWork};
+use crate::work::VfsModel;
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
-use stablebench_protocol::{Vfs, VfsTask, VfsTransaction, VfsWork};
-use stablebench_workload::vfs::VfsModel;
 
 use stablebench_suite::engines::{Configuration, Kind};
 use stablebench_suite::job::Job;

@@ -7,10 +7,12 @@ use candid::{CandidType, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Cuckoo, CuckooKeys, CuckooTask, Description, Digest, DigestPart, Engine, Error, Executed,
-    Inspected, Job, Measurement, Operation, Part, PartCost, Phase, PhaseCost, Selection, Setting,
-    SqliteConfig, SqliteSettings, Users, UsersTask, Vfs, VfsTask, VfsTransaction, VfsWork,
+    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Measurement, Part,
+    PartCost, Phase, PhaseCost, Setting, SqliteConfig, SqliteSettings,
 };
+use stablebench_suite_cuckoo::{Cuckoo, CuckooKeys, CuckooTask};
+use stablebench_suite_users::{Operation, Selection, Users, UsersTask};
+use stablebench_suite_vfs::{Vfs, VfsTask, VfsTransaction, VfsWork};
 
 use crate::pair::Bench;
 use crate::replica::{Replica, STRANGER};

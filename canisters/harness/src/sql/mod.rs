@@ -1,7 +1,7 @@
 //! The interface of SQL engines, which get every SQL workload.
 //!
 //! ```text
-//!   Script (statements, operations)      crates/workload, from a job and a seed
+//!   Script (statements, operations)      of a suite, from a job and a seed
 //!      └─ MeasuredScript    begin, calls, commit: measured; results: what is read
 //!           └─ Sql          the engine: a database and its connection, transactions as closures
 //!                └─ Prepare    the connection, or a transaction on it
@@ -14,13 +14,10 @@ mod inspect;
 pub mod library;
 mod pragmas;
 mod script;
-mod users;
 
 pub use inspect::inspect;
 pub use pragmas::{Pragmas, number, parse_settings, settings};
-pub(crate) use script::copy;
-pub use script::{MeasuredScript, Table, content, phases, results};
-pub use users::{Databases, UsersTable};
+pub use script::{MeasuredScript, Table, content, copy, phases, results};
 
 use crate::{phases as phase, trap};
 use stablebench_protocol::{JournalMode, Phase, Result, SqliteSettings};

@@ -144,8 +144,12 @@ fn calls(
     Ok(())
 }
 
-/// Copies the columns of a row, like a reader of the row.
-pub(crate) fn copy(row: &dyn Row) -> Result<u64> {
+/// Work: copies the columns of a row, like a reader of the row, and returns their bytes.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn copy(row: &dyn Row) -> Result<u64> {
     let mut bytes = 0;
     for column in 0..row.columns() {
         let value = black_box(row.copy(column)?);

@@ -14,10 +14,12 @@ use std::path::Path;
 
 use candid::utils::ArgumentEncoder;
 use stablebench_protocol::{
-    DigestPart, Engine, Job, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, Operation, Part,
-    Selection, SqliteConfig, Synchronous, TempStore, Users, UsersTask,
+    DigestPart, Engine, Job, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, Part, SqliteConfig,
+    Synchronous, TempStore,
 };
-use stablebench_workload::{Rng, STEP};
+use stablebench_suite_users::work::STEP;
+use stablebench_suite_users::{Operation, Selection, Users, UsersTask};
+use stablebench_workload::Rng;
 
 use crate::case::{Call, Case, Kind, Source};
 
