@@ -8,7 +8,7 @@ use stablebench_protocol::{
     Digest, Engine, Error, Executed, Inspected, Job, Measurement, Occupant, Part, Result, Setting,
     SqliteConfig, SqliteSettings,
 };
-use stablebench_suite_db_bench::work::KEY_BYTES;
+use stablebench_workload::digits::KEY_BYTES;
 use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 use stablebench_suite_users::{Operation, Selection};
 

@@ -1,7 +1,8 @@
 //! The benchmarks of `db_bench_sqlite3`, and a fixture for each configuration that executes them.
 
 use crate::job::{DbBench, DbBenchTask, DbBenchWrite};
-use crate::work::{DbBenchModel, KEY_BYTES, Keys};
+use crate::work::{DbBenchModel, Keys};
+use stablebench_workload::digits::KEY_BYTES;
 use anyhow::{Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};

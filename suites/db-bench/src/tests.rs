@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
 use crate::job::{DbBench, DbBenchTask};
 use anyhow::Result;
 use stablebench_suite::plan::Plan;
