@@ -17,12 +17,12 @@ test *arguments:
 
 # Run the tests of the PocketIC clients, on a server if POCKET_IC_BIN names one.
 test-pocket-ic *arguments:
-    cargo test --release --test pocket_ic -- {{arguments}}
+    cargo test --release --features pocket-ic --test pocket_ic -- {{arguments}}
 
 # Run the tests of public clients on `stablebench serve` (needs npm).
 test-clients:
     cargo build --release --features serve
-    cd clients && npm ci --silent --no-audit --no-fund && npm test --silent
+    cd verification/clients && npm ci --silent --no-audit --no-fund && npm test --silent
 
 # Measure the reference runs again and accept the new snapshots of the tests. Review the diff.
 bless:
@@ -37,7 +37,7 @@ conformance:
 
 # Check the PocketIC server that POCKET_IC_BIN names against every case recorded under its rules.
 verify:
-    cargo run --release --features pocket-ic --bin conformance -- verify
+    cargo run --release --package stablebench-recorder -- verify
 
 # Format.
 fmt:

@@ -2,8 +2,8 @@
 # Shared by the scripts that call canisters: chooses the client, icp or dfx.
 # They source it in the root of the repository.
 
-# icp from the npm package that the tests use (`npm ci --prefix clients`).
-packaged_icp=$PWD/clients/node_modules/@icp-sdk/icp-cli-linux-x64/bin/icp
+# icp from the npm package that the tests use (`npm ci --prefix verification/clients`).
+packaged_icp=$PWD/verification/clients/node_modules/@icp-sdk/icp-cli-linux-x64/bin/icp
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -49,7 +49,7 @@ choose_client() {
 
 how_to_get() {
     case $1 in
-        icp) printf '%s' "on Linux x64, npm ci --prefix clients; elsewhere, \
+        icp) printf '%s' "on Linux x64, npm ci --prefix verification/clients; elsewhere, \
 https://github.com/dfinity/icp-cli says how" ;;
         dfx) printf '%s' "https://github.com/dfinity/sdk says how" ;;
     esac

@@ -17,7 +17,7 @@ const FOLDER: &str = "stablebench-results";
 /// Runs one suite after the other. If one fails, the others still run; an interruption ends all.
 pub fn run_all(matches: &ArgMatches, output: &Output) -> Result<ExitCode> {
     let run = RunArgs::from_arg_matches(matches)?;
-    let folder = run.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
+    let folder = run.output.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
     let mut worst = ExitCode::SUCCESS;
     let mut failed = Vec::new();
     for suite in SUITES.iter().copied().filter(|suite| suite.in_all()) {
@@ -26,7 +26,9 @@ pub fn run_all(matches: &ArgMatches, output: &Output) -> Result<ExitCode> {
         let defaults = with_run_options(suite.arguments(clap::Command::new(name)));
         let defaults = defaults.try_get_matches_from([name])?;
         let out = Some(folder.join(name).with_extension("json"));
-        let ran = Planned::new(suite, &defaults, RunArgs { out, ..run.clone() }, matches)
+        let mut run = run.clone();
+        run.output.out = out;
+        let ran = Planned::new(suite, &defaults, run, matches)
             .and_then(|planned| execute(&planned, output));
         match ran {
             Ok(code) if code == ExitCode::SUCCESS => {}

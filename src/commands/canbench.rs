@@ -22,7 +22,7 @@ use crate::canbench::text::{
 use crate::canisters::{self, hash, plain};
 use crate::closest::closest;
 use crate::progress::Output;
-use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind, rule_sets};
+use crate::replica::options::{CacheUseArgs, ReplicaArgs, SubnetKind, rule_sets};
 use crate::results::save_text;
 use crate::terminal::{note, print, quoted, safe_line};
 
@@ -89,10 +89,7 @@ pub struct CanbenchArgs {
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub cache: CacheFolderArgs,
-    /// Do not use the cache of compiled modules.
-    #[arg(long)]
-    pub no_cache: bool,
+    pub cache: CacheUseArgs,
 }
 
 /// Formats of benchmarks' results.
@@ -118,7 +115,6 @@ impl CanbenchArgs {
             rules: Some(rules),
             subnet: SubnetKind::Benchmarking,
             cache: self.cache.clone(),
-            no_cache: self.no_cache,
         }
     }
 }

@@ -35,27 +35,27 @@ pub struct Spending {
 /// Checks that the options fit the replica, and that this program can reach it.
 pub fn check(target: &TargetArgs, args: &ReplicaArgs) -> Result<()> {
     let replica = &target.replica;
-    if *replica == ReplicaArg::Embedded && target.verify_embedded {
+    if *replica == ReplicaArg::Embedded && target.access.verify_embedded {
         bail!("--verify-embedded is for other replicas; add --replica pocket-ic");
     }
     if args.rules.is_some() && *replica == ReplicaArg::PocketIc {
         bail!("a PocketIC server has its own rules, which are detected; leave out --rules");
     }
-    if cfg!(not(feature = "pocket-ic")) && *replica == ReplicaArg::PocketIc {
-        return Err(without("PocketIC servers", "pocket-ic", "pocket-ic"));
-    }
     let ReplicaArg::At(address) = replica else {
         for (option, typed) in [
             ("--canister", !target.canister.is_empty()),
-            ("--identity", target.identity.is_some()),
-            ("--root-key", target.root_key.is_some()),
-            ("--yes", target.yes),
+            ("--identity", target.access.identity.is_some()),
+            ("--root-key", target.access.root_key.is_some()),
+            ("--yes", target.access.yes),
         ] {
             if typed {
                 bail!(
                     "{option} is for replicas by URL; add --replica http://127.0.0.1:4943, or ic"
                 );
             }
+        }
+        if cfg!(not(feature = "pocket-ic")) && *replica == ReplicaArg::PocketIc {
+            return Err(without("PocketIC servers", "pocket-ic", "pocket-ic"));
         }
         return Ok(());
     };
@@ -94,7 +94,7 @@ pub fn target(
             (replica, Some(spending))
         }
     };
-    if !target.verify_embedded {
+    if !target.access.verify_embedded {
         return Ok(Target { replica: real, cache: None, spending });
     }
     // Every message is sent to both, which must charge by the same rules.
@@ -127,18 +127,18 @@ fn network(
     progress: &Progress,
 ) -> Result<(Box<dyn Replica + Send>, Spending)> {
     use crate::replica::network::{Access, Network, exposed};
-    if let Some(warning) = target.identity.as_deref().and_then(exposed) {
+    if let Some(warning) = target.access.identity.as_deref().and_then(exposed) {
         progress.note(&warning);
     }
     let access = Access {
         address,
         canisters: &target.canister,
-        identity: target.identity.as_deref(),
-        root_key: target.root_key.as_ref().map(|key| &*key.0),
+        identity: target.access.identity.as_deref(),
+        root_key: target.access.root_key.as_ref().map(|key| &*key.0),
     };
     let network = Network::connect(access, built)?;
     let balances = network.balances()?;
-    let spending = Spending { address: address.clone(), balances, yes: target.yes };
+    let spending = Spending { address: address.clone(), balances, yes: target.access.yes };
     Ok((Box::new(network), spending))
 }
 
@@ -181,7 +181,7 @@ fn without(whom: &str, feature: &str, replica: &str) -> anyhow::Error {
 
 /// Starts the embedded replica, with a cache if that is allowed and possible.
 pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Option<Cache>)> {
-    let limit = cache_limit(&args.cache)?;
+    let limit = cache_limit(&args.cache.folder)?;
     let folder = usable(args, progress);
     folder.clone().into_iter().for_each(remember);
     let notes = progress.clone();
@@ -215,10 +215,10 @@ fn remember(folder: Folder) {
 /// Returns the cache's folder, which is created if missing. Without one, the run continues
 /// uncached.
 fn usable(args: &ReplicaArgs, progress: &Progress) -> Option<Folder> {
-    if args.no_cache {
+    if args.cache.no_cache {
         return None;
     }
-    let folder = cache_folder(&args.cache)
+    let folder = cache_folder(&args.cache.folder)
         .and_then(|folder| {
             folder
                 .prepare()

@@ -15,7 +15,7 @@ use crate::compare::{Gates, compare};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::{Output, Progress};
 use crate::replica::Replica;
-use crate::replica::options::{ReplicaArg, ReplicaArgs, TargetArgs};
+use crate::replica::options::{AccessArgs, CacheUseArgs, ReplicaArg, ReplicaArgs, TargetArgs};
 use crate::report::style::Style;
 use crate::report::{self, Format, comparison};
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
@@ -27,7 +27,8 @@ use stablebench_suite::shard::Shard;
 use stablebench_suite::{Suite, words};
 use stablebench_suite_builds::NotBuilt;
 
-/// Options of all suites.
+/// Options of all suites. The command in the results repeats them, and `--resume` compares them, except
+/// for those in the structs that [`repeated`] names.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run and output")]
 pub struct RunArgs {
@@ -36,15 +37,26 @@ pub struct RunArgs {
     pub seed: u64,
     #[command(flatten)]
     pub prices: PriceArgs,
+    /// Measure only part I of N, for machines that share a run; `merge` joins their files.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    #[command(flatten)]
+    pub output: RunOutputArgs,
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+/// Options of the way in which a run proceeds, and of what becomes of its results. They change no result.
+#[derive(Clone, Debug, Args)]
+pub struct RunOutputArgs {
     /// The file of the results [default: results.json, or the suite's name].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Resume the run that was saved there and did not end.
     #[arg(long)]
     pub resume: bool,
-    /// Measure only part I of N, for machines that share a run; `merge` joins their files.
-    #[arg(long, value_name = "I/N")]
-    pub shard: Option<Shard>,
     /// Leave wall times out of the results.
     #[arg(long)]
     pub no_wall_time: bool,
@@ -54,19 +66,15 @@ pub struct RunArgs {
     /// List the cases without measuring them.
     #[arg(long)]
     pub list: bool,
-    #[command(flatten)]
-    pub target: TargetArgs,
     /// Canisters that run in parallel.
     #[arg(long, default_value_t = default_jobs(), value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: u64,
-    #[command(flatten)]
-    pub replica: ReplicaArgs,
 }
 
 impl RunArgs {
     /// The file of a suite's results.
     pub fn out(&self, suite: &str) -> PathBuf {
-        out_of(self.out.as_deref(), suite)
+        out_of(self.output.out.as_deref(), suite)
     }
 }
 
@@ -106,9 +114,19 @@ pub fn with_run_options(command: clap::Command) -> clap::Command {
     RunArgs::augment_args(command)
 }
 
-/// Options that affect what is measured, and not only the output.
-const REPEATED: [&str; 7] =
-    ["seed", "shard", "nodes", "usd_per_trillion_cycles", "subnet", "replica", "canister"];
+/// The option that is repeated with its value even if it was left out: the default changes with the network.
+const RULES: &str = "rules";
+
+/// Returns `true` for an option that the command in the results repeats as it was given: for every
+/// option, unless it is of those that change no result.
+fn repeated(id: &str) -> bool {
+    let change_nothing =
+        [RunOutputArgs::augment_args, AccessArgs::augment_args, CacheUseArgs::augment_args];
+    let defines = |augment: fn(clap::Command) -> clap::Command| {
+        augment(clap::Command::new("")).get_arguments().any(|argument| argument.get_id() == id)
+    };
+    id != RULES && !change_nothing.into_iter().any(defines)
+}
 
 /// A suite with the options that were given.
 pub struct Planned {
@@ -153,11 +171,9 @@ impl Planned {
         let mut command = vec![format!("stablebench run {}", suite.name())];
         let measured = |id: &str| !suite.gates().contains(&id);
         command.extend(words(&suite.arguments(clap::Command::new("")), matches, measured));
-        let repeated = |id: &str| REPEATED.contains(&id);
         command.extend(words(&with_run_options(clap::Command::new("")), run_matches, repeated));
         if args.target.replica == ReplicaArg::Embedded {
-            // The default changes with the network.
-            command.push(format!("--rules {}", args.replica.rules()));
+            command.push(format!("--{RULES} {}", args.replica.rules()));
         }
         Ok(Self { suite, args, command: command.join(" "), plan })
     }
@@ -201,13 +217,13 @@ pub fn execute(planned: &Planned, output: &Output) -> Result<ExitCode> {
     for note in &planned.plan.notes {
         output.progress.note(note);
     }
-    if planned.args.list {
+    if planned.args.output.list {
         print(&list_of(&planned.plan))?;
         return Ok(ExitCode::SUCCESS);
     }
     let results = measure(planned, output)?;
     match planned.plan.ceilings {
-        Some(ceilings) => check_ceilings(ceilings, &results, planned.args.format, output),
+        Some(ceilings) => check_ceilings(ceilings, &results, planned.args.output.format, output),
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -226,10 +242,10 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
         .map_err(|error| not_begun(error, &saved))?;
     let replica = &*target.replica;
     let mut results = empty(planned, replica, &built);
-    if args.resume {
+    if args.output.resume {
         results = resumed(&mut file, results, progress)?;
     }
-    let mut jobs = usize::try_from(args.jobs).unwrap_or(1);
+    let mut jobs = usize::try_from(args.output.jobs).unwrap_or(1);
     if let Some(spending) = &target.spending {
         agree(spending, &args.replica, jobs, plan, &built, &results, progress)?;
         progress
@@ -239,13 +255,13 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     let saved = file.summary_of_incomplete();
     let runner = Runner::new(replica, &built, plan, progress, Some(file), results)
         .map_err(|error| not_begun(error, &saved))?
-        .with_wall_time(!args.no_wall_time)
+        .with_wall_time(!args.output.no_wall_time)
         .with_cache(target.cache.as_ref())
         .with_missing(missing);
     let ran = runner.run(jobs);
     let results = runner.results();
     if !results.cases.is_empty() {
-        print(&report::render(*suite, &results, args.format, output.terminal)?)?;
+        print(&report::render(*suite, &results, args.output.format, output.terminal)?)?;
     }
     let (saved, incomplete) = runner
         .file()
@@ -423,4 +439,41 @@ fn list_of(plan: &Plan) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suites::suite;
+
+    /// What is not repeated is known: a new option is, unless its struct says that it changes no result.
+    #[test]
+    fn options_are_repeated_unless_they_change_no_result() {
+        let command = with_run_options(clap::Command::new(""));
+        let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
+        let (again, once): (Vec<_>, Vec<_>) = ids.partition(|id| repeated(id));
+        let output = ["out", "resume", "no_wall_time", "format", "list", "jobs"];
+        let access = ["identity", "yes", "root_key", "verify_embedded"];
+        let cache = ["cache_dir", "cache_limit", "no_cache"];
+        assert_eq!(once, [&output[..], &access, &[RULES], &cache].concat());
+        assert!(again.contains(&"seed") && again.contains(&"subnet"), "{again:?}");
+    }
+
+    #[test]
+    fn the_command_repeats_what_was_given() {
+        let typed = [
+            "--seed=7",
+            "--nodes=34",
+            "--usd-per-trillion-cycles=2",
+            "--shard=1/2",
+            "--subnet=system",
+            "--out=other.json",
+            "--jobs=1",
+            "--no-cache",
+        ];
+        let planned = Planned::of(suite("users").unwrap(), &typed).unwrap();
+        let rules = planned.args.replica.rules();
+        let options = "--seed 7 --nodes 34 --usd-per-trillion-cycles 2 --shard 1/2 --subnet system";
+        assert_eq!(planned.command, format!("stablebench run users {options} --rules {rules}"));
+    }
 }

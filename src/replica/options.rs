@@ -26,10 +26,7 @@ pub struct ReplicaArgs {
     #[arg(long, value_enum, default_value_t = SubnetKind::Application)]
     pub subnet: SubnetKind,
     #[command(flatten)]
-    pub cache: CacheFolderArgs,
-    /// Neither use nor fill the cache of earlier runs.
-    #[arg(long)]
-    pub no_cache: bool,
+    pub cache: CacheUseArgs,
 }
 
 impl ReplicaArgs {
@@ -59,6 +56,16 @@ pub enum SubnetKind {
     System,
     /// An application subnet without practical instruction limits.
     Benchmarking,
+}
+
+/// Options of the cache, which changes no result, and of its use.
+#[derive(Clone, Debug, Args)]
+pub struct CacheUseArgs {
+    #[command(flatten)]
+    pub folder: CacheFolderArgs,
+    /// Neither use nor fill the cache of earlier runs.
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// Options of the cache.
@@ -93,6 +100,13 @@ pub struct TargetArgs {
     /// they are recognised by their modules.
     #[arg(long, value_name = "ID", value_parser = canister)]
     pub canister: Vec<Principal>,
+    #[command(flatten)]
+    pub access: AccessArgs,
+}
+
+/// Options of the access to a replica, and of the comparison of its answers. They change no result.
+#[derive(Clone, Debug, Args)]
+pub struct AccessArgs {
     /// File with the key of a controller of those canisters [default: anonymous].
     #[arg(long, value_name = "PEM")]
     pub identity: Option<PathBuf>,

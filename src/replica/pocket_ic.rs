@@ -11,8 +11,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use stablebench_conformance::detect;
-use stablebench_pocket_ic::{Instance, Mode, Principal, Server, Snapshot, Subnet};
+use stablebench_pocket_ic::{Instance, Mode, Principal, Server, Snapshot, Subnet, detect};
 use stablebench_replica::Rules;
 
 use super::{Answer, Canister, Cost, Identity, Messages, Readings, Reject, Replica};
@@ -29,8 +28,7 @@ impl PocketIc {
     /// Starts the server and detects the rules by which it charges.
     pub fn start(subnet: Subnet) -> Result<Self> {
         let server = Server::start()?;
-        let mut probed = stablebench_conformance::PocketIc::on(Arc::clone(&server), subnet);
-        let rules = detect(&mut probed)
+        let rules = detect(&server, subnet)
             .with_context(|| format!("the PocketIC server {}", server.version()))?;
         Ok(Self { server, subnet, rules })
     }

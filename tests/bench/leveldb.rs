@@ -1,7 +1,7 @@
 //! LevelDB: the same tests as for other engines, and its own.
 
 use super::canister::{Bench, Which, count, in_transactions, rows, users_part, with_users};
-use super::follow::follow;
+use super::model::follow;
 use candid::{CandidType, Principal};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{

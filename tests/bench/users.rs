@@ -4,7 +4,7 @@
 use super::canister::{
     Bench, CONTROLLER, ENGINES, MANAGED, Which, count, in_transactions, rows, users_part, whole,
 };
-use super::follow::{Pair, follow};
+use super::model::{Pair, follow};
 use super::sqlite::MODES;
 use candid::{decode_one, encode_args};
 use stablebench_protocol::{

@@ -1,7 +1,7 @@
 //! SQLite through `ic-sqlite-vfs`: the same tests as for SQLite in `bench`, and its own.
 
 use super::canister::{Bench, Which, count, in_transactions, rows, users_part};
-use super::follow::follow;
+use super::model::follow;
 use super::sqlite::{configure, taken, works};
 use stablebench_protocol::{
     Engine, Error, Inspected, Job, JournalMode, LockingMode, Measurement, Occupant, Part,

@@ -68,13 +68,12 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("stablebench canbench --compare /tmp/base.yml", Test("results_are_saved_and_compared")),
     // What a step of CI runs.
     ("cargo build --release --timings", Step("cargo build --release")),
-    ("cargo build --release --example speed", Step("cargo test --release")),
+    ("cargo build --release --package stablebench-pocket-ic", Step("--lib --bins --examples")),
     ("cargo test --release", Step("cargo test --release")),
     ("RUST_TEST_THREADS=16 cargo test", Step("cargo test --release")),
     ("cargo bench -p stablebench-replica", Step("--bench compile --bench messages")),
     ("cargo xtask modules", Step(r#"xtask" modules --check"#)),
     ("cargo run --release --bin conformance -- check", Step(r#""$programs/conformance" check"#)),
-    ("cargo run --release --bin conformance -- generate", Test("generated_files_can_be_checked")),
     ("GITHUB_EVENT_PATH=", Step("action/tests")),
     ("cat >/tmp/event.json", Step("action/tests")),
     ("npm ci", Step("npm ci")),
@@ -85,8 +84,13 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("scripts/call-examples.sh", Step("npm test")),
     ("scripts/release", Step("scripts/release-tests")),
     // What is neither here nor in CI.
-    ("scripts/canbench-tests", Needs("a clone of canbench")),
+    ("verification/canbench-tests", Needs("a clone of canbench")),
     ("cargo run --release --features pocket-ic", Needs("a PocketIC server, which is downloaded")),
+    ("cargo run --release --package stablebench-recorder", Needs("a PocketIC server")),
+    (
+        "cargo run --release --package stablebench-recorder -- generate",
+        Test("generated_files_can_be_checked"),
+    ),
     ("cargo run --release -- compare results.json real.json", Needs("results of that server")),
     ("POCKET_IC_BIN=", Needs("a project with tests; tests/pocket_ic is this project's own")),
     ("STABLEBENCH_RULES=", Needs("another server")),
@@ -307,7 +311,7 @@ fn every_exception_has_a_reason_that_holds() {
         "tests/cli",
         "tests/cli/network",
         "tests/bench",
-        "crates/conformance/tests/conformance",
+        "verification/recorder/tests/recorder",
         "src",
     ] {
         for file in with_ending(folder, "rs") {

@@ -10,16 +10,16 @@
 #[expect(dead_code, reason = "the other tests use the rest")]
 #[path = "../bench/canister.rs"]
 mod canister;
-#[path = "../bench/follow.rs"]
+#[path = "../bench/model.rs"]
 #[expect(dead_code, reason = "the other tests use the rest")]
-mod follow;
+mod model;
 #[path = "../bench/sqlite.rs"]
 #[allow(dead_code, unused_imports, reason = "the other tests use the rest")]
 mod sqlite;
 
 use canister::{Bench, Which, count, rows};
-use follow::follow;
 use libtest_mimic::{Arguments, Trial};
+use model::follow;
 use sqlite::{configure, taken, works};
 use stablebench_protocol::{
     Engine, Error, Inspected, Job, JournalMode, LockingMode, Occupant, Part, Result, SqliteConfig,

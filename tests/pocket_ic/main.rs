@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Every answer is compared with that of the embedded replica, so the servers' answers are equal too.
-//! `docs/testing-with-pocket-ic.md` explains how to run the tests and where to get a server.
+//! Those on servers need the feature `pocket-ic`; `docs/testing-with-pocket-ic.md` explains how to run
+//! them and where to get a server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test panics")]
 #![allow(

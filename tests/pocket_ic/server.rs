@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use stablebench_pocket_ic::{Instance, Server, Snapshot, Subnet};
+use stablebench_pocket_ic::{Instance, Server, Snapshot, Subnet, detect};
 
 pub use stablebench_pocket_ic::BINARY;
 
@@ -62,12 +62,9 @@ impl Replica for PocketIc {
     }
 
     fn rules(&self) -> Rules {
-        let detect = || {
-            let server = Arc::clone(self.server());
-            let mut target = stablebench_conformance::PocketIc::on(server, Subnet::Application);
-            stablebench_conformance::detect(&mut target).unwrap_or_else(|error| panic!("{error}"))
-        };
-        *self.rules.get_or_init(detect)
+        let found =
+            || detect(self.server(), Subnet::Application).unwrap_or_else(|error| panic!("{error}"));
+        *self.rules.get_or_init(found)
     }
 
     fn configure(&self, command: &mut Command) {

@@ -279,7 +279,7 @@ fn text<T: Serialize>(cases: &[T]) -> io::Result<Vec<u8>> {
 }
 
 /// The folder of a file, to which the paths in it are relative.
-pub(crate) fn directory(path: &Path) -> &Path {
+pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

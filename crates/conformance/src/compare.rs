@@ -16,9 +16,8 @@ use std::path::Path;
 use crate::case::{Call, Case, Expect, Kind, directory, read};
 use crate::error::Error;
 use crate::hex;
-use crate::record::answers;
 use crate::subnet::case::{self as subnet, Step};
-use crate::target::{Answer, Answers, Target};
+use crate::target::{Answer, Answers, Target, answers};
 
 /// Number of bytes of a reply that a difference shows.
 const SHOWN: usize = 64;
@@ -278,7 +277,11 @@ mod tests {
     }
 
     fn recorded(answer: &Answer) -> Option<Expect> {
-        Some(crate::record::expectation(answer))
+        let cycles_charged = answer.cycles.unwrap_or_default();
+        Some(match answer.outcome.clone() {
+            Ok(hex) => Expect::Reply { hex, counts: None, cycles_charged },
+            Err(Reject { code, message }) => Expect::Reject { code, message, cycles_charged },
+        })
     }
 
     /// The outcome of a case with one call.

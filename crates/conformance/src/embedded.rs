@@ -63,8 +63,8 @@ impl Target for Embedded {
     }
 }
 
-/// The error of a case of one canister.
-pub(crate) const ONLY_ON_SUBNETS: &str =
+/// The error of a case of one canister that calls the management canister.
+pub const ONLY_ON_SUBNETS: &str =
     "only cases of several canisters have calls of the management canister";
 
 struct Installation {

@@ -49,12 +49,4 @@ pub enum Error {
         /// The failure.
         cause: Failure,
     },
-    /// A file is not a module.
-    #[error("{path} is not a module: {reason}")]
-    NoModule {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
 }

@@ -7,8 +7,10 @@
 //!
 //! All answers that are compared or recorded come from [`run`].
 
+use std::path::Path;
+
 use crate::case::{Case, Kind};
-use crate::error::Failure;
+use crate::error::{Error, Failure};
 use crate::subnet::case::{RunningSubnet, SubnetCase};
 
 /// A replica that creates a canister for each case. The anonymous principal is the caller of all
@@ -95,4 +97,14 @@ pub fn run(target: &mut dyn Target, case: &Case, wasm: &[u8]) -> Result<Answers,
         .map(|call| canister.call(call.kind, &call.method, &call.arg))
         .collect::<Result<_, _>>()
         .map(Answers::Calls)
+}
+
+/// Runs a case whose paths are relative to `directory`.
+///
+/// # Errors
+///
+/// If its module cannot be read, or the target failed.
+pub fn answers(target: &mut dyn Target, case: &Case, directory: &Path) -> Result<Answers, Error> {
+    let wasm = case.wasm(directory)?;
+    run(target, case, &wasm).map_err(|cause| Error::Target { case: case.name.clone(), cause })
 }

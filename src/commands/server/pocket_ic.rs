@@ -18,7 +18,7 @@ use crate::cache::Cache;
 use crate::commands::as_pocket_ic::VERSION;
 use crate::interrupt;
 use crate::progress::Output;
-use crate::replica::options::{CacheFolderArgs, rule_sets};
+use crate::replica::options::{CacheUseArgs, rule_sets};
 use crate::terminal::print;
 
 /// The variable with the default of `--rules`.
@@ -72,10 +72,7 @@ pub struct PocketIcArgs {
     #[arg(long)]
     pub version: bool,
     #[command(flatten)]
-    pub cache: CacheFolderArgs,
-    /// Neither use nor fill the cache of earlier runs.
-    #[arg(long)]
-    pub no_cache: bool,
+    pub cache: CacheUseArgs,
 }
 
 /// Parses a variable.
@@ -116,7 +113,7 @@ pub fn pocket_ic(args: &PocketIcArgs, output: &Output) -> Result<()> {
         Some(rules) => rules,
         None => variable(RULES)?.unwrap_or_default(),
     };
-    let Served { replicas, cache } = replicas(rules, &args.cache, args.no_cache, &output.progress)?;
+    let Served { replicas, cache } = replicas(rules, &args.cache, &output.progress)?;
     let server = PocketIc::new(version, replicas);
     if files.is_none() {
         print(&format!("http://{}\n", SocketAddr::new(args.ip_addr, port)))?;

@@ -7,7 +7,7 @@ use stablebench_server::pocket_ic::Replicas;
 use crate::cache::Cache;
 use crate::commands::replica::embedded;
 use crate::progress::Progress;
-use crate::replica::options::{CacheFolderArgs, ReplicaArgs, SubnetKind};
+use crate::replica::options::{CacheUseArgs, ReplicaArgs, SubnetKind};
 
 /// The replicas of a server, and their cache.
 pub struct Served {
@@ -16,14 +16,9 @@ pub struct Served {
 }
 
 /// Returns replicas for all kinds of subnets, which are started on demand.
-pub fn replicas(
-    rules: Rules,
-    cache: &CacheFolderArgs,
-    no_cache: bool,
-    progress: &Progress,
-) -> Result<Served> {
+pub fn replicas(rules: Rules, cache: &CacheUseArgs, progress: &Progress) -> Result<Served> {
     let subnet = SubnetKind::Application;
-    let args = ReplicaArgs { rules: Some(rules), subnet, cache: cache.clone(), no_cache };
+    let args = ReplicaArgs { rules: Some(rules), subnet, cache: cache.clone() };
     let (replica, cache) = embedded(&args, progress)?;
     let (first, folder) = (replica.inner().clone(), cache.as_ref().map(Cache::path));
     let notes = progress.clone();

@@ -182,7 +182,7 @@ fn pocket_ic_server(args: &ServeArgs, progress: &Progress) -> Result<Option<(Poc
     let Some(port) = args.pocket_ic else { return Ok(None) };
     let listener = pocket_ic::bind(SocketAddr::new(args.listen, port), access(args))?;
     let rules = args.replica.rules.unwrap_or_default();
-    let served = replicas(rules, &args.replica.cache, args.replica.no_cache, progress)?;
+    let served = replicas(rules, &args.replica.cache, progress)?;
     Ok(Some((PocketIc::new(pocket_ic::version(None)?, served.replicas), listener)))
 }
 

@@ -25,7 +25,7 @@ pub fn check_file(
 ) -> Result<(), Error> {
     for case in read(path)? {
         begin(&case);
-        let got = record(target, &case, case::directory(path))?;
+        let got = answered(target, &case, case::directory(path))?;
         compare(outcome, &case, &got);
     }
     Ok(())
@@ -36,7 +36,7 @@ pub fn check_file(
 /// # Errors
 ///
 /// If a module is not valid text, a file cannot be read, or the target failed.
-pub fn record(
+pub fn answered(
     target: &mut dyn Target,
     case: &SubnetCase,
     folder: &Path,

@@ -8,5 +8,5 @@ pub use case::{
     Expected, Outcall, Part, RunningSubnet, Step, SubnetCall, SubnetCase, Ticks,
     is_file_of_subnets, read, write,
 };
-pub use compare::{check_file, compare, record};
+pub use compare::{answered, check_file, compare};
 pub use embedded::{EmbeddedSubnet, embedded};

@@ -28,7 +28,12 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
 /// Names of all test functions, and all files.
 fn tests() -> (BTreeSet<String>, Vec<PathBuf>) {
     let mut files = Vec::new();
-    for directory in ["crates/replica/src", "crates/replica/tests", "crates/conformance/tests"] {
+    for directory in [
+        "crates/replica/src",
+        "crates/replica/tests",
+        "crates/conformance/tests",
+        "verification/recorder/tests",
+    ] {
         sources(&root().join(directory), &mut files);
     }
     let mut names = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Tests of the recorded cases and of the program that records, generates and checks them.
+//! Tests of the recorded cases and of the program that checks them.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests may panic")]
 #![allow(
@@ -10,5 +10,4 @@
 mod cases;
 mod commands;
 mod documented;
-mod generated;
 mod subnet;

@@ -1,16 +1,14 @@
 //! Logs of canisters: the records that are kept, and those that are returned.
 
-use candid::{CandidType, decode_one, encode_one};
+use candid::{decode_one, encode_one};
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInstallMode, CanisterLogFilter, CanisterLogRecord, CanisterSettings,
-    FetchCanisterLogsArgs, FetchCanisterLogsResult, InstallCodeArgs, LogVisibility,
-    ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs,
+    CanisterLogFilter, CanisterLogRecord, CanisterSettings, FetchCanisterLogsArgs,
+    FetchCanisterLogsResult, LogVisibility, UpdateSettingsArgs,
 };
 use stablebench_replica::subnet::Subnet;
-use stablebench_replica::{ErrorCode, Principal, Replica, Rules};
+use stablebench_replica::{ErrorCode, Principal, Rules};
 
-const MANAGEMENT: Principal = Principal::management_canister();
-const USER: Principal = Principal::anonymous();
+use super::managed::{self, MANAGEMENT, PLENTY, USER, manage};
 
 /// `print` prints as many texts as the first number in the argument says, as long as the second says.
 /// Each begins with its number, in five digits. `trap` traps with the argument. `fetch` reads a log as
@@ -60,35 +58,16 @@ const PRINTS: &str = r#"(module
         (call $copy (i32.const 0) (i32.const 0) (call $size))
         (call $trap (i32.const 0) (call $size))))"#;
 
-fn manage(subnet: &mut Subnet, method: &str, argument: impl CandidType) -> Vec<u8> {
-    let argument = encode_one(argument).unwrap();
-    subnet.update(USER, MANAGEMENT, method, &argument).unwrap().response.unwrap()
-}
-
 /// A subnet with a canister whose log has this limit.
 fn subnet(rules: Rules, limit: u64) -> (Subnet, Principal) {
-    let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
-    let create = ProvisionalCreateCanisterWithCyclesArgs {
-        amount: Some(1_000_000_000_000_000_u64.into()),
-        ..ProvisionalCreateCanisterWithCyclesArgs::default()
-    };
-    let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create);
-    let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
-    let install = InstallCodeArgs {
-        mode: CanisterInstallMode::Install,
-        canister_id,
-        wasm_module: wat::parse_str(PRINTS).unwrap(),
-        arg: Vec::new(),
-        sender_canister_version: None,
-    };
-    manage(&mut subnet, "install_code", install);
+    let (mut subnet, canister_id) = managed::subnet(rules, PLENTY, PRINTS);
     let settings = CanisterSettings {
         log_memory_limit: Some(limit.into()),
         log_visibility: Some(LogVisibility::Public),
         ..CanisterSettings::default()
     };
     let update = UpdateSettingsArgs { canister_id, settings, sender_canister_version: None };
-    manage(&mut subnet, "update_settings", update);
+    manage(&mut subnet, "update_settings", update).unwrap();
     (subnet, canister_id)
 }
 

@@ -20,6 +20,7 @@ mod keys;
 mod life;
 mod limits;
 mod logs;
+mod managed;
 mod management;
 mod model;
 mod motoko;

@@ -4,84 +4,19 @@ use candid::{Nat, decode_one, encode_args, encode_one};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, CanisterSettings, CanisterStatusResult,
     CreateCanisterArgs, FetchCanisterLogsArgs, FetchCanisterLogsResult, HttpHeader, HttpMethod,
-    HttpRequestArgs, HttpRequestResult, InstallCodeArgs, LogVisibility,
-    ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs, UpgradeFlags,
-    WasmMemoryPersistence,
+    HttpRequestArgs, HttpRequestResult, LogVisibility, ProvisionalCreateCanisterWithCyclesArgs,
+    UpdateSettingsArgs, UpgradeFlags, WasmMemoryPersistence,
 };
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, RejectCode, Replica, Rules};
 
-const MANAGEMENT: Principal = Principal::management_canister();
-const USER: Principal = Principal::anonymous();
+use super::managed::{self, CREATE, MANAGEMENT, RELAY, USER, code, manage};
+
 const DAY: u64 = 86_400 * 1_000_000_000;
 
-/// `relay` calls a method of the management canister, whose name is up to a space, with the rest of
-/// the argument and the cycles in its first 8 bytes. `say` prints, and `fail` traps.
-const RELAY: &str = r#"(module
-    (import "ic0" "msg_reply" (func $reply))
-    (import "ic0" "msg_reject" (func $reject (param i32 i32)))
-    (import "ic0" "msg_reject_msg_size" (func $reason_size (result i32)))
-    (import "ic0" "msg_reject_msg_copy" (func $reason (param i32 i32 i32)))
-    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
-    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
-    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
-    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
-    (import "ic0" "call_data_append" (func $data (param i32 i32)))
-    (import "ic0" "call_cycles_add" (func $cycles (param i64)))
-    (import "ic0" "call_perform" (func $perform (result i32)))
-    (import "ic0" "debug_print" (func $print (param i32 i32)))
-    (import "ic0" "trap" (func $trap (param i32 i32)))
-    (memory 1) (table 2 funcref) (elem (i32.const 0) $back $failed)
-    (data (i32.const 0) "a word")
-    (func $back (param i32)
-        (call $copy (i32.const 100) (i32.const 0) (call $size))
-        (call $append (i32.const 100) (call $size)) (call $reply))
-    (func $failed (param i32)
-        (call $reason (i32.const 100) (i32.const 0) (call $reason_size))
-        (call $reject (i32.const 100) (call $reason_size)))
-    (func (export "canister_update relay") (local $end i32)
-        (call $copy (i32.const 100) (i32.const 0) (call $size))
-        (local.set $end (i32.const 108))
-        (block $found (loop $next
-            (br_if $found (i32.eq (i32.load8_u (local.get $end)) (i32.const 32)))
-            (local.set $end (i32.add (local.get $end) (i32.const 1)))
-            (br $next)))
-        (call $new (i32.const 0) (i32.const 0)
-            (i32.const 108) (i32.sub (local.get $end) (i32.const 108))
-            (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0))
-        (local.set $end (i32.add (local.get $end) (i32.const 1)))
-        (call $data (local.get $end)
-            (i32.sub (i32.add (call $size) (i32.const 100)) (local.get $end)))
-        (call $cycles (i64.load (i32.const 100)))
-        (drop (call $perform)))
-    (func (export "canister_update say") (call $print (i32.const 0) (i32.const 6)) (call $reply))
-    (func (export "canister_update fail") (call $trap (i32.const 0) (i32.const 6))))"#;
-
-fn manage(
-    subnet: &mut Subnet,
-    method: &str,
-    argument: impl candid::CandidType,
-) -> Result<Vec<u8>, Reject> {
-    let argument = encode_one(argument).unwrap();
-    subnet.update(USER, MANAGEMENT, method, &argument).unwrap().response
-}
-
-/// A subnet with an installed canister that the user controls.
+/// A subnet by today's rules with a canister that relays.
 fn subnet() -> (Subnet, Principal) {
-    let replica = Replica::new(Rules::today(), None).unwrap();
-    let mut subnet = Subnet::new(&replica);
-    let create = ProvisionalCreateCanisterWithCyclesArgs::default();
-    let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create).unwrap();
-    let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
-    let install = InstallCodeArgs {
-        mode: CanisterInstallMode::Install,
-        canister_id,
-        wasm_module: wat::parse_str(RELAY).unwrap(),
-        arg: Vec::new(),
-        sender_canister_version: None,
-    };
-    manage(&mut subnet, "install_code", install).unwrap();
-    (subnet, canister_id)
+    managed::subnet(Rules::today(), None, RELAY)
 }
 
 /// The argument of `relay`.
@@ -107,11 +42,10 @@ fn users_and_canisters_create_up_to_the_limit() {
     // The cycles for the canister come back.
     assert!(before - balance(&subnet) < 100_000_000_000);
     let create = ProvisionalCreateCanisterWithCyclesArgs::default();
-    let method = "provisional_create_canister_with_cycles";
-    let refused = manage(&mut subnet, method, create.clone()).unwrap_err();
+    let refused = manage(&mut subnet, CREATE, create).unwrap_err();
     assert!(refused.message.contains(full), "{refused}");
     subnet.set_max_canisters(3);
-    manage(&mut subnet, method, create).unwrap();
+    managed::create(&mut subnet, None);
 }
 
 fn random(subnet: &mut Subnet, id: Principal) -> Vec<u8> {
@@ -287,14 +221,8 @@ fn upgrade(
     wasm_memory_persistence: Option<WasmMemoryPersistence>,
 ) -> Result<Vec<u8>, Reject> {
     let flags = UpgradeFlags { skip_pre_upgrade: None, wasm_memory_persistence };
-    let upgrade = InstallCodeArgs {
-        mode: CanisterInstallMode::Upgrade(Some(flags)),
-        canister_id,
-        wasm_module,
-        arg: Vec::new(),
-        sender_canister_version: None,
-    };
-    manage(subnet, "install_code", upgrade)
+    let mode = CanisterInstallMode::Upgrade(Some(flags));
+    manage(subnet, "install_code", code(mode, canister_id, wasm_module))
 }
 
 /// The byte in the heap, the global, and the size of the heap.
@@ -362,11 +290,9 @@ fn the_status_has_the_fields_of_the_rules() {
     let [before, replica] = [Rules::of_2025_10(), Rules::today()]
         .map(|rules| Subnet::new(&Replica::new(rules, None).unwrap()));
     for (mut subnet, decodes) in [(before, false), (replica, true)] {
-        let create = ProvisionalCreateCanisterWithCyclesArgs::default();
-        let method = "provisional_create_canister_with_cycles";
-        let created = manage(&mut subnet, method, create).unwrap();
-        let created = decode_one::<CanisterIdRecord>(&created).unwrap();
-        let reply = manage(&mut subnet, "canister_status", created).unwrap();
+        let canister_id = managed::create(&mut subnet, None);
+        let about = CanisterIdRecord { canister_id };
+        let reply = manage(&mut subnet, "canister_status", about).unwrap();
         assert_eq!(decode_one::<CanisterStatusResult>(&reply).is_ok(), decodes);
     }
 }
@@ -390,8 +316,6 @@ fn rejects_link_to_the_page_of_the_rules() {
         assert!(refused.message.contains(&written), "{rules}: {refused}");
     }
 }
-
-const CREATE: &str = "provisional_create_canister_with_cycles";
 
 fn created_with(subnet: &mut Subnet, amount: u64, log: Option<u64>) -> Result<Principal, Reject> {
     let settings = log.map(|log| CanisterSettings {

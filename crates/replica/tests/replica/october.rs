@@ -1,77 +1,16 @@
 //! The additions of the rules of October 2026, each next to the rules before.
 
-use candid::{CandidType, decode_one, encode_args, encode_one};
+use candid::{decode_one, encode_args, encode_one};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInfoArgs, CanisterInfoResult, CanisterInstallMode,
-    CanisterStatusResult, FetchCanisterLogsArgs, InstallCodeArgs,
-    ProvisionalCreateCanisterWithCyclesArgs,
+    CanisterStatusResult, FetchCanisterLogsArgs,
 };
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{ErrorCode, Principal, Reject, Replica, Rules};
 
-const MANAGEMENT: Principal = Principal::management_canister();
-const USER: Principal = Principal::anonymous();
+use super::managed::{self, MANAGEMENT, PLENTY, RELAY, USER, code, manage};
+
 const STRANGER: Principal = Principal::from_slice(&[7; 29]);
-
-/// `ask` calls a query of the management canister, whose name is up to a space, with the rest of the
-/// argument, and replies or rejects with the answer.
-const ASKS: &str = r#"(module
-    (import "ic0" "msg_reply" (func $reply))
-    (import "ic0" "msg_reject" (func $reject (param i32 i32)))
-    (import "ic0" "msg_reject_msg_size" (func $reason_size (result i32)))
-    (import "ic0" "msg_reject_msg_copy" (func $reason (param i32 i32 i32)))
-    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
-    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
-    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
-    (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
-    (import "ic0" "call_data_append" (func $data (param i32 i32)))
-    (import "ic0" "call_perform" (func $perform (result i32)))
-    (memory 1) (table 2 funcref) (elem (i32.const 0) $back $failed)
-    (func $back (param i32)
-        (call $copy (i32.const 100) (i32.const 0) (call $size))
-        (call $append (i32.const 100) (call $size)) (call $reply))
-    (func $failed (param i32)
-        (call $reason (i32.const 100) (i32.const 0) (call $reason_size))
-        (call $reject (i32.const 100) (call $reason_size)))
-    (func (export "canister_composite_query ask") (local $end i32)
-        (call $copy (i32.const 100) (i32.const 0) (call $size))
-        (local.set $end (i32.const 100))
-        (block $found (loop $next
-            (br_if $found (i32.eq (i32.load8_u (local.get $end)) (i32.const 32)))
-            (local.set $end (i32.add (local.get $end) (i32.const 1)))
-            (br $next)))
-        (call $new (i32.const 0) (i32.const 0)
-            (i32.const 100) (i32.sub (local.get $end) (i32.const 100))
-            (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0))
-        (local.set $end (i32.add (local.get $end) (i32.const 1)))
-        (call $data (local.get $end)
-            (i32.sub (i32.add (call $size) (i32.const 100)) (local.get $end)))
-        (drop (call $perform))))"#;
-
-fn manage(subnet: &mut Subnet, method: &str, argument: impl CandidType) -> Vec<u8> {
-    let argument = encode_one(argument).unwrap();
-    subnet.update(USER, MANAGEMENT, method, &argument).unwrap().response.unwrap()
-}
-
-/// A subnet with a canister that the user controls and that has a module.
-fn subnet(rules: Rules, wat: &str) -> (Subnet, Principal) {
-    let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
-    let create = ProvisionalCreateCanisterWithCyclesArgs {
-        amount: Some(1_000_000_000_000_000_u64.into()),
-        ..ProvisionalCreateCanisterWithCyclesArgs::default()
-    };
-    let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create);
-    let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
-    let install = InstallCodeArgs {
-        mode: CanisterInstallMode::Install,
-        canister_id,
-        wasm_module: wat::parse_str(wat).unwrap(),
-        arg: Vec::new(),
-        sender_canister_version: None,
-    };
-    manage(&mut subnet, "install_code", install);
-    (subnet, canister_id)
-}
 
 /// The node count costs as much as the other calls that return a size, and has the width of an address.
 #[test]
@@ -134,7 +73,7 @@ fn the_start_function_does_not_know_the_number_of_nodes() {
 #[test]
 fn canister_info_is_a_query() {
     let ask = |rules, canister_id: Option<Principal>| {
-        let (subnet, id) = subnet(rules, ASKS);
+        let (subnet, id) = managed::subnet(rules, PLENTY, RELAY);
         let canister_id = canister_id.unwrap_or(id);
         let args = CanisterInfoArgs { canister_id, num_requested_changes: Some(1) };
         let argument = encode_one(args).unwrap();
@@ -148,7 +87,7 @@ fn canister_info_is_a_query() {
     let older = ask(Rules::of_2026_08(), None).unwrap_err();
     assert_eq!(older.code, ErrorCode::CanisterMethodNotFound, "{older}");
     // As an update it is still for canisters only.
-    let (mut subnet, canister_id) = subnet(Rules::today(), ASKS);
+    let (mut subnet, canister_id) = managed::subnet(Rules::today(), PLENTY, RELAY);
     let args = CanisterInfoArgs { canister_id, num_requested_changes: None };
     let argument = encode_one(args).unwrap();
     let refused = subnet.update(USER, MANAGEMENT, "canister_info", &argument).unwrap().response;
@@ -157,7 +96,7 @@ fn canister_info_is_a_query() {
 
 #[test]
 fn composite_queries_ask_the_management_canister() {
-    let (subnet_of_today, id) = subnet(Rules::today(), ASKS);
+    let (subnet_of_today, id) = managed::subnet(Rules::today(), PLENTY, RELAY);
     let ask = |subnet: &Subnet, method: &str, argument: Vec<u8>| -> Result<Vec<u8>, Reject> {
         let argument = [method.as_bytes(), b" ", &argument].concat();
         subnet.query(USER, id, "ask", &argument).unwrap().response
@@ -183,7 +122,7 @@ fn composite_queries_ask_the_management_canister() {
         let refused = ask(&subnet_of_today, method, empty()).unwrap_err();
         assert!(refused.message.starts_with(words), "{refused}");
     }
-    let (older, other) = subnet(Rules::of_2026_08(), ASKS);
+    let (older, other) = managed::subnet(Rules::of_2026_08(), PLENTY, RELAY);
     assert_eq!(other, id);
     ask(&older, "canister_status", record()).unwrap_err();
 }
@@ -239,19 +178,10 @@ fn a_callback_is_prepaid_by_the_heap_that_it_finds() {
     // The cycles that the canister gets back when the callback has run.
     let refund = |rules: Rules, at_the_call: usize, at_the_response: usize| {
         let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
-        let create = ProvisionalCreateCanisterWithCyclesArgs {
-            amount: Some(1_000_000_000_000_000_u64.into()),
-            ..ProvisionalCreateCanisterWithCyclesArgs::default()
-        };
-        let created = manage(&mut subnet, "provisional_create_canister_with_cycles", create);
-        let canister_id = decode_one::<CanisterIdRecord>(&created).unwrap().canister_id;
+        let canister_id = managed::create(&mut subnet, PLENTY);
         let install = |subnet: &mut Subnet, mode, module: usize| {
-            let wasm_module = modules[module].clone();
-            let arg = Vec::new();
-            let sender_canister_version = None;
-            let args =
-                InstallCodeArgs { mode, canister_id, wasm_module, arg, sender_canister_version };
-            manage(subnet, "install_code", args);
+            let args = code(mode, canister_id, modules[module].clone());
+            manage(subnet, "install_code", args).unwrap();
         };
         install(&mut subnet, CanisterInstallMode::Install, at_the_call);
         let message = subnet.submit(USER, canister_id, "go", &[]).unwrap().unwrap();
@@ -283,20 +213,16 @@ fn a_callback_that_was_uninstalled_costs_the_base_fee() {
     let modules = [caller("1", "i32"), caller("i64 1", "i64")];
     // The cycles that the canister gets back with the response.
     let refund = |rules: Rules, at_the_call: usize, at_the_response: Option<usize>| {
-        let (mut subnet, canister_id) = subnet(rules, "(module)");
-        let install = |module: usize| InstallCodeArgs {
-            mode: CanisterInstallMode::Install,
-            canister_id,
-            wasm_module: modules[module].clone(),
-            arg: Vec::new(),
-            sender_canister_version: None,
+        let (mut subnet, canister_id) = managed::subnet(rules, PLENTY, "(module)");
+        let install = |module: usize| {
+            code(CanisterInstallMode::Install, canister_id, modules[module].clone())
         };
         let submit = |subnet: &mut Subnet, method: &str, argument: Vec<u8>| {
             subnet.submit(USER, MANAGEMENT, method, &argument).unwrap().unwrap()
         };
         let record = || encode_one(CanisterIdRecord { canister_id }).unwrap();
-        manage(&mut subnet, "uninstall_code", CanisterIdRecord { canister_id });
-        manage(&mut subnet, "install_code", install(at_the_call));
+        manage(&mut subnet, "uninstall_code", CanisterIdRecord { canister_id }).unwrap();
+        manage(&mut subnet, "install_code", install(at_the_call)).unwrap();
         subnet.submit(USER, canister_id, "go", &[]).unwrap().unwrap();
         subnet.tick().unwrap();
         // In the round in which the management canister answers.
