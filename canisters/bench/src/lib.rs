@@ -18,6 +18,7 @@
 mod btree;
 mod memory;
 mod points;
+mod sql;
 mod sqlite;
 mod statements;
 
@@ -33,8 +34,10 @@ use stablebench_protocol::{
     CrateVersion, Cuckoo, DbBench, Error, Keys, Occupant, SqliteDescription, Storage, Sysbench,
     Users, Vfs,
 };
+use stablebench_suite_sql::Sql as SqlJob;
 
 stablebench_harness::canister!(Bench);
+stablebench_suite_sql::sql_method!();
 
 struct Bench {
     btree: Option<Btree>,
@@ -85,6 +88,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Sysbench>(),
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<SqlJob>(),
     ];
     const ENGINES: &'static [Engine] =
         &[Engine::BTREE, Engine::SQLITE, Engine::APPEND, Engine::ARRAY];

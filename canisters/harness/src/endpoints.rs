@@ -28,7 +28,7 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty) => {
         use stablebench_protocol::{
-            Description, Digest, DigestPart, Engine, Executed, Inspected, Job, Measurement, Part,
+            Description, Digest, DigestPart, Engine, Executed, Inspected, Job, Kept, Measurement, Part,
             PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
         };
 
@@ -116,6 +116,11 @@ macro_rules! canister {
         #[ic_cdk::query]
         fn inspect(job: Job) -> Result<Inspected> {
             HOST.with_borrow_mut(|host| host.inspect(&job))
+        }
+
+        #[ic_cdk::query]
+        fn kept(job: Job, position: u64) -> Result<Kept> {
+            HOST.with_borrow_mut(|host| host.kept(&job, position))
         }
 
         #[ic_cdk::update]

@@ -19,8 +19,8 @@ use crate::{
 };
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, EngineDescription, Error,
-    Executed, Inspected, Job, Measurement, Occupant, Operation, Part, PartCost, PhaseCost, Result,
-    Selection, Setting, SqliteConfig, SqliteSettings,
+    Executed, Inspected, Job, Kept, Measurement, Occupant, Operation, Part, PartCost, PhaseCost,
+    Result, Selection, Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_workload::{Amount, ContentDigest, Ids};
 
@@ -60,6 +60,11 @@ impl<C: Canister> Host<C> {
             staged: None,
             ran: None,
         }
+    }
+
+    /// Returns the canister, for methods of a suite's own.
+    pub fn canister(&mut self) -> &mut C {
+        &mut self.canister
     }
 
     /// Returns the canister.
@@ -174,6 +179,15 @@ impl<C: Canister> Host<C> {
     /// If they do not exist.
     pub fn inspect(&mut self, job: &Job) -> Result<Inspected> {
         SuiteEntry::find(C::SUITES, job)?.inspect(&mut self.canister, job)
+    }
+
+    /// Returns a part of what a job's suite keeps for the caller, from a position on.
+    ///
+    /// # Errors
+    ///
+    /// If the suite keeps nothing, or the canister cannot do it.
+    pub fn kept(&mut self, job: &Job, position: u64) -> Result<Kept> {
+        SuiteEntry::find(C::SUITES, job)?.kept(&mut self.canister, job, position)
     }
 
     /// Adds `rows` rows, `step` apart, starting at `first`.

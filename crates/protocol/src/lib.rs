@@ -30,7 +30,7 @@ pub use description::{CrateVersion, Description, EngineDescription, Occupant, Sq
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use history::{History, HistoryTask};
-pub use job::{Digest, DigestPart, Executed, Inspected, Job, Part, StoredObject, SuiteJob};
+pub use job::{Digest, DigestPart, Executed, Inspected, Job, Kept, Part, StoredObject, SuiteJob};
 pub use keys::{KeyKind, Keys, KeysTask, LinkSchema};
 pub use measurement::{Measurement, OperationCost, PartCost, Phase, PhaseCost};
 pub use settings::{

@@ -1,9 +1,12 @@
-//! Jobs of the suite on the wire, and what a canister keeps of them for the caller.
+//! Jobs of the suite on the wire, and what the canister answers.
 //!
 //! ```text
-//!   stage   Sql::Statements    texts, and calls of them with parameters
-//!   run                        executes the calls, measured; keeps an answer for each
-//!   kept    Answers            the answers, in parts that fit into a reply
+//!   stage   Statements    texts, and calls of them with parameters
+//!   run                   executes the calls, measured; keeps an answer for each
+//!   kept    Answers       those answers, in parts that fit into a reply
+//!   kept    Statements    executes the calls in the query, whose changes are dropped
+//!   kept    Configure     the settings in effect
+//!   kept    File          the database as a file, in parts
 //! ```
 
 use std::ops::Range;
@@ -19,13 +22,16 @@ pub enum Sql {
     #[serde(rename = "statements")]
     Statements(Statements),
     /// Opens the connection again with these settings; a setting that is left out takes the library's
-    /// default. Keeps all settings in effect.
+    /// default.
     #[serde(rename = "configure")]
     Configure(Vec<Setting>),
     /// Replaces the database by a file, one part after the other.
     #[serde(rename = "load")]
     Load(FilePart),
-    /// Closes the connection, and keeps the database as a file.
+    /// The answers to the statements of the last message.
+    #[serde(rename = "answers")]
+    Answers,
+    /// The database as a file.
     #[serde(rename = "file")]
     File,
 }
@@ -109,6 +115,8 @@ pub struct Answers {
 pub struct Answer {
     /// The number of the call.
     pub call: u32,
+    /// The readings of the counter before and after the statement, the copies of its rows included.
+    pub readings: (u64, u64),
     /// Instructions of preparing the statement; 0 if it was prepared for an earlier call.
     pub prepare: u64,
     /// Instructions of binding the parameters and of all calls of `sqlite3_step`.

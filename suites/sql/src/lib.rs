@@ -5,6 +5,4 @@ pub mod canister;
 mod job;
 pub mod split;
 
-pub use job::{
-    Answer, Answers, Call, Counters, Failure, FilePart, Sql, Statements, Value,
-};
+pub use job::{Answer, Answers, Call, Counters, Failure, FilePart, Sql, Statements, Value};

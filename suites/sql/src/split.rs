@@ -41,9 +41,10 @@ fn token(text: &str, start: usize) -> Token<'_> {
     };
     match bytes[start] {
         b';' => token(Kind::Semicolon, start + 1),
-        b' ' | b'\t' | b'\n' | b'\r' | 0x0c => {
-            token(Kind::Space, run(start, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)))
-        }
+        b' ' | b'\t' | b'\n' | b'\r' | 0x0c => token(
+            Kind::Space,
+            run(start, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)),
+        ),
         b'-' if bytes.get(start + 1) == Some(&b'-') => {
             token(Kind::Space, until(start, "\n").unwrap_or(bytes.len()))
         }
@@ -68,7 +69,8 @@ fn token(text: &str, start: usize) -> Token<'_> {
         }
         byte if in_word(byte) => {
             let end = run(start, in_word);
-            let kind = if byte.is_ascii_digit() { Kind::Other } else { Kind::Word(&text[start..end]) };
+            let kind =
+                if byte.is_ascii_digit() { Kind::Other } else { Kind::Word(&text[start..end]) };
             token(kind, end)
         }
         _ => token(Kind::Other, start + 1),
@@ -122,7 +124,10 @@ pub fn end(text: &str) -> End {
         let word = |expected: &str| matches!(token.kind, Kind::Word(word) if word.eq_ignore_ascii_case(expected));
         place = match (place, token.kind) {
             (_, Kind::Space) => place,
-            (Place::Start | Place::Explain | Place::Create | Place::Normal | Place::TriggerEnd, Kind::Semicolon) => {
+            (
+                Place::Start | Place::Explain | Place::Create | Place::Normal | Place::TriggerEnd,
+                Kind::Semicolon,
+            ) => {
                 return End::At(token.end);
             }
             (Place::Trigger | Place::TriggerSemicolon, Kind::Semicolon) => Place::TriggerSemicolon,
@@ -182,7 +187,10 @@ fn begins_with_semicolon(text: &str) -> bool {
 /// Returns the first word of a statement, if it begins with one.
 pub fn first_word(text: &str) -> Option<&str> {
     words(text).next().filter(|_| {
-        matches!(token(text, leading_space(text).min(text.len().saturating_sub(1))).kind, Kind::Word(_))
+        matches!(
+            token(text, leading_space(text).min(text.len().saturating_sub(1))).kind,
+            Kind::Word(_)
+        )
     })
 }
 
@@ -243,10 +251,11 @@ pub fn numbered(text: &str) -> (String, Vec<&str>) {
     for (start, token) in tokens(text) {
         match token.kind {
             Kind::Parameter(name) if name.len() > 1 && name.starts_with([':', '@', '$']) => {
-                let place = names.iter().position(|known| *known == &name[1..]).unwrap_or_else(|| {
-                    names.push(&name[1..]);
-                    names.len() - 1
-                });
+                let place =
+                    names.iter().position(|known| *known == &name[1..]).unwrap_or_else(|| {
+                        names.push(&name[1..]);
+                        names.len() - 1
+                    });
                 numbered += &format!("?{}", place + 1);
             }
             _ => numbered += &text[start..token.end],
@@ -295,17 +304,30 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_the_first_words() {
-        let lines: Vec<usize> =
-            statements("-- x\n\nselect\n1;select 2;\n\n/*\n*/ select 3").iter().map(|it| it.line).collect();
+        let lines: Vec<usize> = statements("-- x\n\nselect\n1;select 2;\n\n/*\n*/ select 3")
+            .iter()
+            .map(|it| it.line)
+            .collect();
         assert_eq!(lines, [3, 4, 7]);
     }
 
     #[test]
     fn first_words_tell_reading_and_transactions() {
-        for reads in ["select 1", " /* x */ VALUES(1)", "explain delete from t", "with a as (select 'insert') select 1"] {
+        for reads in [
+            "select 1",
+            " /* x */ VALUES(1)",
+            "explain delete from t",
+            "with a as (select 'insert') select 1",
+        ] {
             assert!(only_reads(reads), "{reads}");
         }
-        for writes in ["insert into t values(1)", "with a as (select 1) INSERT INTO t SELECT * FROM a", "pragma user_version", "", "(select 1)"] {
+        for writes in [
+            "insert into t values(1)",
+            "with a as (select 1) INSERT INTO t SELECT * FROM a",
+            "pragma user_version",
+            "",
+            "(select 1)",
+        ] {
             assert!(!only_reads(writes), "{writes}");
         }
         assert_eq!(control("begin immediate;"), Control::Begin);

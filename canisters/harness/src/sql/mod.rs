@@ -17,9 +17,9 @@ mod script;
 mod users;
 
 pub use inspect::inspect;
-pub use pragmas::{Pragmas, number, parse_settings, settings};
+pub use pragmas::{Pragmas, number, parse_settings, reopen, settings};
 pub(crate) use script::copy;
-pub use script::{MeasuredScript, Table, content, phases, results};
+pub use script::{MeasuredScript, Table, all_content, content, phases, results};
 pub use users::{Databases, UsersTable};
 
 use crate::{phases as phase, trap};

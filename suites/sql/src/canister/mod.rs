@@ -19,14 +19,18 @@ mod statement;
 pub use statement::Handle;
 
 use crate::split::{self, Control};
-use crate::{Answer, Answers, Failure, FilePart, Sql, Statements, Value};
-use statement::{Prepared, Step};
-use stablebench_harness::{Canister, Kept, Staged, Suite, instructions, measure, measure_step, sql, trap};
+use crate::{Answer, Answers, Call, Failure, FilePart, Sql, Statements, Value};
+use candid::CandidType;
+use stablebench_harness::{
+    Canister, Staged, Suite, instructions, measure, measure_step, sql, trap,
+};
 use stablebench_protocol::{
-    Digest, Error, Inspected, OperationCost, Part, PartCost, Result, SqliteSettings, Storage,
+    Digest, Error, Inspected, Kept, Measurement, OperationCost, Part, PartCost, Result, Storage,
+    SuiteJob,
 };
 use stablebench_workload::sql::RowBytes;
 use stablebench_workload::{Amount, ContentDigest};
+use statement::{Prepared, Step};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -70,14 +74,8 @@ const REPLY_BYTES: u64 = 1 << 20;
 const ANSWER_BYTES: u64 = 256;
 
 thread_local! {
-    /// What the last job left for the caller.
-    static KEPT: RefCell<Left> = const { RefCell::new(Left::Nothing) };
-}
-
-enum Left {
-    Nothing,
-    Answers(Vec<Answer>),
-    Settings(SqliteSettings),
+    /// The answers to the statements of the last message.
+    static ANSWERS: RefCell<Vec<Answer>> = const { RefCell::new(Vec::new()) };
 }
 
 impl<C: SqlCanister> Suite<C> for Sql {
@@ -90,22 +88,18 @@ impl<C: SqlCanister> Suite<C> for Sql {
             Self::Configure(settings) => {
                 let config = sql::parse_settings(&settings)?;
                 Staged::writing(move |canister: &mut C| {
-                    let measurement = measure_step(|| {
-                        let sql = canister.sql(Storage::Stable)?;
-                        let settings = sql::reopen(sql, config)?;
-                        KEPT.set(Left::Settings(settings));
-                        Ok(())
-                    })?;
-                    Ok(measurement.into())
+                    let sql = canister.sql(Storage::Stable)?;
+                    Ok(measure_step(|| sql::reopen(sql, config).map(drop))?.into())
                 })
             }
             Self::Load(part) => Staged::writing(move |canister: &mut C| {
                 canister.sql(Storage::Stable)?.close();
                 Ok(measure_step(|| canister.write_file(&part))?.into())
             }),
-            Self::File => Staged::writing(move |canister: &mut C| {
-                Ok(measure_step(|| Ok(canister.sql(Storage::Stable)?.close()))?.into())
-            }),
+            Self::Answers | Self::File => {
+                let message = "it is no work, but what the query kept returns".to_owned();
+                return Err(Error::InvalidJob { suite: Self::SUITE.to_owned(), message });
+            }
         })
     }
 
@@ -127,17 +121,27 @@ impl<C: SqlCanister> Suite<C> for Sql {
         sql::inspect(canister.sql(Storage::Stable)?)
     }
 
+    /// A query, whose changes are dropped.
     fn kept(&self, canister: &mut C, position: u64) -> Result<Kept> {
-        if *self == Self::File {
-            let (bytes, size) = canister.read_file(position, REPLY_BYTES)?;
-            let end = position + bytes.len() as u64;
-            return Ok(Kept { bytes, next: (end < size).then_some(end) });
+        match self {
+            Self::Answers => ANSWERS.with_borrow(|answers| part_of(answers, position)),
+            Self::Statements(statements) => {
+                check(statements)?;
+                run(canister, statements)?;
+                ANSWERS.with_borrow(|answers| part_of(answers, position))
+            }
+            Self::Configure(_) => {
+                let settings = canister.sql(Storage::Stable)?.settings()?;
+                Ok(Kept::encoded(&settings.list(), None))
+            }
+            Self::File => {
+                canister.sql(Storage::Stable)?.close();
+                let (bytes, size) = canister.read_file(position, REPLY_BYTES)?;
+                let end = position + bytes.len() as u64;
+                Ok(Kept { bytes, next: (end < size).then_some(end) })
+            }
+            Self::Load(_) => Ok(Kept::default()),
         }
-        KEPT.with_borrow(|left| match left {
-            Left::Answers(answers) => part_of(answers, position),
-            Left::Settings(settings) => Kept::encoded(settings, None),
-            Left::Nothing => Kept::encoded(&Answers::default(), None),
-        })
     }
 }
 
@@ -169,18 +173,61 @@ pub fn run<C: SqlCanister>(canister: &mut C, statements: &Statements) -> Result<
     let cost = |answer: &Answer| answer.prepare + answer.step + answer.around;
     measurement.instructions = answers.iter().map(cost).sum();
     measurement.rows = answers.iter().map(|answer| answer.digest.rows + answer.changes).sum();
-    let each = answers.iter().map(|answer| OperationCost { instructions: cost(answer), allocated: 0 });
+    let each =
+        answers.iter().map(|answer| OperationCost { instructions: cost(answer), allocated: 0 });
     let each = each.collect();
-    KEPT.set(Left::Answers(answers));
+    ANSWERS.set(answers);
     Ok(PartCost { measurement, each })
 }
 
-/// The answers that the last job left.
+/// Takes the answers to the statements of the last message.
 pub fn take_answers() -> Vec<Answer> {
-    match KEPT.replace(Left::Nothing) {
-        Left::Answers(answers) => answers,
-        Left::Nothing | Left::Settings(_) => Vec::new(),
+    ANSWERS.take()
+}
+
+/// The result of the method `sql`.
+#[derive(CandidType, Clone, Debug, Default)]
+pub struct SqlResult {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The first rows.
+    pub rows: Vec<Vec<Value>>,
+    /// The cost of preparing and executing the statement.
+    pub measurement: Measurement,
+}
+
+/// Executes one statement, for calls by hand.
+///
+/// # Errors
+///
+/// SQLite's.
+pub fn execute<C: SqlCanister>(
+    canister: &mut C,
+    text: String,
+    parameters: Vec<Value>,
+) -> Result<SqlResult> {
+    let calls = vec![Call { text: 0, parameters }];
+    let statements = Statements { texts: vec![text], calls, keep: REPLY_BYTES };
+    let measurement = run(canister, &statements)?.measurement;
+    let answer = take_answers().pop().unwrap_or_default();
+    match answer.error {
+        Some(failure) => Err(Error::Sqlite { message: failure.message }),
+        None => Ok(SqlResult { columns: answer.columns, rows: answer.rows, measurement }),
     }
+}
+
+/// Exports the method `sql` of a canister, after `stablebench_harness::canister!`.
+#[macro_export]
+macro_rules! sql_method {
+    () => {
+        #[ic_cdk::update]
+        fn sql(
+            text: String,
+            parameters: Vec<$crate::Value>,
+        ) -> Result<$crate::canister::SqlResult> {
+            controlled(|host| $crate::canister::execute(host.canister(), text, parameters))
+        }
+    };
 }
 
 /// The calls that are executed together: all of a message, or those of one transaction where the
@@ -188,7 +235,7 @@ pub fn take_answers() -> Vec<Answer> {
 fn groups<C: SqlCanister>(statements: &Statements) -> Vec<Range<usize>> {
     let calls = &statements.calls;
     if !C::OWN_TRANSACTIONS {
-        return vec![0..calls.len()];
+        return std::iter::once(0..calls.len()).collect();
     }
     let mut groups = Vec::new();
     let mut begun = None;
@@ -235,7 +282,7 @@ impl<'a> Execution<'a> {
     /// Executes a group. Returns `true` if a statement failed.
     fn group<C: SqlCanister>(&mut self, canister: &mut C, group: Range<usize>) -> Result<bool> {
         let calls = &self.statements.calls[group.clone()];
-        let text = |call: &crate::Call| self.statements.texts[call.text as usize].as_str();
+        let text = |call: &Call| self.statements.texts[call.text as usize].as_str();
         let writes = !calls.iter().all(|call| split::only_reads(text(call)));
         let first = self.answers.len();
         let (mut inside, mut failed) = ((0, 0), false);
@@ -297,23 +344,24 @@ impl<'a> Execution<'a> {
         answer: &mut Answer,
     ) -> std::result::Result<(), Failure> {
         let call = &self.statements.calls[number];
-        let mut last = instructions();
+        let begun = instructions();
+        answer.readings = (begun, begun);
         if prepared.is_none() {
             let outcome = handle.prepare(&self.statements.texts[call.text as usize]);
-            let now = instructions();
-            answer.prepare = self.between(last, now);
+            answer.readings.1 = instructions();
+            answer.prepare = self.between(begun, answer.readings.1);
             *prepared = outcome?;
-            last = now;
         }
         let Some(statement) = prepared else { return Ok(()) };
         answer.columns = statement.columns();
         let changes = handle.total_changes();
         let mut digest = ContentDigest::default();
-        last = instructions().max(last);
+        let mut last = instructions();
         let outcome = statement.bind(&call.parameters).and_then(|()| {
             loop {
                 let stepped = statement.step();
-                answer.step += self.between(last, instructions());
+                answer.readings.1 = instructions();
+                answer.step += self.between(last, answer.readings.1);
                 match stepped? {
                     Step::Done => return Ok(()),
                     Step::Row => self.row(statement, &mut digest, answer),
@@ -332,7 +380,12 @@ impl<'a> Execution<'a> {
     }
 
     /// Adds a row to the digest, and keeps it if there is room.
-    fn row(&mut self, statement: &mut Prepared<'_>, digest: &mut ContentDigest, answer: &mut Answer) {
+    fn row(
+        &mut self,
+        statement: &mut Prepared<'_>,
+        digest: &mut ContentDigest,
+        answer: &mut Answer,
+    ) {
         let mut bytes = RowBytes::default();
         let mut row = Vec::new();
         let mut cut = Vec::new();
@@ -364,7 +417,8 @@ fn rolled_back(handle: Handle<'_>, failure: &Failure) -> bool {
         if let Some(statement) = &mut statement
             && statement.step()? == Step::Row
         {
-            statement.row(&mut RowBytes::default(), |value, _| first = first.take().or(Some(value)));
+            statement
+                .row(&mut RowBytes::default(), |value, _| first = first.take().or(Some(value)));
         }
         Ok::<_, Failure>(first)
     };
@@ -400,7 +454,7 @@ fn part_of(answers: &[Answer], position: u64) -> Result<Kept> {
         let columns: u64 = answer.columns.iter().map(|name| name.len() as u64).sum();
         let header = ANSWER_BYTES + columns;
         if header > room && next > position {
-            return Kept::encoded(&part, Some(next));
+            return Ok(Kept::encoded(&part, Some(next)));
         }
         room = room.saturating_sub(header);
         next += u64::from(skip == 0);
@@ -418,8 +472,8 @@ fn part_of(answers: &[Answer], position: u64) -> Result<Kept> {
         }
         part.answers.push(answer.with_rows(from..to));
         if to < answer.rows.len() {
-            return Kept::encoded(&part, Some(next));
+            return Ok(Kept::encoded(&part, Some(next)));
         }
     }
-    Kept::encoded(&part, None)
+    Ok(Kept::encoded(&part, None))
 }

@@ -37,7 +37,11 @@ impl<'c> Handle<'c> {
     /// SQLite's; if there is a second statement.
     pub fn prepare(self, text: &str) -> Result<Option<Prepared<'c>>, Failure> {
         let Ok(bytes) = c_int::try_from(text.len()) else {
-            return Err(Failure { code: TOO_BIG, message: "string or blob too big".to_owned(), ..Failure::default() });
+            return Err(Failure {
+                code: TOO_BIG,
+                message: "string or blob too big".to_owned(),
+                ..Failure::default()
+            });
         };
         let start = text.as_ptr().cast::<c_char>();
         let (mut statement, mut tail) = (ptr::null_mut(), ptr::null());
@@ -56,7 +60,9 @@ impl<'c> Handle<'c> {
         let rest = text.len().saturating_sub((tail as usize).saturating_sub(start as usize));
         let rest = text.as_bytes().get(text.len() - rest..).unwrap_or_default();
         let rest = std::str::from_utf8(rest).unwrap_or_default();
-        if prepared.is_some() && !matches!(crate::split::end(rest), crate::split::End::Missing(false)) {
+        if prepared.is_some()
+            && !matches!(crate::split::end(rest), crate::split::End::Missing(false))
+        {
             let message = "a call executes one statement; another one follows".to_owned();
             let offset = u32::try_from(text.len() - rest.len()).ok();
             return Err(Failure { code: MISUSE, message, offset, rolled_back: false });
@@ -69,9 +75,15 @@ impl<'c> Handle<'c> {
         let connection = self.connection.as_ptr();
         // SAFETY: the connection is open, and its message ends with a zero and is copied at once.
         unsafe {
-            let message = CStr::from_ptr(ffi::sqlite3_errmsg(connection)).to_string_lossy().into_owned();
+            let message =
+                CStr::from_ptr(ffi::sqlite3_errmsg(connection)).to_string_lossy().into_owned();
             let offset = u32::try_from(ffi::sqlite3_error_offset(connection)).ok();
-            Failure { code: ffi::sqlite3_extended_errcode(connection), message, offset, rolled_back: false }
+            Failure {
+                code: ffi::sqlite3_extended_errcode(connection),
+                message,
+                offset,
+                rolled_back: false,
+            }
         }
     }
 
@@ -120,8 +132,10 @@ impl Prepared<'_> {
         // SAFETY: the statement is prepared.
         let expected = unsafe { ffi::sqlite3_bind_parameter_count(statement) };
         if usize::try_from(expected) != Ok(values.len()) {
-            let message =
-                format!("the statement has {expected} parameters, and {} values were given", values.len());
+            let message = format!(
+                "the statement has {expected} parameters, and {} values were given",
+                values.len()
+            );
             return Err(Failure { code: RANGE, message, ..Failure::default() });
         }
         for (place, value) in (1..).zip(values) {
@@ -250,9 +264,10 @@ impl Prepared<'_> {
     /// Returns the counters of all executions since they were last asked for.
     pub fn counters(&mut self) -> Counters {
         let statement = self.statement.as_ptr();
-        // SAFETY: the statement is prepared.
         let counter = |counter| {
-            u64::try_from(unsafe { ffi::sqlite3_stmt_status(statement, counter, 1) }).unwrap_or(0)
+            // SAFETY: the statement is prepared.
+            let counted = unsafe { ffi::sqlite3_stmt_status(statement, counter, 1) };
+            u64::try_from(counted).unwrap_or(0)
         };
         Counters {
             scanned: counter(ffi::counter::FULLSCAN_STEP),
