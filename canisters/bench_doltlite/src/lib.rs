@@ -25,8 +25,11 @@ use stablebench_protocol::{
     CrateVersion, Cuckoo, DEFAULT_PAYLOAD_BYTES, DbBench, Error, History, Keys, Occupant,
     SqliteDescription, Storage, Sysbench, Users, Vfs,
 };
+use stablebench_suite_sql::Sql as SqlJob;
+use stablebench_suite_sql::canister::{Handle, SqlCanister};
 
 stablebench_harness::canister!(Bench);
+stablebench_suite_sql::sql_method!();
 
 struct Bench {
     sqlite: Sqlite,
@@ -39,6 +42,20 @@ impl Default for Bench {
     }
 }
 
+impl SqlCanister for Bench {
+    fn with_handle(
+        &mut self,
+        _: bool,
+        work: &mut dyn FnMut(Handle<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.managed = true;
+        let connection = self.sqlite.stable().opened()?;
+        // SAFETY: `rusqlite` calls DoltLite's functions, and the connection is borrowed.
+        let handle = unsafe { Handle::new(connection.handle()) };
+        work(handle.ok_or(Error::NoRows)?)
+    }
+}
+
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] = &[
         SuiteEntry::of::<Users>(),
@@ -47,6 +64,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Sysbench>(),
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<SqlJob>(),
         SuiteEntry::of::<History>(),
     ];
     const ENGINES: &'static [Engine] = &[Engine::SQLITE];

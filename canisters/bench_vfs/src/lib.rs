@@ -18,8 +18,11 @@ use stablebench_protocol::{
     CrateVersion, Cuckoo, DbBench, Error, Keys, Occupant, SqliteDescription, Storage, Sysbench,
     Users, Vfs,
 };
+use stablebench_suite_sql::Sql as SqlJob;
+use stablebench_suite_sql::canister::{Handle, SqlCanister};
 
 stablebench_harness::canister!(Bench);
+stablebench_suite_sql::sql_method!();
 
 struct Bench {
     sqlite: Sqlite,
@@ -31,6 +34,24 @@ impl Default for Bench {
     }
 }
 
+impl SqlCanister for Bench {
+    const OWN_TRANSACTIONS: bool = true;
+
+    fn with_handle(
+        &mut self,
+        writes: bool,
+        work: &mut dyn FnMut(Handle<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let work = |connection: &statements::Raw| {
+            // SAFETY: the library is linked with the same SQLite, and the connection is borrowed.
+            let handle = unsafe { Handle::new(connection.raw()) };
+            work(handle.ok_or(Error::NoRows)?)
+        };
+        let connection = self.sqlite.sql();
+        if writes { connection.update(work) } else { connection.query(work) }
+    }
+}
+
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] = &[
         SuiteEntry::of::<Users>(),
@@ -39,6 +60,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Sysbench>(),
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<SqlJob>(),
     ];
     const ENGINES: &'static [Engine] = &[Engine::SQLITE];
 

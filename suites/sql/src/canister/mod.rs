@@ -25,7 +25,7 @@ use stablebench_harness::{
     Canister, Staged, Suite, instructions, measure, measure_step, sql, trap,
 };
 use stablebench_protocol::{
-    Digest, Error, Inspected, Kept, Measurement, OperationCost, Part, PartCost, Result, Storage,
+    Digest, Engine, Error, Inspected, Kept, Measurement, OperationCost, Part, PartCost, Result, Storage,
     SuiteJob,
 };
 use stablebench_workload::sql::RowBytes;
@@ -55,16 +55,24 @@ pub trait SqlCanister: Canister {
     ///
     /// # Errors
     ///
-    /// If the library does not accept it, or stable memory cannot grow.
-    fn write_file(&mut self, part: &FilePart) -> Result<()>;
+    /// If the library does not support it, or stable memory cannot grow.
+    fn write_file(&mut self, _: &FilePart) -> Result<()> {
+        Err(unsupported("replace its database by a file; execute its SQL (.dump, .read)"))
+    }
 
     /// Reads at most this number of bytes of the database, whose connection is closed. Returns them,
     /// and the number of bytes of the whole file.
     ///
     /// # Errors
     ///
-    /// The library's.
-    fn read_file(&mut self, offset: u64, bytes: u64) -> Result<(Vec<u8>, u64)>;
+    /// If the library does not support it.
+    fn read_file(&mut self, _offset: u64, _bytes: u64) -> Result<(Vec<u8>, u64)> {
+        Err(unsupported("save its database as a file; print its SQL (.dump)"))
+    }
+}
+
+fn unsupported(operation: &str) -> Error {
+    Error::Unsupported { engine: Engine::SQLITE, operation: operation.to_owned() }
 }
 
 /// The bytes of values in a reply, which may have 2 MiB with their types and lengths.
