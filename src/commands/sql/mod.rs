@@ -7,6 +7,8 @@
 
 mod dot;
 mod files;
+#[cfg(test)]
+mod logic;
 mod print;
 mod session;
 mod shell;

@@ -68,6 +68,11 @@ pub fn rows(answer: &Answer, mode: Mode) -> String {
             table
                 .load_preset(UTF8_FULL_CONDENSED)
                 .set_content_arrangement(ContentArrangement::Disabled);
+            // As `sqlite3 -box` draws it.
+            table.set_style(TableComponent::LeftHeaderIntersection, '├');
+            table.set_style(TableComponent::HeaderLines, '─');
+            table.set_style(TableComponent::MiddleHeaderIntersections, '┼');
+            table.set_style(TableComponent::RightHeaderIntersection, '┤');
             table.set_style(TableComponent::VerticalLines, '│');
             table.force_no_tty().set_header(names);
             for row in cells() {
@@ -172,7 +177,7 @@ pub fn cost(answer: &Answer, spent: Spent, charged: Option<u64>, prices: &Prices
     if let Some(charged) = charged {
         let cycles = cycles(charged, prices);
         parts.push(format!("{} cycles", Short(cycles)));
-        parts.push(format!("${:.2} a million", usd(cycles, 1e6, prices)));
+        parts.push(format!("${:.2} a million calls", usd(cycles, 1e6, prices)));
     }
     parts.join(" · ")
 }

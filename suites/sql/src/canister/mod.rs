@@ -25,8 +25,8 @@ use stablebench_harness::{
     Canister, Staged, Suite, instructions, measure, measure_step, sql, trap,
 };
 use stablebench_protocol::{
-    Digest, Engine, Error, Inspected, Kept, Measurement, OperationCost, Part, PartCost, Result, Storage,
-    SuiteJob,
+    Digest, Engine, Error, Inspected, Kept, Measurement, OperationCost, Part, PartCost, Result,
+    Storage, SuiteJob,
 };
 use stablebench_workload::sql::RowBytes;
 use stablebench_workload::{Amount, ContentDigest};
@@ -308,8 +308,13 @@ impl<'a> Execution<'a> {
             _ => {}
         }
         let around = self.between(before, inside.0) + self.between(inside.1, after);
-        if let Some(last) = self.answers.last_mut() {
+        // The pages that the library touched are the statement's beside it.
+        if let [.., last] = &mut self.answers[first..] {
             last.around += around;
+            last.readings.1 = after;
+        }
+        if let [start, ..] = &mut self.answers[first..] {
+            start.readings.0 = before;
         }
         Ok(failed)
     }
