@@ -103,6 +103,17 @@ Examples:
     stablebench profile --wasm shop.wasm --with bank.wasm --call buy '(1)' -o flame.svg";
 
 /// Of `call`.
+pub const SQL: &str = "\
+Examples:
+  A shell, like sqlite3, that prints what each statement costs:
+    stablebench sql
+  Each statement of two files:
+    stablebench sql schema.sql queries.sql
+  One statement on a database file, with a small page cache:
+    stablebench sql --db shop.sqlite --engine sqlite/persist,cache_size=1000 -c 'SELECT count(*) FROM orders'
+  The same on another library:
+    stablebench sql --db shop.sqlite --engine sqlite-vfs -c 'SELECT count(*) FROM orders'";
+
 pub const CALL: &str = "\
 Examples:
   1 000 rows, every 10th id from 0 on, into SQLite:

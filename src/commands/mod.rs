@@ -22,6 +22,7 @@ mod run;
 mod server;
 mod shell;
 mod spending;
+mod sql;
 mod subnet;
 
 pub use all::run_all;
@@ -41,3 +42,4 @@ pub use run::{RunArgs, list, run, with_run_options};
 #[cfg(feature = "serve")]
 pub use server::{PocketIcArgs, ServeArgs, pocket_ic, serve};
 pub use shell::{completions, man};
+pub use sql::{SqlArgs, sql};

@@ -21,7 +21,7 @@ mod seen;
 mod spread;
 mod step;
 mod upgrade;
-mod wire;
+pub mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,8 +15,8 @@ use candid::utils::ArgumentEncoder;
 use candid::{CandidType, encode_args};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Executed, Inspected, Job, Measurement, OperationCost, Part,
-    PartCost, PhaseCost, Setting,
+    Description, Digest, DigestPart, Executed, Inspected, Job, Kept, Measurement, OperationCost,
+    Part, PartCost, PhaseCost, Setting,
 };
 
 use crate::replica::decoding::decode_one;
@@ -142,6 +142,16 @@ pub fn content(
         true => query(canister, "content", arguments),
         false => query_all(canister, "content", arguments),
     }
+}
+
+/// A part of what a job's suite keeps for the caller, and the position of the next part.
+pub fn kept(
+    canister: &mut dyn Messages,
+    job: &Job,
+    position: u64,
+) -> Result<(Vec<u8>, Option<u64>)> {
+    let Kept { bytes, next } = ask(canister, "kept", (job, position))?;
+    Ok((bytes, next))
 }
 
 /// The size of a job's tables and the settings of the engine.

@@ -8,9 +8,9 @@ use stablebench_protocol::{
     Digest, Engine, Error, Executed, Inspected, Job, Measurement, Occupant, Part, Result, Setting,
     SqliteConfig, SqliteSettings,
 };
-use stablebench_workload::digits::KEY_BYTES;
 use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 use stablebench_suite_users::{Operation, Selection};
+use stablebench_workload::digits::KEY_BYTES;
 
 const STRANGER: Principal = Principal::from_slice(&[7]);
 const LEVELDB: Engine = Engine::LEVELDB;

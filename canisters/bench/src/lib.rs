@@ -18,6 +18,7 @@
 mod btree;
 mod memory;
 mod points;
+mod sql;
 mod sqlite;
 mod statements;
 
@@ -33,6 +34,7 @@ use stablebench_suite_cuckoo::canister::{PointEngines, Points};
 use stablebench_suite_db_bench::DbBench;
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_keys::Keys;
+use stablebench_suite_sql::Sql as SqlJob;
 use stablebench_suite_sysbench::Sysbench;
 use stablebench_suite_users::Users;
 use stablebench_suite_users::canister::floor::{Floor, StableMemory};
@@ -41,6 +43,7 @@ use stablebench_suite_vfs::Vfs;
 
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
+stablebench_suite_sql::sql_method!();
 
 struct Bench {
     btree: Option<Btree>,
@@ -93,6 +96,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Sysbench>(),
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<SqlJob>(),
     ];
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {

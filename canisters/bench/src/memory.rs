@@ -20,6 +20,7 @@
 use ic_rusqlite::MEMORY_MANAGER;
 use ic_stable_structures::memory_manager::{MemoryId, VirtualMemory};
 use ic_stable_structures::{DefaultMemoryImpl, Memory};
+use stablebench_protocol::{Error, Result};
 
 /// A memory of the manager.
 pub type Virtual = VirtualMemory<DefaultMemoryImpl>;
@@ -34,6 +35,36 @@ pub fn memory(id: u8) -> Virtual {
 /// Returns the bytes of a memory.
 pub fn memory_bytes(id: u8) -> u64 {
     memory(id).size() * WASM_PAGE_BYTES
+}
+
+/// Writes zeros over a whole memory.
+pub fn fill(id: u8) {
+    let memory = memory(id);
+    let zeros = vec![0; WASM_PAGE_BYTES as usize];
+    for page in 0..memory.size() {
+        memory.write(page * WASM_PAGE_BYTES, &zeros);
+    }
+}
+
+/// Writes bytes to a memory, which grows if necessary.
+pub fn write(id: u8, offset: u64, bytes: &[u8]) -> Result<()> {
+    let memory = memory(id);
+    let pages = offset.saturating_add(bytes.len() as u64).div_ceil(WASM_PAGE_BYTES);
+    let missing = pages.saturating_sub(memory.size());
+    if missing > 0 && memory.grow(missing) < 0 {
+        return Err(Error::OutOfStableMemory { pages });
+    }
+    memory.write(offset, bytes);
+    Ok(())
+}
+
+/// Reads bytes of a memory; none after its end.
+pub fn read(id: u8, offset: u64, bytes: u64) -> Vec<u8> {
+    let memory = memory(id);
+    let bytes = bytes.min((memory.size() * WASM_PAGE_BYTES).saturating_sub(offset));
+    let mut read = vec![0; bytes as usize];
+    memory.read(offset, &mut read);
+    read
 }
 
 const ALLOCATOR: u64 = 52;

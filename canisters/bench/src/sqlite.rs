@@ -12,7 +12,7 @@ use stablebench_suite_users::canister::Databases;
 
 /// The memories of the file system, which contains the journal.
 const FILE_SYSTEM: std::ops::RangeInclusive<u8> = 101..=118;
-const DATABASE: u8 = 120;
+pub const DATABASE: u8 = 120;
 
 /// The databases.
 pub type Sqlite = Databases<Connection, Heap>;
@@ -62,7 +62,10 @@ impl Connection {
     }
 
     /// Does `work` on the connection, which is opened if it is closed.
-    fn with<T>(&mut self, work: impl FnOnce(&ic_rusqlite::Connection) -> Result<T>) -> Result<T> {
+    pub fn with<T>(
+        &mut self,
+        work: impl FnOnce(&ic_rusqlite::Connection) -> Result<T>,
+    ) -> Result<T> {
         self.open()?;
         with_connection(|connection| work(&connection))
     }

@@ -27,6 +27,8 @@ use stablebench_suite_db_bench::DbBench;
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_history::History;
 use stablebench_suite_keys::Keys;
+use stablebench_suite_sql::Sql as SqlJob;
+use stablebench_suite_sql::canister::{Handle, SqlCanister};
 use stablebench_suite_sysbench::Sysbench;
 use stablebench_suite_users::Users;
 use stablebench_suite_users::canister::{Database, KeyValue, PayloadBytes, RowEngines};
@@ -34,6 +36,7 @@ use stablebench_suite_vfs::Vfs;
 
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
+stablebench_suite_sql::sql_method!();
 
 struct Bench {
     sqlite: Sqlite,
@@ -51,6 +54,20 @@ impl Default for Bench {
     }
 }
 
+impl SqlCanister for Bench {
+    fn with_handle(
+        &mut self,
+        _: bool,
+        work: &mut dyn FnMut(Handle<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.managed = true;
+        let connection = self.sqlite.stable().opened()?;
+        // SAFETY: `rusqlite` calls DoltLite's functions, and the connection is borrowed.
+        let handle = unsafe { Handle::new(connection.handle()) };
+        work(handle.ok_or(Error::NoRows)?)
+    }
+}
+
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] = &[
         SuiteEntry::of::<Users>(),
@@ -59,6 +76,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Sysbench>(),
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<SqlJob>(),
         SuiteEntry::of::<History>(),
     ];
 

@@ -62,7 +62,7 @@ impl Connection {
     }
 
     /// Returns the connection, which is opened if it is closed.
-    fn opened(&mut self) -> Result<&ic_rusqlite::Connection> {
+    pub fn opened(&mut self) -> Result<&ic_rusqlite::Connection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => phases::all_of(Phase::Open, || open(self.storage, &self.pragmas))?,

@@ -18,6 +18,8 @@ use stablebench_suite_cuckoo::canister::PointEngines;
 use stablebench_suite_db_bench::DbBench;
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_keys::Keys;
+use stablebench_suite_sql::Sql as SqlJob;
+use stablebench_suite_sql::canister::{Handle, SqlCanister};
 use stablebench_suite_sysbench::Sysbench;
 use stablebench_suite_users::Users;
 use stablebench_suite_users::canister::{Database, KeyValue, PayloadBytes, RowEngines};
@@ -25,6 +27,7 @@ use stablebench_suite_vfs::Vfs;
 
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
+stablebench_suite_sql::sql_method!();
 
 struct Bench {
     sqlite: Sqlite,
@@ -37,6 +40,24 @@ impl Default for Bench {
     }
 }
 
+impl SqlCanister for Bench {
+    const OWN_TRANSACTIONS: bool = true;
+
+    fn with_handle(
+        &mut self,
+        writes: bool,
+        work: &mut dyn FnMut(Handle<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let work = |connection: &statements::Raw| {
+            // SAFETY: the library is linked with the same SQLite, and the connection is borrowed.
+            let handle = unsafe { Handle::new(connection.raw()) };
+            work(handle.ok_or(Error::NoRows)?)
+        };
+        let connection = self.sqlite.sql();
+        if writes { connection.update(work) } else { connection.query(work) }
+    }
+}
+
 impl Canister for Bench {
     const SUITES: &'static [SuiteEntry<Self>] = &[
         SuiteEntry::of::<Users>(),
@@ -45,6 +66,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Sysbench>(),
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
+        SuiteEntry::of::<SqlJob>(),
     ];
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {

@@ -26,7 +26,7 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty, $candid:expr) => {
         use stablebench_protocol::{
-            Description, Digest, DigestPart, Executed, Inspected, Job, Part, PartCost, PhaseCost,
+            Description, Digest, DigestPart, Executed, Inspected, Job, Kept, Part, PartCost, PhaseCost,
             Result, Setting,
         };
 
@@ -114,6 +114,11 @@ macro_rules! canister {
         #[ic_cdk::query]
         fn inspect(job: Job) -> Result<Inspected> {
             HOST.with_borrow_mut(|host| host.inspect(&job))
+        }
+
+        #[ic_cdk::query]
+        fn kept(job: Job, position: u64) -> Result<Kept> {
+            HOST.with_borrow_mut(|host| host.kept(&job, position))
         }
 
         #[ic_cdk::update]

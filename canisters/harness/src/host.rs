@@ -12,8 +12,8 @@
 
 use crate::{Canister, Staged, SuiteEntry, measure};
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Error, Executed, Inspected, Job, Part, PartCost, PhaseCost,
-    Result, Setting,
+    Description, Digest, DigestPart, Error, Executed, Inspected, Job, Kept, Part, PartCost,
+    PhaseCost, Result, Setting,
 };
 use stablebench_workload::Amount;
 
@@ -157,6 +157,15 @@ impl<C: Canister> Host<C> {
     /// If they do not exist.
     pub fn inspect(&mut self, job: &Job) -> Result<Inspected> {
         SuiteEntry::find(C::SUITES, job)?.inspect(&mut self.canister, job)
+    }
+
+    /// Returns a part of what a job's suite keeps for the caller, from a position on.
+    ///
+    /// # Errors
+    ///
+    /// If the suite keeps nothing, or the canister cannot do it.
+    pub fn kept(&mut self, job: &Job, position: u64) -> Result<Kept> {
+        SuiteEntry::find(C::SUITES, job)?.kept(&mut self.canister, job, position)
     }
 
     /// Opens the engine again with these settings, and returns all settings in effect.

@@ -2,7 +2,8 @@
 
 use crate::{MAX_EACH, instructions};
 use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Inspected, Job, Part, PartCost, PhaseCost, Result, SuiteJob,
+    Digest, DigestPart, Engine, Error, Inspected, Job, Kept, Part, PartCost, PhaseCost, Result,
+    SuiteJob,
 };
 use stablebench_workload::ContentDigest;
 
@@ -75,6 +76,17 @@ pub trait Suite<C>: SuiteJob {
     ///
     /// If they do not exist.
     fn inspect(&self, canister: &mut C) -> Result<Inspected>;
+
+    /// Returns a part of what the suite keeps for the caller, from a position on. It is asked in a
+    /// query, whose changes are dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the suite keeps nothing, or the canister cannot do it.
+    fn kept(&self, _: &mut C, _position: u64) -> Result<Kept> {
+        let operation = format!("keep answers for the suite {}", Self::SUITE);
+        Err(Error::Unsupported { engine: Engine::SQLITE, operation })
+    }
 }
 
 type Content<C> = fn(&mut C, &Job, u64, u64, &mut ContentDigest) -> Result<Option<u64>>;
@@ -87,6 +99,7 @@ pub struct SuiteEntry<C> {
     phases: fn(&mut C, &Part) -> Result<Vec<PhaseCost>>,
     content: Content<C>,
     inspect: fn(&mut C, &Job) -> Result<Inspected>,
+    kept: fn(&mut C, &Job, u64) -> Result<Kept>,
 }
 
 impl<C> SuiteEntry<C> {
@@ -101,6 +114,7 @@ impl<C> SuiteEntry<C> {
                 job.decode::<J>()?.content(canister, position, limit, digest)
             },
             inspect: |canister, job| job.decode::<J>()?.inspect(canister),
+            kept: |canister, job, position| job.decode::<J>()?.kept(canister, position),
         }
     }
 
@@ -179,6 +193,15 @@ impl<C> SuiteEntry<C> {
     /// If they do not exist.
     pub fn inspect(&self, canister: &mut C, job: &Job) -> Result<Inspected> {
         (self.inspect)(canister, job)
+    }
+
+    /// Returns a part of what the suite keeps for the caller.
+    ///
+    /// # Errors
+    ///
+    /// If the suite keeps nothing, or the canister cannot do it.
+    pub fn kept(&self, canister: &mut C, job: &Job, position: u64) -> Result<Kept> {
+        (self.kept)(canister, job, position)
     }
 }
 

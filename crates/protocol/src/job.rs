@@ -69,6 +69,25 @@ pub struct Executed {
     pub results: Option<Digest>,
 }
 
+/// The answer of the method `kept`: a part of what a suite keeps for its caller.
+#[derive(CandidType, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Candid of the suite's own type, or bytes of a file.
+    #[serde(with = "serde_bytes")]
+    pub bytes: Vec<u8>,
+    /// The position of the next part, if there is one.
+    pub next: Option<u64>,
+}
+
+impl Kept {
+    /// A part in Candid.
+    pub fn encoded(value: &impl CandidType, next: Option<u64>) -> Self {
+        #[expect(clippy::expect_used, reason = "the type table of a derived type is valid")]
+        let bytes = candid::encode_one(value).expect("a part can be encoded");
+        Self { bytes, next }
+    }
+}
+
 /// A fingerprint of a set of rows, computed as in `stablebench_workload::digest`.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {

@@ -20,7 +20,7 @@ mod settings;
 pub use description::{CrateVersion, Description, EngineDescription, Occupant, SqliteDescription};
 pub use engine::Engine;
 pub use error::{Error, Result};
-pub use job::{Digest, DigestPart, Executed, Inspected, Job, Part, StoredObject, SuiteJob};
+pub use job::{Digest, DigestPart, Executed, Inspected, Job, Kept, Part, StoredObject, SuiteJob};
 pub use measurement::{Measurement, OperationCost, PartCost, Phase, PhaseCost};
 pub use settings::{
     JournalMode, Keyword, LockingMode, Setting, SqliteConfig, SqliteSettings, Storage, Synchronous,

@@ -2,10 +2,10 @@
 
 use crate::job::{DbBench, DbBenchTask, DbBenchWrite};
 use crate::work::{DbBenchModel, Keys};
-use stablebench_workload::digits::KEY_BYTES;
 use anyhow::{Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
+use stablebench_workload::digits::KEY_BYTES;
 
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
 use stablebench_suite::job::Job;

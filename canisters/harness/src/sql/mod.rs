@@ -16,8 +16,8 @@ mod pragmas;
 mod script;
 
 pub use inspect::inspect;
-pub use pragmas::{Pragmas, number, parse_settings, settings};
-pub use script::{MeasuredScript, Table, content, copy, phases, results};
+pub use pragmas::{Pragmas, number, parse_settings, reopen, settings};
+pub use script::{MeasuredScript, Table, all_content, content, copy, phases, results};
 
 use crate::{phases as phase, trap};
 use stablebench_protocol::{JournalMode, Phase, Result, SqliteSettings};

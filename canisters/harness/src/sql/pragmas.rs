@@ -10,7 +10,7 @@
 //! cache_size
 //! ```
 
-use super::Prepare;
+use super::{Prepare, Sql, first_number};
 use stablebench_protocol::{
     Error, JournalMode, Keyword, LockingMode, Result, Setting, SqliteConfig, SqliteSettings,
     Synchronous, TempStore,
@@ -117,6 +117,42 @@ impl Pragmas {
         }
         Ok(())
     }
+}
+
+/// Closes the connection and opens it with other settings; a setting that is left out takes the
+/// library's default. Returns the settings in effect.
+///
+/// # Errors
+///
+/// If a setting was not taken; then the settings are unchanged.
+pub fn reopen(sql: &mut dyn Sql, config: SqliteConfig) -> Result<SqliteSettings> {
+    let before = sql.pragmas();
+    let pragmas = Pragmas::new(config, sql.defaults());
+    if before.journal_mode == JournalMode::Wal && pragmas.locking_mode == LockingMode::Normal {
+        // Without the exclusive lock, a file with a write-ahead log cannot be opened.
+        sql.batch("PRAGMA journal_mode=delete")?;
+    }
+    let outcome = reopened(sql, pragmas);
+    if outcome.is_err() {
+        // A journal mode can be stored in the file: set the old one at once.
+        sql.replace_pragmas(before);
+        sql.open()?;
+    }
+    outcome
+}
+
+fn reopened(sql: &mut dyn Sql, pragmas: Pragmas) -> Result<SqliteSettings> {
+    sql.replace_pragmas(pragmas);
+    sql.open()?;
+    let mut settings = sql.settings()?;
+    if settings.page_size != pragmas.page_size
+        && first_number(sql, "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)", &[])? == Some(1)
+    {
+        sql.resize()?;
+        settings = sql.settings()?;
+    }
+    pragmas.check(&settings, |pragma| sql.fixed_because(pragma))?;
+    Ok(settings)
 }
 
 const PAGE_SIZE: &str =

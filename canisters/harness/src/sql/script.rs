@@ -3,7 +3,9 @@
 use super::{Row, Sql, Statements, encoded, first_number};
 use crate::{Canister, Staged, instructions, measure, phases as phase, trap};
 use stablebench_protocol::{Digest, OperationCost, PartCost, PhaseCost, Result, Storage};
-use stablebench_workload::sql::{Call, Script, Transaction, Value, changes_rows, is_ordered};
+use stablebench_workload::sql::{
+    Call, Script, Transaction, Value, ValueRef, changes_rows, is_ordered,
+};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -240,4 +242,36 @@ pub fn content(
         })?;
     }
     Ok((left == 0).then_some(position + limit))
+}
+
+/// Adds at most `limit` rows of all tables to a digest, like [`content`]. Tables of extensions are read
+/// through their virtual tables.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn all_content(
+    sql: &mut dyn Sql,
+    position: u64,
+    limit: u64,
+    digest: &mut ContentDigest,
+) -> Result<Option<u64>> {
+    const TABLES: &str = "SELECT name FROM pragma_table_list WHERE schema = 'main' \
+                          AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite_%' ORDER BY name";
+    let mut names = Vec::new();
+    sql.prepared(&[TABLES], &mut |statements| {
+        statements.run(0, &[], &mut |row| {
+            row.visit(0, &mut |name| {
+                if let ValueRef::Text(name) = name {
+                    let name = String::from_utf8_lossy(name).replace('"', "\"\"");
+                    names.push(format!("\"{name}\""));
+                }
+            })?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(())
+    })?;
+    let tables: Vec<Table<'_>> =
+        names.iter().map(|name| Table { name, columns: "*", order: "1" }).collect();
+    content(sql, &tables, position, limit, digest)
 }

@@ -1,9 +1,10 @@
 //! The columns of a table of the suite users. On a terminal, one column stands for all journal modes
-//! of SQLite whose figures in this table are about equal, and a sentence names them:
+//! of SQLite whose figures in this table are about equal. It shows the smallest of each row, and a
+//! sentence names the modes:
 //!
 //! ```text
 //!   DELETE   PERSIST   WAL             PERSIST   WAL
-//!      100       101   180      →          101   180
+//!      100       101   180      →          100   180
 //!                                PERSIST = DELETE: …
 //! ```
 //!
@@ -55,6 +56,13 @@ impl<'r> Columns<'r> {
         Self { shown: keys.into_iter().filter(|key| !hidden(key)).collect(), equal }
     }
 
+    /// Returns the configuration whose figure is the smallest among those that a column stands for.
+    pub fn smallest<T: Ord>(&self, shown: &'r str, figure: impl Fn(&str) -> T) -> &'r str {
+        let equal = self.equal.iter().find(|group| group[0] == shown);
+        let of = equal.and_then(|group| group.iter().copied().min_by_key(|key| figure(key)));
+        of.unwrap_or(shown)
+    }
+
     /// Returns the sentence that names the equal modes, if there are any.
     pub fn note(&self) -> Option<String> {
         let name = |key: &&str| mode(key).unwrap_or(key).to_uppercase();
@@ -62,7 +70,8 @@ impl<'r> Columns<'r> {
         let groups: Vec<String> = self.equal.iter().map(group).collect();
         (!groups.is_empty()).then(|| {
             format!(
-                "{}: their figures differ by at most 10 %; --format markdown shows each.",
+                "{}: their figures differ by at most 10 %; the smallest is shown, and --format markdown \
+                 shows each.",
                 groups.join(", ")
             )
         })
@@ -144,6 +153,18 @@ mod tests {
         assert!(
             note.unwrap().starts_with("PERSIST = DELETE: their figures differ by at most 10 %")
         );
+    }
+
+    /// A value that is marked as the smallest of a row is the smallest of all modes.
+    #[test]
+    fn a_column_shows_the_smallest_figure_of_its_modes() {
+        let results = of(Vec::new());
+        let columns = Columns::of(&results, KEYS.to_vec(), Style::default(), figures);
+        let smallest = |shown, row: usize| columns.smallest(shown, |key| figures(key)[row]);
+        assert_eq!(smallest("sqlite/persist", 1), "sqlite/persist");
+        let reversed = |key: &str| if key == "sqlite/delete" { 1 } else { 2 };
+        assert_eq!(columns.smallest("sqlite/persist", reversed), "sqlite/delete");
+        assert_eq!(columns.smallest("btree", reversed), "btree");
     }
 
     /// PERSIST and WAL are both close to DELETE, but not to each other.

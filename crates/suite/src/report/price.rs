@@ -125,12 +125,11 @@ fn cells(
             names.push(&case.name);
         }
     }
+    let figures = |name: &str, key: &str| {
+        figures(results.case(section, name, key)?.measured()?.detail.as_ref()?)
+    };
     let columns = Columns::of(results, results.configurations_of(section), style, |key| {
-        let of = |name: &&str| {
-            let detail = results.case(section, name, key)?.measured()?.detail.as_ref()?;
-            figures(detail)
-        };
-        let all = names.iter().map(of);
+        let all = names.iter().map(|name| figures(name, key));
         all.flat_map(|figures| match figures {
             Some(figures) => figures.into_iter().map(Some).collect(),
             None => vec![None],
@@ -139,7 +138,9 @@ fn cells(
     });
     let keys = &columns.shown;
     let row = |name: &&str| {
-        let cell = |key: &&str| results.case(section, name, key).and_then(of);
+        let sum = |key: &str| figures(name, key).map(|figures| figures.iter().sum::<u64>());
+        let cell =
+            |key: &&str| results.case(section, name, columns.smallest(key, sum)).and_then(of);
         let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
         [Cell::text(name)].into_iter().chain(cells).collect()
     };

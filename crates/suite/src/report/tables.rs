@@ -193,8 +193,9 @@ fn grid(
     let mut header = vec![row_heading(section).to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     let rows = rows.into_iter().map(|(name, label)| {
-        let cases: Vec<Option<&Case>> =
-            keys.iter().map(|key| results.case(section, name, key)).collect();
+        let number = |key: &str| figure(results.case(section, name, key)?, section);
+        let case = |key: &&str| results.case(section, name, columns.smallest(key, number));
+        let cases: Vec<Option<&Case>> = keys.iter().map(case).collect();
         [Cell::text(label)].into_iter().chain(numbers(&cases, section)).collect()
     });
     Grid {

@@ -316,6 +316,11 @@ impl<S: Sql, H: Sql> Databases<S, H> {
         &mut self.users
     }
 
+    /// Returns the connection to the database in stable memory.
+    pub fn stable(&mut self) -> &mut S {
+        self.users.sql()
+    }
+
     /// Returns a database.
     pub fn sql(&mut self, storage: Storage) -> &mut dyn Sql {
         match storage {
