@@ -6,12 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { fileOf } from "../unit/results.js";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SUITES = ["users", "db-bench", "keys", "sysbench", "cuckoo", "vfs"];
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-export const COMMITTED = SUITES.map((suite) => join(ROOT, "results", `${suite}.json`));
+export const COMMITTED = SUITES.map((suite) => fileURLToPath(fileOf(suite)));
 
 function executable(paths, missing) {
   for (const path of paths.filter(Boolean)) {
@@ -58,9 +59,9 @@ export class Reports {
   }
 }
 
-/** @param {string} suite */
-export function committed(suite) {
-  return JSON.parse(readFileSync(join(ROOT, "results", `${suite}.json`), "utf8"));
+/** @param {string} name as of `fileOf` */
+export function committed(name) {
+  return JSON.parse(readFileSync(fileOf(name), "utf8"));
 }
 
 export function launch() {

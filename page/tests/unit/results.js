@@ -22,8 +22,13 @@ export function report(results) {
   return named([{ ...rest, results, configurations }], RULES)[0];
 }
 
-/** @param {string} name of a suite, or `users-2025-10` for the run of users by those rules */
-export function committed(name) {
+/** @param {string} name of a suite, or `users-2025-10` for the run of users by those rules @returns {URL} */
+export function fileOf(name) {
   const path = name.startsWith("users-") ? `users/results-${name.slice("users-".length)}` : `${name}/results`;
-  return report(JSON.parse(readFileSync(new URL(`../../../suites/${path}.json`, import.meta.url), "utf8")));
+  return new URL(`../../../suites/${path}.json`, import.meta.url);
+}
+
+/** @param {string} name as of `fileOf` */
+export function committed(name) {
+  return report(JSON.parse(readFileSync(fileOf(name), "utf8")));
 }

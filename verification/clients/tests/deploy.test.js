@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { Folder, MODULE, Server, icpPath, moduleHash, run, skipIcp } from "./support.js";
+import { Folder, MODULE, Server, fileHash, icpPath, run, skipIcp } from "./support.js";
 
 /** Cycles of an account at the beginning, of a transaction, and of the creation of a canister. */
 const INITIAL = 1_000_000_000_000_000_000n;
@@ -81,7 +81,7 @@ describe("icp deploy", { skip: skipIcp() }, () => {
     for (const name of ["first", "second"]) {
       const { id, module_hash, settings, cycles } = await status(name);
       assert.match(deployed, new RegExp(`Created canister ${name} with ID ${id}`));
-      assert.equal(module_hash, `0x${moduleHash()}`);
+      assert.equal(module_hash, `0x${fileHash()}`);
       assert.deepEqual(settings.controllers, ["2vxsx-fae"]);
       const variables = Object.fromEntries(settings.environment_variables.map(({ name, value }) => [name, value]));
       assert.equal(variables[`PUBLIC_CANISTER_ID:${name}`], id);

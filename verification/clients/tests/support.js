@@ -92,8 +92,13 @@ export class Server {
 /** The module that a server installs. */
 export const MODULE = join(ROOT, "canisters/modules/bench.wasm.gz");
 
-/** Its hash, in hex: the canister's `module_hash`. */
-export const moduleHash = () => createHash("sha256").update(gunzipSync(readFileSync(MODULE))).digest("hex");
+const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+/** Its hash, in hex: the `module_hash` of a canister that the server installs. */
+export const moduleHash = () => sha256(gunzipSync(readFileSync(MODULE)));
+
+/** The `module_hash` of a canister that a client installs from the file as it is. */
+export const fileHash = () => sha256(readFileSync(MODULE));
 
 /**
  * The output of `stablebench call` for a message to the same module.
