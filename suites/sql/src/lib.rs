@@ -3,6 +3,8 @@
 #[cfg(feature = "canister")]
 pub mod canister;
 mod job;
+#[cfg(any(test, feature = "tool"))]
+pub mod script;
 pub mod split;
 
 pub use job::{Answer, Answers, Call, Counters, Failure, FilePart, Sql, Statements, Value};
