@@ -116,8 +116,8 @@ pub fn writes(results: &Results, style: Style) -> Option<Grid> {
         figures.flat_map(|written| [written.map(|of| of.0), written.map(|of| of.1)]).collect()
     });
     for name in &names {
-        let smallest = |key| columns.smallest(key, |key| of(name, key));
-        let cells = columns.shown.iter().map(|key| match of(name, smallest(key)) {
+        let best = |key| columns.best(key, |key| of(name, key));
+        let cells = columns.shown.iter().map(|key| match of(name, best(key)) {
             Some((bytes, pages, payload)) => Cell::Text(format!(
                 "{:.2} / {:.2}",
                 bytes as f64 / payload as f64,

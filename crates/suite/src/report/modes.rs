@@ -1,5 +1,5 @@
 //! The columns of a table of the suite users. On a terminal, one column stands for all journal modes
-//! of SQLite whose figures in this table are about equal. It shows the smallest of each row, and a
+//! of SQLite whose figures in this table are about equal. It shows the best of each row, and a
 //! sentence names the modes:
 //!
 //! ```text
@@ -56,10 +56,10 @@ impl<'r> Columns<'r> {
         Self { shown: keys.into_iter().filter(|key| !hidden(key)).collect(), equal }
     }
 
-    /// Returns the configuration whose figure is the smallest among those that a column stands for.
-    pub fn smallest<T: Ord>(&self, shown: &'r str, figure: impl Fn(&str) -> T) -> &'r str {
+    /// Returns the configuration with the smallest rank among those that a column stands for.
+    pub fn best<T: Ord>(&self, shown: &'r str, rank: impl Fn(&str) -> T) -> &'r str {
         let equal = self.equal.iter().find(|group| group[0] == shown);
-        let of = equal.and_then(|group| group.iter().copied().min_by_key(|key| figure(key)));
+        let of = equal.and_then(|group| group.iter().copied().min_by_key(|key| rank(key)));
         of.unwrap_or(shown)
     }
 
@@ -70,8 +70,8 @@ impl<'r> Columns<'r> {
         let groups: Vec<String> = self.equal.iter().map(group).collect();
         (!groups.is_empty()).then(|| {
             format!(
-                "{}: their figures differ by at most 10 %; the smallest is shown, and --format markdown \
-                 shows each.",
+                "{}: their figures differ by at most 10 %; the best is shown, and --format markdown shows \
+                 each.",
                 groups.join(", ")
             )
         })
@@ -155,16 +155,16 @@ mod tests {
         );
     }
 
-    /// A value that is marked as the smallest of a row is the smallest of all modes.
+    /// A value that is marked as the best of a row is the best of all modes.
     #[test]
-    fn a_column_shows_the_smallest_figure_of_its_modes() {
+    fn a_column_shows_the_best_figure_of_its_modes() {
         let results = of(Vec::new());
         let columns = Columns::of(&results, KEYS.to_vec(), Style::default(), figures);
-        let smallest = |shown, row: usize| columns.smallest(shown, |key| figures(key)[row]);
-        assert_eq!(smallest("sqlite/persist", 1), "sqlite/persist");
+        let best = |shown, row: usize| columns.best(shown, |key| figures(key)[row]);
+        assert_eq!(best("sqlite/persist", 1), "sqlite/persist");
         let reversed = |key: &str| if key == "sqlite/delete" { 1 } else { 2 };
-        assert_eq!(columns.smallest("sqlite/persist", reversed), "sqlite/delete");
-        assert_eq!(columns.smallest("btree", reversed), "btree");
+        assert_eq!(columns.best("sqlite/persist", reversed), "sqlite/delete");
+        assert_eq!(columns.best("btree", reversed), "btree");
     }
 
     /// PERSIST and WAL are both close to DELETE, but not to each other.

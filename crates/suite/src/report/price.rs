@@ -139,8 +139,7 @@ fn cells(
     let keys = &columns.shown;
     let row = |name: &&str| {
         let sum = |key: &str| figures(name, key).map(|figures| figures.iter().sum::<u64>());
-        let cell =
-            |key: &&str| results.case(section, name, columns.smallest(key, sum)).and_then(of);
+        let cell = |key: &&str| results.case(section, name, columns.best(key, sum)).and_then(of);
         let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
         [Cell::text(name)].into_iter().chain(cells).collect()
     };

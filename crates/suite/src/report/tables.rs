@@ -193,8 +193,12 @@ fn grid(
     let mut header = vec![row_heading(section).to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     let rows = rows.into_iter().map(|(name, label)| {
-        let number = |key: &str| figure(results.case(section, name, key)?, section);
-        let case = |key: &&str| results.case(section, name, columns.smallest(key, number));
+        let rank = |key: &str| {
+            let number = figure(results.case(section, name, key)?, section)?;
+            // The more rows fit, the better.
+            Some(if section == "capacity" { u64::MAX - number } else { number })
+        };
+        let case = |key: &&str| results.case(section, name, columns.best(key, rank));
         let cases: Vec<Option<&Case>> = keys.iter().map(case).collect();
         [Cell::text(label)].into_iter().chain(numbers(&cases, section)).collect()
     });
@@ -380,7 +384,31 @@ fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style)
 mod tests {
     use super::*;
     use crate::report::PLAIN;
-    use crate::results::sample::full;
+    use crate::results::sample::{case, full, of};
+
+    /// Of modes that are about equal, the best number is shown and marked.
+    #[test]
+    fn a_joined_column_shows_the_best_number() {
+        for (section, best) in [("insert", 100), ("capacity", 105)] {
+            let numbers = [("persist", 105), ("delete", 100), ("wal", 101)];
+            let cases = numbers.map(|(mode, number)| {
+                let mut case = case(section, "10: middle", &format!("sqlite/{mode}"), number);
+                let Outcome::Measured(measured) = &mut case.outcome else { panic!("not measured") };
+                measured.operations = number;
+                case
+            });
+            // The map is worse in both: one row fits, and 103 instructions.
+            let map = case(section, "10: middle", "btree", 103);
+            let results = of(cases.into_iter().chain([map]).collect());
+            let table = grid(&PLAIN, &results, section, "middle", Style::default());
+            let shown = table.rows.iter().flatten().filter_map(|cell| match cell {
+                Cell::Number { value, best, .. } => Some((*value, *best)),
+                _ => None,
+            });
+            let shown: Vec<(u64, bool)> = shown.collect();
+            assert!(shown.contains(&(best, true)), "{section}: {shown:?}");
+        }
+    }
 
     #[test]
     fn the_note_on_delete_is_for_runs_with_delete() {
