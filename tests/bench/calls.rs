@@ -1,14 +1,16 @@
 //! Callers, repeated calls, and parts of jobs that are refused or fail.
 
 use super::canister::{Bench, CONTROLLER, Which, count, module, rows, users_part};
-use candid::{CandidType, Principal, decode_one, encode_args, utils::ArgumentEncoder};
+use candid::utils::ArgumentEncoder;
+use candid::{CandidType, Principal, Reserved, decode_one, encode_args};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Measurement, Part,
-    PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Kept, Measurement,
+    Part, PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::MethodKind;
 use stablebench_suite_keys::{KeyKind, Keys, KeysTask, LinkSchema};
+use stablebench_suite_sql::{Sql, Value};
 use stablebench_suite_users::{Operation, Selection};
 use std::collections::BTreeSet;
 
@@ -53,6 +55,7 @@ fn updates_are_for_controllers() {
         refused::<SqliteSettings>(one, "configure_sqlite", (small_cache(),)),
         refused::<()>(one, "close_connection", ()),
         refused::<Measurement>(one, "vacuum", ()),
+        refused::<Reserved>(one, "sql", ("select 1", Vec::<Value>::new())),
     ]);
     assert_eq!(tried, methods(MethodKind::Update));
 }
@@ -91,10 +94,15 @@ fn queries_are_for_everyone() {
     let results = ask("results", encode_args((create(),)).unwrap());
     let results: Result<Option<Digest>> = decode_one(&results).unwrap();
     assert_eq!(results, Ok(None), "what writes reads nothing");
+    let settings = Job::new(&Sql::Configure(Vec::new()));
+    let kept = ask("kept", encode_args((settings, 0_u64)).unwrap());
+    let kept: Result<Kept> = decode_one(&kept).unwrap();
+    assert_eq!(kept.unwrap().next, None);
     let asked = BTreeSet::from([
         "content",
         "describe",
         "inspect",
+        "kept",
         "results",
         "run_query",
         "sqlite_settings",
@@ -110,7 +118,7 @@ fn a_repeated_call_is_refused() {
         let mut send = |id: Option<u64>| {
             let arguments = encode_args((create(), id)).unwrap();
             let execution = bench.0.update(CONTROLLER, method, &arguments).unwrap();
-            let answer: Result<candid::Reserved> = decode_one(&execution.outcome.unwrap()).unwrap();
+            let answer: Result<Reserved> = decode_one(&execution.outcome.unwrap()).unwrap();
             answer.map(drop)
         };
         let repeated = Err(Error::Repeated { last: 10 });

@@ -32,6 +32,7 @@ static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_all
 
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
+stablebench_suite_users::no_sql_method!();
 
 struct Bench {
     btree: Option<Btree>,

@@ -31,6 +31,7 @@ use users::Users;
 
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
+stablebench_suite_users::no_sql_method!();
 
 const FILES_MEMORY: u8 = 0;
 

@@ -13,7 +13,9 @@
 //! A variable in a statement becomes a parameter, whose value is bound. Source: the section "Custom
 //! Scripts" of pgbench's manual.
 
+#[allow(missing_docs)]
 pub mod builtin;
+#[allow(missing_docs)]
 pub mod expression;
 
 use crate::split::{self, Statement};
@@ -45,7 +47,9 @@ enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct ScriptError {
+    /// Line.
     pub line: usize,
+    /// Reason.
     pub reason: String,
 }
 

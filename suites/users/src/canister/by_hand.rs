@@ -301,3 +301,15 @@ macro_rules! methods_by_hand {
         }
     };
 }
+
+/// Exports the method `sql` of a canister that has the interface of those with SQL, and no SQL.
+#[macro_export]
+macro_rules! no_sql_method {
+    () => {
+        #[ic_cdk::update]
+        fn sql(_text: candid::Reserved, _parameters: candid::Reserved) -> Result<candid::Empty> {
+            let operation = "execute any SQL in this canister; call bench".to_owned();
+            controlled(|_| Err(Error::Unsupported { engine: Engine::SQLITE, operation }))
+        }
+    };
+}
