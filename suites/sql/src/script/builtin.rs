@@ -117,15 +117,55 @@ END;
 
 /// All built-in scripts.
 pub const ALL: &[Builtin] = &[
-    Builtin { name: "tpcb-like", about: "pgbench's default: three updates, a query, an insertion", setup: PGBENCH, scripts: &[(1, TPCB)] },
-    Builtin { name: "simple-update", about: "the same without tellers and branches", setup: PGBENCH, scripts: &[(1, SIMPLE_UPDATE)] },
-    Builtin { name: "select-only", about: "one query by key", setup: PGBENCH, scripts: &[(1, SELECT_ONLY)] },
-    Builtin { name: "ycsb-a", about: "half reads, half updates", setup: YCSB, scripts: &[(50, READ), (50, UPDATE)] },
-    Builtin { name: "ycsb-b", about: "95 % reads, 5 % updates", setup: YCSB, scripts: &[(95, READ), (5, UPDATE)] },
+    Builtin {
+        name: "tpcb-like",
+        about: "pgbench's default: three updates, a query, an insertion",
+        setup: PGBENCH,
+        scripts: &[(1, TPCB)],
+    },
+    Builtin {
+        name: "simple-update",
+        about: "the same without tellers and branches",
+        setup: PGBENCH,
+        scripts: &[(1, SIMPLE_UPDATE)],
+    },
+    Builtin {
+        name: "select-only",
+        about: "one query by key",
+        setup: PGBENCH,
+        scripts: &[(1, SELECT_ONLY)],
+    },
+    Builtin {
+        name: "ycsb-a",
+        about: "half reads, half updates",
+        setup: YCSB,
+        scripts: &[(50, READ), (50, UPDATE)],
+    },
+    Builtin {
+        name: "ycsb-b",
+        about: "95 % reads, 5 % updates",
+        setup: YCSB,
+        scripts: &[(95, READ), (5, UPDATE)],
+    },
     Builtin { name: "ycsb-c", about: "reads", setup: YCSB, scripts: &[(1, READ)] },
-    Builtin { name: "ycsb-d", about: "95 % reads of new rows, 5 % insertions", setup: YCSB, scripts: &[(95, READ_LATEST), (5, INSERT)] },
-    Builtin { name: "ycsb-e", about: "95 % scans of up to 100 rows, 5 % insertions", setup: YCSB, scripts: &[(95, SCAN), (5, INSERT)] },
-    Builtin { name: "ycsb-f", about: "half reads, half read and update", setup: YCSB, scripts: &[(50, READ), (50, READ_MODIFY_WRITE)] },
+    Builtin {
+        name: "ycsb-d",
+        about: "95 % reads of new rows, 5 % insertions",
+        setup: YCSB,
+        scripts: &[(95, READ_LATEST), (5, INSERT)],
+    },
+    Builtin {
+        name: "ycsb-e",
+        about: "95 % scans of up to 100 rows, 5 % insertions",
+        setup: YCSB,
+        scripts: &[(95, SCAN), (5, INSERT)],
+    },
+    Builtin {
+        name: "ycsb-f",
+        about: "half reads, half read and update",
+        setup: YCSB,
+        scripts: &[(50, READ), (50, READ_MODIFY_WRITE)],
+    },
 ];
 
 /// Returns the built-in script with a name.

@@ -190,9 +190,8 @@ impl Expression {
     ) -> Result<Number> {
         match self {
             Self::Constant(number) => Ok(number.clone()),
-            Self::Variable(name) => {
-                variable(name).ok_or_else(|| ExpressionError(format!("the variable :{name} has no value")))
-            }
+            Self::Variable(name) => variable(name)
+                .ok_or_else(|| ExpressionError(format!("the variable :{name} has no value"))),
             Self::Case(branches, otherwise) => {
                 for (condition, result) in branches {
                     if condition.value(variable, random)?.is_true() {
@@ -201,19 +200,17 @@ impl Expression {
                 }
                 otherwise.as_ref().map_or(Ok(Number::Null), |it| it.value(variable, random))
             }
-            Self::Call(Function::And, both) => {
-                match both[0].value(variable, random)? {
-                    Number::Boolean(false) => Ok(Number::Boolean(false)),
-                    Number::Null => Ok(match both[1].value(variable, random)? {
-                        Number::Boolean(false) => Number::Boolean(false),
-                        _ => Number::Null,
-                    }),
-                    first => {
-                        first.boolean()?;
-                        both[1].value(variable, random)
-                    }
+            Self::Call(Function::And, both) => match both[0].value(variable, random)? {
+                Number::Boolean(false) => Ok(Number::Boolean(false)),
+                Number::Null => Ok(match both[1].value(variable, random)? {
+                    Number::Boolean(false) => Number::Boolean(false),
+                    _ => Number::Null,
+                }),
+                first => {
+                    first.boolean()?;
+                    both[1].value(variable, random)
                 }
-            }
+            },
             Self::Call(Function::Or, both) => match both[0].value(variable, random)? {
                 Number::Boolean(true) => Ok(Number::Boolean(true)),
                 Number::Null => Ok(match both[1].value(variable, random)? {
@@ -236,7 +233,8 @@ impl Expression {
 impl Function {
     fn named(name: &str) -> Option<(Self, usize, usize)> {
         let found = Self::ALL.iter().find(|(_, known, ..)| {
-            known.starts_with(|letter: char| letter.is_ascii_lowercase()) && known.eq_ignore_ascii_case(name)
+            known.starts_with(|letter: char| letter.is_ascii_lowercase())
+                && known.eq_ignore_ascii_case(name)
         });
         found.map(|(function, _, least, most)| (*function, *least, *most))
     }
@@ -256,7 +254,8 @@ impl Function {
         let integer = |place: usize| values[place].integer();
         let double = |place: usize| values[place].double();
         let overflow = || ExpressionError("an integer is too large".to_owned());
-        let arithmetic = |of_integers: fn(i64, i64) -> Option<i64>, of_doubles: fn(f64, f64) -> f64| {
+        let arithmetic = |of_integers: fn(i64, i64) -> Option<i64>,
+                          of_doubles: fn(f64, f64) -> f64| {
             if doubles {
                 return Ok(Double(of_doubles(double(0)?, double(1)?)));
             }
@@ -267,7 +266,9 @@ impl Function {
                 (Number::Text(one), Number::Text(other)) => Ok(one.cmp(other)),
                 (Boolean(one), Boolean(other)) => Ok(one.cmp(other)),
                 (Integer(one), Integer(other)) => Ok(one.cmp(other)),
-                _ => double(0)?.partial_cmp(&double(1)?).ok_or_else(|| ExpressionError("NaN has no order".to_owned())),
+                _ => double(0)?
+                    .partial_cmp(&double(1)?)
+                    .ok_or_else(|| ExpressionError("NaN has no order".to_owned())),
             }
         };
         Ok(match self {
@@ -311,7 +312,11 @@ impl Function {
                     Double(all.into_iter().fold(f64::NAN, better))
                 } else {
                     let all = values.iter().map(Number::integer).collect::<Result<Vec<_>>>()?;
-                    let found = if self == Self::Greatest { all.into_iter().max() } else { all.into_iter().min() };
+                    let found = if self == Self::Greatest {
+                        all.into_iter().max()
+                    } else {
+                        all.into_iter().min()
+                    };
                     found.map_or(Null, Integer)
                 }
             }
@@ -323,7 +328,9 @@ impl Function {
                     return fail("the size of a permutation is larger than 0");
                 }
                 let seed = if values.len() > 2 { integer(2)? } else { DEFAULT_SEED };
-                Integer(permuted(integer(0)?.rem_euclid(size) as u64, size as u64, seed as u64) as i64)
+                Integer(
+                    permuted(integer(0)?.rem_euclid(size) as u64, size as u64, seed as u64) as i64
+                )
             }
             Self::Random => {
                 let (least, most) = range(values)?;
@@ -346,7 +353,8 @@ impl Function {
                 }
                 let drawn = loop {
                     let (one, other) = (1.0 - random.unit(), 1.0 - random.unit());
-                    let drawn = (-2.0 * one.ln()).sqrt() * (2.0 * std::f64::consts::PI * other).sin();
+                    let drawn =
+                        (-2.0 * one.ln()).sqrt() * (2.0 * std::f64::consts::PI * other).sin();
                     if (-parameter..parameter).contains(&drawn) {
                         break drawn;
                     }
@@ -476,15 +484,27 @@ const BINARY: &[&[(&str, Function, bool)]] = &[
     // IS
     &[],
     &[
-        ("<=", Function::LessOrEqual, false), (">=", Function::LessOrEqual, true), ("<>", Function::NotEqual, false),
-        ("!=", Function::NotEqual, false), ("=", Function::Equal, false), ("<", Function::Less, false), (">", Function::Less, true),
+        ("<=", Function::LessOrEqual, false),
+        (">=", Function::LessOrEqual, true),
+        ("<>", Function::NotEqual, false),
+        ("!=", Function::NotEqual, false),
+        ("=", Function::Equal, false),
+        ("<", Function::Less, false),
+        (">", Function::Less, true),
     ],
     &[
-        ("<<", Function::Left, false), (">>", Function::Right, false), ("|", Function::BitOr, false),
-        ("#", Function::BitXor, false), ("&", Function::BitAnd, false),
+        ("<<", Function::Left, false),
+        (">>", Function::Right, false),
+        ("|", Function::BitOr, false),
+        ("#", Function::BitXor, false),
+        ("&", Function::BitAnd, false),
     ],
     &[("+", Function::Add, false), ("-", Function::Subtract, false)],
-    &[("*", Function::Multiply, false), ("/", Function::Divide, false), ("%", Function::Modulo, false)],
+    &[
+        ("*", Function::Multiply, false),
+        ("/", Function::Divide, false),
+        ("%", Function::Modulo, false),
+    ],
 ];
 
 /// Nesting beyond which the stack could end.
@@ -504,8 +524,10 @@ impl<'a> Parser<'a> {
         self.space();
         let rest = self.rest();
         let is_word = expected.starts_with(|letter: char| letter.is_ascii_alphabetic());
-        let found = rest.get(..expected.len()).is_some_and(|start| start.eq_ignore_ascii_case(expected));
-        let ends = !rest[expected.len().min(rest.len())..].starts_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        let found =
+            rest.get(..expected.len()).is_some_and(|start| start.eq_ignore_ascii_case(expected));
+        let ends = !rest[expected.len().min(rest.len())..]
+            .starts_with(|letter: char| letter.is_alphanumeric() || letter == '_');
         let found = found && (!is_word || ends);
         self.at += if found { expected.len() } else { 0 };
         found
@@ -535,7 +557,8 @@ impl<'a> Parser<'a> {
         'more: loop {
             for (sign, function, swapped) in BINARY[level] {
                 self.space();
-                let longer = level == 4 && (self.rest().starts_with("<<") || self.rest().starts_with(">>"));
+                let longer =
+                    level == 4 && (self.rest().starts_with("<<") || self.rest().starts_with(">>"));
                 if !longer && self.take(sign) {
                     let right = self.level(level + 1)?;
                     let both = if *swapped { vec![right, left] } else { vec![left, right] };
@@ -588,7 +611,9 @@ impl<'a> Parser<'a> {
     fn operand(&mut self) -> Result<Expression> {
         if self.take("-") {
             return Ok(match self.unary()? {
-                Expression::Constant(Number::Integer(number)) => Expression::Constant(Number::Integer(-number)),
+                Expression::Constant(Number::Integer(number)) => {
+                    Expression::Constant(Number::Integer(-number))
+                }
                 inner => Expression::Call(Function::Negate, vec![inner]),
             });
         }
@@ -614,14 +639,20 @@ impl<'a> Parser<'a> {
             self.expect("END")?;
             return Ok(Expression::Case(branches, otherwise));
         }
-        for (word, value) in [("NULL", Number::Null), ("TRUE", Number::Boolean(true)), ("FALSE", Number::Boolean(false))] {
+        for (word, value) in [
+            ("NULL", Number::Null),
+            ("TRUE", Number::Boolean(true)),
+            ("FALSE", Number::Boolean(false)),
+        ] {
             if self.take(word) {
                 return Ok(Expression::Constant(value));
             }
         }
         let rest = self.rest();
         let word = |from: usize| {
-            let length = rest[from..].find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len() - from);
+            let length = rest[from..]
+                .find(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                .unwrap_or(rest.len() - from);
             &rest[from..from + length]
         };
         match rest.chars().next() {
@@ -659,7 +690,11 @@ impl<'a> Parser<'a> {
 
     fn number(&mut self) -> Result<Expression> {
         let rest = self.rest();
-        let digits = |from: usize| rest[from..].find(|letter: char| !letter.is_ascii_digit()).map_or(rest.len(), |at| from + at);
+        let digits = |from: usize| {
+            rest[from..]
+                .find(|letter: char| !letter.is_ascii_digit())
+                .map_or(rest.len(), |at| from + at)
+        };
         let mut end = digits(0);
         let mut is_double = false;
         if rest[end..].starts_with('.') {
@@ -697,7 +732,9 @@ impl<'a> Parser<'a> {
         }
         match (least..=most).contains(&arguments.len()) {
             true => Ok(Expression::Call(function, arguments)),
-            false => fail(format!("{name} takes {least} to {most} arguments, not {}", arguments.len())),
+            false => {
+                fail(format!("{name} takes {least} to {most} arguments, not {}", arguments.len()))
+            }
         }
     }
 }
@@ -725,17 +762,41 @@ mod tests {
     #[test]
     fn operators_have_the_order_of_pgbench() {
         for (text, expected) in [
-            ("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("10 - 4 - 3", 3), ("7 / 2", 3), ("-7 / 2", -3), ("7 % 3", 1),
-            ("2 + 1 << 3", 24), ("5 & 3 | 8", 9), ("5 # 1", 4), ("~5", -6), ("- -3", 3), (":n * 2", 14),
-            ("abs(-4)", 4), ("greatest(3, 9, 4)", 9), ("least(3, 9, 4)", 3), ("int(2.6)", 3), ("mod(7, 4)", 3),
-            ("CASE WHEN :n > 5 THEN 1 ELSE 2 END", 1), ("case when false then 1 when 1 then 5 end", 5),
+            ("1 + 2 * 3", 7),
+            ("(1 + 2) * 3", 9),
+            ("10 - 4 - 3", 3),
+            ("7 / 2", 3),
+            ("-7 / 2", -3),
+            ("7 % 3", 1),
+            ("2 + 1 << 3", 24),
+            ("5 & 3 | 8", 9),
+            ("5 # 1", 4),
+            ("~5", -6),
+            ("- -3", 3),
+            (":n * 2", 14),
+            ("abs(-4)", 4),
+            ("greatest(3, 9, 4)", 9),
+            ("least(3, 9, 4)", 3),
+            ("int(2.6)", 3),
+            ("mod(7, 4)", 3),
+            ("CASE WHEN :n > 5 THEN 1 ELSE 2 END", 1),
+            ("case when false then 1 when 1 then 5 end", 5),
         ] {
             assert_eq!(value(text), Ok(Number::Integer(expected)), "{text}");
         }
         for (text, expected) in [
-            ("1 < 2 AND NOT 2 < 1", true), ("1 = 1 OR 1 / 0 = 1", true), ("1 <> 1", false), ("2 >= 2", true), ("NULL IS NULL", true),
-            ("1 IS NOT NULL", true), ("NULL ISNULL", true), ("true and false or true", true), ("not true is false", true),
-            ("1.5 > 1", true), ("'a' < 'b'", true), ("1 << 2 = 4", true),
+            ("1 < 2 AND NOT 2 < 1", true),
+            ("1 = 1 OR 1 / 0 = 1", true),
+            ("1 <> 1", false),
+            ("2 >= 2", true),
+            ("NULL IS NULL", true),
+            ("1 IS NOT NULL", true),
+            ("NULL ISNULL", true),
+            ("true and false or true", true),
+            ("not true is false", true),
+            ("1.5 > 1", true),
+            ("'a' < 'b'", true),
+            ("1 << 2 = 4", true),
         ] {
             assert_eq!(value(text), Ok(Number::Boolean(expected)), "{text}");
         }
@@ -750,11 +811,21 @@ mod tests {
     #[test]
     fn what_is_no_expression_is_refused_with_the_place() {
         for (text, part) in [
-            ("", "expected a value"), ("1 +", "expected a value"), ("1 2", "expected an operator before \"2\""),
-            ("(1", "expected )"), ("nosuch(1)", "no function nosuch"), ("random(1)", "takes 2 to 2"), (":x", "no value"),
-            ("1 / 0", "division by zero"), ("9223372036854775807 + 1", "too large"), ("99999999999999999999", "no number"),
-            ("random(2, 1)", "no number from 2 to 1"), ("random_zipfian(1, 5, 1)", "1.001"), ("random_gaussian(1, 5, 1)", "at least 2"),
-            ("'x", "no end"), ("1 and true", "no condition"),
+            ("", "expected a value"),
+            ("1 +", "expected a value"),
+            ("1 2", "expected an operator before \"2\""),
+            ("(1", "expected )"),
+            ("nosuch(1)", "no function nosuch"),
+            ("random(1)", "takes 2 to 2"),
+            (":x", "no value"),
+            ("1 / 0", "division by zero"),
+            ("9223372036854775807 + 1", "too large"),
+            ("99999999999999999999", "no number"),
+            ("random(2, 1)", "no number from 2 to 1"),
+            ("random_zipfian(1, 5, 1)", "1.001"),
+            ("random_gaussian(1, 5, 1)", "at least 2"),
+            ("'x", "no end"),
+            ("1 and true", "no condition"),
         ] {
             let error = value(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
@@ -770,7 +841,9 @@ mod tests {
         let mut random = Counter(7);
         let mut counts = vec![0; 10];
         for _ in 0..100_000 {
-            let Number::Integer(number) = expression.value(&|_| None, &mut random).unwrap() else { panic!() };
+            let Number::Integer(number) = expression.value(&|_| None, &mut random).unwrap() else {
+                panic!()
+            };
             counts[usize::try_from(number - 1).unwrap()] += 1;
         }
         counts
@@ -783,7 +856,10 @@ mod tests {
         let draws = counts.iter().sum::<u64>() as f64;
         for (count, weight) in counts.iter().zip(weights) {
             let expected = draws * weight / all;
-            assert!((*count as f64 - expected).abs() <= 5.0 * expected.sqrt().max(1.0), "{counts:?}: {count} for {expected}");
+            assert!(
+                (*count as f64 - expected).abs() <= 5.0 * expected.sqrt().max(1.0),
+                "{counts:?}: {count} for {expected}"
+            );
         }
     }
 
@@ -792,7 +868,9 @@ mod tests {
         near(&drawn("random(1, 10)"), |_| 1.0);
         near(&drawn("random_zipfian(1, 10, 1.5)"), |k| k.powf(-1.5));
         near(&drawn("random_zipfian(1, 10, 3)"), |k| k.powi(-3));
-        near(&drawn("random_exponential(1, 10, 4)"), |k| (-4.0 * (k - 1.0) / 10.0).exp() - (-4.0 * k / 10.0).exp());
+        near(&drawn("random_exponential(1, 10, 4)"), |k| {
+            (-4.0 * (k - 1.0) / 10.0).exp() - (-4.0 * k / 10.0).exp()
+        });
         let gaussian = drawn("random_gaussian(1, 10, 3)");
         near(&(0..5).map(|k| gaussian[k] + gaussian[9 - k]).collect::<Vec<_>>(), |k| {
             // Areas under the bell of tenths of six standard deviations, by Simpson's rule.

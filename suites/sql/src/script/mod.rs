@@ -34,11 +34,23 @@ pub struct Script {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Command {
-    Set { variable: String, value: Expression, line: usize },
+    Set {
+        variable: String,
+        value: Expression,
+        line: usize,
+    },
     /// The number of the text, and the variables of its parameters.
-    Statement { text: usize, variables: Vec<String>, line: usize },
+    Statement {
+        text: usize,
+        variables: Vec<String>,
+        line: usize,
+    },
     /// A condition; where the next branch begins.
-    If { condition: Expression, otherwise: usize, line: usize },
+    If {
+        condition: Expression,
+        otherwise: usize,
+        line: usize,
+    },
     /// The end of a branch: goes to the end of the whole.
     Goto(usize),
 }
@@ -79,7 +91,8 @@ impl Script {
         let mut sql = String::new();
         let mut first = 1;
         for (line, content) in (1..).zip(text.lines()) {
-            let is_command = content.trim_start().starts_with('\\') && split::end(&sql) == split::End::Missing(false);
+            let is_command = content.trim_start().starts_with('\\')
+                && split::end(&sql) == split::End::Missing(false);
             if !is_command {
                 if split::end(&sql) == split::End::Missing(false) {
                     sql.clear();
@@ -111,12 +124,21 @@ impl Script {
         for Statement { text, line } in split::statements(text) {
             let (text, variables) = split::numbered(text);
             let variables = variables.into_iter().map(str::to_owned).collect();
-            self.commands.push(Command::Statement { text: self.texts.len(), variables, line: first + line - 1 });
+            self.commands.push(Command::Statement {
+                text: self.texts.len(),
+                variables,
+                line: first + line - 1,
+            });
             self.texts.push(text);
         }
     }
 
-    fn command(&mut self, text: &str, line: usize, open: &mut Vec<Open>) -> Result<(), ScriptError> {
+    fn command(
+        &mut self,
+        text: &str,
+        line: usize,
+        open: &mut Vec<Open>,
+    ) -> Result<(), ScriptError> {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let expression = |text: &str| {
             expression::parse(text).map_err(|ExpressionError(reason)| fault(line, reason))
@@ -124,16 +146,27 @@ impl Script {
         let next = self.commands.len();
         match name {
             "\\set" => {
-                let (variable, value) = rest.trim_start().split_once(char::is_whitespace)
+                let (variable, value) = rest
+                    .trim_start()
+                    .split_once(char::is_whitespace)
                     .ok_or_else(|| fault(line, "\\set needs a name and an expression"))?;
-                self.commands.push(Command::Set { variable: variable.to_owned(), value: expression(value)?, line });
+                self.commands.push(Command::Set {
+                    variable: variable.to_owned(),
+                    value: expression(value)?,
+                    line,
+                });
             }
             "\\if" => {
                 open.push(Open { line, pending: Some(next), gotos: Vec::new(), has_else: false });
-                self.commands.push(Command::If { condition: expression(rest)?, otherwise: 0, line });
+                self.commands.push(Command::If {
+                    condition: expression(rest)?,
+                    otherwise: 0,
+                    line,
+                });
             }
             "\\elif" | "\\else" | "\\endif" => {
-                let mut current = open.pop().ok_or_else(|| fault(line, format!("{name} has no \\if")))?;
+                let mut current =
+                    open.pop().ok_or_else(|| fault(line, format!("{name} has no \\if")))?;
                 if name != "\\endif" {
                     if current.has_else {
                         return Err(fault(line, format!("{name} follows \\else")));
@@ -142,13 +175,19 @@ impl Script {
                     self.commands.push(Command::Goto(0));
                 }
                 let begin = self.commands.len();
-                if let Some(Command::If { otherwise, .. }) = current.pending.take().map(|at| &mut self.commands[at]) {
+                if let Some(Command::If { otherwise, .. }) =
+                    current.pending.take().map(|at| &mut self.commands[at])
+                {
                     *otherwise = begin;
                 }
                 match name {
                     "\\elif" => {
                         current.pending = Some(begin);
-                        self.commands.push(Command::If { condition: expression(rest)?, otherwise: 0, line });
+                        self.commands.push(Command::If {
+                            condition: expression(rest)?,
+                            otherwise: 0,
+                            line,
+                        });
                         open.push(current);
                     }
                     "\\else" => {
@@ -163,12 +202,22 @@ impl Script {
                 }
             }
             "\\sleep" | "\\setshell" | "\\shell" => {
-                return Err(fault(line, format!("{name} has no meaning in a canister; leave it out")));
+                return Err(fault(
+                    line,
+                    format!("{name} has no meaning in a canister; leave it out"),
+                ));
             }
             "\\startpipeline" | "\\endpipeline" | "\\syncpipeline" | "\\gset" | "\\aset" => {
                 return Err(fault(line, format!("{name} is not supported")));
             }
-            _ => return Err(fault(line, format!("there is no command {name}; there are \\set, \\if, \\elif, \\else, \\endif"))),
+            _ => {
+                return Err(fault(
+                    line,
+                    format!(
+                        "there is no command {name}; there are \\set, \\if, \\elif, \\else, \\endif"
+                    ),
+                ));
+            }
         }
         Ok(())
     }
@@ -189,16 +238,24 @@ impl Script {
         while let Some(command) = self.commands.get(at) {
             at += 1;
             let known = |name: &str| {
-                variables.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+                variables
+                    .iter()
+                    .rev()
+                    .find(|(known, _)| known == name)
+                    .map(|(_, value)| value.clone())
             };
             match command {
                 Command::Set { variable, value, line } => {
-                    let value = value.value(&known, random).map_err(|ExpressionError(reason)| fault(*line, reason))?;
+                    let value = value
+                        .value(&known, random)
+                        .map_err(|ExpressionError(reason)| fault(*line, reason))?;
                     variables.retain(|(known, _)| known != variable);
                     variables.push((variable.clone(), value));
                 }
                 Command::If { condition, otherwise, line } => {
-                    let value = condition.value(&known, random).map_err(|ExpressionError(reason)| fault(*line, reason))?;
+                    let value = condition
+                        .value(&known, random)
+                        .map_err(|ExpressionError(reason)| fault(*line, reason))?;
                     if !value.is_true() {
                         at = *otherwise;
                     }
@@ -243,8 +300,10 @@ mod tests {
 
     fn calls(text: &str, defined: &[(&str, i64)]) -> Vec<(u32, Vec<Value>)> {
         let script = Script::parse("test", text).unwrap();
-        let defined: Vec<(String, Number)> =
-            defined.iter().map(|(name, value)| ((*name).to_owned(), Number::Integer(*value))).collect();
+        let defined: Vec<(String, Number)> = defined
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Number::Integer(*value)))
+            .collect();
         let calls = script.transaction(&defined, &mut Zero).unwrap();
         calls.into_iter().map(|call| (call.text, call.parameters)).collect()
     }
@@ -253,7 +312,10 @@ mod tests {
     fn variables_become_parameters() {
         let text = "\\set a random(5, 9)\n\\set b :a + :scale\nBEGIN;\nUPDATE t SET x = :b\n  WHERE id = :a AND y = ':a';\nEND;";
         let script = Script::parse("test", text).unwrap();
-        assert_eq!(script.texts, ["BEGIN;", "UPDATE t SET x = ?1\n  WHERE id = ?2 AND y = ':a';", "END;"]);
+        assert_eq!(
+            script.texts,
+            ["BEGIN;", "UPDATE t SET x = ?1\n  WHERE id = ?2 AND y = ':a';", "END;"]
+        );
         let expected = vec![Value::Integer(105), Value::Integer(5)];
         assert_eq!(calls(text, &[("scale", 100)]), [(0, vec![]), (1, expected), (2, vec![])]);
     }
@@ -261,15 +323,21 @@ mod tests {
     #[test]
     fn one_branch_of_a_condition_is_taken() {
         let text = "\\if :n = 1\nSELECT 1;\n\\elif :n = 2\nSELECT 2;\n\\if true\nSELECT 3;\n\\endif\n\\else\nSELECT 4;\n\\endif\nSELECT 5;";
-        let texts = |n| calls(text, &[("n", n)]).into_iter().map(|(text, _)| text + 1).collect::<Vec<_>>();
+        let texts =
+            |n| calls(text, &[("n", n)]).into_iter().map(|(text, _)| text + 1).collect::<Vec<_>>();
         assert_eq!((texts(1), texts(2), texts(3)), (vec![1, 5], vec![2, 3, 5], vec![4, 5]));
     }
 
     #[test]
     fn faults_have_the_line() {
         for (text, line, part) in [
-            ("SELECT 1;\n\\nosuch", 2, "no command \\nosuch"), ("\\set a", 1, "needs a name"), ("\\set a 1 +\nSELECT 1;", 1, "expected a value"),
-            ("\n\\if true\nSELECT 1;", 2, "no \\endif"), ("\\endif", 1, "no \\if"), ("\\sleep 1", 1, "no meaning"), ("-- nothing", 1, "no statement"),
+            ("SELECT 1;\n\\nosuch", 2, "no command \\nosuch"),
+            ("\\set a", 1, "needs a name"),
+            ("\\set a 1 +\nSELECT 1;", 1, "expected a value"),
+            ("\n\\if true\nSELECT 1;", 2, "no \\endif"),
+            ("\\endif", 1, "no \\if"),
+            ("\\sleep 1", 1, "no meaning"),
+            ("-- nothing", 1, "no statement"),
         ] {
             let error = Script::parse("test", text).unwrap_err();
             assert!(error.line == line && error.reason.contains(part), "{text}: {error}");
