@@ -51,7 +51,7 @@ pub fn text(value: &Value) -> String {
 /// A number with a decimal point, as SQLite prints it.
 fn real(number: f64) -> String {
     let text = format!("{number:?}");
-    text.replace("inf", "Inf").replace('e', "e")
+    text.replace("inf", "Inf")
 }
 
 /// Returns the rows of an answer as text, ending in a newline; empty if there are no columns.
