@@ -16,6 +16,7 @@ use stablebench_suite_cuckoo::CuckooSuite;
 use stablebench_suite_db_bench::DbBenchSuite;
 use stablebench_suite_history::HistorySuite;
 use stablebench_suite_keys::KeysSuite;
+use stablebench_suite_mix::MixSuite;
 use stablebench_suite_sysbench::SysbenchSuite;
 use stablebench_suite_users::UsersSuite;
 use stablebench_suite_vfs::VfsSuite;
@@ -24,8 +25,9 @@ use crate::report::{PLAIN, Presentation};
 use crate::results::Results;
 
 /// Every suite.
-pub static SUITES: [&dyn Suite; 10] = [
+pub static SUITES: [&dyn Suite; 11] = [
     &UsersSuite,
+    &MixSuite,
     &DbBenchSuite,
     &KeysSuite,
     &SysbenchSuite,

@@ -1,6 +1,6 @@
 //! `StableBTreeMap<u64, String>` in memory 0, and `StableBTreeMap<[u8; 16], Vec<u8>>` in memory 10.
 
-use crate::memory::{Chunks, Virtual, WASM_PAGE_BYTES, memory};
+use crate::memory::{Chunks, Virtual, WASM_PAGE_BYTES, memory, stored_bytes};
 use ic_stable_structures::btreemap::Iter;
 use ic_stable_structures::{BTreeMap, Memory};
 use stablebench_harness::{Records, VisitRecord};
@@ -85,8 +85,7 @@ impl KeyValue for Btree {
     }
 
     fn stored_bytes(&mut self) -> Result<u64> {
-        let chunks = Chunks::read(&self.memory);
-        Ok(chunks.map_or_else(|| self.virtual_bytes(), |chunks| chunks.bytes()))
+        Ok(stored_bytes(&self.memory))
     }
 
     fn virtual_bytes(&self) -> u64 {
@@ -233,8 +232,7 @@ impl Records for BtreeRecords {
     }
 
     fn stored_bytes(&mut self) -> Result<u64> {
-        let chunks = Chunks::read(&self.memory);
-        Ok(chunks.map_or_else(|| self.virtual_bytes(), |chunks| chunks.bytes()))
+        Ok(stored_bytes(&self.memory))
     }
 
     fn virtual_bytes(&self) -> u64 {

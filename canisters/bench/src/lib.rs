@@ -7,6 +7,7 @@
 //!   memory   0         StableBTreeMap                          (page 0: header,
 //!   memory  10         StableBTreeMap, keys of 16 bytes         then its rows)
 //!   memory  30 … 32    engines of the suite cuckoo
+//!   memory  40 … 48    maps of the suite mix
 //!   memory 100         the state, written before an upgrade
 //!   memory 101 … 118   ic-rusqlite's file system
 //!   memory 120         the database
@@ -23,7 +24,7 @@ mod sqlite;
 mod statements;
 
 use btree::{Btree, BtreeRecords};
-use memory::memory;
+use memory::{Virtual, memory, stored_bytes};
 use sqlite::Sqlite;
 use stablebench_harness::{
     Canister, Records, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
@@ -34,6 +35,8 @@ use stablebench_suite_cuckoo::canister::{PointEngines, Points};
 use stablebench_suite_db_bench::DbBench;
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_keys::Keys;
+use stablebench_suite_mix::Mix;
+use stablebench_suite_mix::canister::{Maps, MixCanister, MixTable};
 use stablebench_suite_sql::Sql as SqlJob;
 use stablebench_suite_sysbench::Sysbench;
 use stablebench_suite_users::Users;
@@ -45,11 +48,15 @@ stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
 stablebench_suite_sql::sql_method!();
 
+/// The first memory of the suite mix.
+const MIX: u8 = 40;
+
 struct Bench {
     btree: Option<Btree>,
     records: Option<BtreeRecords>,
     sqlite: Sqlite,
     points: Option<points::Engines>,
+    mix: Maps<Virtual>,
     floor: Floor<StableMemory>,
     managed: bool,
     payload: PayloadBytes,
@@ -62,6 +69,7 @@ impl Default for Bench {
             records: None,
             sqlite: sqlite::restore(&State::default()),
             points: None,
+            mix: Maps::new(|number| memory(MIX + number), stored_bytes),
             floor: Floor::default(),
             managed: false,
             payload: PayloadBytes::default(),
@@ -97,6 +105,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
         SuiteEntry::of::<SqlJob>(),
+        SuiteEntry::of::<Mix>(),
     ];
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
@@ -194,5 +203,12 @@ impl PointEngines for Bench {
     fn points(&mut self, job: &Cuckoo, seed: u64) -> Result<&mut dyn Points> {
         self.manage()?;
         self.points.get_or_insert_default().engine(job, seed)
+    }
+}
+
+impl MixCanister for Bench {
+    fn mix_maps(&mut self) -> Result<&mut dyn MixTable> {
+        self.manage()?;
+        Ok(&mut self.mix)
     }
 }

@@ -67,6 +67,12 @@ pub fn read(id: u8, offset: u64, bytes: u64) -> Vec<u8> {
     read
 }
 
+/// Returns the bytes of a memory that the map in it uses.
+pub fn stored_bytes(memory: &Virtual) -> u64 {
+    let chunks = Chunks::read(memory);
+    chunks.map_or_else(|| memory.size() * WASM_PAGE_BYTES, |chunks| chunks.bytes())
+}
+
 const ALLOCATOR: u64 = 52;
 const CHUNKS: u64 = 100;
 const ALLOCATOR_MAGIC: &[u8; 4] = b"BTA\x01";

@@ -5,7 +5,7 @@
 //!         8   …  items, 12 bytes each: key, value
 //! ```
 
-use crate::memory::{Chunks, Virtual, WASM_PAGE_BYTES, memory};
+use crate::memory::{Virtual, WASM_PAGE_BYTES, memory, stored_bytes};
 use ic_stable_structures::{BTreeMap, Memory};
 use stablebench_cuckoo::{Builder, FirstHash, Plan};
 use stablebench_protocol::{Engine, Error, Result};
@@ -285,8 +285,7 @@ impl Points for Btree {
     }
 
     fn stored_bytes(&mut self) -> Result<u64> {
-        let chunks = Chunks::read(&self.memory);
-        Ok(chunks.map_or_else(|| self.virtual_bytes(), |chunks| chunks.bytes()))
+        Ok(stored_bytes(&self.memory))
     }
 
     fn virtual_bytes(&self) -> u64 {

@@ -27,6 +27,8 @@ use stablebench_suite_db_bench::DbBench;
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_history::History;
 use stablebench_suite_keys::Keys;
+use stablebench_suite_mix::Mix;
+use stablebench_suite_mix::canister::MixCanister;
 use stablebench_suite_sql::Sql as SqlJob;
 use stablebench_suite_sql::canister::{Handle, SqlCanister};
 use stablebench_suite_sysbench::Sysbench;
@@ -77,6 +79,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
         SuiteEntry::of::<SqlJob>(),
+        SuiteEntry::of::<Mix>(),
         SuiteEntry::of::<History>(),
     ];
 
@@ -150,3 +153,5 @@ impl RowEngines for Bench {
 impl RecordEngines for Bench {}
 
 impl PointEngines for Bench {}
+
+impl MixCanister for Bench {}

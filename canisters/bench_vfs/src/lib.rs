@@ -18,6 +18,8 @@ use stablebench_suite_cuckoo::canister::PointEngines;
 use stablebench_suite_db_bench::DbBench;
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_keys::Keys;
+use stablebench_suite_mix::Mix;
+use stablebench_suite_mix::canister::MixCanister;
 use stablebench_suite_sql::Sql as SqlJob;
 use stablebench_suite_sql::canister::{Handle, SqlCanister};
 use stablebench_suite_sysbench::Sysbench;
@@ -67,6 +69,7 @@ impl Canister for Bench {
         SuiteEntry::of::<Cuckoo>(),
         SuiteEntry::of::<Vfs>(),
         SuiteEntry::of::<SqlJob>(),
+        SuiteEntry::of::<Mix>(),
     ];
 
     fn sql(&mut self, storage: Storage) -> Result<&mut dyn Sql> {
@@ -137,3 +140,5 @@ impl RowEngines for Bench {
 impl RecordEngines for Bench {}
 
 impl PointEngines for Bench {}
+
+impl MixCanister for Bench {}
