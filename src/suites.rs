@@ -145,6 +145,7 @@ mod tests {
             ("sysbench", "--base=sqlite/off,page_size=512 --keys=text,text --rows=7"),
             ("sysbench", "--other=sqlite/wal --other=doltlite --max-ratio=6"),
             ("cuckoo", "--num 256 --engines cuckoo/identity,array --keys scattered"),
+            ("mix", "--insert 3 --scan 1 --indexes 2 --at middle --engines btree,doltlite"),
             ("vfs", "--other doltlite --sections reads --rows 50 --sizes 1,50"),
             ("history", "--rows 500 --changes 1,7"),
             ("builds", "--build lto=fat,wasm-opt=O3 --build default --work heap,install"),

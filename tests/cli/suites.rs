@@ -92,6 +92,15 @@ fn calls_can_be_resumed() {
 }
 
 #[test]
+fn mix_can_be_resumed() {
+    let operations = ["--insert=3", "--read=2", "--update=2", "--delete=1", "--scan=1"];
+    let size = ["--rows=300", "--indexes=2", "--messages=5"];
+    check(&[&["mix"][..], &operations, &size].concat());
+    let reads = ["mix", "--insert=0", "--read=4", "--scan=2", "--rows=300", "--at=end"];
+    check(&[&reads[..], &["--engines=btree,sqlite,sqlite-vfs,doltlite"]].concat());
+}
+
+#[test]
 fn vfs_can_be_resumed() {
     check(&["vfs", "--rows=200", "--sizes=1,50"]);
 }
