@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use candid::types::FuncMode;
-use candid::{CandidType, utils::ArgumentEncoder};
+use candid::{CandidType, Deserialize, Reserved, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Measurement, Part,
-    PartCost, Phase, PhaseCost, Setting, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Kept, Measurement,
+    Part, PartCost, Phase, PhaseCost, Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_suite_cuckoo::{Cuckoo, CuckooKeys, CuckooTask};
+use stablebench_suite_sql::{Sql, Value};
 use stablebench_suite_users::{Operation, Selection, Users, UsersTask};
 use stablebench_suite_vfs::{Vfs, VfsTask, VfsTransaction, VfsWork};
 
@@ -30,6 +31,12 @@ fn methods(queries: bool) -> BTreeSet<String> {
         env.as_func(function).unwrap().modes.contains(&FuncMode::Query) == queries
     });
     asked.map(|(name, _)| name.clone()).collect()
+}
+
+/// The result of the method `sql`, in part.
+#[derive(CandidType, Deserialize)]
+struct SqlResult {
+    rows: Vec<Vec<Value>>,
 }
 
 /// Calls methods and records their names.
@@ -165,6 +172,12 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
     let phases: Vec<PhaseCost> = calls.update("phases", (vfs(insert, 7), None::<u64>));
     let times = |phase| phases.iter().find(|cost| cost.phase == phase).unwrap().times;
     assert_eq!((times(Phase::Step), times(Phase::Commit)), (7, 1), "{phases:?}");
+    let counted: SqlResult =
+        calls.update("sql", ("SELECT count(*) + ?1 FROM users", vec![Value::Integer(2)]));
+    assert_eq!(counted.rows, [[Value::Integer(15)]]);
+    let settings = Job::new(&Sql::Configure(Vec::new()));
+    let kept: Kept = calls.query("kept", (settings, 0_u64));
+    assert!(!kept.bytes.is_empty() && kept.next.is_none());
     let all: BTreeSet<String> = methods(true).union(&methods(false)).cloned().collect();
     assert_eq!(calls.called, all);
 }
@@ -197,6 +210,7 @@ pub fn strangers_may_only_query(replica: &dyn Replica) {
     calls.refused::<PartCost>("run", (1_u64,));
     calls.refused::<Executed>("execute", (build(7), None::<u64>));
     calls.refused::<Vec<PhaseCost>>("phases", (vfs(VfsTask::Create, 1), None::<u64>));
+    calls.refused::<Reserved>("sql", ("SELECT 1", Vec::<Value>::new()));
     assert_eq!(calls.called, methods(false));
 
     let Calls { mut bench, .. } = calls;
