@@ -17,6 +17,7 @@ use stablebench_suite_db_bench::DbBenchSuite;
 use stablebench_suite_history::HistorySuite;
 use stablebench_suite_keys::KeysSuite;
 use stablebench_suite_mix::MixSuite;
+use stablebench_suite_sql::script::SqlSuite;
 use stablebench_suite_sysbench::SysbenchSuite;
 use stablebench_suite_users::UsersSuite;
 use stablebench_suite_vfs::VfsSuite;
@@ -37,6 +38,7 @@ pub static SUITES: [&dyn Suite; 11] = [
     &CallsSuite,
     &BuildsSuite,
     &CollectionsSuite,
+    &SqlSuite,
 ];
 
 /// Returns the suite with this name.
@@ -150,6 +152,10 @@ mod tests {
             ("history", "--rows 500 --changes 1,7"),
             ("builds", "--build lto=fat,wasm-opt=O3 --build default --work heap,install"),
             ("collections", "--entries 70,50 --maps motoko-map,rust-table"),
+            (
+                "sql",
+                "--builtin ycsb-a@3 --define n=5 --scale 2 --per-message 10 --engines sqlite/wal",
+            ),
             ("calls", "--sizes 0,5 --fan-out 2 --states 7 --sections size,fan-out,upgrade"),
         ] {
             let suite = suite(name).unwrap();

@@ -15,12 +15,14 @@ use stablebench_suite::plan::{Effect, Fixture};
 /// which could be forgotten.
 const SOURCES: &[&str] = &[
     include_str!("../runner/fixture.rs"),
+    include_str!("../runner/observed.rs"),
     include_str!("../runner/ranges.rs"),
     include_str!("../runner/seen.rs"),
     include_str!("../runner/step.rs"),
     include_str!("../runner/wire.rs"),
     include_str!("../../crates/suite/src/job.rs"),
     include_str!("../../crates/suite/src/plan.rs"),
+    include_str!("../../suites/sql/src/script/setup.rs"),
     include_str!("../../suites/users/src/job.rs"),
     include_str!("../../suites/users/src/rows.rs"),
     include_str!("setup.rs"),

@@ -15,7 +15,7 @@ use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Pa
 
 use crate::commands::{
     self, BuildsArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs, ModuleArgs,
-    PocketIcArgs, ProfileArgs, ReportArgs, RunArgs, ServeArgs, SqlArgs, with_run_options,
+    PocketIcArgs, ProfileArgs, ReportArgs, RunArgs, ServeArgs, SqlCommand, with_run_options,
 };
 use crate::progress::{Output, Progress};
 use crate::suites::SUITES;
@@ -89,7 +89,7 @@ impl Cli {
             Some(Command::Report(args)) => done(commands::report(&args, &output)),
             Some(Command::Profile(args)) => done(commands::profile(&args, &output)),
             Some(Command::Canbench(args)) => commands::canbench(&args, &output),
-            Some(Command::Sql(args)) => commands::sql(&args, &output),
+            Some(Command::Sql(args)) => commands::sql_command(&args, &output),
             Some(Command::Call(args)) => done(commands::call(&args, &output)),
             Some(Command::Serve(args)) => done(commands::serve(&args, &output)),
             Some(Command::PocketIc(args)) => done(commands::pocket_ic(&args, &output)),
@@ -192,7 +192,7 @@ pub enum Command {
     Canbench(Box<CanbenchArgs>),
     /// Execute SQL in a canister and show what each statement costs.
     #[command(after_help = examples::SQL)]
-    Sql(SqlArgs),
+    Sql(Box<SqlCommand>),
     /// Call a method of a canister on the embedded replica.
     #[command(after_help = examples::CALL)]
     Call(CallArgs),

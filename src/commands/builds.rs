@@ -216,6 +216,7 @@ fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Emb
             usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
         },
         replica: replica.identity(),
+        inputs: Vec::new(),
         canisters: Vec::new(),
         configurations: builds
             .iter()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, bail, ensure};
 
-use super::run::{Planned, failures, out_of};
+use super::run::{Planned, agree_on_rows, failures, inputs, out_of};
 use crate::canisters;
 use crate::progress::Output;
 use crate::report::{self, Format};
@@ -61,7 +61,8 @@ pub fn merge(args: &MergeArgs, output: &Output) -> Result<()> {
         print(&report::render(whole.suite, &results, args.format, output.terminal)?)?;
     }
     output.progress.note(&file.summary());
-    failures(&results)
+    failures(&results)?;
+    agree_on_rows(&whole.plan, &results)
 }
 
 impl Part {
@@ -89,10 +90,11 @@ impl Part {
     }
 
     /// The properties that all parts of a run have in common.
-    fn identity(&self) -> [(&'static str, String); 6] {
+    fn identity(&self) -> [(&'static str, String); 7] {
         let Results { stablebench, revision, prices, replica, .. } = &self.results;
         [
             ("command", self.whole.command.clone()),
+            ("files", inputs(&self.results)),
             ("number of shards", self.shard.of.to_string()),
             ("stablebench", stablebench.clone()),
             ("revision", revision.clone().unwrap_or_default()),

@@ -42,4 +42,4 @@ pub use run::{RunArgs, list, run, with_run_options};
 #[cfg(feature = "serve")]
 pub use server::{PocketIcArgs, ServeArgs, pocket_ic, serve};
 pub use shell::{completions, man};
-pub use sql::{SqlArgs, sql};
+pub use sql::{SqlCommand, sql_command};

@@ -16,12 +16,14 @@ use crate::interrupt::{self, Interrupted};
 use crate::progress::{Output, Progress};
 use crate::replica::Replica;
 use crate::replica::options::{AccessArgs, CacheUseArgs, ReplicaArg, ReplicaArgs, TargetArgs};
+use crate::report::number::Grouped;
 use crate::report::style::Style;
 use crate::report::{self, Format, comparison};
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
 use crate::runner::{Missing, Runner};
 use crate::suites::SUITES;
 use crate::terminal::{note, print};
+use stablebench_suite::input::Input;
 use stablebench_suite::plan::{Ceilings, Plan};
 use stablebench_suite::shard::Shard;
 use stablebench_suite::{Suite, words};
@@ -272,9 +274,39 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
         Ok(()) => {
             progress.note(&saved);
             failures(&results)?;
+            agree_on_rows(plan, &results)?;
             Ok(results)
         }
     }
+}
+
+/// Fails if configurations that must agree have found or left other rows. Within a run, the first
+/// difference ends it; this is for runs that were resumed or joined.
+///
+/// # Errors
+///
+/// The first difference.
+pub fn agree_on_rows(plan: &Plan, results: &Results) -> Result<()> {
+    let digest = |case: &Case| case.measured()?.detail.as_ref()?.digest;
+    for (section, name) in plan.rows.iter().filter(|_| plan.agrees) {
+        let found: Vec<_> = results
+            .section(section)
+            .filter(|case| case.name == *name)
+            .filter_map(|case| Some((case.configuration.as_str(), digest(case)?)))
+            .collect();
+        for pair in found.windows(2) {
+            let [(one, rows), (other, others)] = pair else { continue };
+            if rows != others {
+                bail!(
+                    "{one} and {other} have other rows in {section}: {name}: {} and {}; repeat the \
+                     run without --resume and --shard, which shows the first difference",
+                    Grouped(rows.rows),
+                    Grouped(others.rows)
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Adds to an interruption before the first case what was saved earlier.
@@ -333,6 +365,7 @@ pub fn empty(planned: &Planned, replica: &dyn Replica, built: &[Built]) -> Resul
             usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
         },
         replica: replica.identity(),
+        inputs: plan.inputs.clone(),
         canisters: built.iter().map(canister).collect(),
         configurations: plan.configurations.clone(),
         fixtures: Vec::new(),
@@ -383,6 +416,12 @@ fn modules(results: &Results) -> String {
     results.canisters.iter().map(module).collect::<Vec<_>>().join(", ")
 }
 
+/// Returns the names and hashes of the files that a run depends on.
+pub fn inputs(results: &Results) -> String {
+    let input = |of: &Input| format!("{} {}", of.name, of.sha256);
+    results.inputs.iter().map(input).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the results of the saved run if its options were the same.
 fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Results> {
     let old = file.resume()?;
@@ -394,6 +433,7 @@ fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Resu
     for (what, saved, now) in [
         ("command", &old.command, &new.command),
         ("canister", &modules(&old), &modules(&new)),
+        ("files", &inputs(&old), &inputs(&new)),
         ("stablebench", &old.stablebench, &new.stablebench),
         ("replica", &format!("{:?}", old.replica), &format!("{:?}", new.replica)),
     ] {

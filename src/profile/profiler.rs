@@ -16,7 +16,7 @@ use super::flame::Flame;
 use crate::replica::decoding::decode_one;
 use crate::replica::embedded::{Embedded, needs_subnet};
 use crate::replica::executed::answer;
-use crate::replica::{Answer, Canister, Cost, Identity, Messages, Replica};
+use crate::replica::{Answer, Canister, Cost, Identity, Messages, Replica, SubnetKind};
 
 /// A replica that profiles measurements.
 pub struct Profiler {
@@ -128,6 +128,14 @@ impl Messages for Profiled {
 impl Canister for Profiled {
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
         Ok(Box::new(Self { inner: self.inner.fork(), profiles: self.profiles.clone() }))
+    }
+
+    fn lift_limits(&mut self) -> Option<SubnetKind> {
+        Canister::lift_limits(&mut self.inner)
+    }
+
+    fn set_limits(&mut self, subnet: SubnetKind) {
+        Canister::set_limits(&mut self.inner, subnet);
     }
 
     fn save(&self, path: &Path, note: &str) -> Result<bool> {

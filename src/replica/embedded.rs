@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
-use stablebench_replica::{Difference, LoadError, Module, Principal, Rules, Settings};
+use stablebench_replica::{Difference, LoadError, Module, Principal, Rules, Settings, SubnetKind};
 
 use crate::progress::Progress;
 use crate::{canisters, interrupt};
@@ -242,6 +242,20 @@ impl Messages for stablebench_replica::Canister {
 impl Canister for stablebench_replica::Canister {
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
         Ok(Box::new(Fork { canister: Self::fork(self), origin: self }))
+    }
+
+    fn lift_limits(&mut self) -> Option<SubnetKind> {
+        let subnet = self.module()?.rules().subnet();
+        self.move_to(match subnet {
+            SubnetKind::Application => SubnetKind::Benchmarking,
+            SubnetKind::System | SubnetKind::Free => SubnetKind::FreeBenchmarking,
+            unlimited => unlimited,
+        });
+        Some(subnet)
+    }
+
+    fn set_limits(&mut self, subnet: SubnetKind) {
+        self.move_to(subnet);
     }
 
     fn save(&self, path: &Path, note: &str) -> Result<bool> {

@@ -28,8 +28,8 @@ use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, encode_args};
 pub use copied::{Copied, Differing};
 use serde::de::DeserializeOwned;
-pub use stablebench_replica::Difference;
 pub use stablebench_replica::decoding;
+pub use stablebench_replica::{Difference, SubnetKind};
 pub use stablebench_suite::cost::{
     Cost, Identity, Inside, Messaging, PageCosts, StableCalls, TouchedPages,
 };
@@ -163,6 +163,15 @@ pub trait Canister: Messages {
     /// Returns a copy of the canister. The canister itself cannot be used until the copy is dropped,
     /// and does not see its changes.
     fn fork(&mut self) -> Result<Box<dyn Messages + '_>>;
+
+    /// Lifts the limits on instructions, for messages that prepare data, if the replica can. Returns the
+    /// kind of subnet whose limits were lifted.
+    fn lift_limits(&mut self) -> Option<SubnetKind> {
+        None
+    }
+
+    /// Sets the limits of a kind of subnet again.
+    fn set_limits(&mut self, _: SubnetKind) {}
 
     /// Saves the canister without its module, and a note. Returns `false` if the replica does not
     /// support this.

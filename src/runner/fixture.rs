@@ -94,9 +94,8 @@ impl Runner<'_> {
 
     /// Returns `true` if an earlier run has measured the step's case, or the step has none.
     fn is_done(&self, fixture: &Fixture, step: &Step) -> bool {
-        step.row().is_none_or(|(section, name)| {
-            self.is_measured(section, name, &fixture.configuration.key)
-        })
+        step.rows()
+            .all(|(section, name)| self.is_measured(section, name, &fixture.configuration.key))
     }
 
     /// Executes the steps up to the one with the number `last`. Returns a remark about how the
@@ -228,6 +227,11 @@ impl Runner<'_> {
         if let Some(bytes) = fixture.steps.first().and_then(|step| step.job.payload()) {
             wire::set_payload(&mut *canister, bytes)?;
         }
+        if let Some(step) = fixture.steps.first()
+            && self.chosen(step)?.configures()
+        {
+            return Ok(Ok(canister));
+        }
         Ok(wire::configure(&mut *canister, &fixture.configuration).map(|()| canister))
     }
 
@@ -268,6 +272,7 @@ impl Runner<'_> {
         let subject =
             Subject { canister: &mut *fork, model: &mut *model, relation: Relation::Fork(seen) };
         let (measured, _) = self.step(fixture, step, subject, progress)?;
+        let (each, phases) = (each.or(measured.each), phases.or(measured.phases));
         Ok(Measured { each, phases, ..measured })
     }
 
@@ -288,9 +293,17 @@ impl Runner<'_> {
             None => None,
         };
         let relation = if last { Relation::Origin(seen) } else { Relation::Alone };
+        let lifted = match self.chosen(step)?.is_unlimited() {
+            true => canister.lift_limits(),
+            false => None,
+        };
         let subject = Subject { canister: &mut **canister, model: &mut **model, relation };
-        let (measured, populate) = self.step(fixture, step, subject, progress)?;
-        Ok((Measured { each, ..measured }, populate))
+        let stepped = self.step(fixture, step, subject, progress);
+        if let Some(subnet) = lifted {
+            canister.set_limits(subnet);
+        }
+        let (measured, populate) = stepped?;
+        Ok((Measured { each: each.or(measured.each), ..measured }, populate))
     }
 
     /// Describes the populated fixture in the results and leaves it for later runs.
@@ -355,7 +368,9 @@ impl Runner<'_> {
         let mut model = (fixture.model)();
         for step in &fixture.steps[..fixture.populated] {
             let chosen = self.chosen(step).ok()?;
-            model.execute(&chosen.whole()).ok()?;
+            if chosen.observer().is_none() {
+                model.execute(&chosen.whole()).ok()?;
+            }
         }
         let content: Digest = model.content();
         let is_it = |held: &Held| held.digest == content;
@@ -375,15 +390,22 @@ impl Runner<'_> {
 
     fn keep_step(&self, fixture: &Fixture, step: &Step, outcome: Outcome<Measured>) -> Result<()> {
         let Role::Measure { section, name, state } = &step.role else { return Ok(()) };
-        self.keep_case(Case {
-            section: section.clone(),
-            name: name.clone(),
+        let case = |section: &str, name: &str, outcome: Outcome<Measured>| Case {
+            section: section.to_owned(),
+            name: name.to_owned(),
             configuration: fixture.configuration.key.clone(),
             rows: fixture.rows,
             payload: fixture.payload,
             state: *state,
             outcome,
-        })
+        };
+        // What was measured of further rows is kept already.
+        if outcome.measured().is_none() {
+            for (section, name) in &step.more {
+                self.keep_case(case(section, name, outcome.clone()))?;
+            }
+        }
+        self.keep_case(case(section, name, outcome))
     }
 
     /// Keeps that the fixture's canister has no module.

@@ -5,6 +5,7 @@
 //!     ├─ rest.rs         the time until the run ends
 //!     └─ fixture.rs      one canister: install, populate, its steps in order
 //!         ├─ step.rs         one step: its messages, and what they must find
+//!         │   ├─ observed.rs     a step whose results no model knows
 //!         │   ├─ wire.rs         the methods of our canisters
 //!         │   ├─ spread.rs       the costs of single operations
 //!         │   ├─ seen.rs         contents that were read back before
@@ -15,6 +16,7 @@
 
 mod capacity;
 mod fixture;
+mod observed;
 mod ranges;
 pub mod rest;
 mod seen;

@@ -31,14 +31,33 @@ pub(super) fn spread(each: &[OperationCost], ids: impl Iterator<Item = u64>) -> 
         min: costs[0],
         p50: rank(50),
         p90: rank(90),
+        p95: None,
         p99: rank(99),
         max: costs[costs.len() - 1],
         sum: costs.iter().sum(),
         worst: Worst { index: worst as u64, id: ids[worst], allocated: each[worst].allocated },
+        worst_work: None,
         allocating: allocating.clone().count() as u64,
         allocating_sum: allocating.map(|cost| cost.instructions).sum(),
         buckets: buckets(&costs),
     })
+}
+
+/// Returns the distribution of the costs of described operations, with the most expensive one in words.
+///
+/// # Errors
+///
+/// If there are none.
+pub(super) fn described(costs: &[u64], worst: Option<String>) -> Result<Spread> {
+    let each: Vec<OperationCost> = costs
+        .iter()
+        .map(|instructions| OperationCost { instructions: *instructions, allocated: 0 })
+        .collect();
+    let spread = spread(&each, 0..each.len() as u64)?;
+    let mut costs = costs.to_vec();
+    costs.sort_unstable();
+    let p95 = costs.get((costs.len() * 95).div_ceil(100).max(1) - 1).copied();
+    Ok(Spread { p95, worst_work: worst, ..spread })
 }
 
 /// The lower bounds of the buckets for costs from 10 up to 100.

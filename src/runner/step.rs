@@ -62,15 +62,19 @@ impl Runner<'_> {
             }
             Measures::Compilation => return Ok((self.compilation(fixture)?, Populate::default())),
         }
+        let chosen = self.chosen(step)?;
+        if let Some(observer) = chosen.observer() {
+            let canister = subject.canister;
+            return self.observed(fixture, step, &*chosen, observer, canister, progress);
+        }
         let Subject { canister, model, relation } = subject;
         if let Some(part) = self.before(step)? {
             expect(model, &part)?;
         }
-        let chosen = self.chosen(step)?;
         let mut sum: Option<Detail> = None;
         let mut populate = Populate::default();
         let (mut instructions, mut wrote) = (0, false);
-        self.messages(fixture, step, &*chosen, canister, false, |part, done| {
+        self.messages(fixture, step, &*chosen, canister, false, |_, part, done| {
             let expected = expect(model, part)?;
             check(&done, &expected)?;
             wrote |= expected.results.is_none();
@@ -91,13 +95,7 @@ impl Runner<'_> {
                 Some(self.check_content(fixture, &*chosen, canister, &*model, relation)?);
         }
         if step.details.size {
-            let found = wire::inspect(canister, &chosen.tables())?;
-            detail.stored = Some(Stored {
-                bytes: found.stored_bytes,
-                virtual_bytes: found.virtual_bytes,
-                cache_bytes: found.cache_bytes,
-                objects: found.objects,
-            });
+            detail = self.with_size(detail, &*chosen, canister)?;
         }
         let measured = Measured {
             instructions,
@@ -108,6 +106,23 @@ impl Runner<'_> {
             phases: None,
         };
         Ok((measured, populate))
+    }
+
+    /// Adds the size of the tables to the details of a measurement.
+    pub(super) fn with_size(
+        &self,
+        detail: Detail,
+        chosen: &dyn Chosen,
+        canister: &mut dyn Messages,
+    ) -> Result<Detail> {
+        let found = wire::inspect(canister, &chosen.tables())?;
+        let stored = Stored {
+            bytes: found.stored_bytes,
+            virtual_bytes: found.virtual_bytes,
+            cache_bytes: found.cache_bytes,
+            objects: found.objects,
+        };
+        Ok(Detail { stored: Some(stored), ..detail })
     }
 
     /// Executes the same step in a fork, with each operation measured, if the step asks for it.
@@ -130,7 +145,7 @@ impl Runner<'_> {
         let mut model = model.fork();
         let mut costs: Vec<OperationCost> = Vec::new();
         let mut wrote = false;
-        self.messages(fixture, step, &*chosen, &mut *fork, true, |part, done| {
+        self.messages(fixture, step, &*chosen, &mut *fork, true, |_, part, done| {
             let expected = expect(&mut *model, part)?;
             wrote |= expected.results.is_none();
             check(&done, &expected)?;
@@ -173,14 +188,14 @@ impl Runner<'_> {
     }
 
     /// Sends a step's messages.
-    fn messages(
+    pub(super) fn messages(
         &self,
         fixture: &Fixture,
         step: &Step,
         chosen: &dyn Chosen,
         canister: &mut dyn Messages,
         each: bool,
-        mut done: impl FnMut(&Part, Done) -> Result<()>,
+        mut done: impl FnMut(&mut dyn Messages, &Part, Done) -> Result<()>,
     ) -> Result<()> {
         self.prepare(step, canister)?;
         let purpose = match step.role {
@@ -220,7 +235,7 @@ impl Runner<'_> {
                         // The cost of a row increases with their number: grow at most tenfold.
                         next = (MESSAGE_INSTRUCTIONS / each).min(count * 10);
                     }
-                    done(&part, message)?;
+                    done(canister, &part, message)?;
                     from += count;
                 }
                 // Nothing has happened: the message was undone.
@@ -335,8 +350,7 @@ impl Runner<'_> {
             if part.done || most == Some(part.digest.rows) {
                 break;
             }
-            let each = (part.message_instructions / (part.digest.rows - seen).max(1)).max(1);
-            rows = (QUERY_INSTRUCTIONS / each).clamp(1, self.max_rows);
+            rows = rows_of_next_query(&part, seen, self.max_rows);
         }
         if part.digest != expected {
             bail!(
@@ -347,6 +361,12 @@ impl Runner<'_> {
         }
         Ok(part.digest)
     }
+}
+
+/// Returns the number of rows that the next query reads, after one that read those from `seen` on.
+pub(super) fn rows_of_next_query(part: &DigestPart, seen: u64, most: u64) -> u64 {
+    let each = (part.message_instructions / (part.digest.rows - seen).max(1)).max(1);
+    (QUERY_INSTRUCTIONS / each).clamp(1, most)
 }
 
 /// Empties the heap of a copy, so that its rows are read from stable memory. SQLite's cache becomes

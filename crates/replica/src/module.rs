@@ -14,7 +14,7 @@ use crate::globals::{self, ExportedGlobal};
 use crate::instrument::{Instrumented, Metering, compiling};
 use crate::prepared::Prepared;
 use crate::profile::Names;
-use crate::rules::Rules;
+use crate::rules::{Rules, SubnetKind};
 use crate::system_api::host::Host;
 use crate::system_api::names::AddressWidth;
 use crate::units::Instructions;
@@ -115,6 +115,26 @@ impl Module {
     /// The rules under which it was compiled.
     pub fn rules(&self) -> Rules {
         self.0.rules
+    }
+
+    /// The same module on another kind of subnet. The kind decides on limits and fees, not on the
+    /// code.
+    pub(crate) fn on(&self, subnet: SubnetKind) -> Self {
+        let of = &*self.0;
+        Self(Arc::new(Inner {
+            uploaded: of.uploaded.clone(),
+            hash: of.hash,
+            rules: of.rules.on(subnet),
+            info: of.info.clone(),
+            rewritten: of.rewritten.clone(),
+            globals: of.globals.clone(),
+            ready: of.ready.clone(),
+            linker: of.linker.clone(),
+            entries: Arc::clone(&of.entries),
+            exact: of.exact.clone(),
+            profiled: OnceLock::new(),
+            functions: OnceLock::new(),
+        }))
     }
 
     /// The result of validation.

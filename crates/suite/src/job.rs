@@ -10,6 +10,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use stablebench_protocol::{self as protocol, Part, SuiteJob};
 
+use crate::observer::Observer;
+
 /// Work of a canister. The choices in it follow from the seed of a run.
 #[derive(Clone)]
 pub struct Job(Arc<dyn Work>);
@@ -64,6 +66,21 @@ pub trait Chosen {
 
     /// Returns `true` if it is one operation of a canister, whatever its number of operations.
     fn is_single(&self) -> bool {
+        false
+    }
+
+    /// Returns what looks at the answers to its messages, if no model knows them.
+    fn observer(&self) -> Option<Box<dyn Observer>> {
+        None
+    }
+
+    /// Returns `true` if it configures the engine, which must not be done before.
+    fn configures(&self) -> bool {
+        false
+    }
+
+    /// Returns `true` if it prepares data, and the limits on instructions need not hold for it.
+    fn is_unlimited(&self) -> bool {
         false
     }
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use stablebench_protocol::Engine;
 use stablebench_workload::Model;
 
+use crate::input::Input;
 use crate::job::Job;
 use crate::report::number::Rows;
 use crate::results::{Case, ConfigurationInfo, FixtureInfo, State};
@@ -28,6 +29,10 @@ pub struct Plan {
     pub ceilings: Option<Ceilings>,
     /// Remarks for the user, before the run.
     pub notes: Vec<String>,
+    /// The files that it depends on.
+    pub inputs: Vec<Input>,
+    /// `true` if all configurations must find and leave the same rows.
+    pub agrees: bool,
     /// In the order of the tables.
     pub configurations: Vec<ConfigurationInfo>,
     /// Rows in the order of the tables: section and name.
@@ -86,6 +91,8 @@ pub struct Step {
     pub measures: Measures,
     pub effect: Effect,
     pub details: Details,
+    /// Section and name of further rows of tables that its work yields.
+    pub more: Vec<(String, String)>,
 }
 
 /// The part of a step in the results.
@@ -193,6 +200,7 @@ impl Step {
             measures: Measures::Job(Sent::Update),
             effect: Effect::Kept,
             details: Details::default(),
+            more: Vec::new(),
         }
     }
 
@@ -206,6 +214,12 @@ impl Step {
     pub fn named(self, section: &str, name: impl Into<String>) -> Self {
         let (section, name) = (section.to_owned(), name.into());
         Self { role: Role::Measure { section, name, state: State::Warm }, ..self }
+    }
+
+    /// Section and name of all rows that it becomes.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+        let more = self.more.iter().map(|(section, name)| (section.as_str(), name.as_str()));
+        self.row().into_iter().chain(more)
     }
 
     /// Section and name of its row, if it becomes one.
@@ -225,7 +239,11 @@ impl Fixture {
         if !self.name.is_empty() {
             label += &format!(", {}", self.name);
         }
-        label + &format!(", {}", Rows { rows: self.rows, payload: self.payload })
+        match (self.rows, self.payload) {
+            // Their number is not known.
+            (0, 0) => label,
+            (rows, payload) => label + &format!(", {}", Rows { rows, payload }),
+        }
     }
 
     /// The properties that identify it in results.
@@ -240,7 +258,7 @@ impl Fixture {
 
     /// Section and name of its cases, in their order.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.steps.iter().filter_map(Step::row)
+        self.steps.iter().flat_map(Step::rows)
     }
 }
 
@@ -270,6 +288,8 @@ impl Plan {
             check_around: false,
             ceilings: None,
             notes: Vec::new(),
+            inputs: Vec::new(),
+            agrees: false,
             configurations: Vec::new(),
             rows,
             fixtures,

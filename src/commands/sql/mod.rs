@@ -10,8 +10,10 @@ mod files;
 #[cfg(test)]
 mod logic;
 mod print;
+mod script;
 mod session;
 mod shell;
+mod tune;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -28,9 +30,10 @@ use crate::replica::options::ReplicaArgs;
 use crate::results::Prices;
 use files::Format;
 use print::Mode;
+pub use script::{SqlCommand, sql_command};
 use session::Session;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct SqlArgs {
     /// Files with SQL, whose statements are executed in their order; `-` reads standard input.
     /// Without a file, a shell.

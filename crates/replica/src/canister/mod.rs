@@ -26,7 +26,7 @@ use crate::halt::Halt;
 use crate::instance::{Entry, IdleSlot};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
-use crate::rules::Rules;
+use crate::rules::{Rules, SubnetKind};
 use crate::run::{Run, Target, run, run_profiled};
 use crate::state::State;
 use crate::system_api::message::{Context, Effects, Message, Mode, Status};
@@ -232,6 +232,15 @@ impl Canister {
         self.state = state;
         self.idle = IdleSlot::default();
         self.version += 1;
+    }
+
+    /// Moves the canister to a subnet of another kind, which has other limits and fees. Code cannot see
+    /// it.
+    pub fn move_to(&mut self, subnet: SubnetKind) {
+        if let Some(module) = &self.module {
+            self.module = Some(module.on(subnet));
+            self.idle = IdleSlot::default();
+        }
     }
 
     /// The environment variables: values by name.

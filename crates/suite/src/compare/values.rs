@@ -221,6 +221,7 @@ fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
         ("least of an operation", of(|each| each.min)),
         ("p50 of an operation", of(|each| each.p50)),
         ("p90 of an operation", of(|each| each.p90)),
+        ("p95 of an operation", or_absent(each.and_then(|each| each.p95))),
         ("p99 of an operation", of(|each| each.p99)),
         ("most of an operation", of(|each| each.max)),
         ("sum of operations", of(|each| each.sum)),

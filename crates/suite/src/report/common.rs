@@ -206,7 +206,8 @@ const FEWEST: u64 = 100;
 pub fn spread(results: &Results) -> Option<Grid> {
     let measured = |case: &Case| {
         let measured = case.measured().filter(|measured| measured.operations >= FEWEST)?;
-        measured.each.clone()
+        // Operations with a description are in the suite's own tables.
+        measured.each.clone().filter(|each| each.worst_work.is_none())
     };
     let rows: Vec<Vec<Cell>> = results
         .cases

@@ -28,6 +28,7 @@ pub use file::{check_writable, save_text};
 pub use run_file::RunFile;
 
 use crate::cost::{Cost, Identity, PageCosts};
+use crate::input::Input;
 
 /// The version of the file's format.
 pub const FORMAT: u32 = 7;
@@ -51,6 +52,9 @@ pub struct Results {
     pub seed: u64,
     pub prices: Prices,
     pub replica: Identity,
+    /// The files that the run depends on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     /// The canisters that were measured.
     pub canisters: Vec<CanisterInfo>,
     /// The configurations, in the order of the tables.
@@ -297,11 +301,16 @@ pub struct Spread {
     pub min: u64,
     pub p50: u64,
     pub p90: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95: Option<u64>,
     pub p99: u64,
     pub max: u64,
     /// The sum over all operations.
     pub sum: u64,
     pub worst: Worst,
+    /// The most expensive operation in words, if it was described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_work: Option<String>,
     /// The number of operations that allocated or freed units of storage.
     pub allocating: u64,
     /// The sum of the instructions of those.

@@ -13,10 +13,30 @@
 //! A variable in a statement becomes a parameter, whose value is bound. Source: the section "Custom
 //! Scripts" of pgbench's manual.
 
-#[allow(missing_docs)]
+#![allow(
+    missing_docs,
+    reason = "the names are those of pgbench's language, and the help describes the options"
+)]
+
+#[cfg(feature = "tool")]
+mod agreement;
 pub mod builtin;
-#[allow(missing_docs)]
 pub mod expression;
+#[cfg(feature = "tool")]
+mod observer;
+#[cfg(feature = "tool")]
+mod plan;
+#[cfg(feature = "tool")]
+mod setup;
+#[cfg(feature = "tool")]
+mod tables;
+#[cfg(feature = "tool")]
+mod transactions;
+
+#[cfg(feature = "tool")]
+pub use plan::SqlSuite;
+#[cfg(feature = "tool")]
+pub use tables::{STATEMENT, TRANSACTION};
 
 use crate::split::{self, Statement};
 use crate::{Call, Value};
@@ -30,6 +50,8 @@ pub struct Script {
     commands: Vec<Command>,
     /// The texts of the statements with numbered parameters, in the order of the script.
     pub texts: Vec<String>,
+    /// The same statements as they were written.
+    pub sources: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +108,12 @@ impl Script {
     ///
     /// If a command is not known or not supported, or a condition is not closed.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
-        let mut script = Self { name: name.to_owned(), commands: Vec::new(), texts: Vec::new() };
+        let mut script = Self {
+            name: name.to_owned(),
+            commands: Vec::new(),
+            texts: Vec::new(),
+            sources: Vec::new(),
+        };
         let mut open: Vec<Open> = Vec::new();
         let mut sql = String::new();
         let mut first = 1;
@@ -122,6 +149,7 @@ impl Script {
 
     fn statements(&mut self, text: &str, first: usize) {
         for Statement { text, line } in split::statements(text) {
+            self.sources.push(text.to_owned());
             let (text, variables) = split::numbered(text);
             let variables = variables.into_iter().map(str::to_owned).collect();
             self.commands.push(Command::Statement {
@@ -220,6 +248,16 @@ impl Script {
             }
         }
         Ok(())
+    }
+
+    /// Returns the line of a statement, and the variables of its parameters.
+    pub fn statement(&self, number: usize) -> Option<(usize, &[String])> {
+        self.commands.iter().find_map(|command| match command {
+            Command::Statement { text, variables, line } if *text == number => {
+                Some((*line, variables.as_slice()))
+            }
+            _ => None,
+        })
     }
 
     /// Returns the calls of a transaction with random values.

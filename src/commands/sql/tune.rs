@@ -1,0 +1,462 @@
+//! `--tune`: the settings with which a script costs least.
+//!
+//! ```text
+//!   library's defaults ── journal modes ── cache sizes ── page sizes ── locking modes ── per message
+//!         the best of each goes into the next          ↓
+//!   around the best:  half and twice its cache and page size, the other journal modes again
+//! ```
+//!
+//! A setting that `--engines` or `--per-message` names stays as it is. All points execute the same
+//! transactions and must find and leave the same rows.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use stablebench_suite::engines::{Configuration, Configurations, heading};
+use stablebench_suite_sql::script::{SqlSuite, TRANSACTION};
+
+use crate::cache::Cache;
+use crate::commands::replica::embedded;
+use crate::commands::run::{Planned, empty, needed};
+use crate::interrupt;
+use crate::progress::Output;
+use crate::replica::embedded::Embedded;
+use crate::replica::options::ReplicaArg;
+use crate::report::grid::{Cell, Grid, Style};
+use crate::report::number::{Factor, Fixed, Grouped, Short};
+use crate::report::price::{cycles, usd};
+use crate::results::{Outcome, Prices};
+use crate::runner::Runner;
+use crate::terminal::print;
+
+const JOURNAL_MODES: [&str; 6] = ["delete", "truncate", "persist", "memory", "off", "wal"];
+/// Pages.
+const CACHE_SIZES: [u64; 4] = [50, 200, 1_000, 5_000];
+const PAGE_SIZES: [u64; 4] = [1_024, 4_096, 16_384, 65_536];
+const LOCKING_MODES: [&str; 2] = ["exclusive", "normal"];
+const PER_MESSAGE: [u64; 3] = [1, 10, 100];
+/// The transactions of a point, unless others are chosen.
+const TRANSACTIONS: &str = "--transactions=200";
+/// The rows of the ranking.
+const SHOWN: usize = 12;
+/// Differences below this part of the cost are not worth a setting.
+const NOTABLE: f64 = 0.01;
+
+/// The messages that prices are shown for.
+const MESSAGES: f64 = 1e6;
+
+/// A configuration, and the transactions of a message.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    configuration: Configuration,
+    per_message: u64,
+}
+
+/// What a transaction costs on average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spent {
+    instructions: u64,
+    cycles: u64,
+    stored: u64,
+}
+
+/// A point that was measured, or the reason why it was not.
+#[derive(Clone, Debug)]
+struct Tried {
+    point: Point,
+    spent: Result<Spent, String>,
+}
+
+/// The settings of a search.
+struct Tuner<'a> {
+    words: &'a [String],
+    replica: Embedded,
+    cache: Option<Cache>,
+    prices: Prices,
+    output: &'a Output,
+    tried: Vec<Tried>,
+}
+
+/// The choices of the command line.
+#[derive(Debug)]
+pub struct Choice {
+    /// The options of the suite but those that are varied.
+    pub words: Vec<String>,
+    pub engines: Option<Configurations>,
+    pub per_message: Option<u64>,
+    /// `true` if the number of transactions is chosen.
+    pub transactions: bool,
+}
+
+/// Measures a script with many settings, and prints a ranking.
+///
+/// # Errors
+///
+/// If a point fails, other than by a setting that the engine does not take.
+pub fn tune(mut choice: Choice, output: &Output) -> Result<ExitCode> {
+    if !choice.transactions {
+        choice.words.push(TRANSACTIONS.to_owned());
+    }
+    let first = Planned::of(&SqlSuite, &choice.words)?;
+    if first.args.target.replica != ReplicaArg::Embedded {
+        bail!("--tune measures on the embedded replica; leave out --replica");
+    }
+    interrupt::listen()?;
+    let (replica, cache) = embedded(&first.args.replica, &output.progress)?;
+    let prices = Prices {
+        nodes: first.args.prices.nodes,
+        usd_per_trillion_cycles: first.args.prices.usd_per_trillion_cycles,
+    };
+    let mut tuner =
+        Tuner { words: &choice.words, replica, cache, prices, output, tried: Vec::new() };
+    let starts = match choice.engines {
+        Some(engines) => engines.0,
+        None => vec![Configuration::of("sqlite")?],
+    };
+    for start in &starts {
+        tuner.search(start, choice.per_message)?;
+    }
+    print(&tuner.report(&starts, choice.per_message.unwrap_or(1))?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Tuner<'_> {
+    /// Searches from a configuration on.
+    fn search(&mut self, start: &Configuration, per_message: Option<u64>) -> Result<()> {
+        let mut best = Point {
+            configuration: start.clone().without_defaults(),
+            per_message: per_message.unwrap_or(1),
+        };
+        let is_free = |name: &str| start.value(name).is_none();
+        let words = |values: &[&str]| values.iter().map(|word| (*word).to_owned()).collect();
+        let numbers = |values: &[u64]| values.iter().map(u64::to_string).collect();
+        let stages: [(&str, Vec<String>); 4] = [
+            ("journal_mode", words(&JOURNAL_MODES)),
+            ("cache_size", numbers(&CACHE_SIZES)),
+            ("page_size", numbers(&PAGE_SIZES)),
+            ("locking_mode", words(&LOCKING_MODES)),
+        ];
+        self.measure(std::slice::from_ref(&best))?;
+        for (name, values) in &stages {
+            if is_free(name) {
+                let points: Vec<Point> =
+                    values.iter().filter_map(|value| best.with(name, value)).collect();
+                best = self.best_of(&points, best)?;
+            }
+        }
+        if per_message.is_none() {
+            let points = PER_MESSAGE.map(|per_message| Point { per_message, ..best.clone() });
+            best = self.best_of(&points, best)?;
+        }
+        // Around the best.
+        let mut points: Vec<Point> = Vec::new();
+        for name in ["cache_size", "page_size"].into_iter().filter(|name| is_free(name)) {
+            let Some(value) = best.configuration.effective(name) else { continue };
+            let Ok(value) = value.parse::<i64>() else { continue };
+            points.extend([value / 2, value * 2].iter().filter_map(|value| best.with(name, value)));
+        }
+        if is_free("journal_mode") {
+            points.extend(JOURNAL_MODES.iter().filter_map(|mode| best.with("journal_mode", mode)));
+        }
+        self.best_of(&points, best).map(drop)
+    }
+
+    /// Measures some points. Returns the cheapest of them and of another one.
+    fn best_of(&mut self, points: &[Point], other: Point) -> Result<Point> {
+        self.measure(points)?;
+        let cost = |point: &Point| self.spent(point).map_or(u64::MAX, |spent| spent.cycles);
+        let cheapest = points.iter().chain([&other]).min_by_key(|point| cost(point));
+        Ok(cheapest.cloned().unwrap_or(other))
+    }
+
+    fn spent(&self, point: &Point) -> Option<Spent> {
+        let tried = self.tried.iter().find(|tried| tried.point.is(point))?;
+        tried.spent.as_ref().ok().copied()
+    }
+
+    /// Measures those of the points that were not.
+    fn measure(&mut self, points: &[Point]) -> Result<()> {
+        let mut rest: Vec<Point> = Vec::new();
+        for point in points {
+            let known = self.tried.iter().map(|tried| &tried.point).chain(&rest);
+            if !known.into_iter().any(|known| known.is(point)) {
+                rest.push(point.clone());
+            }
+        }
+        while let Some(per_message) = rest.first().map(|point| point.per_message) {
+            let (now, later): (Vec<Point>, _) =
+                rest.into_iter().partition(|point| point.per_message == per_message);
+            rest = later;
+            self.together(&now, per_message)?;
+        }
+        Ok(())
+    }
+
+    /// Measures configurations in one run.
+    fn together(&mut self, points: &[Point], per_message: u64) -> Result<()> {
+        let keys: Vec<String> = points.iter().map(|point| point.configuration.key()).collect();
+        let mut words = self.words.to_vec();
+        words.push(format!("--engines={}", keys.join(",")));
+        words.push(format!("--per-message={per_message}"));
+        let planned = Planned::of(&SqlSuite, &words)?;
+        let progress = &self.output.progress;
+        let (built, missing) = needed(&planned.plan, progress)?;
+        let results = empty(&planned, &self.replica, &built);
+        let runner = Runner::new(&self.replica, &built, &planned.plan, progress, None, results)?
+            .with_wall_time(false)
+            .with_cache(self.cache.as_ref())
+            .with_missing(missing);
+        runner.run(usize::try_from(planned.args.output.jobs).unwrap_or(1))?;
+        let results = runner.results();
+        let name = results.names(TRANSACTION).first().copied().unwrap_or_default().to_owned();
+        for (point, key) in points.iter().zip(&keys) {
+            let outcome = results.case(TRANSACTION, &name, key).map(|case| &case.outcome);
+            let spent = match outcome {
+                Some(Outcome::Measured(measured)) => {
+                    let detail = measured.detail.as_ref();
+                    let all = detail.map_or(0, |detail| detail.cost.cycles);
+                    Ok(Spent {
+                        instructions: measured.each_operation(),
+                        cycles: cycles(all, &self.prices) / measured.operations.max(1),
+                        stored: detail
+                            .and_then(|detail| detail.stored.as_ref())
+                            .map_or(0, |stored| stored.bytes),
+                    })
+                }
+                Some(Outcome::NotApplicable { reason } | Outcome::Failed { reason }) => {
+                    Err(reason.clone())
+                }
+                None => Err("it was not measured".to_owned()),
+            };
+            self.tried.push(Tried { point: point.clone(), spent });
+        }
+        Ok(())
+    }
+
+    /// Returns the ranking, and the settings to paste.
+    fn report(&self, starts: &[Configuration], per_message: u64) -> Result<String> {
+        let style = Style::of(self.output.terminal);
+        let mut ranked: Vec<(&Point, Spent)> = self
+            .tried
+            .iter()
+            .filter_map(|tried| Some((&tried.point, *tried.spent.as_ref().ok()?)))
+            .collect();
+        ranked.sort_by_key(|(_, spent)| spent.cycles);
+        let Some((best, cheapest)) = ranked.first().copied() else {
+            let reason = self.tried.iter().find_map(|tried| tried.spent.as_ref().err());
+            bail!("nothing could be measured: {}", reason.map_or("", String::as_str));
+        };
+        let start = starts
+            .first()
+            .map(|start| Point { configuration: start.clone().without_defaults(), per_message });
+        let base = start.and_then(|start| Some((start.clone(), self.spent(&start)?)));
+        let mut text = self.ranking(&ranked, base.as_ref().map(|(_, spent)| *spent)).render(style);
+        let mut say = |sentence: &str| text += &format!("\n{}\n", style.sentence(sentence));
+        if let Some((start, spent)) = &base {
+            let gain = 1.0 - cheapest.cycles as f64 / spent.cycles.max(1) as f64;
+            if gain < NOTABLE {
+                say(&format!(
+                    "Nothing costs notably less than {}, the settings to begin with.",
+                    start.label()
+                ));
+            } else {
+                say(&format!(
+                    "Best: {}, {} % less cycles than {}: {} and {} a transaction.",
+                    best.label(),
+                    Fixed(gain * 100.0, 1),
+                    start.label(),
+                    Short(cheapest.cycles),
+                    Short(spent.cycles)
+                ));
+            }
+        }
+        text += &pasted(best);
+        text += &format!("\n{}\n", style.sentence(&given_up(best)));
+        // The best that keeps what journals are for.
+        if ["off", "memory"].contains(&best.journal_mode()) {
+            let kept = ranked.iter().find(|(point, _)| {
+                !["off", "memory"].contains(&point.journal_mode())
+                    && point.per_message == best.per_message
+            });
+            if let Some((point, spent)) = kept {
+                text += &format!(
+                    "\n{}\n",
+                    style.sentence(&format!(
+                        "With a journal in stable memory: {}, {} a transaction, {} of the best. {}",
+                        point.label(),
+                        Short(spent.cycles),
+                        Factor(spent.cycles as f64 / cheapest.cycles.max(1) as f64),
+                        given_up(point)
+                    ))
+                );
+                text += &pasted(point);
+            }
+        }
+        Ok(text)
+    }
+
+    fn ranking(&self, ranked: &[(&Point, Spent)], base: Option<Spent>) -> Grid {
+        let row = |(point, spent): &(&Point, Spent)| {
+            let ratio = base.map(|base| spent.cycles as f64 / base.cycles.max(1) as f64);
+            vec![
+                Cell::Text(heading(&point.configuration.key())),
+                Cell::text(Grouped(point.per_message)),
+                Cell::text(Short(spent.instructions)),
+                Cell::text(Short(spent.cycles)),
+                Cell::Text(format!("${:.2}", usd(spent.cycles, MESSAGES, &self.prices))),
+                ratio.map_or(Cell::Absent, |ratio| Cell::text(Factor(ratio))),
+                Cell::text(crate::report::number::Binary(spent.stored)),
+            ]
+        };
+        let mut rows: Vec<Vec<Cell>> = ranked.iter().take(SHOWN).map(row).collect();
+        // The settings to begin with are always shown.
+        let begin = ranked.iter().skip(SHOWN).find(|(_, spent)| Some(*spent) == base);
+        rows.extend(begin.map(row));
+        let header =
+            ["", "a message", "instructions", "cycles", "$ a million", "of the first", "stored"];
+        let mut reasons: Vec<String> = Vec::new();
+        for tried in &self.tried {
+            if let Err(reason) = &tried.spent {
+                let reason = format!("{}: {reason}", tried.point.label());
+                reasons.push(reason);
+            }
+        }
+        let shown = rows.len();
+        let mut notes = vec![format!(
+            "The best {} of {} that were measured, and the settings to begin with. a message: \
+             transactions in a message. cycles: of a transaction, its part of the message included.",
+            Grouped(shown.min(SHOWN) as u64),
+            Grouped(ranked.len() as u64)
+        )];
+        notes.extend(reasons);
+        Grid {
+            title: "What a transaction costs, cheapest first".to_owned(),
+            header: header.map(str::to_owned).to_vec(),
+            rows,
+            notes,
+            lines: false,
+        }
+    }
+}
+
+impl Point {
+    /// Returns the same point with another value of a setting; `None` if the engine does not have it.
+    fn with(&self, name: &str, value: &impl ToString) -> Option<Self> {
+        let configuration = self.configuration.clone().with(name, value.to_string()).ok()?;
+        Some(Self { configuration: configuration.without_defaults(), ..self.clone() })
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        (self.configuration.key(), self.per_message)
+            == (other.configuration.key(), other.per_message)
+    }
+
+    fn label(&self) -> String {
+        match self.per_message {
+            1 => self.configuration.key(),
+            number => format!("{}, {} a message", self.configuration.key(), Grouped(number)),
+        }
+    }
+
+    fn journal_mode(&self) -> &str {
+        self.configuration.effective("journal_mode").unwrap_or_default()
+    }
+}
+
+/// Returns the settings of a point as SQL.
+fn pasted(point: &Point) -> String {
+    // The size of pages has to be set before the first table is created, and before WAL.
+    let names = ["page_size", "journal_mode", "cache_size", "locking_mode", "synchronous"];
+    let line = |name: &&str| {
+        let value = point.configuration.effective(name)?;
+        Some(format!("  PRAGMA {name} = {value};\n"))
+    };
+    format!("\n{}", names.iter().filter_map(line).collect::<String>())
+}
+
+/// Returns what the settings of a point protect in a canister, and what they do not.
+fn given_up(point: &Point) -> String {
+    let journal = match point.journal_mode() {
+        "off" => {
+            "journal_mode=off keeps no journal: ROLLBACK does not work, and a statement that fails may \
+             leave a part of its changes. A trap still undoes the whole message, so trap after each \
+             error, and end each transaction in the message in which it begins."
+        }
+        "memory" => {
+            "journal_mode=memory keeps the journal on the heap: ROLLBACK works, and a trap undoes the \
+             whole message. If an upgrade comes while a transaction of an earlier message is open, the \
+             journal is lost and the database may be damaged: end each transaction in its message."
+        }
+        "wal" => {
+            "journal_mode=wal gives up nothing: ROLLBACK works, a trap undoes the whole message, and \
+             what was not committed before an upgrade is ignored. Changes are in a log in stable \
+             memory until a checkpoint copies them, and the first message after an upgrade reads it."
+        }
+        _ => {
+            "This journal is in stable memory and gives up nothing: ROLLBACK works, a trap undoes the \
+             whole message, and a transaction that was open at an upgrade is rolled back when the \
+             database is opened again."
+        }
+    };
+    let mut text = journal.to_owned();
+    if point.configuration.value("page_size").is_some() {
+        text +=
+            " The size of pages is that of the database: set it before the first table, or VACUUM.";
+    }
+    if point.per_message > 1 {
+        text += &format!(
+            " {} transactions share a message: a trap undoes all of them.",
+            Grouped(point.per_message)
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(key: &str) -> Point {
+        Point { configuration: Configuration::of(key).unwrap(), per_message: 1 }
+    }
+
+    #[test]
+    fn a_default_is_no_other_point() {
+        let start = point("sqlite");
+        assert!(start.with("cache_size", &500_000).unwrap().is(&start));
+        assert!(start.with("journal_mode", &"persist").unwrap().is(&start));
+        assert!(!start.with("journal_mode", &"wal").unwrap().is(&start));
+        assert!(start.with("page_size", &131_072).is_none());
+        assert!(!Point { per_message: 10, ..start.clone() }.is(&start));
+    }
+
+    #[test]
+    fn settings_are_pasted_in_an_order_that_works() {
+        let text = pasted(&point("sqlite/wal,page_size=8192,cache_size=100"));
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        assert_eq!(
+            lines,
+            [
+                "PRAGMA page_size = 8192;",
+                "PRAGMA journal_mode = wal;",
+                "PRAGMA cache_size = 100;",
+                "PRAGMA locking_mode = exclusive;",
+                "PRAGMA synchronous = off;"
+            ]
+        );
+    }
+
+    #[test]
+    fn each_journal_mode_says_what_it_protects() {
+        for mode in JOURNAL_MODES {
+            let text = given_up(&point(&format!("sqlite/{mode}")));
+            assert!(text.contains("ROLLBACK") && text.contains("trap"), "{mode}: {text}");
+            let gives_up = ["off", "memory"].contains(&mode);
+            assert_eq!(!text.contains("gives up nothing"), gives_up, "{mode}");
+        }
+        let many = Point { per_message: 10, ..point("sqlite/wal,page_size=8192") };
+        let text = given_up(&many);
+        assert!(text.contains("before the first table") && text.contains("all of them"), "{text}");
+    }
+}

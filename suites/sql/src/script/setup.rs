@@ -1,0 +1,471 @@
+//! The SQL that prepares a database, split over messages.
+//!
+//! ```text
+//!   statements ── 1 MiB and 1 000 statements at most, transactions whole ──→ messages
+//!   INSERT … INSERT …  ──→  BEGIN  INSERT … INSERT …  COMMIT
+//! ```
+//!
+//! Statements that only write are executed in a transaction together, so that a file of a million
+//! insertions takes seconds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use stablebench_protocol::{Job, Part, Setting};
+use stablebench_suite::job::{Chosen, Work};
+use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
+
+use super::expression::Number;
+use super::transactions::{excerpt, joined};
+use crate::split::{self, Control};
+use crate::{Answers, Call, FilePart, Sql, Statements, Value};
+
+/// The bytes of SQL in a message, at most, unless a statement or a transaction is longer.
+const BYTES: usize = 1 << 20;
+/// The statements in a message, at most, unless a transaction has more.
+const STATEMENTS: usize = 1_000;
+
+/// A text with SQL.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name in errors.
+    pub name: String,
+    pub text: String,
+}
+
+/// The messages that prepare a database.
+#[derive(Clone)]
+pub struct Setup {
+    messages: Arc<Vec<Vec<Line>>>,
+    /// Everything that it depends on, for the cache.
+    identity: String,
+}
+
+/// A statement of a message, with its place.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    /// The name of its file and the line; nothing for statements that were added.
+    place: Option<(Arc<str>, usize)>,
+    text: String,
+    parameters: Vec<Value>,
+}
+
+impl Setup {
+    /// Splits the statements of some texts over messages.
+    ///
+    /// # Errors
+    ///
+    /// If a variable in them is not defined.
+    pub fn new(sources: &[Source], defined: &[(String, Number)], identity: String) -> Result<Self> {
+        let mut units: Vec<Vec<Line>> = Vec::new();
+        for Source { name, text } in sources {
+            let name: Arc<str> = name.as_str().into();
+            let mut begun: Option<Vec<Line>> = None;
+            for statement in split::statements(text) {
+                let (numbered, variables) = split::numbered(statement.text);
+                let value = |variable: &&str| {
+                    let known = defined.iter().rev().find(|(known, _)| known == variable);
+                    known.map(|(_, value)| Value::from(value.clone()))
+                };
+                let mut parameters = Vec::new();
+                for variable in &variables {
+                    let Some(value) = value(variable) else {
+                        bail!(
+                            "{name}, line {}: the variable :{variable} has no value; set it with \
+                             --define {variable}=VALUE",
+                            statement.line
+                        );
+                    };
+                    parameters.push(value);
+                }
+                let place = Some((Arc::clone(&name), statement.line));
+                let line = Line { place, text: numbered, parameters };
+                match (split::control(statement.text), begun.take()) {
+                    (Control::Begin, None) => begun = Some(vec![line]),
+                    (Control::Commit | Control::Rollback, Some(mut lines)) => {
+                        lines.push(line);
+                        units.push(lines);
+                    }
+                    (_, Some(mut lines)) => {
+                        lines.push(line);
+                        begun = Some(lines);
+                    }
+                    (_, None) => units.push(vec![line]),
+                }
+            }
+            units.extend(begun);
+        }
+        Ok(Self { messages: Arc::new(messages(units)), identity })
+    }
+
+    /// Returns the number of its messages.
+    pub fn len(&self) -> u64 {
+        self.messages.len() as u64
+    }
+}
+
+/// Joins statements and transactions to messages.
+fn messages(units: Vec<Vec<Line>>) -> Vec<Vec<Line>> {
+    let mut messages: Vec<Vec<Line>> = Vec::new();
+    let mut message: Vec<Vec<Line>> = Vec::new();
+    let (mut bytes, mut count) = (0, 0);
+    for unit in units {
+        let size: usize = unit.iter().map(|line| line.text.len()).sum();
+        if count > 0 && (bytes + size > BYTES || count + unit.len() > STATEMENTS) {
+            messages.push(in_transactions(std::mem::take(&mut message)));
+            (bytes, count) = (0, 0);
+        }
+        bytes += size;
+        count += unit.len();
+        message.push(unit);
+    }
+    // A database without statements is opened all the same.
+    messages.push(in_transactions(message));
+    messages
+}
+
+/// Puts neighbouring statements that only write into transactions.
+fn in_transactions(units: Vec<Vec<Line>>) -> Vec<Line> {
+    let added = |text: &str| Line { place: None, text: text.to_owned(), parameters: Vec::new() };
+    let mut lines = Vec::new();
+    let mut units = units.into_iter().peekable();
+    while let Some(unit) = units.next() {
+        let mut run = unit;
+        if !writes(&run) {
+            lines.append(&mut run);
+            continue;
+        }
+        while let Some(mut next) = units.next_if(|next| writes(next)) {
+            run.append(&mut next);
+        }
+        if run.len() == 1 {
+            lines.append(&mut run);
+            continue;
+        }
+        lines.push(added("BEGIN"));
+        lines.append(&mut run);
+        lines.push(added("COMMIT"));
+    }
+    lines
+}
+
+/// Returns `true` for a single statement that may be in a transaction with others.
+fn writes(unit: &[Line]) -> bool {
+    let [line] = unit else { return false };
+    let first = split::first_word(&line.text).unwrap_or_default().to_ascii_lowercase();
+    ["insert", "replace", "update", "delete", "with", "create", "alter", "drop"]
+        .contains(&first.as_str())
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Setup({})", self.identity)
+    }
+}
+
+impl Work for Setup {
+    fn choose(&self, _: u64, seed: u64) -> Result<Box<dyn Chosen>> {
+        Ok(Box::new(ChosenSetup { setup: self.clone(), seed }))
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+}
+
+struct ChosenSetup {
+    setup: Setup,
+    seed: u64,
+}
+
+impl Chosen for ChosenSetup {
+    fn part(&self, from: u64, count: u64, each: bool) -> Part {
+        let lines = self.setup.messages.iter().skip(from as usize).take(count as usize).flatten();
+        let mut statements = Statements::default();
+        for line in lines {
+            let text = statements.texts.len() as u32;
+            statements.texts.push(line.text.clone());
+            statements.calls.push(Call { text, parameters: line.parameters.clone() });
+        }
+        let job = Job::new(&Sql::Statements(statements));
+        Part { job, seed: self.seed, from, count, each }
+    }
+
+    fn whole(&self) -> Part {
+        self.part(0, self.setup.len(), false)
+    }
+
+    fn tables(&self) -> Job {
+        Job::new(&Sql::Answers)
+    }
+
+    fn observer(&self) -> Option<Box<dyn Observer>> {
+        Some(Box::new(SetupObserver(self.setup.clone())))
+    }
+
+    fn is_unlimited(&self) -> bool {
+        true
+    }
+}
+
+/// An observer that ends the run if a statement fails.
+struct SetupObserver(Setup);
+
+impl Observer for SetupObserver {
+    fn kept(&self) -> Job {
+        Job::new(&Sql::Answers)
+    }
+
+    fn message(&mut self, message: Message<'_>) -> Result<()> {
+        for bytes in message.kept {
+            let Answers { answers } = decode_one(bytes)?;
+            for answer in answers {
+                let Some(failure) = answer.error else { continue };
+                let Some(line) = self
+                    .0
+                    .messages
+                    .get(message.from as usize)
+                    .and_then(|lines| lines.get(answer.call as usize))
+                else {
+                    bail!("the setup: {}", failure.message);
+                };
+                let place = match &line.place {
+                    Some((name, number)) => format!("{name}, line {number}"),
+                    None => "the setup".to_owned(),
+                };
+                bail!("{place}: {}\n  {}", failure.message, excerpt(&joined(&line.text), 200));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(self: Box<Self>) -> Result<Vec<Observed>> {
+        Ok(Vec::new())
+    }
+}
+
+/// The bytes of a database file in a message.
+const PART: usize = 1 << 20;
+/// The first bytes of a database file.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// A database file to begin with.
+#[derive(Clone)]
+pub struct Load {
+    file: Arc<Vec<u8>>,
+    checksum: u64,
+    sha256: String,
+}
+
+impl Load {
+    /// Of the content of a file with this SHA-256.
+    ///
+    /// # Errors
+    ///
+    /// If it is no database, or one with a write-ahead log, whose last changes may be in another file.
+    pub fn new(file: Vec<u8>, sha256: String) -> Result<Self> {
+        if !file.starts_with(MAGIC) || file.len() < 512 {
+            bail!("this is no SQLite database");
+        }
+        // The versions of the format that writing and reading need: 2 is a write-ahead log.
+        if file[18] == 2 || file[19] == 2 {
+            bail!(
+                "the database is in journal mode WAL, and part of it may be in the file -wal; write it \
+                 back first: sqlite3 FILE 'PRAGMA journal_mode=delete'"
+            );
+        }
+        // FNV-1a, 64 bits.
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let checksum = file.iter().fold(0xcbf2_9ce4_8422_2325, step);
+        Ok(Self { file: Arc::new(file), checksum, sha256 })
+    }
+
+    /// Returns the number of its messages.
+    pub fn len(&self) -> u64 {
+        self.file.len().div_ceil(PART) as u64
+    }
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Load({})", self.sha256)
+    }
+}
+
+impl Work for Load {
+    fn choose(&self, _: u64, seed: u64) -> Result<Box<dyn Chosen>> {
+        Ok(Box::new(ChosenLoad { load: self.clone(), seed }))
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+}
+
+struct ChosenLoad {
+    load: Load,
+    seed: u64,
+}
+
+impl Chosen for ChosenLoad {
+    fn part(&self, from: u64, count: u64, each: bool) -> Part {
+        let file = &self.load.file;
+        let begin = (from as usize * PART).min(file.len());
+        let end = (begin + count as usize * PART).min(file.len());
+        let job = Job::new(&Sql::Load(FilePart {
+            offset: begin as u64,
+            bytes: file[begin..end].to_vec(),
+            size: file.len() as u64,
+            checksum: self.load.checksum,
+        }));
+        Part { job, seed: self.seed, from, count, each }
+    }
+
+    fn whole(&self) -> Part {
+        self.part(0, self.load.len(), false)
+    }
+
+    fn tables(&self) -> Job {
+        Job::new(&Sql::Answers)
+    }
+
+    fn observer(&self) -> Option<Box<dyn Observer>> {
+        Some(Box::new(Unobserved))
+    }
+
+    fn is_unlimited(&self) -> bool {
+        true
+    }
+}
+
+/// The settings of a configuration, with which the connection is opened.
+#[derive(Clone, Debug)]
+pub struct Configure(pub Vec<Setting>);
+
+impl Work for Configure {
+    fn choose(&self, _: u64, seed: u64) -> Result<Box<dyn Chosen>> {
+        Ok(Box::new(ChosenSettings { settings: self.0.clone(), seed }))
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+}
+
+struct ChosenSettings {
+    settings: Vec<Setting>,
+    seed: u64,
+}
+
+impl Chosen for ChosenSettings {
+    fn part(&self, from: u64, count: u64, each: bool) -> Part {
+        Part {
+            job: Job::new(&Sql::Configure(self.settings.clone())),
+            seed: self.seed,
+            from,
+            count,
+            each,
+        }
+    }
+
+    fn whole(&self) -> Part {
+        self.part(0, 1, false)
+    }
+
+    fn tables(&self) -> Job {
+        Job::new(&Sql::Answers)
+    }
+
+    fn observer(&self) -> Option<Box<dyn Observer>> {
+        Some(Box::new(Unobserved))
+    }
+
+    fn configures(&self) -> bool {
+        true
+    }
+}
+
+/// An observer of messages without answers.
+struct Unobserved;
+
+impl Observer for Unobserved {
+    fn kept(&self) -> Job {
+        // Nothing is kept of a part of a file.
+        Job::new(&Sql::Load(FilePart { offset: 0, bytes: Vec::new(), size: 0, checksum: 0 }))
+    }
+
+    fn message(&mut self, _: Message<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn rows(self: Box<Self>) -> Result<Vec<Observed>> {
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<Vec<String>> {
+        let source = Source { name: "a.sql".to_owned(), text: text.to_owned() };
+        let setup = Setup::new(&[source], &[], String::new()).unwrap();
+        let texts = |lines: &Vec<Line>| lines.iter().map(|line| line.text.clone()).collect();
+        setup.messages.iter().map(texts).collect()
+    }
+
+    #[test]
+    fn neighbouring_writes_are_a_transaction() {
+        let found =
+            lines("create table t(x); insert into t values(1); pragma x; insert into t values(2);");
+        let expected = [
+            "BEGIN",
+            "create table t(x);",
+            "insert into t values(1);",
+            "COMMIT",
+            "pragma x;",
+            "insert into t values(2);",
+        ];
+        assert_eq!(found, [expected]);
+        let transaction = ["begin;", "insert into t values(1);", "end;"];
+        assert_eq!(lines(&transaction.join(" ")), [transaction]);
+        assert_eq!(lines("-- nothing"), [[""; 0]]);
+    }
+
+    #[test]
+    fn long_texts_are_split_between_statements_and_transactions() {
+        let insert = "insert into t values(1);";
+        let found = lines(&insert.repeat(2_500));
+        let counts: Vec<usize> = found.iter().map(Vec::len).collect();
+        assert_eq!(counts, [1_002, 1_002, 502]);
+        let long = format!("insert into t values('{}');", "x".repeat(700_000));
+        assert_eq!(lines(&long.repeat(3)).len(), 3);
+        let whole = format!("begin; {}end;", insert.repeat(3_000));
+        assert_eq!(lines(&whole).len(), 1);
+    }
+
+    #[test]
+    fn variables_are_defined() {
+        let source = Source { name: "a.sql".to_owned(), text: "\nselect :n;".to_owned() };
+        let error = Setup::new(&[source.clone()], &[], String::new()).unwrap_err().to_string();
+        assert!(error.starts_with("a.sql, line 2: the variable :n has no value"), "{error}");
+        let defined = [("n".to_owned(), Number::Integer(7))];
+        let setup = Setup::new(&[source], &defined, String::new()).unwrap();
+        assert_eq!(setup.messages[0][0].parameters, [Value::Integer(7)]);
+    }
+
+    #[test]
+    fn files_that_are_no_database_are_refused() {
+        let mut file = MAGIC.to_vec();
+        file.resize(PART + 512, 0);
+        let load = Load::new(file.clone(), String::new()).unwrap();
+        assert_eq!(load.len(), 2);
+        let chosen = load.choose(2, 1).unwrap();
+        let Sql::Load(part) = chosen.part(1, 1, false).job.decode().unwrap() else { panic!() };
+        assert_eq!((part.offset, part.bytes.len()), (PART as u64, 512));
+        file[18] = 2;
+        assert!(Load::new(file, String::new()).unwrap_err().to_string().contains("WAL"));
+        assert!(Load::new(b"CREATE TABLE".to_vec(), String::new()).is_err());
+    }
+}
