@@ -94,7 +94,7 @@ impl Part {
         let Results { stablebench, revision, prices, replica, .. } = &self.results;
         [
             ("command", self.whole.command.clone()),
-            ("files", inputs(&self.results)),
+            ("input", inputs(&self.results)),
             ("number of shards", self.shard.of.to_string()),
             ("stablebench", stablebench.clone()),
             ("revision", revision.clone().unwrap_or_default()),

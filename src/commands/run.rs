@@ -433,7 +433,7 @@ fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Resu
     for (what, saved, now) in [
         ("command", &old.command, &new.command),
         ("canister", &modules(&old), &modules(&new)),
-        ("files", &inputs(&old), &inputs(&new)),
+        ("input", &inputs(&old), &inputs(&new)),
         ("stablebench", &old.stablebench, &new.stablebench),
         ("replica", &format!("{:?}", old.replica), &format!("{:?}", new.replica)),
     ] {

@@ -86,9 +86,23 @@ const CALLS: Table =
 const BUILDS: Table = Table::of("suites/builds/results.json", "Builds");
 const COLLECTIONS: Table =
     Table::of("suites/collections/results.json", "Instructions on a map of 1 000 000");
+const SQL: Table = Table::of("suites/sql/results.json", "tpcb-like: instructions of");
+const SQL_COST: Table = Table::of("suites/sql/results.json", "tpcb-like: the cost of");
 
 /// Every block.
-pub static BLOCKS: [Block; 9] = [
+pub static BLOCKS: [Block; 10] = [
+    Block {
+        name: "sql transactions",
+        columns: &[
+            SQL.column("mean"),
+            SQL.column("median"),
+            SQL.column("95 %"),
+            SQL.column("99 %"),
+            SQL.column("most"),
+            SQL_COST.column("cycles"),
+        ],
+        rows: &[],
+    },
     Block {
         name: "db-bench operations",
         columns: &[

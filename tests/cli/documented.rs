@@ -53,6 +53,8 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("stablebench --no-cache", Test("results_are_the_same_with_a_cache_and_without")),
     ("stablebench run ", Long),
     ("stablebench run all", Smaller("--shard=1000/1000")),
+    ("stablebench sql --setup", Smaller("--transactions=20")),
+    ("stablebench sql --builtin", Smaller("--transactions=20")),
     ("stablebench run users --replica URL", Test("the_documented_runs_on_a_network_succeed")),
     ("stablebench profile users/insert/end-1/", Smaller("--rows=1000")),
     ("stablebench profile users/insert/middle-100/", Smaller("--rows=1000")),
@@ -241,6 +243,10 @@ fn prepare(folder: &Path) {
         fs::write(at(name), wat::parse_str(CANISTER).unwrap()).unwrap();
     }
     fs::write(at("memory.bin"), [7; 65_536]).unwrap();
+    fs::write(at("schema.sql"), "CREATE TABLE t(x);").unwrap();
+    for name in ["tx.sql", "read.sql", "write.sql"] {
+        fs::write(at(name), "INSERT INTO t VALUES (1);").unwrap();
+    }
     with_benchmarks(&["insert", "read"], folder);
     let kept = stablebench(&["canbench", "--persist"], folder);
     assert!(kept.status.success(), "{}", stderr(&kept));

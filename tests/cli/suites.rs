@@ -101,6 +101,11 @@ fn mix_can_be_resumed() {
 }
 
 #[test]
+fn sql_can_be_resumed() {
+    check(&["sql", "--builtin=ycsb-a", "--builtin=ycsb-d", "--transactions=30", "--per-message=4"]);
+}
+
+#[test]
 fn vfs_can_be_resumed() {
     check(&["vfs", "--rows=200", "--sizes=1,50"]);
 }

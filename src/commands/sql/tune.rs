@@ -1,9 +1,10 @@
 //! `--tune`: the settings with which a script costs least.
 //!
 //! ```text
-//!   library's defaults ── journal modes ── cache sizes ── page sizes ── locking modes ── per message
+//!   library's defaults ── journal modes ── cache sizes ── page sizes ── locking modes
 //!         the best of each goes into the next          ↓
 //!   around the best:  half and twice its cache and page size, the other journal modes again
+//!   the best of all:  more transactions in a message
 //! ```
 //!
 //! A setting that `--engines` or `--per-message` names stays as it is. All points execute the same
@@ -34,7 +35,8 @@ const JOURNAL_MODES: [&str; 6] = ["delete", "truncate", "persist", "memory", "of
 const CACHE_SIZES: [u64; 4] = [50, 200, 1_000, 5_000];
 const PAGE_SIZES: [u64; 4] = [1_024, 4_096, 16_384, 65_536];
 const LOCKING_MODES: [&str; 2] = ["exclusive", "normal"];
-const PER_MESSAGE: [u64; 3] = [1, 10, 100];
+/// Transactions in a message, besides one.
+const MORE: [u64; 2] = [10, 100];
 /// The transactions of a point, unless others are chosen.
 const TRANSACTIONS: &str = "--transactions=200";
 /// The rows of the ranking.
@@ -44,6 +46,10 @@ const NOTABLE: f64 = 0.01;
 
 /// The messages that prices are shown for.
 const MESSAGES: f64 = 1e6;
+
+/// The columns of the tables.
+const HEADER: [&str; 6] =
+    ["", "a message", "instructions", "cycles", "$ a million", "of the first"];
 
 /// A configuration, and the transactions of a message.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +63,6 @@ struct Point {
 struct Spent {
     instructions: u64,
     cycles: u64,
-    stored: u64,
 }
 
 /// A point that was measured, or the reason why it was not.
@@ -144,10 +149,6 @@ impl Tuner<'_> {
                 best = self.best_of(&points, best)?;
             }
         }
-        if per_message.is_none() {
-            let points = PER_MESSAGE.map(|per_message| Point { per_message, ..best.clone() });
-            best = self.best_of(&points, best)?;
-        }
         // Around the best.
         let mut points: Vec<Point> = Vec::new();
         for name in ["cache_size", "page_size"].into_iter().filter(|name| is_free(name)) {
@@ -158,7 +159,12 @@ impl Tuner<'_> {
         if is_free("journal_mode") {
             points.extend(JOURNAL_MODES.iter().filter_map(|mode| best.with("journal_mode", mode)));
         }
-        self.best_of(&points, best).map(drop)
+        best = self.best_of(&points, best)?;
+        if per_message.is_none() {
+            let more = MORE.map(|per_message| Point { per_message, ..best.clone() });
+            self.measure(&more)?;
+        }
+        Ok(())
     }
 
     /// Measures some points. Returns the cheapest of them and of another one.
@@ -218,9 +224,6 @@ impl Tuner<'_> {
                     Ok(Spent {
                         instructions: measured.each_operation(),
                         cycles: cycles(all, &self.prices) / measured.operations.max(1),
-                        stored: detail
-                            .and_then(|detail| detail.stored.as_ref())
-                            .map_or(0, |stored| stored.bytes),
                     })
                 }
                 Some(Outcome::NotApplicable { reason } | Outcome::Failed { reason }) => {
@@ -233,15 +236,20 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    /// Returns the ranking, and the settings to paste.
-    fn report(&self, starts: &[Configuration], per_message: u64) -> Result<String> {
-        let style = Style::of(self.output.terminal);
-        let mut ranked: Vec<(&Point, Spent)> = self
-            .tried
-            .iter()
+    /// Returns the measured points with so many transactions in a message, or others, cheapest first.
+    fn ranked(&self, wanted: impl Fn(&Point) -> bool) -> Vec<(&Point, Spent)> {
+        let measured = self.tried.iter().filter(|tried| wanted(&tried.point));
+        let mut ranked: Vec<(&Point, Spent)> = measured
             .filter_map(|tried| Some((&tried.point, *tried.spent.as_ref().ok()?)))
             .collect();
         ranked.sort_by_key(|(_, spent)| spent.cycles);
+        ranked
+    }
+
+    /// Returns the ranking, and the settings to paste.
+    fn report(&self, starts: &[Configuration], per_message: u64) -> Result<String> {
+        let style = Style::of(self.output.terminal);
+        let ranked = self.ranked(|point| point.per_message == per_message);
         let Some((best, cheapest)) = ranked.first().copied() else {
             let reason = self.tried.iter().find_map(|tried| tried.spent.as_ref().err());
             bail!("nothing could be measured: {}", reason.map_or("", String::as_str));
@@ -250,88 +258,90 @@ impl Tuner<'_> {
             .first()
             .map(|start| Point { configuration: start.clone().without_defaults(), per_message });
         let base = start.and_then(|start| Some((start.clone(), self.spent(&start)?)));
-        let mut text = self.ranking(&ranked, base.as_ref().map(|(_, spent)| *spent)).render(style);
-        let mut say = |sentence: &str| text += &format!("\n{}\n", style.sentence(sentence));
-        if let Some((start, spent)) = &base {
-            let gain = 1.0 - cheapest.cycles as f64 / spent.cycles.max(1) as f64;
-            if gain < NOTABLE {
-                say(&format!(
-                    "Nothing costs notably less than {}, the settings to begin with.",
-                    start.label()
-                ));
-            } else {
-                say(&format!(
-                    "Best: {}, {} % less cycles than {}: {} and {} a transaction.",
-                    best.label(),
-                    Fixed(gain * 100.0, 1),
-                    start.label(),
-                    Short(cheapest.cycles),
-                    Short(spent.cycles)
-                ));
-            }
-        }
-        text += &pasted(best);
-        text += &format!("\n{}\n", style.sentence(&given_up(best)));
-        // The best that keeps what journals are for.
-        if ["off", "memory"].contains(&best.journal_mode()) {
-            let kept = ranked.iter().find(|(point, _)| {
-                !["off", "memory"].contains(&point.journal_mode())
-                    && point.per_message == best.per_message
+        let spent = base.as_ref().map(|(_, spent)| *spent);
+        let mut text = self.ranking(&ranked, spent).render(style);
+        let more = self.ranked(|point| point.per_message != per_message);
+        if !more.is_empty() {
+            let one = ranked.iter().filter(|(point, _)| {
+                more.iter().any(|(more, _)| more.configuration == point.configuration)
             });
-            if let Some((point, spent)) = kept {
-                text += &format!(
-                    "\n{}\n",
-                    style.sentence(&format!(
-                        "With a journal in stable memory: {}, {} a transaction, {} of the best. {}",
-                        point.label(),
-                        Short(spent.cycles),
-                        Factor(spent.cycles as f64 / cheapest.cycles.max(1) as f64),
-                        given_up(point)
-                    ))
-                );
-                text += &pasted(point);
-            }
+            let mut rows: Vec<(&Point, Spent)> = one.chain(&more).copied().collect();
+            rows.sort_by_key(|(point, _)| point.per_message);
+            let grid = Grid {
+                title: "More transactions in a message".to_owned(),
+                header: HEADER.map(str::to_owned).to_vec(),
+                rows: rows.iter().map(|row| self.row(row, spent)).collect(),
+                notes: vec!["A trap undoes all transactions of its message.".to_owned()],
+                lines: false,
+            };
+            text += &format!("\n{}", grid.render(style));
+        }
+        let mut say = |sentence: &str| text += &format!("\n{}\n", style.sentence(sentence));
+        let Some((start, spent)) = base else { return Ok(text) };
+        let less = |of: u64| 1.0 - of as f64 / spent.instructions.max(1) as f64;
+        let gain = |of: Spent| 1.0 - of.cycles as f64 / spent.cycles.max(1) as f64;
+        if gain(cheapest) < NOTABLE {
+            say(&format!(
+                "Nothing costs notably less than {}, the settings to begin with.",
+                start.key()
+            ));
+            return Ok(text);
+        }
+        let is_kept = |point: &Point| !["off", "memory"].contains(&point.journal_mode());
+        let kept = ranked.iter().find(|(point, _)| is_kept(point)).filter(|_| !is_kept(best));
+        let all =
+            [("Best", Some(&(best, cheapest))), ("Best with a journal in stable memory", kept)];
+        for (title, (point, spent)) in
+            all.into_iter().filter_map(|(title, found)| Some((title, found?)))
+        {
+            text += &format!(
+                "\n{}\n{}\n{}\n",
+                style.sentence(&format!(
+                    "{title}: {}, {} % less cycles and {} % less instructions than {}.",
+                    point.key(),
+                    Fixed(gain(*spent) * 100.0, 1),
+                    Fixed(less(spent.instructions) * 100.0, 1),
+                    start.key()
+                )),
+                pasted(point),
+                style.sentence(&given_up(point))
+            );
         }
         Ok(text)
     }
 
+    fn row(&self, (point, spent): &(&Point, Spent), base: Option<Spent>) -> Vec<Cell> {
+        let ratio = base.map(|base| spent.cycles as f64 / base.cycles.max(1) as f64);
+        vec![
+            Cell::Text(heading(&point.key())),
+            Cell::text(Grouped(point.per_message)),
+            Cell::text(Short(spent.instructions)),
+            Cell::text(Short(spent.cycles)),
+            Cell::Text(format!("${:.2}", usd(spent.cycles, MESSAGES, &self.prices))),
+            ratio.map_or(Cell::Absent, |ratio| Cell::text(Factor(ratio))),
+        ]
+    }
+
     fn ranking(&self, ranked: &[(&Point, Spent)], base: Option<Spent>) -> Grid {
-        let row = |(point, spent): &(&Point, Spent)| {
-            let ratio = base.map(|base| spent.cycles as f64 / base.cycles.max(1) as f64);
-            vec![
-                Cell::Text(heading(&point.configuration.key())),
-                Cell::text(Grouped(point.per_message)),
-                Cell::text(Short(spent.instructions)),
-                Cell::text(Short(spent.cycles)),
-                Cell::Text(format!("${:.2}", usd(spent.cycles, MESSAGES, &self.prices))),
-                ratio.map_or(Cell::Absent, |ratio| Cell::text(Factor(ratio))),
-                Cell::text(crate::report::number::Binary(spent.stored)),
-            ]
-        };
-        let mut rows: Vec<Vec<Cell>> = ranked.iter().take(SHOWN).map(row).collect();
+        let mut rows: Vec<Vec<Cell>> =
+            ranked.iter().take(SHOWN).map(|row| self.row(row, base)).collect();
         // The settings to begin with are always shown.
         let begin = ranked.iter().skip(SHOWN).find(|(_, spent)| Some(*spent) == base);
-        rows.extend(begin.map(row));
-        let header =
-            ["", "a message", "instructions", "cycles", "$ a million", "of the first", "stored"];
-        let mut reasons: Vec<String> = Vec::new();
-        for tried in &self.tried {
-            if let Err(reason) = &tried.spent {
-                let reason = format!("{}: {reason}", tried.point.label());
-                reasons.push(reason);
-            }
-        }
-        let shown = rows.len();
+        rows.extend(begin.map(|row| self.row(row, base)));
         let mut notes = vec![format!(
-            "The best {} of {} that were measured, and the settings to begin with. a message: \
-             transactions in a message. cycles: of a transaction, its part of the message included.",
-            Grouped(shown.min(SHOWN) as u64),
+            "The best {} of {}, and the settings to begin with. cycles: of a transaction, its part of \
+             the message included.",
+            Grouped(ranked.len().min(SHOWN) as u64),
             Grouped(ranked.len() as u64)
         )];
-        notes.extend(reasons);
+        let reason = |tried: &Tried| {
+            let reason = tried.spent.as_ref().err()?;
+            Some(format!("{}: {reason}", tried.point.key()))
+        };
+        notes.extend(self.tried.iter().filter_map(reason));
         Grid {
             title: "What a transaction costs, cheapest first".to_owned(),
-            header: header.map(str::to_owned).to_vec(),
+            header: HEADER.map(str::to_owned).to_vec(),
             rows,
             notes,
             lines: false,
@@ -351,11 +361,8 @@ impl Point {
             == (other.configuration.key(), other.per_message)
     }
 
-    fn label(&self) -> String {
-        match self.per_message {
-            1 => self.configuration.key(),
-            number => format!("{}, {} a message", self.configuration.key(), Grouped(number)),
-        }
+    fn key(&self) -> String {
+        self.configuration.key()
     }
 
     fn journal_mode(&self) -> &str {
@@ -379,7 +386,7 @@ fn given_up(point: &Point) -> String {
     let journal = match point.journal_mode() {
         "off" => {
             "journal_mode=off keeps no journal: ROLLBACK does not work, and a statement that fails may \
-             leave a part of its changes. A trap still undoes the whole message, so trap after each \
+             leave a part of its changes. A trap still undoes the whole message, back to its last await, so trap after each \
              error, and end each transaction in the message in which it begins."
         }
         "memory" => {
@@ -402,12 +409,6 @@ fn given_up(point: &Point) -> String {
     if point.configuration.value("page_size").is_some() {
         text +=
             " The size of pages is that of the database: set it before the first table, or VACUUM.";
-    }
-    if point.per_message > 1 {
-        text += &format!(
-            " {} transactions share a message: a trap undoes all of them.",
-            Grouped(point.per_message)
-        );
     }
     text
 }
@@ -455,8 +456,7 @@ mod tests {
             let gives_up = ["off", "memory"].contains(&mode);
             assert_eq!(!text.contains("gives up nothing"), gives_up, "{mode}");
         }
-        let many = Point { per_message: 10, ..point("sqlite/wal,page_size=8192") };
-        let text = given_up(&many);
-        assert!(text.contains("before the first table") && text.contains("all of them"), "{text}");
+        let text = given_up(&point("sqlite/wal,page_size=8192"));
+        assert!(text.contains("before the first table"), "{text}");
     }
 }

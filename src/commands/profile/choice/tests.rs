@@ -66,7 +66,9 @@ fn no_two_cases_have_equal_names() {
     let mut seen = BTreeSet::new();
     for suite in SUITES {
         let found = places(&planned(&args, suite, "", "").unwrap().plan);
-        assert!(found.len() > 20, "{}", suite.name());
+        // The statements of a script are measured with its transactions.
+        let fewest = if suite.name() == "sql" { 2 } else { 20 };
+        assert!(found.len() > fewest, "{}", suite.name());
         for place in found {
             let title = title(suite, &place);
             assert!(seen.insert(normal(&title)), "{title}");

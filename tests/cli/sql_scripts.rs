@@ -1,0 +1,223 @@
+//! Scripts: transactions of any SQL on several configurations.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{stablebench, stderr, stdout};
+
+const SCHEMA: &str = "\
+CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, points INTEGER);
+CREATE INDEX by_points ON users(points);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :n)
+  INSERT INTO users SELECT i, printf('user %d', i), i * 7919 % 1000 FROM n;
+";
+const TX: &str = "\
+\\set id random(1, :n)
+\\set more random(-5, 5)
+BEGIN;
+SELECT name, points FROM users WHERE id = :id;
+UPDATE users SET points = points + :more WHERE id = :id;
+END;
+";
+
+fn write(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+fn prepared() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "schema.sql", SCHEMA);
+    write(folder.path(), "tx.sql", TX);
+    folder
+}
+
+const OPTIONS: &[&str] =
+    &["--setup=schema.sql", "--script=tx.sql", "--define=n=500", "--no-wall-time"];
+const ENGINES: &str = "--engines=sqlite/persist,sqlite-vfs";
+
+/// Returns the results of a run.
+fn run(command: &[&str], more: &[&str], folder: &Path) -> (String, String) {
+    let output = stablebench(&[command, OPTIONS, more].concat(), folder);
+    assert!(output.status.success(), "{}", stderr(&output));
+    (std::fs::read_to_string(folder.join("sql.json")).unwrap(), stdout(&output))
+}
+
+/// Returns the error of a run that fails.
+fn error(more: &[&str], folder: &Path) -> String {
+    let output = stablebench(&[&["sql"], OPTIONS, more].concat(), folder);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    stderr(&output)
+}
+
+fn measured<'a>(results: &'a Value, section: &str, configuration: &str) -> Vec<&'a Value> {
+    let cases = results["cases"].as_array().unwrap().iter();
+    let is_it =
+        |case: &&Value| case["section"] == section && case["configuration"] == configuration;
+    cases.filter(is_it).map(|case| &case["outcome"]["measured"]).collect()
+}
+
+#[test]
+fn a_script_runs_on_several_engines() {
+    let folder = prepared();
+    let folder = folder.path();
+    let options = ["--transactions=20", ENGINES];
+    let (saved, printed) = run(&["sql"], &options, folder);
+    for part in
+        ["tx.sql: instructions of 20 transactions in 20 messages", "Most expensive, ", ":id = "]
+    {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let results: Value = serde_json::from_str(&saved).unwrap();
+    assert_eq!(results["cases"].as_array().unwrap().len(), 2 * (1 + 4));
+    assert_eq!(results["inputs"].as_array().unwrap().len(), 2);
+    for configuration in ["sqlite/persist", "sqlite-vfs"] {
+        let number = |value: &Value, path: &str| value.pointer(path).unwrap().as_u64().unwrap();
+        let transactions = measured(&results, "transaction", configuration)[0];
+        let statements = measured(&results, "statement", configuration);
+        for path in ["/instructions", "/detail/rows"] {
+            let sum: u64 = statements.iter().map(|of| number(of, path)).sum();
+            assert_eq!(sum, number(transactions, path), "{configuration} {path}");
+        }
+        assert_eq!(number(transactions, "/detail/messages"), 20);
+        // Each finds a row and changes one.
+        assert_eq!(number(transactions, "/detail/rows"), 40);
+        assert_eq!(number(transactions, "/detail/digest/rows"), 500);
+        let each = &transactions["each"];
+        let order = ["min", "p50", "p90", "p95", "p99", "max"].map(|of| each[of].as_u64().unwrap());
+        assert!(order.is_sorted() && order[0] > 0, "{order:?}");
+        assert!(each["worst_work"].as_str().unwrap().starts_with("transaction "), "{each}");
+        assert!(number(transactions, "/detail/pages/heap") > 0);
+        assert!(number(transactions, "/detail/stored/bytes") > 10_000);
+    }
+
+    // The form of the suite is the same, and the populated canisters are used again.
+    let again = stablebench(&[&["run", "sql"], OPTIONS, &options].concat(), folder);
+    assert!(stderr(&again).contains("populated earlier"), "{}", stderr(&again));
+    assert!(std::fs::read_to_string(folder.join("sql.json")).unwrap() == saved);
+
+    let report = stablebench(&["report", "sql.json"], folder);
+    assert_eq!(stdout(&report), printed);
+    let compare =
+        [&["compare", "sql.json"][..], &["--configurations", "sqlite/persist", "sqlite-vfs"]];
+    let compared = stablebench(&compare.concat(), folder);
+    assert!(stdout(&compared).contains("tx.sql"), "{}", stderr(&compared));
+    let ceiling = stablebench(&[&compare.concat()[..], &["--max-ratio=0.01"]].concat(), folder);
+    assert_eq!(ceiling.status.code(), Some(1));
+    let ceiling =
+        stablebench(&[&["sql"], OPTIONS, &options, &["--max-ratio=0.01"]].concat(), folder);
+    assert_eq!(ceiling.status.code(), Some(1), "{}", stderr(&ceiling));
+}
+
+#[test]
+fn transactions_share_messages() {
+    let folder = prepared();
+    let more = ["--transactions=25", "--per-message=10", "--engines=sqlite/wal"];
+    let (saved, _) = run(&["sql"], &more, folder.path());
+    let results: Value = serde_json::from_str(&saved).unwrap();
+    let transactions = measured(&results, "transaction", "sqlite/wal")[0];
+    assert_eq!(
+        (&transactions["operations"], &transactions["detail"]["messages"]),
+        (&25.into(), &3.into())
+    );
+    // Each text is prepared once in a message.
+    let times = |of: &Value| of["phases"][0]["times"].as_u64().unwrap();
+    assert_eq!(
+        measured(&results, "statement", "sqlite/wal").into_iter().map(times).collect::<Vec<_>>(),
+        [3; 4]
+    );
+}
+
+#[test]
+fn other_rows_and_errors_end_a_run() {
+    let folder = prepared();
+    let folder = folder.path();
+    write(folder, "version.sql", "SELECT 1;\n\\set id 7\nSELECT sqlite_version(), :id;");
+    let message = error(&["--script=version.sql", "--transactions=5", ENGINES], folder);
+    assert!(message.contains("have other rows: 1 rows and 1 rows, with other values"), "{message}");
+    assert!(message.contains("version.sql, line 3, transaction "), "{message}");
+    assert!(message.contains(":id = 7\n  SELECT sqlite_version(), :id;"), "{message}");
+
+    write(folder, "wrong.sql", "SELECT 1;\nSELECT nosuch FROM users;");
+    let message = error(&["--script=wrong.sql", "--transactions=5", ENGINES], folder);
+    assert!(message.contains("no such column: nosuch\nwrong.sql, line 2, "), "{message}");
+    write(folder, "bad.sql", "CREATE TABLE a(x);\n\nINSERT INTO b VALUES (1);");
+    let message = error(&["--setup=bad.sql", ENGINES], folder);
+    assert!(message.contains("bad.sql, line 3: no such table: b\n  INSERT INTO b"), "{message}");
+    write(folder, "unset.sql", "\nSELECT :nothing;");
+    let message = error(&["--script=unset.sql"], folder);
+    assert!(message.contains("unset.sql, line 2: the variable :nothing has no value"), "{message}");
+
+    for (more, part) in [
+        (&["a.sql"][..], "a file with SQL is not for scripts; they have --script FILE"),
+        (&["--engine=sqlite"], "--engine is not for scripts; they have --engines"),
+    ] {
+        let message = error(more, folder);
+        assert!(message.contains(part), "{message}");
+    }
+    let output = stablebench(&["sql", "--transactions=5"], folder);
+    assert!(stderr(&output).contains("--transactions is for scripts"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_changed_script_is_not_resumed() {
+    let folder = prepared();
+    let folder = folder.path();
+    let more = ["--transactions=5", "--engines=sqlite/persist"];
+    run(&["sql"], &more, folder);
+    let output = stablebench(&[&["sql"], OPTIONS, &more, &["--resume"]].concat(), folder);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("5 cases are measured already"), "{}", stderr(&output));
+    write(folder, "tx.sql", &format!("{TX}-- more\n"));
+    let message = error(&[&more[..], &["--resume"]].concat(), folder);
+    assert!(message.contains("because its input differs"), "{message}");
+}
+
+#[test]
+fn a_script_begins_with_a_database_file() {
+    let folder = prepared();
+    let folder = folder.path();
+    let made = "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, points INTEGER); \
+                INSERT INTO users VALUES (1, 'a', 1), (2, 'b', 2);";
+    let output = stablebench(&["sql", "-c", made, "--save-db=users.sqlite"], folder);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let args = [
+        "sql",
+        "--db=users.sqlite",
+        "--script=tx.sql",
+        "--define=n=2",
+        "--transactions=5",
+        "--engines=sqlite/persist",
+        "--format=json",
+    ];
+    let output = stablebench(&args, folder);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let results: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let transactions = measured(&results, "transaction", "sqlite/persist")[0];
+    assert_eq!(transactions["detail"]["rows"], 10);
+    assert_eq!(transactions["detail"]["digest"]["rows"], 2);
+    let message = error(&["--db=schema.sql"], folder);
+    assert!(message.contains("schema.sql: this is no SQLite database"), "{message}");
+}
+
+#[test]
+fn settings_are_ranked() {
+    let folder = prepared();
+    let engines = "--engines=sqlite/persist,page_size=4096,locking_mode=exclusive";
+    let more = ["--tune", "--transactions=10", "--per-message=1", engines];
+    let output = stablebench(&[&["sql"], OPTIONS, &more].concat(), folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = stdout(&output);
+    for part in [
+        "What a transaction costs, cheapest first",
+        "PRAGMA page_size = 4096;",
+        "PRAGMA journal_mode = persist;",
+        "PRAGMA cache_size = ",
+        "gives up nothing",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    // Cache sizes alone are varied: the first, four others, and two around the best.
+    let rows = printed.lines().filter(|line| line.trim_start().starts_with("SQLite PERSIST"));
+    assert!((5..=7).contains(&rows.count()), "{printed}");
+}
