@@ -134,7 +134,7 @@ fn other_rows_and_errors_end_a_run() {
     let folder = folder.path();
     write(folder, "version.sql", "SELECT 1;\n\\set id 7\nSELECT sqlite_version(), :id;");
     let message = error(&["--script=version.sql", "--transactions=5", ENGINES], folder);
-    assert!(message.contains("have other rows: 1 rows and 1 rows, with other values"), "{message}");
+    assert!(message.contains("have other rows: 1 row and 1 row, with other values"), "{message}");
     assert!(message.contains("version.sql, line 3, transaction "), "{message}");
     assert!(message.contains(":id = 7\n  SELECT sqlite_version(), :id;"), "{message}");
 

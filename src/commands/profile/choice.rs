@@ -145,6 +145,14 @@ fn only(planned: Planned, place: &Place) -> Result<Planned> {
     if fixture.steps.last().is_some_and(|step| matches!(step.measures, Measures::Capacity(_))) {
         bail!("a search for a capacity has many messages, none of which is the case");
     }
+    if let Some(step) = fixture.steps.last()
+        && step.job.choose(step.operations, args.seed)?.observer().is_some()
+    {
+        bail!(
+            "a transaction is many measurements, one for each statement; profile a call of the \
+             canister instead: stablebench profile --wasm bench.wasm --call sql '(\"SELECT 1\", vec {{}})'"
+        );
+    }
     // The functions in which instructions are spent do not depend on what is read back afterwards.
     let plan = Plan { check_around: true, ..Plan::new(plan.suite, vec![fixture]) };
     Ok(Planned { suite, args, command, plan })

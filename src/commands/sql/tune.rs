@@ -69,7 +69,15 @@ struct Spent {
 #[derive(Clone, Debug)]
 struct Tried {
     point: Point,
-    spent: Result<Spent, String>,
+    spent: Result<Spent, Failed>,
+}
+
+/// The reason why a point was not measured.
+#[derive(Clone, Debug)]
+enum Failed {
+    /// The library does not take a setting.
+    NotTaken,
+    Reason(String),
 }
 
 /// The settings of a search.
@@ -158,6 +166,7 @@ impl Tuner<'_> {
         }
         if is_free("journal_mode") {
             points.extend(JOURNAL_MODES.iter().filter_map(|mode| best.with("journal_mode", mode)));
+            points.retain(|point| !self.is_refused(point));
         }
         best = self.best_of(&points, best)?;
         if per_message.is_none() {
@@ -226,10 +235,9 @@ impl Tuner<'_> {
                         cycles: cycles(all, &self.prices) / measured.operations.max(1),
                     })
                 }
-                Some(Outcome::NotApplicable { reason } | Outcome::Failed { reason }) => {
-                    Err(reason.clone())
-                }
-                None => Err("it was not measured".to_owned()),
+                Some(Outcome::NotApplicable { .. }) => Err(Failed::NotTaken),
+                Some(Outcome::Failed { reason }) => Err(Failed::Reason(reason.clone())),
+                None => Err(Failed::Reason("it was not measured".to_owned())),
             };
             self.tried.push(Tried { point: point.clone(), spent });
         }
@@ -251,8 +259,7 @@ impl Tuner<'_> {
         let style = Style::of(self.output.terminal);
         let ranked = self.ranked(|point| point.per_message == per_message);
         let Some((best, cheapest)) = ranked.first().copied() else {
-            let reason = self.tried.iter().find_map(|tried| tried.spent.as_ref().err());
-            bail!("nothing could be measured: {}", reason.map_or("", String::as_str));
+            bail!("nothing could be measured:\n{}", self.failures().join("\n"));
         };
         let start = starts
             .first()
@@ -297,7 +304,7 @@ impl Tuner<'_> {
             text += &format!(
                 "\n{}\n{}\n{}\n",
                 style.sentence(&format!(
-                    "{title}: {}, {} % less cycles and {} % less instructions than {}.",
+                    "{title}: {}, {} % fewer cycles and {} % fewer instructions than {}.",
                     point.key(),
                     Fixed(gain(*spent) * 100.0, 1),
                     Fixed(less(spent.instructions) * 100.0, 1),
@@ -308,6 +315,35 @@ impl Tuner<'_> {
             );
         }
         Ok(text)
+    }
+
+    /// Returns sentences on the points that were not measured.
+    fn failures(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let mut refused: Vec<String> = Vec::new();
+        for Tried { point, spent } in &self.tried {
+            match spent {
+                Err(Failed::Reason(reason)) => sentences.push(format!("{}: {reason}", point.key())),
+                Err(Failed::NotTaken) => refused.push(point.key()),
+                Ok(_) => {}
+            }
+        }
+        if !refused.is_empty() {
+            sentences.push(format!("Not taken by the library: {}.", refused.join("; ")));
+        }
+        sentences
+    }
+
+    /// Returns `true` if the library did not take a setting of a point before.
+    fn is_refused(&self, point: &Point) -> bool {
+        self.tried.iter().any(|tried| {
+            matches!(tried.spent, Err(Failed::NotTaken))
+                && tried.point.configuration.engine == point.configuration.engine
+                && ["journal_mode", "locking_mode"].iter().any(|name| {
+                    let value = tried.point.configuration.value(name);
+                    value.is_some() && value == point.configuration.value(name)
+                })
+        })
     }
 
     fn row(&self, (point, spent): &(&Point, Spent), base: Option<Spent>) -> Vec<Cell> {
@@ -334,11 +370,7 @@ impl Tuner<'_> {
             Grouped(ranked.len().min(SHOWN) as u64),
             Grouped(ranked.len() as u64)
         )];
-        let reason = |tried: &Tried| {
-            let reason = tried.spent.as_ref().err()?;
-            Some(format!("{}: {reason}", tried.point.key()))
-        };
-        notes.extend(self.tried.iter().filter_map(reason));
+        notes.extend(self.failures());
         Grid {
             title: "What a transaction costs, cheapest first".to_owned(),
             header: HEADER.map(str::to_owned).to_vec(),

@@ -136,11 +136,15 @@ impl TransactionObserver {
     ) -> Result<()> {
         let Difference { first, call, rows } = difference;
         let own = answers.get(*call).map(Rows::from);
+        let count = |rows: u64| match rows {
+            1 => "1 row".to_owned(),
+            rows => format!("{} rows", Grouped(rows)),
+        };
         let shown = |rows: Option<Rows>| match rows {
-            Some(Rows { found, changed: 0, .. }) => format!("{} rows", Grouped(found)),
-            Some(Rows { found: 0, changed, .. }) => format!("{} rows changed", Grouped(changed)),
+            Some(Rows { found, changed: 0, .. }) => count(found),
+            Some(Rows { found: 0, changed, .. }) => format!("{} changed", count(changed)),
             Some(Rows { found, changed, .. }) => {
-                format!("{} rows, {} changed", Grouped(found), Grouped(changed))
+                format!("{}, {} changed", count(found), Grouped(changed))
             }
             None => "not executed".to_owned(),
         };
