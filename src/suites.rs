@@ -26,7 +26,7 @@ use crate::report::{PLAIN, Presentation};
 use crate::results::Results;
 
 /// Every suite.
-pub static SUITES: [&dyn Suite; 11] = [
+pub static SUITES: [&dyn Suite; 12] = [
     &UsersSuite,
     &MixSuite,
     &DbBenchSuite,
