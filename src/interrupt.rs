@@ -30,6 +30,48 @@ static REGISTERED: Mutex<bool> = Mutex::new(false);
 /// `true` if the first Ctrl-C prints a note.
 static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
+/// What ends the work under way of a program that then goes on.
+type Stop = Box<dyn Fn() + Send>;
+/// Of a program whose work ends one by one: the work under way, if there is any.
+static WORK: Mutex<Option<Stop>> = Mutex::new(None);
+/// `true` if Ctrl-C ends the work under way instead of the program.
+static WORK_ONLY: AtomicBool = AtomicBool::new(false);
+/// `true` if Ctrl-C has ended the work under way.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Does work that Ctrl-C ends: `stop` is called then, on another thread, and the program ends if that
+/// does not help before the next Ctrl-C, or if there is no work. Returns what the work returns, and `true` if it was ended.
+///
+/// # Errors
+///
+/// If the system refuses the handler.
+pub fn stoppable<T>(
+    stop: impl Fn() + Send + 'static,
+    work: impl FnOnce() -> T,
+) -> anyhow::Result<(T, bool)> {
+    WORK_ONLY.store(true, Ordering::Relaxed);
+    listen_quietly()?;
+    let set =
+        |stop| std::mem::replace(&mut *WORK.lock().unwrap_or_else(PoisonError::into_inner), stop);
+    ENDED.store(false, Ordering::Relaxed);
+    // Work may be a part of other work.
+    let around = set(Some(Box::new(stop)));
+    let done = work();
+    drop(set(around));
+    Ok((done, ENDED.load(Ordering::Relaxed)))
+}
+
+/// Ends the work under way. Returns `false` if there is none, or if that was tried before.
+fn end_work() -> bool {
+    match &*WORK.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(end) if !ENDED.swap(true, Ordering::Relaxed) => {
+            end();
+            true
+        }
+        _ => false,
+    }
+}
+
 /// Records Ctrl-C and the end of the session from now on, and prints nothing.
 ///
 /// # Errors
@@ -39,6 +81,16 @@ pub fn listen_quietly() -> anyhow::Result<()> {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*registered {
         ctrlc::set_handler(|| {
+            if WORK_ONLY.load(Ordering::Relaxed) {
+                static TRIED: Mutex<Option<Instant>> = Mutex::new(None);
+                let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+                match end_work() {
+                    true => *tried = Some(Instant::now()),
+                    false if tried.is_none_or(|tried| tried.elapsed() > DOUBLED) => stop(),
+                    false => {}
+                }
+                return;
+            }
             let first = *FIRST.get_or_init(Instant::now);
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 if first.elapsed() > DOUBLED {
@@ -118,6 +170,20 @@ mod tests {
             listen_quietly().unwrap();
             listen().unwrap();
         }
+    }
+
+    #[test]
+    fn work_is_ended_by_its_own_means() {
+        let (end, ended) = channel();
+        let work = move || {
+            assert!(end_work() && !end_work());
+            ended.recv_timeout(Duration::from_secs(60))
+        };
+        let stop = move || end.send(()).unwrap();
+        assert_eq!(stoppable(stop, work).unwrap(), (Ok(()), true));
+        assert!(!end_work());
+        assert_eq!(stoppable(|| (), || 7).unwrap(), (7, false));
+        WORK_ONLY.store(false, Ordering::Relaxed);
     }
 
     #[test]

@@ -82,11 +82,19 @@ impl fmt::Display for Prepared {
         if !name.is_empty() {
             write!(f, ", {name}")?;
         }
-        write!(f, ", {} rows of {} bytes", Grouped(*rows), Grouped((*payload).into()))
+        match rows {
+            0 => Ok(()),
+            _ => write!(f, ", {} rows of {} bytes", Grouped(*rows), Grouped((*payload).into())),
+        }
     }
 }
 
 impl Prepared {
+    /// A database whose content has this key.
+    pub fn database(configuration: ConfigurationInfo, name: String, key: String) -> Self {
+        Self { configuration, name, rows: 0, payload: 0, seed: 0, steps: vec![key] }
+    }
+
     /// The steps that populate a fixture, unless some of them are measured.
     pub fn new(fixture: &Fixture, seed: u64) -> Option<Self> {
         let steps = fixture.steps.get(..fixture.populated).filter(|steps| !steps.is_empty())?;

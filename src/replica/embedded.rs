@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
+use stablebench_replica::subnet::Halt;
 use stablebench_replica::{Difference, LoadError, Module, Principal, Rules, Settings, SubnetKind};
 
 use crate::progress::Progress;
@@ -256,6 +257,12 @@ impl Canister for stablebench_replica::Canister {
 
     fn set_limits(&mut self, subnet: SubnetKind) {
         self.move_to(subnet);
+    }
+
+    fn switch(&mut self) -> Option<Halt> {
+        let halt = Halt::default();
+        self.end_with(halt.clone());
+        Some(halt)
     }
 
     fn save(&self, path: &Path, note: &str) -> Result<bool> {

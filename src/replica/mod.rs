@@ -29,6 +29,7 @@ use candid::{CandidType, Principal, encode_args};
 pub use copied::{Copied, Differing};
 use serde::de::DeserializeOwned;
 pub use stablebench_replica::decoding;
+use stablebench_replica::subnet::Halt;
 pub use stablebench_replica::{Difference, SubnetKind};
 pub use stablebench_suite::cost::{
     Cost, Identity, Inside, Messaging, PageCosts, StableCalls, TouchedPages,
@@ -172,6 +173,12 @@ pub trait Canister: Messages {
 
     /// Sets the limits of a kind of subnet again.
     fn set_limits(&mut self, _: SubnetKind) {}
+
+    /// Returns a new switch that ends the message under way, which has no effect then, or `None` if the
+    /// replica has none.
+    fn switch(&mut self) -> Option<Halt> {
+        None
+    }
 
     /// Saves the canister without its module, and a note. Returns `false` if the replica does not
     /// support this.

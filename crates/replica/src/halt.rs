@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A switch that ends the messages of a subnet. Those that run fail within some billion
+/// A switch that ends the messages of a subnet or of a canister. Those that run fail within some billion
 /// instructions, and so have no effect. No others are executed, except for queries.
 #[derive(Clone, Debug, Default)]
 pub struct Halt(Arc<AtomicBool>);

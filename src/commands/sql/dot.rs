@@ -3,12 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use clap::ValueEnum;
+use stablebench_replica::Rules;
 use stablebench_suite::engines::Configuration;
-use stablebench_suite_sql::{Value, split};
+use stablebench_suite_sql::Value;
 
+use super::import::{import, quoted};
 use super::print::{self, Mode};
-use super::session::Bound;
+use super::session::Session;
 use super::shell::{Costs, State};
+use super::{advice, setup, text};
+use crate::commands::replica::embedded;
+use crate::replica::Replica;
+use crate::replica::embedded::Embedded;
+use crate::replica::options::ReplicaArgs;
+use crate::report::number::Grouped;
 use crate::terminal::{print, safe};
 
 /// A command.
@@ -23,11 +32,19 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Line,
+    /// It failed, and the reason is printed.
+    Failed,
     Quit,
 }
 
 /// All commands.
 pub const COMMANDS: &[Command] = &[
+    Command {
+        name: ".advice",
+        arguments: "",
+        about: "indexes and changes that would help the last statement",
+        run: advise,
+    },
     Command {
         name: ".config",
         arguments: "[NAME=VALUE …]",
@@ -41,13 +58,25 @@ pub const COMMANDS: &[Command] = &[
         about: "SQL that makes the database again",
         run: dump,
     },
-    Command { name: ".eqp", arguments: "on|off", about: "query plans below the costs", run: plans },
+    Command {
+        name: ".engine",
+        arguments: "[ENGINE]",
+        about: "the engine, or another one, with the same database if both use files",
+        run: engine,
+    },
+    Command {
+        name: ".eqp",
+        arguments: "on|off",
+        about: "whole query plans above the rows",
+        run: plans,
+    },
+    Command { name: ".exit", arguments: "", about: "the same as .quit", run: quit },
     Command { name: ".help", arguments: "", about: "this list", run: help },
     Command {
         name: ".import",
         arguments: "FILE TABLE",
-        about: "insert the rows of a CSV file; the first line has the columns of a new table",
-        run: import,
+        about: "insert the rows of a CSV file; a new table gets its columns from the first line",
+        run: import_rows,
     },
     Command { name: ".indexes", arguments: "[TABLE]", about: "names of indexes", run: indexes },
     Command {
@@ -58,8 +87,8 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: ".open",
-        arguments: "FILE",
-        about: "replace the database by that of a file",
+        arguments: "[FILE]",
+        about: "replace the database by that of a file, or by an empty one",
         run: open,
     },
     Command {
@@ -69,7 +98,18 @@ pub const COMMANDS: &[Command] = &[
         run: parameter,
     },
     Command { name: ".quit", arguments: "", about: "end", run: quit },
-    Command { name: ".read", arguments: "FILE", about: "execute the SQL in a file", run: read },
+    Command {
+        name: ".read",
+        arguments: "FILE",
+        about: "execute the statements and commands in a file",
+        run: read,
+    },
+    Command {
+        name: ".rules",
+        arguments: "[RULES]",
+        about: "the rules of charging, or others, with the same database",
+        run: rules,
+    },
     Command { name: ".save", arguments: "FILE", about: "save the database to a file", run: save },
     Command { name: ".schema", arguments: "[TABLE]", about: "CREATE statements", run: schema },
     Command {
@@ -77,6 +117,12 @@ pub const COMMANDS: &[Command] = &[
         arguments: "[PATTERN]",
         about: "names of tables and views",
         run: tables,
+    },
+    Command {
+        name: ".timer",
+        arguments: "on|off",
+        about: "time of each message on this machine",
+        run: timer,
     },
     Command {
         name: ".upgrade",
@@ -95,7 +141,7 @@ pub fn run(state: &mut State<'_>, line: &str) -> Result<Next> {
     });
     outcome.or_else(|error| {
         state.failure(&format!("{error:#}"))?;
-        Ok(Next::Line)
+        Ok(Next::Failed)
     })
 }
 
@@ -115,7 +161,7 @@ fn find(name: &str) -> Result<&'static Command> {
 }
 
 /// Splits a line into words; quotes keep spaces in one.
-fn words(line: &str) -> Result<Vec<String>> {
+pub fn words(line: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut letters = line.trim().trim_end_matches(';').chars().peekable();
     while let Some(first) = letters.peek().copied() {
@@ -160,11 +206,16 @@ fn optional<'a>(arguments: &'a [String], what: &str) -> Result<Option<&'a str>> 
     }
 }
 
-fn help(_: &mut State<'_>, _: &[String]) -> Result<Next> {
-    let width =
-        COMMANDS.iter().map(|it| it.name.len() + it.arguments.len() + 1).max().unwrap_or(0).min(36);
+fn help(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+    const BEFORE: usize = 42;
+    let width = state.output.terminal.width.map_or(100, usize::from).max(BEFORE + 20);
     for Command { name, arguments, about, .. } in COMMANDS {
-        print(&format!("{:width$}  {about}\n", format!("{name} {arguments}")))?;
+        let before = format!("{name} {arguments}");
+        let lines = textwrap::wrap(about, width - BEFORE);
+        for (place, line) in lines.iter().enumerate() {
+            let before = if place == 0 { before.as_str() } else { "" };
+            print(&format!("{before:BEFORE$}{line}\n"))?;
+        }
     }
     Ok(Next::Line)
 }
@@ -173,65 +224,86 @@ fn quit(_: &mut State<'_>, _: &[String]) -> Result<Next> {
     Ok(Next::Quit)
 }
 
-/// Prints the first column of a query's rows, one line each.
-fn lines(state: &mut State<'_>, text: &str, parameter: Option<&str>) -> Result<Next> {
+/// Returns the first column of a query's rows.
+fn column(state: &mut State<'_>, text: &str, parameter: Option<&str>) -> Result<Vec<String>> {
     let parameters = parameter.map(|text| Value::Text(text.to_owned())).into_iter().collect();
-    let answers = state.session.look(&[Bound { text: text.to_owned(), parameters }])?;
-    let answer = answers.first().context("the canister returned no answer")?;
-    if let Some(failure) = &answer.error {
-        bail!("{}", failure.message);
-    }
-    for row in &answer.rows {
+    let rows = state.session.rows_of(text, parameters)?;
+    let first = |row: &Vec<Value>| match row.first() {
         // Statements have lines of their own.
-        let text = match row.first() {
-            Some(Value::Text(text)) => safe(text).into_owned(),
-            other => other.map(print::text).unwrap_or_default(),
-        };
-        print(&format!("{text}\n"))?;
-    }
-    Ok(Next::Line)
+        Some(Value::Text(text)) => safe(text).into_owned(),
+        other => other.map(print::text).unwrap_or_default(),
+    };
+    Ok(rows.iter().map(first).collect())
 }
 
 fn tables(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    let pattern = optional(arguments, "at most a pattern, as of LIKE")?;
-    const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'";
-    match pattern {
-        None => lines(state, &format!("{TABLES} ORDER BY name"), None),
+    const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
+                          AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let names = match optional(arguments, "at most a pattern, as of LIKE")? {
+        None => column(state, &format!("{TABLES} ORDER BY name"), None)?,
         Some(pattern) => {
-            lines(state, &format!("{TABLES} AND name LIKE ?1 ORDER BY name"), Some(pattern))
+            column(state, &format!("{TABLES} AND name LIKE ?1 ORDER BY name"), Some(pattern))?
         }
+    };
+    print(&in_columns(&names, state.output.terminal.width.map_or(80, usize::from)))?;
+    Ok(Next::Line)
+}
+
+/// Returns names in columns, as `sqlite3` prints them: downwards, then to the right.
+fn in_columns(names: &[String], width: usize) -> String {
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) + 2;
+    let columns = (width / widest).max(1);
+    let height = names.len().div_ceil(columns).max(1);
+    let mut text = String::new();
+    for row in 0..height.min(names.len()) {
+        let names: Vec<String> = names[row..]
+            .iter()
+            .step_by(height)
+            .map(|name| format!("{name:<width$}", width = widest - 2))
+            .collect();
+        text += names.join("  ").trim_end();
+        text.push('\n');
     }
+    text
+}
+
+fn lines(lines: &[String]) -> Result<Next> {
+    for line in lines {
+        print(&format!("{line}\n"))?;
+    }
+    Ok(Next::Line)
 }
 
 fn indexes(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     const INDEXES: &str = "SELECT name FROM sqlite_schema WHERE type = 'index'";
-    match optional(arguments, "at most a table")? {
-        None => lines(state, &format!("{INDEXES} ORDER BY name"), None),
+    let found = match optional(arguments, "at most a table")? {
+        None => column(state, &format!("{INDEXES} ORDER BY name"), None)?,
         Some(table) => {
-            lines(state, &format!("{INDEXES} AND tbl_name LIKE ?1 ORDER BY name"), Some(table))
+            column(state, &format!("{INDEXES} AND tbl_name LIKE ?1 ORDER BY name"), Some(table))?
         }
-    }
+    };
+    lines(&found)
 }
 
 fn schema(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    const SCHEMA: &str =
-        "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'";
-    match optional(arguments, "at most a table")? {
-        None => lines(state, SCHEMA, None),
-        Some(table) => lines(state, &format!("{SCHEMA} AND tbl_name LIKE ?1"), Some(table)),
-    }
+    const SCHEMA: &str = "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL \
+                          AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let found = match optional(arguments, "at most a table")? {
+        None => column(state, SCHEMA, None)?,
+        Some(table) => column(state, &format!("{SCHEMA} AND tbl_name LIKE ?1"), Some(table))?,
+    };
+    lines(&found)
 }
 
 fn mode(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    let known = "one of box, list, csv, json, markdown, line";
-    let name = only(arguments, known)?;
-    state.mode = <Mode as clap::ValueEnum>::from_str(name, true)
-        .map_err(|_| anyhow!("a form is {known}"))?;
+    const KNOWN: &str = "one of box, list, csv, json, markdown, line";
+    state.mode = Mode::from_str(only(arguments, KNOWN)?, true)
+        .map_err(|error| anyhow!("{error}; a form is {KNOWN}"))?;
     Ok(Next::Line)
 }
 
 fn cost(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    state.costs = match only(arguments, "on, off or full")? {
+    state.notes.costs = match only(arguments, "on, off or full")? {
         "on" => Costs::On,
         "off" => Costs::Off,
         "full" => Costs::Full,
@@ -240,13 +312,74 @@ fn cost(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn plans(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    state.plans = match only(arguments, "on or off")? {
-        "on" => true,
-        "off" => false,
+fn switch(arguments: &[String]) -> Result<bool> {
+    match only(arguments, "on or off")? {
+        "on" => Ok(true),
+        "off" => Ok(false),
         other => bail!("{other} is neither on nor off"),
-    };
+    }
+}
+
+fn plans(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+    state.notes.plans = switch(arguments)?;
     Ok(Next::Line)
+}
+
+fn timer(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+    state.notes.timer = switch(arguments)?;
+    Ok(Next::Line)
+}
+
+fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+    let advice = advice::of(&mut state.session, &state.last);
+    if advice.is_empty() {
+        state.dim(&["nothing to improve was found in the last statement".to_owned()])?;
+    }
+    for line in advice {
+        print(&(state.output.terminal.wrapped(&safe(&line)) + "\n"))?;
+    }
+    Ok(Next::Line)
+}
+
+fn engine(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+    if let Some(key) = optional(arguments, "at most an engine")? {
+        let configuration = super::engine(key).map_err(|error| anyhow!("{error}"))?;
+        let replica = state.replica.clone();
+        again(state, replica, configuration)?;
+    }
+    print(&format!("{}\n", state.session.configuration().key()))?;
+    Ok(Next::Line)
+}
+
+fn rules(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+    if let Some(name) = optional(arguments, "at most the name of rules")? {
+        let rules: Rules = name.parse()?;
+        let args = ReplicaArgs { rules: Some(rules), ..state.args.replica.clone() };
+        let (replica, _) = embedded(&args, &state.output.progress)?;
+        let configuration = state.session.configuration().clone();
+        again(state, replica, configuration)?;
+    }
+    let identity = state.replica.identity();
+    print(&format!("{} ({} subnet)\n", identity.rules, identity.subnet))?;
+    Ok(Next::Line)
+}
+
+/// Opens the database in another canister.
+fn again(state: &mut State<'_>, replica: Embedded, configuration: Configuration) -> Result<()> {
+    if !state.transaction.is_empty() {
+        bail!("a transaction is open; end it with COMMIT or ROLLBACK");
+    }
+    let mut session = Session::open(&replica, configuration, &state.output.progress)?;
+    let is_empty = state.session.rows("SELECT 1 FROM sqlite_schema LIMIT 1")?.is_empty();
+    if !is_empty {
+        let file = state.session.file();
+        file.and_then(|file| session.load(&file, |_| ())).context(
+            "the database cannot be taken along; save its SQL with .dump, or begin with an empty one: \
+             .open",
+        )?;
+    }
+    (state.session, state.replica) = (session, replica);
+    Ok(())
 }
 
 fn config(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
@@ -269,10 +402,7 @@ fn config(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 fn upgrade(state: &mut State<'_>, _: &[String]) -> Result<Next> {
     let cost = state.session.upgrade()?;
     if let Some(inside) = cost.inside {
-        state.dim(&format!(
-            "upgraded: {} instructions",
-            crate::report::number::Grouped(inside.charge)
-        ))?;
+        state.dim(&[format!("upgraded: {} instructions", Grouped(inside.charge))])?;
     }
     Ok(Next::Line)
 }
@@ -302,139 +432,162 @@ fn parameter(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 }
 
 fn open(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    let path = PathBuf::from(only(arguments, "a file")?);
-    super::load(state.session, &path, state.output)?;
+    let configuration = state.session.configuration().clone();
+    // A file that cannot be used leaves the database as it is.
+    let mut session = Session::open(&state.replica, configuration, &state.output.progress)?;
+    if let Some(path) = optional(arguments, "at most a file")? {
+        setup::load_file(&mut session, Path::new(path), state.output)?;
+    }
+    state.session = session;
+    state.transaction.clear();
     Ok(Next::Line)
 }
 
 fn save(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     let path = PathBuf::from(only(arguments, "a file")?);
-    super::save(state.session, &path)?;
+    super::save(&mut state.session, &path)?;
     Ok(Next::Line)
 }
 
 fn read(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    let path = PathBuf::from(only(arguments, "a file")?);
-    let known = path.canonicalize().unwrap_or_else(|_| path.clone());
+    let path = Path::new(only(arguments, "a file")?);
+    let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if state.reading.contains(&known) {
         bail!("{} reads itself", path.display());
     }
-    let text = super::read(Path::new(&path))?;
+    let text = text::read(path)?;
     state.reading.push(known);
-    let outcome = read_text(state, &path, &text);
+    let outcome = state.all(&text, &path.display().to_string(), state.args.keep_going);
     state.reading.pop();
     outcome
 }
 
-/// Executes statements and commands of a file until one fails.
-fn read_text(state: &mut State<'_>, path: &Path, text: &str) -> Result<Next> {
-    for statement in split::statements(text) {
-        if !state.statement(statement.text)? {
-            bail!(
-                "{}, line {}: the statement failed; the rest was not executed",
-                path.display(),
-                statement.line
-            );
-        }
-    }
-    Ok(Next::Line)
-}
+/// The rows of a table that are read at a time.
+const ROWS: usize = 10_000;
 
 fn dump(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+    // Tables behind virtual ones are made by these.
+    const TABLES: &str = "SELECT s.name, s.sql FROM sqlite_schema AS s JOIN pragma_table_list AS l \
+                          ON l.schema = 'main' AND l.name = s.name WHERE s.type = 'table' \
+                          AND l.type <> 'shadow' AND s.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+                          AND s.name LIKE ?1 ORDER BY s.rowid";
+    const OTHERS: &str = "SELECT sql || ';' FROM sqlite_schema WHERE type <> 'table' \
+                          AND sql IS NOT NULL AND tbl_name LIKE ?1 ORDER BY rowid";
     let table = optional(arguments, "at most a table")?.unwrap_or("%").to_owned();
-    print("BEGIN;\n")?;
-    let all = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name LIKE ?1";
-    let bound = Bound { text: all.to_owned(), parameters: vec![Value::Text(table.clone())] };
-    let answers = state.session.look(&[bound])?;
-    for row in answers.iter().flat_map(|answer| &answer.rows) {
+    print("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
+    for row in state.session.rows_of(TABLES, vec![Value::Text(table.clone())])? {
         let [Value::Text(name), Value::Text(sql)] = &row[..] else { continue };
         print(&format!("{};\n", safe(sql)))?;
-        let rows = state.session.rows(&format!("SELECT * FROM {}", quoted_name(name)))?;
-        for row in rows {
-            let values: Vec<String> = row.iter().map(literal).collect();
-            print(&format!("INSERT INTO {} VALUES({});\n", quoted_name(name), values.join(",")))?;
-        }
+        dump_rows(state, name).with_context(|| format!("the table {name}"))?;
     }
-    let others = "SELECT sql || ';' FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL AND tbl_name LIKE ?1";
-    lines(state, others, Some(&table))?;
+    let sequence = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'";
+    if table == "%" && !state.session.rows(sequence)?.is_empty() {
+        print("DELETE FROM sqlite_sequence;\n")?;
+        dump_rows(state, "sqlite_sequence")?;
+    }
+    lines(&column(state, OTHERS, Some(&table))?)?;
     print("COMMIT;\n")?;
     Ok(Next::Line)
 }
 
-/// Returns a name as an identifier of SQL.
-fn quoted_name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+fn dump_rows(state: &mut State<'_>, table: &str) -> Result<()> {
+    // Neither generated columns nor hidden ones of virtual tables can be inserted.
+    const COLUMNS: &str = "SELECT name, hidden FROM pragma_table_xinfo(?1) ORDER BY cid";
+    let rows = state.session.rows_of(COLUMNS, vec![Value::Text(table.to_owned())])?;
+    let is_whole = rows.iter().all(|row| row.get(1) == Some(&Value::Integer(0)));
+    let columns: Vec<String> = rows
+        .iter()
+        .filter(|row| row.get(1) == Some(&Value::Integer(0)))
+        .filter_map(|row| match row.first() {
+            Some(Value::Text(name)) => Some(quoted(name)),
+            _ => None,
+        })
+        .collect();
+    let columns = columns.join(",");
+    let list = if is_whole { String::new() } else { format!("({columns})") };
+    for offset in (0..).step_by(ROWS) {
+        let part = format!("SELECT {columns} FROM {} LIMIT {ROWS} OFFSET {offset}", quoted(table));
+        let rows = state.session.rows(&part)?;
+        let mut text = String::new();
+        for row in &rows {
+            let values: Vec<String> = row.iter().map(literal).collect();
+            text += &format!("INSERT INTO {}{list} VALUES({});\n", quoted(table), values.join(","));
+        }
+        print(&text)?;
+        if rows.len() < ROWS {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns a value as a literal of SQL.
 fn literal(value: &Value) -> String {
+    let text = |bytes: &[u8]| format!("CAST(x'{}' AS TEXT)", hex::encode(bytes));
     match value {
         Value::Null => "NULL".to_owned(),
-        Value::Text(text) => format!("'{}'", safe(text).replace('\'', "''")),
-        Value::TextBytes(bytes) => {
-            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("CAST(x'{hex}' AS TEXT)")
+        // A literal is exact with 17 digits, and is a number with a sign of infinity.
+        Value::Real(number) if number.is_infinite() => {
+            if *number > 0.0 { "1e999" } else { "-1e999" }.to_owned()
         }
+        Value::Real(number) => format!("{number:?}"),
+        // Letters that steer a terminal would be printed as others.
+        Value::Text(value) if safe(value) != *value || value.contains('\0') => {
+            text(value.as_bytes())
+        }
+        Value::Text(value) => format!("'{}'", value.replace('\'', "''")),
+        Value::TextBytes(bytes) => text(bytes),
         other => print::text(other),
     }
 }
 
-/// The rows of a message of `.import`, and the bytes of their values, at most.
-const ROWS: usize = 1_000;
-const BYTES: usize = 1 << 19;
-
-fn import(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn import_rows(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     let [path, table] = arguments else { bail!("the command takes a CSV file and a table") };
-    let text = super::read(Path::new(path))?;
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-    let mut records = reader.records().peekable();
-    let exists = state.session.look(&[Bound {
-        text: "SELECT count(*) FROM pragma_table_info(?1)".to_owned(),
-        parameters: vec![Value::Text(table.clone())],
-    }])?;
-    let columns = match exists.first().and_then(|answer| answer.rows.first()?.first()) {
-        Some(Value::Integer(columns)) if *columns > 0 => *columns as usize,
-        _ => {
-            let header = records.next().context("the file is empty")??;
-            let names: Vec<String> =
-                header.iter().map(|name| format!("{} TEXT", quoted_name(name))).collect();
-            let create = format!("CREATE TABLE {}({})", quoted_name(table), names.join(", "));
-            if !state.statement(&create)? {
-                return Ok(Next::Line);
-            }
-            header.len()
-        }
-    };
-    let places: Vec<String> = (1..=columns).map(|place| format!("?{place}")).collect();
-    let insert = format!("INSERT INTO {} VALUES({})", quoted_name(table), places.join(","));
-    let step = state.output.progress.spinner(&format!("importing {path}"));
-    let mut rows = 0_u64;
-    while records.peek().is_some() {
-        let mut statements = vec![Bound::from("BEGIN")];
-        let mut bytes = 0;
-        while bytes < BYTES && statements.len() <= ROWS {
-            let Some(record) = records.next() else { break };
-            let record = record?;
-            bytes += record.as_slice().len();
-            if record.len() != columns {
-                bail!(
-                    "row {} has {} values, and the table has {columns} columns",
-                    rows + 1,
-                    record.len()
-                );
-            }
-            let parameters = record.iter().map(|cell| Value::Text(cell.to_owned())).collect();
-            statements.push(Bound { text: insert.clone(), parameters });
-            rows += 1;
-        }
-        statements.push("COMMIT".into());
-        let executed = state.session.execute(&statements)?;
-        if let Some(failure) = executed.answers.iter().find_map(|answer| answer.error.as_ref()) {
-            bail!("{}; the rows of this message were not inserted", failure.message);
+    if !state.transaction.is_empty() {
+        bail!("a transaction is open; end it with COMMIT or ROLLBACK");
+    }
+    let rows = import(&mut state.session, Path::new(path), table, &state.output.progress)?;
+    state.dim(&[format!("{} rows imported", Grouped(rows))])?;
+    Ok(Next::Line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_at_spaces_outside_of_quotes() {
+        assert_eq!(words(".read 'a b.sql' ;").unwrap(), [".read", "a b.sql"]);
+        assert_eq!(words(".x \"\" y").unwrap(), [".x", "", "y"]);
+        assert!(words(".read 'a").is_err());
+    }
+
+    #[test]
+    fn a_command_may_be_shortened() {
+        assert_eq!(find(".sch").unwrap().name, ".schema");
+        assert!(find(".s").is_err() && find(".").is_err() && find(".nothing").is_err());
+    }
+
+    #[test]
+    fn names_are_printed_downwards() {
+        let names = ["a", "bbb", "c", "d", "e"].map(str::to_owned);
+        assert_eq!(in_columns(&names, 16), "a    c    e\nbbb  d\n");
+        assert_eq!(in_columns(&names[..1], 3), "a\n");
+        assert_eq!(in_columns(&[], 80), "");
+    }
+
+    #[test]
+    fn literals_are_exact() {
+        for (value, text) in [
+            (Value::Real(0.1 + 0.2), "0.30000000000000004"),
+            (Value::Real(2.0), "2.0"),
+            (Value::Real(f64::NEG_INFINITY), "-1e999"),
+            (Value::Text("it's".to_owned()), "'it''s'"),
+            (Value::Text("\u{1b}".to_owned()), "CAST(x'1b' AS TEXT)"),
+            (Value::Blob(vec![1, 255]), "x'01ff'"),
+            (Value::Null, "NULL"),
+        ] {
+            assert_eq!(literal(&value), text);
         }
     }
-    step.done("");
-    state.dim(&format!("{} rows imported", crate::report::number::Grouped(rows)))?;
-    Ok(Next::Line)
 }

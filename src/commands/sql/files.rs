@@ -1,4 +1,4 @@
-//! SQL from files, options and standard input.
+//! SQL from files: every statement with its cost, as a table.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,12 @@ use anyhow::Result;
 use serde::Serialize;
 use stablebench_suite_sql::split::{self, Control};
 
+use super::advice::{self, Observed};
+use super::dot;
 use super::print::Spent;
-use super::session::{Bound, Session};
+use super::session::Bound;
 use super::shell::{State, shortened};
-use super::{SqlArgs, read};
+use super::text::{Item, Kind, items, name, read};
 use crate::progress::Output;
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::{Grouped, Short};
@@ -32,7 +34,7 @@ pub enum Format {
 }
 
 /// A statement that was executed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct Line {
     file: String,
     line: usize,
@@ -48,42 +50,37 @@ struct Line {
     error: Option<String>,
 }
 
-/// Executes the statements of files, options or standard input. Returns `true` if one failed.
-pub fn run(session: &mut Session, prices: Prices, args: &SqlArgs, output: &Output) -> Result<bool> {
-    if !args.commands.is_empty() {
-        return commands(State::new(session, prices, args, output), args);
-    }
-    let stdin = [PathBuf::from("-")];
-    let files = if args.files.is_empty() { &stdin[..] } else { &args.files };
-    let mut lines: Vec<Line> = Vec::new();
-    let mut failed = false;
-    'files: for path in files {
-        let text = read(path)?;
-        let statements = split::statements(&text);
-        let step = output.progress.step(&name(path), "statements", statements.len() as u64);
-        let mut message: Vec<split::Statement<'_>> = Vec::new();
-        for (number, statement) in statements.iter().enumerate() {
-            message.push(*statement);
-            let control = split::control(message[0].text);
-            let ends =
-                matches!(split::control(statement.text), Control::Commit | Control::Rollback);
-            if control == Control::Begin && !ends && number + 1 < statements.len() {
-                continue;
-            }
-            let executed = execute(session, path, &std::mem::take(&mut message), &mut lines)?;
-            step.at(number as u64 + 1, "");
-            if !executed {
-                failed = true;
-                if !args.keep_going {
-                    step.done("");
-                    break 'files;
-                }
+/// The letters of a statement that are kept for the table.
+const KEPT: usize = 2_000;
+/// The statements that are kept for advice. There may be millions.
+const OBSERVED: usize = 10_000;
+
+/// The statements of files, one after the other.
+struct Run<'s, 'a> {
+    state: &'s mut State<'a>,
+    lines: Vec<Line>,
+    observed: Vec<Observed>,
+    failed: bool,
+}
+
+/// Executes the statements of files. Returns `true` if one failed.
+pub fn run(state: &mut State<'_>) -> Result<bool> {
+    let (args, output, prices) = (state.args, state.output, state.prices);
+    let mut run = Run { state, lines: Vec::new(), observed: Vec::new(), failed: false };
+    for path in &args.files {
+        // What was executed before is printed even if this file cannot be read.
+        let outcome = read(path).and_then(|text| run.file(path, &text));
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                print(&table(&run.lines, args.format, prices, output)?)?;
+                return Err(error);
             }
         }
-        step.done("");
     }
-    print(&table(&lines, args.format, prices, output)?)?;
-    for line in lines.iter().filter(|line| line.error.is_some()) {
+    print(&table(&run.lines, args.format, prices, output)?)?;
+    for line in run.lines.iter().filter(|line| line.error.is_some()) {
         let error = line.error.as_deref().unwrap_or_default();
         output.progress.note(&format!(
             "error: {}, line {}: {}\n  {}",
@@ -93,77 +90,125 @@ pub fn run(session: &mut Session, prices: Prices, args: &SqlArgs, output: &Outpu
             shortened(&line.statement, 90)
         ));
     }
-    Ok(failed)
+    if args.format == Format::Table && !run.failed {
+        for line in advice::of(&mut run.state.session, &run.observed) {
+            print(&(output.terminal.wrapped(&safe(&line)) + "\n"))?;
+        }
+    }
+    Ok(run.failed)
 }
 
-/// Executes the SQL of options as in the shell.
-fn commands(mut state: State<'_>, args: &SqlArgs) -> Result<bool> {
-    let mut failed = false;
-    for text in &args.commands {
-        if text.starts_with('.') {
-            super::dot::run(&mut state, text)?;
-            continue;
-        }
-        for statement in split::statements(text) {
-            if !state.statement(statement.text)? {
-                failed = true;
-                if !args.keep_going {
-                    return Ok(true);
+impl Run<'_, '_> {
+    /// Executes a file. Returns `false` if the run ends here.
+    fn file(&mut self, path: &Path, text: &str) -> Result<bool> {
+        let step = self.state.output.progress.step(&name(path), "bytes", text.len() as u64);
+        let mut message: Vec<Item<'_>> = Vec::new();
+        let mut all = items(text).peekable();
+        let mut at = 0;
+        while let Some(item) = all.next() {
+            if item.kind == Kind::Command {
+                if !self.command(path, &item)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            at += item.text.len();
+            let control = split::control(item.text);
+            let ends = matches!(control, Control::Commit | Control::Rollback);
+            message.push(item);
+            let open = split::control(message[0].text) == Control::Begin && !ends;
+            if open && all.peek().is_some_and(|next| next.kind == Kind::Statement) {
+                continue;
+            }
+            let executed = self.message(path, &std::mem::take(&mut message))?;
+            step.at(at as u64, "");
+            if !executed {
+                self.failed = true;
+                if !self.state.args.keep_going {
+                    return Ok(false);
                 }
             }
         }
+        step.done("");
+        Ok(true)
     }
-    Ok(failed)
-}
 
-fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
-}
-
-/// Executes a message. Returns `false` if a statement failed.
-fn execute(
-    session: &mut Session,
-    path: &Path,
-    message: &[split::Statement<'_>],
-    lines: &mut Vec<Line>,
-) -> Result<bool> {
-    let bound: Vec<Bound> = message.iter().map(|statement| statement.text.into()).collect();
-    let line = |number: usize| Line {
-        file: name(path),
-        line: message[number].line,
-        statement: message[number].text.to_owned(),
-        rows: 0,
-        changed: 0,
-        instructions: 0,
-        prepare: 0,
-        heap_pages: None,
-        stable_pages: None,
-        cycles: None,
-        error: None,
-    };
-    let executed = match session.execute(&bound) {
-        Ok(executed) => executed,
-        Err(error) => {
-            lines.push(Line { error: Some(format!("{error:#}")), ..line(0) });
-            return Ok(false);
+    /// Executes a command of the shell. Returns `false` if the run ends here.
+    fn command(&mut self, path: &Path, item: &Item<'_>) -> Result<bool> {
+        let words = dot::words(item.text).unwrap_or_default();
+        if words.first().is_some_and(|word| word == ".read")
+            && let [_, file] = &words[..]
+        {
+            let file = PathBuf::from(file);
+            let known = file.canonicalize().unwrap_or_else(|_| file.clone());
+            if self.state.reading.contains(&known)
+                || known == path.canonicalize().unwrap_or_default()
+            {
+                anyhow::bail!(
+                    "{}, line {}: {} reads itself",
+                    name(path),
+                    item.line,
+                    file.display()
+                );
+            }
+            let text = read(&file)?;
+            self.state.reading.push(path.canonicalize().unwrap_or_default());
+            let outcome = self.file(&file, &text);
+            self.state.reading.pop();
+            return outcome;
         }
-    };
-    let last = executed.answers.len();
-    for (place, answer) in executed.answers.iter().enumerate() {
-        let pages = executed.pages.get(place).copied().flatten();
-        lines.push(Line {
-            rows: answer.digest.rows,
-            changed: answer.changes,
-            instructions: Spent::of(answer, pages).instructions,
-            prepare: answer.prepare,
-            heap_pages: pages.map(|pages| pages.heap),
-            stable_pages: pages.map(|pages| pages.stable),
-            cycles: (place + 1 == last).then_some(executed.cost.cycles),
-            error: answer.error.as_ref().map(|failure| failure.message.clone()),
-            ..line(answer.call as usize)
-        });
+        match self.state.item(Kind::Command, item.text)? {
+            dot::Next::Line => Ok(true),
+            dot::Next::Quit => Ok(false),
+            dot::Next::Failed => {
+                self.failed = true;
+                let place = format!("error: {}, line {}: {}", name(path), item.line, item.text);
+                self.state.output.progress.note(&place);
+                Ok(self.state.args.keep_going)
+            }
+        }
     }
-    Ok(executed.answers.iter().all(|answer| answer.error.is_none()))
+
+    /// Executes a message. Returns `false` if a statement failed.
+    fn message(&mut self, path: &Path, message: &[Item<'_>]) -> Result<bool> {
+        let bound: Vec<Bound> =
+            message.iter().map(|statement| self.state.bind(statement.text)).collect();
+        let line = |number: usize| Line {
+            file: name(path),
+            line: message[number].line,
+            statement: match message[number].text.char_indices().nth(KEPT) {
+                None => message[number].text.to_owned(),
+                Some((end, _)) => format!("{}…", &message[number].text[..end]),
+            },
+            ..Line::default()
+        };
+        let executed = match self.state.session.execute(&bound) {
+            Ok(executed) => executed,
+            Err(error) => {
+                self.lines.push(Line { error: Some(format!("{error:#}")), ..line(0) });
+                return Ok(false);
+            }
+        };
+        let last = executed.answers.len();
+        for (place, answer) in executed.answers.iter().enumerate() {
+            let pages = executed.pages.get(place).copied().flatten();
+            self.lines.push(Line {
+                rows: answer.digest.rows,
+                changed: answer.changes,
+                instructions: Spent::of(answer, pages).instructions,
+                prepare: answer.prepare,
+                heap_pages: pages.map(|pages| pages.heap),
+                stable_pages: pages.map(|pages| pages.stable),
+                cycles: (place + 1 == last).then_some(executed.cost.cycles),
+                error: answer.error.as_ref().map(|failure| failure.message.clone()),
+                ..line(answer.call as usize)
+            });
+            if self.observed.len() < OBSERVED {
+                self.observed.push(Observed::new(&bound[answer.call as usize], answer));
+            }
+        }
+        Ok(executed.answers.iter().all(|answer| answer.error.is_none()))
+    }
 }
 
 fn table(lines: &[Line], format: Format, prices: Prices, output: &Output) -> Result<String> {
@@ -183,42 +228,34 @@ fn table(lines: &[Line], format: Format, prices: Prices, output: &Output) -> Res
         _ => Style::of(output.terminal),
     };
     let width = match (format, output.terminal.width) {
-        (Format::Table, Some(width)) => usize::from(width).saturating_sub(66).clamp(16, 80),
+        (Format::Table, Some(width)) => usize::from(width).saturating_sub(73).clamp(16, 80),
         _ => 60,
     };
     let number = |value: Option<u64>| value.map_or(Cell::Absent, |value| Cell::text(Short(value)));
     let rows = lines.iter().map(|line| {
         let error = line.error.is_some();
+        let charged = line.cycles.filter(|_| !error).map(|charged| cycles(charged, &prices));
         vec![
             Cell::Text(safe(&shortened(&line.statement, width)).into_owned()),
-            Cell::text(Grouped(line.rows + line.changed)),
+            if error { Cell::Absent } else { Cell::text(Grouped(line.rows + line.changed)) },
             if error { Cell::Failed } else { Cell::text(Short(line.instructions)) },
-            number(line.heap_pages),
-            number(line.stable_pages),
-            number(line.cycles.map(|charged| cycles(charged, &prices))),
-            match line.cycles {
-                Some(charged) => {
-                    Cell::Text(format!("{:.2}", usd(cycles(charged, &prices), 1e6, &prices)))
-                }
+            number(line.heap_pages.filter(|_| !error)),
+            number(line.stable_pages.filter(|_| !error)),
+            number(charged),
+            match charged {
+                Some(cycles) => Cell::Text(format!("{:.2}", usd(cycles, 1e6, &prices))),
                 None => Cell::Absent,
             },
         ]
     });
-    let header = [
-        "statement",
-        "rows",
-        "instructions",
-        "heap pages",
-        "stable pages",
-        "cycles",
-        "$ a million",
-    ];
+    let header =
+        ["statement", "rows", "instructions", "heap pages", "stable", "cycles", "$ / million"];
     let grid = Grid {
         header: header.map(str::to_owned).to_vec(),
         rows: rows.collect(),
         notes: vec![
-            "rows: of the result, or changed. heap pages, stable pages: their part of the instructions. \
-             cycles: of the message with the statement, in a transaction of all its statements."
+            "rows: of the result, or changed. heap pages, stable: the pages' part of the instructions. \
+             cycles, $: of the message, which a transaction shares."
                 .to_owned(),
         ],
         ..Grid::default()

@@ -2,19 +2,23 @@
 
 use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Job, Part, Setting};
+use stablebench_replica::subnet::Halt;
 use stablebench_suite::engines::{Configuration, has_sql};
 use stablebench_suite_sql::{Answer, Answers, Call, FilePart, Sql, Statements, Value};
 
 use crate::canisters;
 use crate::progress::Progress;
 use crate::replica::decoding::decode_one;
-use crate::replica::{Canister, Cost, PageCosts, Replica};
+use crate::replica::{Canister, Cost, Messages, PageCosts, Readings, Reject, Replica};
+use crate::report::number::{Binary, Grouped};
 use crate::runner::wire;
 
 /// The bytes of values of a message's results that are kept for the caller.
 const KEEP: u64 = 64 << 20;
 /// The bytes of a part of a file in a message.
 const PART: usize = 1 << 20;
+/// The bytes of a message, without what Candid adds.
+const MESSAGE: usize = (2 << 20) - (1 << 10);
 /// The first bytes of a database file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -31,6 +35,14 @@ impl From<&str> for Bound {
     }
 }
 
+impl Bound {
+    /// Returns the bytes that it takes in a message, about.
+    pub fn bytes(&self) -> usize {
+        let values: u64 = self.parameters.iter().map(Value::bytes).sum();
+        self.text.len() + values as usize
+    }
+}
+
 /// What a message did.
 #[derive(Debug, Default)]
 pub struct Executed {
@@ -40,6 +52,14 @@ pub struct Executed {
     /// The pages of each statement, as far as the replica knows them.
     pub pages: Vec<Option<PageCosts>>,
 }
+
+/// The message reached the limit of instructions, and had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it needs more than {} instructions, the limit of a message, and had no effect (--setup and \
+     --subnet benchmarking have none)", Grouped(*.0)
+)]
+pub struct TooLong(u64);
 
 /// A database in a canister.
 pub struct Session {
@@ -69,9 +89,24 @@ impl Session {
         Ok(session)
     }
 
+    /// A canister whose database is open with this configuration.
+    pub fn with(canister: Box<dyn Canister>, configuration: Configuration) -> Self {
+        Self { canister, configuration }
+    }
+
+    /// Returns the canister.
+    pub fn canister(&self) -> &dyn Canister {
+        &*self.canister
+    }
+
     /// Returns the key of the configuration.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
+    }
+
+    /// Returns a new switch that ends the statement under way.
+    pub fn switch(&mut self) -> Option<Halt> {
+        self.canister.switch()
     }
 
     /// Opens the database again with other settings.
@@ -82,14 +117,14 @@ impl Session {
     pub fn configure(&mut self, configuration: Configuration) -> Result<()> {
         let settings = configuration.info().settings.unwrap_or_default();
         let settings = settings.iter().map(|(name, value)| Setting::new(name, value)).collect();
-        self.work(&Sql::Configure(settings))?;
+        work(&mut *self.canister, &Sql::Configure(settings))?;
         self.configuration = configuration;
         Ok(())
     }
 
     /// Returns the settings in effect.
     pub fn settings(&mut self) -> Result<Vec<Setting>> {
-        let (bytes, _) = self.kept(&Sql::Configure(Vec::new()), 0)?;
+        let (bytes, _) = kept(&mut *self.canister, &Sql::Configure(Vec::new()), 0)?;
         Ok(decode_one(&bytes)?)
     }
 
@@ -99,11 +134,7 @@ impl Session {
     ///
     /// If the message fails as a whole; what SQLite refuses is an answer.
     pub fn execute(&mut self, statements: &[Bound]) -> Result<Executed> {
-        let (measured, cost) = self.work(&Sql::Statements(job(statements)))?;
-        let answers = self.answers(&Sql::Answers)?;
-        let pages =
-            answers.iter().map(|answer| measured.between(answer.readings.0, answer.readings.1));
-        Ok(Executed { pages: pages.collect(), answers, cost })
+        execute(&mut *self.canister, statements)
     }
 
     /// Executes statements in a query, which leaves nothing behind.
@@ -112,7 +143,7 @@ impl Session {
     ///
     /// Those of [`execute`](Self::execute).
     pub fn look(&mut self, statements: &[Bound]) -> Result<Vec<Answer>> {
-        self.answers(&Sql::Statements(job(statements)))
+        look(&mut *self.canister, statements)
     }
 
     /// Executes a statement without parameters in a query.
@@ -121,12 +152,25 @@ impl Session {
     ///
     /// Those of [`look`](Self::look); SQLite's.
     pub fn rows(&mut self, text: &str) -> Result<Vec<Vec<Value>>> {
-        let answers = self.look(&[text.into()])?;
-        let answer = answers.into_iter().next().context("the canister returned no answer")?;
-        match answer.error {
-            Some(failure) => bail!("{}", failure.message),
-            None => Ok(answer.rows),
-        }
+        rows(&mut *self.canister, &text.into())
+    }
+
+    /// Executes a statement in a query, and returns its rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`look`](Self::look); SQLite's; if there are more rows than are kept.
+    pub fn rows_of(&mut self, text: &str, parameters: Vec<Value>) -> Result<Vec<Vec<Value>>> {
+        rows(&mut *self.canister, &Bound { text: text.to_owned(), parameters })
+    }
+
+    /// Tries something on a copy of the canister, which is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of the trial; if the replica cannot copy canisters.
+    pub fn trial<T>(&mut self, trial: impl FnOnce(&mut dyn Messages) -> Result<T>) -> Result<T> {
+        trial(&mut *self.canister.fork()?)
     }
 
     /// Upgrades the canister: the next statement opens the database.
@@ -140,17 +184,16 @@ impl Session {
     ///
     /// If it is no database, or one that a canister cannot open.
     pub fn load(&mut self, file: &[u8], step: impl Fn(u64)) -> Result<()> {
-        check(file)?;
         let checksum = fnv1a(file);
         for (number, bytes) in file.chunks(PART).enumerate() {
             let offset = (number * PART) as u64;
             let part =
                 FilePart { offset, bytes: bytes.to_vec(), size: file.len() as u64, checksum };
-            self.work(&Sql::Load(part))?;
+            work(&mut *self.canister, &Sql::Load(part))?;
             step(offset + bytes.len() as u64);
         }
         // Reads the schema, and so finds out whether it is one.
-        self.rows("SELECT count(*) FROM sqlite_schema").context("this is no usable database")?;
+        self.rows("SELECT count(*) FROM sqlite_schema")?;
         Ok(())
     }
 
@@ -158,56 +201,109 @@ impl Session {
     pub fn file(&mut self) -> Result<Vec<u8>> {
         let mut file = Vec::new();
         loop {
-            let (bytes, next) = self.kept(&Sql::File, file.len() as u64)?;
+            let (bytes, next) = kept(&mut *self.canister, &Sql::File, file.len() as u64)?;
             file.extend(bytes);
             if next.is_none() {
                 return Ok(file);
             }
         }
     }
+}
 
-    fn work(&mut self, job: &Sql) -> Result<(crate::replica::Readings, Cost)> {
-        let part = Part { job: Job::new(job), seed: 0, from: 0, count: 1, each: false };
-        let search = stablebench_suite::plan::Search::Update;
-        let done = wire::execute_unread(&mut *self.canister, &part, search)?;
-        Ok((done.receipt.readings, done.receipt.cost))
+/// Executes statements in a message, measured.
+///
+/// # Errors
+///
+/// If the message fails as a whole; what SQLite refuses is an answer.
+pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Executed> {
+    let bytes: usize = statements.iter().map(Bound::bytes).sum();
+    if bytes > MESSAGE {
+        bail!(
+            "{} of SQL, and a message takes at most 2 MiB; bind large values, load them with \
+             .import, or begin with a database: --db FILE",
+            Binary(bytes as u64)
+        );
     }
+    let (measured, cost) = work(canister, &Sql::Statements(job(statements)))?;
+    let answers = answers(canister, &Sql::Answers)?;
+    let pages = answers.iter().map(|answer| measured.between(answer.readings.0, answer.readings.1));
+    Ok(Executed { pages: pages.collect(), answers, cost })
+}
 
-    fn answers(&mut self, job: &Sql) -> Result<Vec<Answer>> {
-        let mut answers: Vec<Answer> = Vec::new();
-        let mut position = 0;
-        loop {
-            let (bytes, next) = self.kept(job, position)?;
-            let Answers { answers: part } = decode_one(&bytes)?;
-            for mut answer in part {
-                match answers.last_mut().filter(|last| last.call == answer.call) {
-                    Some(last) => {
-                        let before = last.rows.len() as u64;
-                        last.cut
-                            .extend(answer.cut.iter().map(|cut| (cut.0 + before, cut.1, cut.2)));
-                        last.rows.append(&mut answer.rows);
-                    }
-                    None => answers.push(answer),
+fn look(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Vec<Answer>> {
+    answers(canister, &Sql::Statements(job(statements)))
+}
+
+/// Executes a statement in a query, and returns its rows.
+///
+/// # Errors
+///
+/// SQLite's; if there are more rows than are kept.
+pub fn rows(canister: &mut dyn Messages, statement: &Bound) -> Result<Vec<Vec<Value>>> {
+    let answers = look(canister, std::slice::from_ref(statement))?;
+    let answer = answers.into_iter().next().context("the canister returned no answer")?;
+    if let Some(failure) = answer.error {
+        bail!("{}", failure.message);
+    }
+    if (answer.rows.len() as u64) < answer.digest.rows || !answer.cut.is_empty() {
+        bail!("the rows have more than {}, or a value more than 1 MiB", Binary(KEEP));
+    }
+    Ok(answer.rows)
+}
+
+fn work(canister: &mut dyn Messages, job: &Sql) -> Result<(Readings, Cost)> {
+    let part = Part { job: Job::new(job), seed: 0, from: 0, count: 1, each: false };
+    let search = stablebench_suite::plan::Search::Update;
+    let done = wire::execute_unread(canister, &part, search).map_err(too_long)?;
+    Ok((done.receipt.readings, done.receipt.cost))
+}
+
+/// Says what to do about a message that reached the limit.
+fn too_long(error: anyhow::Error) -> anyhow::Error {
+    let limit = error
+        .downcast_ref::<Reject>()
+        .filter(|reject| reject.code == "CanisterInstructionLimitExceeded")
+        .and_then(|reject| {
+            let (_, rest) = reject.message.split_once("limit of ")?;
+            rest.split(' ').next()?.parse().ok()
+        });
+    limit.map_or(error, |limit| TooLong(limit).into())
+}
+
+fn answers(canister: &mut dyn Messages, job: &Sql) -> Result<Vec<Answer>> {
+    let mut answers: Vec<Answer> = Vec::new();
+    let mut position = 0;
+    loop {
+        let (bytes, next) = kept(canister, job, position)?;
+        let Answers { answers: part } = decode_one(&bytes)?;
+        for mut answer in part {
+            match answers.last_mut().filter(|last| last.call == answer.call) {
+                Some(last) => {
+                    let before = last.rows.len() as u64;
+                    last.cut.extend(answer.cut.iter().map(|cut| (cut.0 + before, cut.1, cut.2)));
+                    last.rows.append(&mut answer.rows);
                 }
-            }
-            match next {
-                Some(next) => position = next,
-                None => return Ok(answers),
+                None => answers.push(answer),
             }
         }
+        match next {
+            Some(next) => position = next,
+            None => return Ok(answers),
+        }
     }
+}
 
-    fn kept(&mut self, job: &Sql, position: u64) -> Result<(Vec<u8>, Option<u64>)> {
-        wire::kept(&mut *self.canister, &Job::new(job), position)
-    }
+fn kept(canister: &mut dyn Messages, job: &Sql, position: u64) -> Result<(Vec<u8>, Option<u64>)> {
+    wire::kept(canister, &Job::new(job), position).map_err(too_long)
 }
 
 /// A job with these statements; equal texts are prepared once.
 fn job(statements: &[Bound]) -> Statements {
     let mut texts: Vec<String> = Vec::new();
+    let mut places = std::collections::HashMap::new();
     let mut calls = Vec::new();
     for Bound { text, parameters } in statements {
-        let place = texts.iter().position(|known| known == text).unwrap_or_else(|| {
+        let place = *places.entry(text.as_str()).or_insert_with(|| {
             texts.push(text.clone());
             texts.len() - 1
         });
@@ -218,15 +314,20 @@ fn job(statements: &[Bound]) -> Statements {
 
 /// Refuses files that are no database, and those with a write-ahead log, whose last changes may be in
 /// another file.
-fn check(file: &[u8]) -> Result<()> {
+///
+/// # Errors
+///
+/// The reason.
+pub fn check_database(file: &[u8], name: &str) -> Result<()> {
     if !file.starts_with(MAGIC) || file.len() < 512 {
         bail!("this is no SQLite database");
     }
     // The versions of the format that writing and reading need: 2 is a write-ahead log.
     if file[18] == 2 || file[19] == 2 {
         bail!(
-            "the database is in journal mode WAL, and part of it may be in the file -wal; write it \
-             back first: sqlite3 FILE 'PRAGMA journal_mode=delete'"
+            "it is in journal mode WAL, and its last changes may be in the file {name}-wal; write \
+             them back first: sqlite3 {} 'PRAGMA journal_mode=delete'",
+            crate::terminal::quoted(name)
         );
     }
     Ok(())

@@ -65,8 +65,10 @@ pub struct Canister {
     pub(crate) reserved: Cycles,
     /// Bytes of uploaded chunks and of snapshots.
     pub(crate) stored: Bytes,
-    /// The switch of its subnet, which holds threshold keys. `None` if the canister is by itself.
+    /// The switch of its subnet or of the caller.
     pub(crate) halt: Option<Halt>,
+    /// True on a subnet, which holds threshold keys.
+    pub(crate) holds_keys: bool,
     /// Number of nodes of its subnet.
     pub(crate) nodes: u32,
 }
@@ -101,6 +103,7 @@ impl Canister {
             reserved: Cycles(0),
             stored: Bytes(0),
             halt: None,
+            holds_keys: false,
             nodes: cycles::NODES as u32,
         })
     }
@@ -125,6 +128,7 @@ impl Canister {
             reserved: self.reserved,
             stored: self.stored,
             halt: self.halt.clone(),
+            holds_keys: self.holds_keys,
             nodes: self.nodes,
         }
     }
@@ -139,6 +143,12 @@ impl Canister {
     /// ([`Execution::readings`](crate::Execution::readings)) with the page charges up to each.
     pub fn report_readings(&mut self, readings: Readings) {
         self.readings = readings;
+    }
+
+    /// Sets the switch that ends later messages of a canister by itself. A message that is ended has no
+    /// effect. Forks inherit the switch.
+    pub fn end_with(&mut self, halt: Halt) {
+        self.halt = Some(halt);
     }
 
     /// The canister's id.
@@ -397,7 +407,7 @@ impl Canister {
             quota: None,
             reserve: None,
             halt: self.halt.clone(),
-            holds_keys: self.halt.is_some(),
+            holds_keys: self.holds_keys,
             nodes: self.nodes,
             certificate: None,
             time: self.time,

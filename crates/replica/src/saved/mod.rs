@@ -566,6 +566,7 @@ fn open(
         reserved: Cycles(0),
         stored: Bytes(0),
         halt: None,
+        holds_keys: false,
         nodes: cycles::NODES as u32,
     })
 }

@@ -115,6 +115,7 @@ impl Subnet {
         let fork = |(id, member): (&Principal, &Member)| {
             let mut member = member.fork();
             member.canister.halt = Some(halt.clone());
+            member.canister.holds_keys = true;
             (*id, member)
         };
         Self {
@@ -197,6 +198,7 @@ impl Subnet {
 
     pub(super) fn member_of(&self, mut canister: Canister) -> Member {
         canister.halt = Some(self.halt());
+        canister.holds_keys = true;
         canister.nodes = self.nodes_of(&canister.id());
         let rules = self.replica_of(&canister.id()).rules();
         Member::new(canister, rules, self.routes.clone(), self.time)
@@ -245,6 +247,7 @@ impl Subnet {
     pub fn remove(&mut self, id: &Principal) -> Option<Canister> {
         let mut canister = self.members.remove(id)?.canister;
         canister.halt = None;
+        canister.holds_keys = false;
         canister.nodes = cycles::NODES as u32;
         Some(canister)
     }

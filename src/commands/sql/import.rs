@@ -1,0 +1,98 @@
+//! `.import`: the rows of a CSV file, many to a message.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use stablebench_suite_sql::Value;
+
+use super::session::{Bound, Session};
+use super::text::name;
+use crate::progress::Progress;
+
+/// The rows of a message, and the bytes of their values, at most.
+const ROWS: usize = 2_000;
+const BYTES: usize = 1 << 19;
+
+/// Inserts the rows of a CSV file into a table. A new table gets its columns from the first line. The
+/// file is read in parts. Returns the number of rows.
+///
+/// # Errors
+///
+/// If the file is no CSV, a row does not fit, or SQLite refuses one: the rows of earlier messages stay.
+pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progress) -> Result<u64> {
+    let shown = name(path);
+    let file =
+        stablebench_replica::files::open(path).with_context(|| format!("cannot read {shown}"))?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(std::io::BufReader::new(file));
+    let mut record = csv::StringRecord::new();
+    let known = session.rows_of(
+        "SELECT count(*) FROM pragma_table_info(?1)",
+        vec![Value::Text(table.to_owned())],
+    )?;
+    let columns = match known.first().and_then(|row| row.first()) {
+        Some(Value::Integer(columns)) if *columns > 0 => *columns as usize,
+        _ => {
+            if !reader.read_record(&mut record).with_context(|| shown.clone())? {
+                bail!("{shown} is empty");
+            }
+            let names: Vec<String> =
+                record.iter().map(|column| format!("{} TEXT", quoted(column))).collect();
+            let create = format!("CREATE TABLE {}({})", quoted(table), names.join(", "));
+            send(session, &[create.as_str().into()])?;
+            record.len()
+        }
+    };
+    let places: Vec<String> = (1..=columns).map(|place| format!("?{place}")).collect();
+    let insert = format!("INSERT INTO {} VALUES({})", quoted(table), places.join(","));
+    let step = progress.step(&format!("importing {shown}"), "bytes", size);
+    let (mut rows, mut bytes) = (0_u64, 0);
+    let mut statements = vec![Bound::from("BEGIN")];
+    loop {
+        let more = reader
+            .read_record(&mut record)
+            .with_context(|| format!("{shown}, after row {rows}"))?;
+        if more {
+            if record.len() != columns {
+                let line = record.position().map_or(0, csv::Position::line);
+                bail!(
+                    "{shown}, line {line}: {} values, and the table has {columns} columns",
+                    record.len()
+                );
+            }
+            bytes += record.as_slice().len() + 10 * columns;
+            let parameters = record.iter().map(|cell| Value::Text(cell.to_owned())).collect();
+            statements.push(Bound { text: insert.clone(), parameters });
+        }
+        if statements.len() > 1 && (!more || statements.len() > ROWS || bytes > BYTES) {
+            rows += statements.len() as u64 - 1;
+            statements.push("COMMIT".into());
+            send(session, &statements)
+                .with_context(|| format!("{shown}, one of the rows up to {rows}"))?;
+            step.at(reader.position().byte(), "");
+            statements.truncate(1);
+            bytes = 0;
+        }
+        if !more {
+            break;
+        }
+    }
+    step.done("");
+    Ok(rows)
+}
+
+fn send(session: &mut Session, statements: &[Bound]) -> Result<()> {
+    let executed = session.execute(statements)?;
+    match executed.answers.iter().find_map(|answer| answer.error.as_ref()) {
+        Some(failure) => bail!("{}", failure.message),
+        None => Ok(()),
+    }
+}
+
+/// Returns a name as an identifier of SQL.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,285 @@
+//! Preparing a database, which is neither measured nor limited.
+//!
+//! ```text
+//!   --db, --setup ──→ canister with the limits of a benchmarking subnet ──→ cache ─┐
+//!                     the same canister with the limits of the measured subnet  ←──┘
+//! ```
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest as _, Sha256};
+use stablebench_protocol::Digest;
+
+use super::SqlArgs;
+use super::dot::words;
+use super::import::import;
+use super::session::{Bound, Session, check_database};
+use super::text::{Item, Kind, items, name, read};
+use crate::cache::{Cache, Prepared, Setup};
+use crate::canisters::{self, Built};
+use crate::commands::replica::embedded;
+use crate::progress::{Output, Step};
+use crate::replica::embedded::Embedded;
+use crate::replica::options::{ReplicaArgs, SubnetKind};
+use crate::replica::{Canister, Replica};
+use crate::report::number::Binary;
+use crate::results::{Held, Populate};
+
+/// The largest database that is loaded, in bytes.
+const MAX_DATABASE: u64 = 8 << 30;
+/// The statements of a message, and their bytes, at most.
+const STATEMENTS: usize = 500;
+const BYTES: usize = 1 << 20;
+/// The sources that decide what a prepared database is.
+const SOURCES: [&str; 3] =
+    [include_str!("setup.rs"), include_str!("session.rs"), include_str!("import.rs")];
+
+/// What prepares a database.
+struct Sources<'a> {
+    database: Option<(&'a Path, Vec<u8>)>,
+    files: Vec<(&'a Path, String)>,
+}
+
+impl<'a> Sources<'a> {
+    fn read(args: &'a SqlArgs) -> Result<Self> {
+        let database = match args.db.as_deref() {
+            Some(path) => Some((path, read_database(path)?)),
+            None => None,
+        };
+        let files = args.setup.iter().map(|path| Ok((path.as_path(), read(path)?)));
+        Ok(Self { database, files: files.collect::<Result<_>>()? })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.database.is_none() && self.files.is_empty()
+    }
+
+    /// The names of the files.
+    fn name(&self) -> String {
+        let database = self.database.iter().map(|(path, _)| *path);
+        let all = database.chain(self.files.iter().map(|(path, _)| *path));
+        all.map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The hash of everything that they contain and read.
+    fn key(&self) -> Result<String> {
+        let mut hash = Sha256::new();
+        for source in SOURCES {
+            hash.update(Sha256::digest(source));
+        }
+        if let Some((_, bytes)) = &self.database {
+            hash.update(Sha256::digest(bytes));
+        }
+        let mut seen = BTreeSet::new();
+        for (_, text) in &self.files {
+            add(&mut hash, text, &mut seen)?;
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    }
+}
+
+/// Adds a text and the files that its commands read.
+fn add(hash: &mut Sha256, text: &str, seen: &mut BTreeSet<PathBuf>) -> Result<()> {
+    hash.update(Sha256::digest(text));
+    // A command begins a line.
+    if !text.lines().any(|line| line.trim_start().starts_with('.')) {
+        return Ok(());
+    }
+    for item in items(text).filter(|item| item.kind == Kind::Command) {
+        let words = words(item.text)?;
+        let Some(path) = words.get(1).map(PathBuf::from) else { continue };
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let contained = read(&path)?;
+        match words[0].as_str() {
+            ".read" => add(hash, &contained, seen)?,
+            _ => hash.update(Sha256::digest(contained)),
+        }
+    }
+    Ok(())
+}
+
+/// Starts the replica, and opens the database that the options describe.
+///
+/// # Errors
+///
+/// If a file cannot be read, or a statement fails.
+pub fn open(args: &SqlArgs, output: &Output) -> Result<(Embedded, Session)> {
+    let sources = Sources::read(args)?;
+    let (replica, cache) = embedded(&args.replica, &output.progress)?;
+    if sources.is_empty() {
+        let session = Session::open(&replica, args.engine.clone(), &output.progress)?;
+        return Ok((replica, session));
+    }
+    let unlimited = ReplicaArgs { subnet: SubnetKind::Benchmarking, ..args.replica.clone() };
+    let (unlimited, _) = embedded(&unlimited, &output.progress)?;
+    let built = canisters::find(args.engine.engine.canister, &output.progress)?;
+    let prepared = Prepared::database(args.engine.info(), sources.name(), sources.key()?);
+    let hash = canisters::hash(&built.wasm);
+    let setup = Setup::new(unlimited.identity(), hash, prepared);
+    let known = cache.as_ref().and_then(|cache| taken(cache, &replica, &built, &setup));
+    if let Some(canister) = known {
+        output.progress.note(&format!("{}: prepared earlier", sources.name()));
+        return Ok((replica, Session::with(canister, args.engine.clone())));
+    }
+    let mut session = Session::open(&unlimited, args.engine.clone(), &output.progress)?;
+    if let Some((path, bytes)) = &sources.database {
+        load(&mut session, path, bytes, output)?;
+    }
+    for (path, text) in &sources.files {
+        let step = output.progress.step(&name(path), "bytes", text.len() as u64);
+        let mut execution = Execution { session: &mut session, output, reading: Vec::new() };
+        execution.file(path, text, Some(&step))?;
+        step.done("");
+    }
+    let canister = moved(session.canister(), &replica, &built.wasm)?;
+    if let Some(cache) = cache {
+        cache.keep(&*canister, setup, &held());
+    }
+    Ok((replica, Session::with(canister, args.engine.clone())))
+}
+
+fn taken(
+    cache: &Cache,
+    replica: &Embedded,
+    built: &Built,
+    setup: &Setup,
+) -> Option<Box<dyn Canister>> {
+    cache.take(replica, &built.wasm, setup, |_| true).map(|(canister, _)| canister)
+}
+
+/// Moves a canister to a replica with other limits.
+fn moved(canister: &dyn Canister, replica: &Embedded, wasm: &[u8]) -> Result<Box<dyn Canister>> {
+    let folder = tempfile::tempdir().context("cannot move the prepared canister")?;
+    let path = folder.path().join("canister");
+    canister.save(&path, "").context("cannot move the prepared canister")?;
+    let loaded = replica.load(wasm, &path)?;
+    Ok(loaded.context("the prepared canister cannot be loaded")?.0)
+}
+
+/// Nothing is known of the content of such a database.
+fn held() -> Held {
+    Held {
+        sqlite: None,
+        populate: Populate::default(),
+        stored_bytes: 0,
+        virtual_bytes: None,
+        cache_bytes: None,
+        heap_pages: 0,
+        stable_pages: 0,
+        digest: Digest::default(),
+        wall_milliseconds: None,
+    }
+}
+
+fn read_database(path: &Path) -> Result<Vec<u8>> {
+    let shown = path.display().to_string();
+    let too_large = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > MAX_DATABASE);
+    if too_large {
+        bail!("{shown} is too large: at most {} are loaded", Binary(MAX_DATABASE));
+    }
+    let bytes = stablebench_replica::files::read(path, MAX_DATABASE)
+        .with_context(|| format!("cannot read {shown}"))?;
+    check_database(&bytes, &shown).with_context(|| format!("cannot load {shown}"))?;
+    Ok(bytes)
+}
+
+/// Replaces the database by that of a file.
+///
+/// # Errors
+///
+/// If it cannot be read, or SQLite refuses it.
+pub fn load_file(session: &mut Session, path: &Path, output: &Output) -> Result<()> {
+    load(session, path, &read_database(path)?, output)
+}
+
+fn load(session: &mut Session, path: &Path, bytes: &[u8], output: &Output) -> Result<()> {
+    let shown = path.display();
+    let step = output.progress.step(&format!("loading {shown}"), "bytes", bytes.len() as u64);
+    session
+        .load(bytes, |loaded| step.at(loaded, ""))
+        .with_context(|| format!("cannot load {shown}"))?;
+    step.done("");
+    Ok(())
+}
+
+/// The execution of files, many statements to a message.
+struct Execution<'a> {
+    session: &'a mut Session,
+    output: &'a Output,
+    /// The files that are read.
+    reading: Vec<PathBuf>,
+}
+
+impl Execution<'_> {
+    fn file(&mut self, path: &Path, text: &str, step: Option<&Step>) -> Result<()> {
+        let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if self.reading.contains(&known) {
+            bail!("{} reads itself", path.display());
+        }
+        self.reading.push(known);
+        let mut waiting: Vec<Item<'_>> = Vec::new();
+        let mut bytes = 0;
+        let mut all = items(text);
+        while let Some(item) = all.next() {
+            if item.kind == Kind::Command {
+                self.send(path, &mut waiting)?;
+                bytes = 0;
+                self.command(&item)
+                    .with_context(|| format!("{}, line {}", name(path), item.line))?;
+                continue;
+            }
+            if waiting.len() == STATEMENTS || bytes + item.text.len() > BYTES {
+                self.send(path, &mut waiting)?;
+                bytes = 0;
+                if let Some(step) = step {
+                    step.at((text.len() - all.rest().len()) as u64, "");
+                }
+            }
+            bytes += item.text.len();
+            waiting.push(item);
+        }
+        self.send(path, &mut waiting)?;
+        self.reading.pop();
+        Ok(())
+    }
+
+    /// Executes the statements that wait. A transaction may last over several messages.
+    fn send(&mut self, path: &Path, waiting: &mut Vec<Item<'_>>) -> Result<()> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let statements: Vec<Bound> = waiting.iter().map(|item| item.text.into()).collect();
+        let place = |item: &Item<'_>| {
+            let text = super::shell::shortened(item.text, 90);
+            format!("{}, line {}: {text}", name(path), item.line)
+        };
+        let executed = self.session.execute(&statements).with_context(|| place(&waiting[0]))?;
+        for answer in &executed.answers {
+            if let Some(failure) = &answer.error {
+                let item = &waiting[answer.call as usize];
+                return Err(anyhow::anyhow!("{}", failure.message)).context(place(item));
+            }
+        }
+        waiting.clear();
+        Ok(())
+    }
+
+    fn command(&mut self, item: &Item<'_>) -> Result<()> {
+        let words = words(item.text)?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            [".import", path, table] => {
+                import(self.session, Path::new(path), table, &self.output.progress).map(drop)
+            }
+            [".read", path] => {
+                let path = Path::new(path);
+                self.file(path, &read(path)?, None)
+            }
+            _ => bail!("a setup takes the commands .import FILE TABLE and .read FILE only"),
+        }
+    }
+}

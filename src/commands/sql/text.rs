@@ -1,0 +1,161 @@
+//! SQL as files contain it: statements, and commands of the shell between them.
+//!
+//! ```text
+//!   CREATE TABLE t(a);        a statement, up to its semicolon
+//!   .import rows.csv t        a command: a line that begins with a dot where a statement could begin
+//! ```
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use stablebench_suite_sql::split::{self, End};
+
+use crate::report::number::Binary;
+
+/// The largest file with SQL, in bytes. A larger one is data.
+const MAX_SQL: u64 = 256 << 20;
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    pub kind: Kind,
+    pub text: &'a str,
+    /// The line of its first word, from 1.
+    pub line: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Statement,
+    /// A command of the shell.
+    Command,
+}
+
+/// Returns the parts of a text, one after the other.
+pub fn items(text: &str) -> Items<'_> {
+    Items { rest: text.trim_start_matches('\u{feff}'), line: 1, begins_line: true }
+}
+
+#[derive(Clone, Debug)]
+pub struct Items<'a> {
+    rest: &'a str,
+    line: usize,
+    /// `true` if only space is before the rest in its line.
+    begins_line: bool,
+}
+
+impl<'a> Items<'a> {
+    /// Returns the text that is left.
+    pub fn rest(&self) -> &'a str {
+        self.rest
+    }
+
+    fn take(&mut self, bytes: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(bytes);
+        self.rest = rest;
+        let lines = taken.bytes().filter(|byte| *byte == b'\n').count();
+        self.line += lines;
+        let last = taken.rsplit('\n').next().unwrap_or_default();
+        self.begins_line = last.trim().is_empty() && (lines > 0 || self.begins_line);
+        taken
+    }
+
+    /// Skips space, comments and lone semicolons.
+    fn skip(&mut self) {
+        loop {
+            let rest = self.rest;
+            let until = |end: &str| rest.find(end).map_or(rest.len(), |at| at + end.len());
+            let bytes = match rest.as_bytes() {
+                [b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b';', ..] => 1,
+                [b'-', b'-', ..] => until("\n"),
+                // One without an end is an error of SQLite.
+                [b'/', b'*', ..] if rest.contains("*/") => until("*/"),
+                _ => return,
+            };
+            self.take(bytes);
+        }
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        self.skip();
+        let line = self.line;
+        if self.begins_line && self.rest.starts_with('.') {
+            let end = self.rest.find('\n').map_or(self.rest.len(), |at| at + 1);
+            return Some(Item { kind: Kind::Command, text: self.take(end).trim_end(), line });
+        }
+        let end = match split::end(self.rest) {
+            End::At(end) => end,
+            End::Missing(true) => self.rest.len(),
+            End::Missing(false) => return None,
+        };
+        Some(Item { kind: Kind::Statement, text: self.take(end).trim_end(), line })
+    }
+}
+
+/// Reads SQL from a file, or from standard input if its name is `-`.
+///
+/// # Errors
+///
+/// If it cannot be read, is too large, or is no text.
+pub fn read(path: &Path) -> Result<String> {
+    let bytes = match path.as_os_str() == "-" {
+        true => stablebench_replica::files::read_at_most(std::io::stdin().lock(), MAX_SQL),
+        false => stablebench_replica::files::read(path, MAX_SQL),
+    };
+    let name = name(path);
+    let bytes = bytes.map_err(|error| match error.kind() {
+        std::io::ErrorKind::FileTooLarge => anyhow::anyhow!(
+            "SQL of more than {} is data: load it with .import, or begin with a database: --db FILE",
+            Binary(MAX_SQL)
+        ),
+        _ => error.into(),
+    });
+    let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => match text.find('\0') {
+            None => Ok(text),
+            Some(at) => bail!("{name} contains a NUL byte, at {at}, which SQL does not"),
+        },
+        Err(error) => bail!("{name} is not UTF-8: {}", error.utf8_error()),
+    }
+}
+
+/// Returns the name of a file for messages.
+pub fn name(path: &Path) -> String {
+    match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_and_commands_alternate() {
+        let text = "\u{feff}-- first\n.mode csv ; x\n select 1; .tables\n/* x */ .schema\n;;\n\
+                    select '\n.help';\n.quit";
+        let found: Vec<(Kind, &str, usize)> =
+            items(text).map(|item| (item.kind, item.text, item.line)).collect();
+        let expected = [
+            (Kind::Command, ".mode csv ; x", 2),
+            (Kind::Statement, "select 1;", 3),
+            // After a statement in its line, a dot is an error of SQLite.
+            (Kind::Statement, ".tables\n/* x */ .schema\n;", 3),
+            (Kind::Statement, "select '\n.help';", 6),
+            (Kind::Command, ".quit", 8),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(items(" -- only\n /* space */ ;").next(), None);
+        assert_eq!(
+            items("select 1 /* open").next().map(|item| item.text),
+            Some("select 1 /* open")
+        );
+        assert_eq!(items("/* open").next().map(|item| item.line), Some(1));
+    }
+}
