@@ -18,6 +18,7 @@ use super::session::{Bound, Executed, Session, execute, rows};
 use super::shell::shortened;
 use crate::replica::Messages;
 use crate::report::number::{Binary, Grouped, Short};
+use crate::terminal::{Terminal, safe};
 
 /// The rows of a table from which on reading all of them is noted.
 const MANY: u64 = 1_000;
@@ -74,7 +75,29 @@ pub fn plan(session: &mut Session, statement: &Bound) -> Vec<PlanLine> {
     answers.first().and_then(print::plan_of).unwrap_or_default()
 }
 
-/// Returns a line of advice for each finding.
+/// Returns a finding as text: the statement, and below it sentences that fit the terminal.
+pub fn shown(finding: &str, terminal: Terminal) -> String {
+    let mut text = "\n".to_owned();
+    for (place, line) in finding.lines().enumerate() {
+        let width = terminal.width.map_or(100, usize::from).min(100);
+        let indent = if place == 0 { "" } else { "  " };
+        let options = textwrap::Options::new(width)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .break_words(false)
+            .initial_indent(indent)
+            .subsequent_indent("  ");
+        text += &safe(&textwrap::fill(line, options).replace('\u{a0}', " "));
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a number with its unit, between which no line ends.
+fn together(number: impl std::fmt::Display) -> String {
+    number.to_string().replace(' ', "\u{a0}")
+}
+
+/// Returns a text for each finding: the statement, and a line for each sentence.
 pub fn of(session: &mut Session, observed: &[Observed]) -> Vec<String> {
     let mut notable: Vec<&Observed> = observed.iter().filter(|it| it.is_notable()).collect();
     notable.sort_by_key(|it| std::cmp::Reverse(it.instructions));
@@ -94,7 +117,9 @@ pub fn of(session: &mut Session, observed: &[Observed]) -> Vec<String> {
 
 fn of_one(session: &mut Session, observed: &Observed) -> Option<String> {
     let plan = plan(session, &observed.statement);
-    let Counters { scanned, auto_indexed, .. } = observed.counters;
+    // Steps to the next row, which the first row needs none of.
+    let [scanned, auto_indexed] = [observed.counters.scanned, observed.counters.auto_indexed]
+        .map(|steps| if steps > 0 { steps + 1 } else { 0 });
     let returned = observed.rows + observed.changes;
     let statement = shortened(&observed.statement.text, 60);
     let detail = |start: &str, inside: &str| {
@@ -104,14 +129,14 @@ fn of_one(session: &mut Session, observed: &Observed) -> Option<String> {
     };
     let finding = if let Some(detail) = detail("SEARCH ", "AUTOMATIC").filter(|_| auto_indexed > 0)
     {
-        format!("{detail} makes an index of {} rows each time", Grouped(auto_indexed))
+        format!("{detail} makes an index of {} rows each time", together(Grouped(auto_indexed)))
     } else if let Some(detail) = detail("SCAN ", "").filter(|_| scanned >= MANY) {
         let of = if returned < scanned / 10 {
-            format!(", of which it needs {}", Grouped(returned))
+            format!(", of which it needs {}", together(Grouped(returned)))
         } else {
             String::new()
         };
-        format!("{detail} reads {} rows{of}", Grouped(scanned))
+        format!("{detail} reads {} rows{of}", together(Grouped(scanned)))
     } else if let Some(detail) = detail("USE TEMP B-TREE", "") {
         format!("{detail} sorts {} rows", Grouped(observed.rows))
     } else {
@@ -390,11 +415,12 @@ struct Effect {
 
 impl std::fmt::Display for Effect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} instead of {} instructions", Short(self.with), Short(self.without))?;
+        let [with, without] = [self.with, self.without].map(|it| together(Short(it)));
+        write!(f, "{with} instead of {without} instructions")?;
         if let Some(insert) = self.insert {
-            write!(f, "; each insert takes {} more", Short(insert))?;
+            write!(f, ", {} more for each insert", together(Short(insert)))?;
         }
-        write!(f, "; it has {}", Binary(self.bytes))
+        write!(f, ", {}", together(Binary(self.bytes)))
     }
 }
 

@@ -8,7 +8,8 @@ use stablebench_replica::Rules;
 use stablebench_suite::engines::Configuration;
 use stablebench_suite_sql::Value;
 
-use super::import::{import, quoted};
+use super::dump::{copy, parts};
+use super::import::import;
 use super::print::{self, Mode};
 use super::session::Session;
 use super::shell::{Costs, State};
@@ -61,7 +62,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: ".engine",
         arguments: "[ENGINE]",
-        about: "the engine, or another one, with the same database if both use files",
+        about: "the engine, or another one with the same database",
         run: engine,
     },
     Command {
@@ -335,8 +336,8 @@ fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
     if advice.is_empty() {
         state.dim(&["nothing to improve was found in the last statement".to_owned()])?;
     }
-    for line in advice {
-        print(&(state.output.terminal.wrapped(&safe(&line)) + "\n"))?;
+    for finding in advice {
+        print(&advice::shown(&finding, state.output.terminal))?;
     }
     Ok(Next::Line)
 }
@@ -372,11 +373,8 @@ fn again(state: &mut State<'_>, replica: Embedded, configuration: Configuration)
     let mut session = Session::open(&replica, configuration, &state.output.progress)?;
     let is_empty = state.session.rows("SELECT 1 FROM sqlite_schema LIMIT 1")?.is_empty();
     if !is_empty {
-        let file = state.session.file();
-        file.and_then(|file| session.load(&file, |_| ())).context(
-            "the database cannot be taken along; save its SQL with .dump, or begin with an empty one: \
-             .open",
-        )?;
+        copy(&mut state.session, &mut session)
+            .context("the database cannot be taken along; begin with an empty one: .open")?;
     }
     (state.session, state.replica) = (session, replica);
     Ok(())
@@ -462,83 +460,12 @@ fn read(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     outcome
 }
 
-/// The rows of a table that are read at a time.
-const ROWS: usize = 10_000;
-
 fn dump(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
-    // Tables behind virtual ones are made by these.
-    const TABLES: &str = "SELECT s.name, s.sql FROM sqlite_schema AS s JOIN pragma_table_list AS l \
-                          ON l.schema = 'main' AND l.name = s.name WHERE s.type = 'table' \
-                          AND l.type <> 'shadow' AND s.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-                          AND s.name LIKE ?1 ORDER BY s.rowid";
-    const OTHERS: &str = "SELECT sql || ';' FROM sqlite_schema WHERE type <> 'table' \
-                          AND sql IS NOT NULL AND tbl_name LIKE ?1 ORDER BY rowid";
-    let table = optional(arguments, "at most a table")?.unwrap_or("%").to_owned();
+    let table = optional(arguments, "at most a table")?.unwrap_or("%");
     print("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
-    for row in state.session.rows_of(TABLES, vec![Value::Text(table.clone())])? {
-        let [Value::Text(name), Value::Text(sql)] = &row[..] else { continue };
-        print(&format!("{};\n", safe(sql)))?;
-        dump_rows(state, name).with_context(|| format!("the table {name}"))?;
-    }
-    let sequence = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'";
-    if table == "%" && !state.session.rows(sequence)?.is_empty() {
-        print("DELETE FROM sqlite_sequence;\n")?;
-        dump_rows(state, "sqlite_sequence")?;
-    }
-    lines(&column(state, OTHERS, Some(&table))?)?;
+    parts(&mut state.session, table, &mut |part| print(&part.sql()))?;
     print("COMMIT;\n")?;
     Ok(Next::Line)
-}
-
-fn dump_rows(state: &mut State<'_>, table: &str) -> Result<()> {
-    // Neither generated columns nor hidden ones of virtual tables can be inserted.
-    const COLUMNS: &str = "SELECT name, hidden FROM pragma_table_xinfo(?1) ORDER BY cid";
-    let rows = state.session.rows_of(COLUMNS, vec![Value::Text(table.to_owned())])?;
-    let is_whole = rows.iter().all(|row| row.get(1) == Some(&Value::Integer(0)));
-    let columns: Vec<String> = rows
-        .iter()
-        .filter(|row| row.get(1) == Some(&Value::Integer(0)))
-        .filter_map(|row| match row.first() {
-            Some(Value::Text(name)) => Some(quoted(name)),
-            _ => None,
-        })
-        .collect();
-    let columns = columns.join(",");
-    let list = if is_whole { String::new() } else { format!("({columns})") };
-    for offset in (0..).step_by(ROWS) {
-        let part = format!("SELECT {columns} FROM {} LIMIT {ROWS} OFFSET {offset}", quoted(table));
-        let rows = state.session.rows(&part)?;
-        let mut text = String::new();
-        for row in &rows {
-            let values: Vec<String> = row.iter().map(literal).collect();
-            text += &format!("INSERT INTO {}{list} VALUES({});\n", quoted(table), values.join(","));
-        }
-        print(&text)?;
-        if rows.len() < ROWS {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Returns a value as a literal of SQL.
-fn literal(value: &Value) -> String {
-    let text = |bytes: &[u8]| format!("CAST(x'{}' AS TEXT)", hex::encode(bytes));
-    match value {
-        Value::Null => "NULL".to_owned(),
-        // A literal is exact with 17 digits, and is a number with a sign of infinity.
-        Value::Real(number) if number.is_infinite() => {
-            if *number > 0.0 { "1e999" } else { "-1e999" }.to_owned()
-        }
-        Value::Real(number) => format!("{number:?}"),
-        // Letters that steer a terminal would be printed as others.
-        Value::Text(value) if safe(value) != *value || value.contains('\0') => {
-            text(value.as_bytes())
-        }
-        Value::Text(value) => format!("'{}'", value.replace('\'', "''")),
-        Value::TextBytes(bytes) => text(bytes),
-        other => print::text(other),
-    }
 }
 
 fn import_rows(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
@@ -574,20 +501,5 @@ mod tests {
         assert_eq!(in_columns(&names, 16), "a    c    e\nbbb  d\n");
         assert_eq!(in_columns(&names[..1], 3), "a\n");
         assert_eq!(in_columns(&[], 80), "");
-    }
-
-    #[test]
-    fn literals_are_exact() {
-        for (value, text) in [
-            (Value::Real(0.1 + 0.2), "0.30000000000000004"),
-            (Value::Real(2.0), "2.0"),
-            (Value::Real(f64::NEG_INFINITY), "-1e999"),
-            (Value::Text("it's".to_owned()), "'it''s'"),
-            (Value::Text("\u{1b}".to_owned()), "CAST(x'1b' AS TEXT)"),
-            (Value::Blob(vec![1, 255]), "x'01ff'"),
-            (Value::Null, "NULL"),
-        ] {
-            assert_eq!(literal(&value), text);
-        }
     }
 }

@@ -91,8 +91,8 @@ pub fn run(state: &mut State<'_>) -> Result<bool> {
         ));
     }
     if args.format == Format::Table && !run.failed {
-        for line in advice::of(&mut run.state.session, &run.observed) {
-            print(&(output.terminal.wrapped(&safe(&line)) + "\n"))?;
+        for finding in advice::of(&mut run.state.session, &run.observed) {
+            print(&advice::shown(&finding, output.terminal))?;
         }
     }
     Ok(run.failed)

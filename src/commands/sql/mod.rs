@@ -7,6 +7,7 @@
 
 mod advice;
 mod dot;
+mod dump;
 mod files;
 mod import;
 #[cfg(test)]

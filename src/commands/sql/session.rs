@@ -19,6 +19,8 @@ const KEEP: u64 = 64 << 20;
 const PART: usize = 1 << 20;
 /// The bytes of a message, without what Candid adds.
 const MESSAGE: usize = (2 << 20) - (1 << 10);
+/// The place of the number of pages in a database file.
+const PAGES: std::ops::Range<usize> = 28..32;
 /// The first bytes of a database file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -185,13 +187,21 @@ impl Session {
     /// If it is no database, or one that a canister cannot open.
     pub fn load(&mut self, file: &[u8], step: impl Fn(u64)) -> Result<()> {
         let checksum = fnv1a(file);
+        let mut send = |offset: usize, bytes: Vec<u8>| {
+            let (offset, size) = (offset as u64, file.len() as u64);
+            work(&mut *self.canister, &Sql::Load(FilePart { offset, bytes, size, checksum }))
+        };
         for (number, bytes) in file.chunks(PART).enumerate() {
-            let offset = (number * PART) as u64;
-            let part =
-                FilePart { offset, bytes: bytes.to_vec(), size: file.len() as u64, checksum };
-            work(&mut *self.canister, &Sql::Load(part))?;
-            step(offset + bytes.len() as u64);
+            let mut bytes = bytes.to_vec();
+            if number == 0 {
+                // The canister opens what it has after each part. Without a number of pages, a
+                // database has as many as its file.
+                bytes.get_mut(PAGES).context("this is no SQLite database")?.fill(0);
+            }
+            step((number * PART + bytes.len()) as u64);
+            send(number * PART, bytes)?;
         }
+        send(PAGES.start, file[PAGES].to_vec())?;
         // Reads the schema, and so finds out whether it is one.
         self.rows("SELECT count(*) FROM sqlite_schema")?;
         Ok(())
@@ -226,7 +236,7 @@ pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Exec
     }
     let (measured, cost) = work(canister, &Sql::Statements(job(statements)))?;
     let answers = answers(canister, &Sql::Answers)?;
-    let pages = answers.iter().map(|answer| measured.between(answer.readings.0, answer.readings.1));
+    let pages = answers.iter().map(|answer| pages_of(&measured, answer));
     Ok(Executed { pages: pages.collect(), answers, cost })
 }
 
@@ -254,12 +264,61 @@ pub fn rows(canister: &mut dyn Messages, statement: &Bound) -> Result<Vec<Vec<Va
 fn work(canister: &mut dyn Messages, job: &Sql) -> Result<(Readings, Cost)> {
     let part = Part { job: Job::new(job), seed: 0, from: 0, count: 1, each: false };
     let search = stablebench_suite::plan::Search::Update;
-    let done = wire::execute_unread(canister, &part, search).map_err(too_long)?;
+    let done = wire::execute_unread(canister, &part, search).map_err(explained)?;
     Ok((done.receipt.readings, done.receipt.cost))
 }
 
-/// Says what to do about a message that reached the limit.
-fn too_long(error: anyhow::Error) -> anyhow::Error {
+/// Returns the pages that a statement touched, without those of the copies of its rows. Between the
+/// first and the last reading of a statement, these intervals are the statement's:
+///
+/// ```text
+///   ├─ opening ─┤ ├─ prepare ─┤ ├─ step ─┤ row ├─ step ─┤ row … ├─ step ─┤ ├─ ending ─┤
+///    the first      unless it                                               the last
+///    of a group     was prepared                                            of a group
+/// ```
+///
+/// Which of them are there follows from their sum, which is the number of instructions.
+fn pages_of(measured: &Readings, answer: &Answer) -> Option<PageCosts> {
+    let all = &measured.0;
+    let place = |used: u64| all.binary_search_by_key(&used, |(used, _)| *used).ok();
+    let part = all.get(place(answer.readings.0)?..=place(answer.readings.1)?)?;
+    // The first two readings of a message tell what a reading costs.
+    let reading = all.get(1)?.0 - all.first()?.0;
+    let instructions = answer.prepare + answer.step + answer.around;
+    for [first, prepared, last] in (0..8).map(|bits| [1, 2, 4].map(|bit| bits & bit != 0)) {
+        let end = part.len().saturating_sub(if last { 2 } else { 0 });
+        let mut starts = Vec::new();
+        let mut at = 0;
+        if first {
+            starts.push(0);
+            at = 2;
+        }
+        if prepared {
+            starts.push(at);
+            at += 1;
+        }
+        at += 1;
+        if at > end || !(end - at).is_multiple_of(2) {
+            continue;
+        }
+        starts.extend((at..end).step_by(2));
+        if last {
+            starts.push(end);
+        }
+        let pairs = || starts.iter().filter_map(|at| Some((part.get(*at)?, part.get(*at + 1)?)));
+        let spent = pairs().map(|(from, to)| (to.0 - from.0).saturating_sub(reading)).sum::<u64>();
+        if spent == instructions && pairs().count() == starts.len() {
+            return pairs().map(|(from, to)| to.1 - from.1).reduce(|one, other| one + other);
+        }
+    }
+    measured.between(answer.readings.0, answer.readings.1)
+}
+
+/// Says what to do about a message that reached the limit, and leaves out what tells a user nothing.
+fn explained(error: anyhow::Error) -> anyhow::Error {
+    if let Some(refusal) = error.downcast_ref::<stablebench_protocol::Error>() {
+        return refusal.clone().into();
+    }
     let limit = error
         .downcast_ref::<Reject>()
         .filter(|reject| reject.code == "CanisterInstructionLimitExceeded")
@@ -294,7 +353,7 @@ fn answers(canister: &mut dyn Messages, job: &Sql) -> Result<Vec<Answer>> {
 }
 
 fn kept(canister: &mut dyn Messages, job: &Sql, position: u64) -> Result<(Vec<u8>, Option<u64>)> {
-    wire::kept(canister, &Job::new(job), position).map_err(too_long)
+    wire::kept(canister, &Job::new(job), position).map_err(explained)
 }
 
 /// A job with these statements; equal texts are prepared once.

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 use stablebench_protocol::Digest;
+use stablebench_suite::engines::Configuration;
 
 use super::SqlArgs;
 use super::dot::words;
+use super::dump::copy;
 use super::import::import;
 use super::session::{Bound, Session, check_database};
 use super::text::{Item, Kind, items, name, read};
@@ -32,9 +34,15 @@ const MAX_DATABASE: u64 = 8 << 30;
 /// The statements of a message, and their bytes, at most.
 const STATEMENTS: usize = 500;
 const BYTES: usize = 1 << 20;
+/// The engine whose database is a file.
+const FILES: &str = "sqlite";
 /// The sources that decide what a prepared database is.
-const SOURCES: [&str; 3] =
-    [include_str!("setup.rs"), include_str!("session.rs"), include_str!("import.rs")];
+const SOURCES: [&str; 4] = [
+    include_str!("setup.rs"),
+    include_str!("session.rs"),
+    include_str!("import.rs"),
+    include_str!("dump.rs"),
+];
 
 /// What prepares a database.
 struct Sources<'a> {
@@ -89,14 +97,17 @@ fn add(hash: &mut Sha256, text: &str, seen: &mut BTreeSet<PathBuf>) -> Result<()
     }
     for item in items(text).filter(|item| item.kind == Kind::Command) {
         let words = words(item.text)?;
-        let Some(path) = words.get(1).map(PathBuf::from) else { continue };
-        if !seen.insert(path.clone()) {
-            continue;
-        }
-        let contained = read(&path)?;
-        match words[0].as_str() {
-            ".read" => add(hash, &contained, seen)?,
-            _ => hash.update(Sha256::digest(contained)),
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            [".read", path] if seen.insert(path.into()) => {
+                add(hash, &read(Path::new(path))?, seen)?
+            }
+            [".import", path, _] => {
+                let file = stablebench_replica::files::open(Path::new(path))
+                    .with_context(|| format!("cannot read {path}"))?;
+                std::io::copy(&mut std::io::BufReader::new(file), hash)?;
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -127,7 +138,18 @@ pub fn open(args: &SqlArgs, output: &Output) -> Result<(Embedded, Session)> {
     }
     let mut session = Session::open(&unlimited, args.engine.clone(), &output.progress)?;
     if let Some((path, bytes)) = &sources.database {
-        load(&mut session, path, bytes, output)?;
+        match args.engine.engine.key == FILES {
+            true => load(&mut session, path, bytes, output)?,
+            // Other engines take the content as SQL.
+            false => {
+                let files = Configuration::of(FILES)?;
+                let mut from = Session::open(&unlimited, files, &output.progress)?;
+                load(&mut from, path, bytes, output)?;
+                let step = output.progress.spinner(&format!("copying {}", path.display()));
+                copy(&mut from, &mut session)?;
+                step.done("");
+            }
+        }
     }
     for (path, text) in &sources.files {
         let step = output.progress.step(&name(path), "bytes", text.len() as u64);

@@ -1,0 +1,235 @@
+//! The content of a database as SQL, and copying it to an engine whose database is no file.
+//!
+//! ```text
+//!   CREATE TABLE ─→ rows ─→ CREATE INDEX, TRIGGER, VIEW
+//! ```
+
+use anyhow::{Context, Result, bail};
+use stablebench_suite_sql::Value;
+
+use super::import::quoted;
+use super::print;
+use super::session::{Bound, Session};
+use crate::terminal::safe;
+
+/// The rows of a table that are read at a time.
+const ROWS: usize = 10_000;
+/// The rows of a message, and the bytes of their values, at most.
+const MESSAGE_ROWS: usize = 1_000;
+const MESSAGE_BYTES: usize = 1 << 20;
+
+/// A part of a database.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A statement that makes a table, an index, a view or a trigger.
+    Statement(String),
+    Rows {
+        table: String,
+        /// Empty for all columns.
+        columns: Vec<String>,
+        rows: Vec<Vec<Value>>,
+    },
+}
+
+impl Part {
+    /// Returns the part as SQL.
+    pub fn sql(&self) -> String {
+        match self {
+            Self::Statement(statement) => format!("{};\n", safe(statement)),
+            Self::Rows { rows, .. } => {
+                let insert = self.insert();
+                let row = |row: &Vec<Value>| {
+                    let values: Vec<String> = row.iter().map(literal).collect();
+                    format!("{insert}{});\n", values.join(","))
+                };
+                rows.iter().map(row).collect()
+            }
+        }
+    }
+
+    /// The beginning of the statement that inserts a row.
+    fn insert(&self) -> String {
+        match self {
+            Self::Statement(_) => String::new(),
+            Self::Rows { table, columns, .. } => {
+                let list = match columns.is_empty() {
+                    true => String::new(),
+                    false => format!("({})", columns.join(",")),
+                };
+                format!("INSERT INTO {}{list} VALUES(", quoted(table))
+            }
+        }
+    }
+}
+
+/// Visits the parts of the tables whose names are like a pattern, in an order in which they can be
+/// made.
+///
+/// # Errors
+///
+/// Those of the visit; if a table cannot be read.
+pub fn parts(
+    session: &mut Session,
+    pattern: &str,
+    visit: &mut dyn FnMut(Part) -> Result<()>,
+) -> Result<()> {
+    // Tables behind virtual ones are made by these.
+    const TABLES: &str = "SELECT s.name, s.sql FROM sqlite_schema AS s JOIN pragma_table_list AS l \
+                          ON l.schema = 'main' AND l.name = s.name WHERE s.type = 'table' \
+                          AND l.type <> 'shadow' AND s.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+                          AND s.name LIKE ?1 ORDER BY s.rowid";
+    const OTHERS: &str = "SELECT sql FROM sqlite_schema WHERE type <> 'table' \
+                          AND sql IS NOT NULL AND tbl_name LIKE ?1 ORDER BY rowid";
+    const SEQUENCE: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'";
+    let like = || vec![Value::Text(pattern.to_owned())];
+    for row in session.rows_of(TABLES, like())? {
+        let [Value::Text(name), Value::Text(sql)] = &row[..] else { continue };
+        visit(Part::Statement(sql.clone()))?;
+        rows(session, name, visit).with_context(|| format!("the table {name}"))?;
+    }
+    if pattern == "%" && !session.rows(SEQUENCE)?.is_empty() {
+        visit(Part::Statement("DELETE FROM sqlite_sequence".to_owned()))?;
+        rows(session, "sqlite_sequence", visit)?;
+    }
+    for row in session.rows_of(OTHERS, like())? {
+        if let [Value::Text(sql)] = &row[..] {
+            visit(Part::Statement(sql.clone()))?;
+        }
+    }
+    Ok(())
+}
+
+fn rows(
+    session: &mut Session,
+    table: &str,
+    visit: &mut dyn FnMut(Part) -> Result<()>,
+) -> Result<()> {
+    // Neither generated columns nor hidden ones of virtual tables can be inserted.
+    const COLUMNS: &str = "SELECT name, hidden FROM pragma_table_xinfo(?1) ORDER BY cid";
+    let all = session.rows_of(COLUMNS, vec![Value::Text(table.to_owned())])?;
+    let ordinary: Vec<String> = all
+        .iter()
+        .filter(|row| row.get(1) == Some(&Value::Integer(0)))
+        .filter_map(|row| match row.first() {
+            Some(Value::Text(name)) => Some(quoted(name)),
+            _ => None,
+        })
+        .collect();
+    let columns = if ordinary.len() == all.len() { Vec::new() } else { ordinary.clone() };
+    for offset in (0..).step_by(ROWS) {
+        let part = format!(
+            "SELECT {} FROM {} LIMIT {ROWS} OFFSET {offset}",
+            ordinary.join(","),
+            quoted(table)
+        );
+        let rows = session.rows(&part)?;
+        let last = rows.len() < ROWS;
+        if !rows.is_empty() {
+            visit(Part::Rows { table: table.to_owned(), columns: columns.clone(), rows })?;
+        }
+        if last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a database to an empty one: as a file if both engines use files, else as SQL.
+///
+/// # Errors
+///
+/// If a statement is refused there.
+pub fn copy(from: &mut Session, to: &mut Session) -> Result<()> {
+    if let Ok(file) = from.file()
+        && to.load(&file, |_| ()).is_ok()
+    {
+        return Ok(());
+    }
+    parts(from, "%", &mut |part| send(to, &part))
+}
+
+fn send(to: &mut Session, part: &Part) -> Result<()> {
+    let Part::Rows { rows, .. } = part else {
+        let Part::Statement(statement) = part else { return Ok(()) };
+        return execute(to, &[statement.as_str().into()]);
+    };
+    let width = rows.first().map_or(0, Vec::len);
+    let places: Vec<String> = (1..=width).map(|place| format!("?{place}")).collect();
+    let insert = format!("{}{})", part.insert(), places.join(","));
+    let begin = || vec![Bound::from("BEGIN")];
+    let (mut statements, mut bytes) = (begin(), 0);
+    for row in rows {
+        let bound = Bound { text: insert.clone(), parameters: row.clone() };
+        let size = bound.bytes() - insert.len();
+        if statements.len() > 1 && (statements.len() > MESSAGE_ROWS || bytes + size > MESSAGE_BYTES)
+        {
+            statements.push("COMMIT".into());
+            execute(to, &std::mem::replace(&mut statements, begin()))?;
+            bytes = 0;
+        }
+        bytes += size;
+        statements.push(bound);
+    }
+    statements.push("COMMIT".into());
+    execute(to, &statements)
+}
+
+fn execute(to: &mut Session, statements: &[Bound]) -> Result<()> {
+    let executed = to.execute(statements)?;
+    match executed.answers.iter().find_map(|answer| answer.error.as_ref()) {
+        Some(failure) => bail!("{}", failure.message),
+        None => Ok(()),
+    }
+}
+
+/// Returns a value as a literal of SQL.
+fn literal(value: &Value) -> String {
+    let text = |bytes: &[u8]| format!("CAST(x'{}' AS TEXT)", hex::encode(bytes));
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Real(number) if number.is_infinite() => {
+            if *number > 0.0 { "1e999" } else { "-1e999" }.to_owned()
+        }
+        Value::Real(number) => format!("{number:?}"),
+        // Letters that steer a terminal would be printed as others.
+        Value::Text(value) if safe(value) != *value || value.contains('\0') => {
+            text(value.as_bytes())
+        }
+        Value::Text(value) => format!("'{}'", value.replace('\'', "''")),
+        Value::TextBytes(bytes) => text(bytes),
+        other => print::text(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_exact() {
+        for (value, text) in [
+            (Value::Real(0.1 + 0.2), "0.30000000000000004"),
+            (Value::Real(2.0), "2.0"),
+            (Value::Real(f64::NEG_INFINITY), "-1e999"),
+            (Value::Text("it's".to_owned()), "'it''s'"),
+            (Value::Text("\u{1b}".to_owned()), "CAST(x'1b' AS TEXT)"),
+            (Value::Blob(vec![1, 255]), "x'01ff'"),
+            (Value::Null, "NULL"),
+        ] {
+            assert_eq!(literal(&value), text);
+        }
+    }
+
+    #[test]
+    fn rows_are_inserted_into_their_columns() {
+        let part = Part::Rows {
+            table: "a b".to_owned(),
+            columns: vec!["\"x\"".to_owned()],
+            rows: vec![vec![Value::Integer(1)], vec![Value::Null]],
+        };
+        assert_eq!(
+            part.sql(),
+            "INSERT INTO \"a b\"(\"x\") VALUES(1);\nINSERT INTO \"a b\"(\"x\") VALUES(NULL);\n"
+        );
+    }
+}
