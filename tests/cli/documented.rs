@@ -97,6 +97,7 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("POCKET_IC_BIN=", Needs("a project with tests; tests/pocket_ic is this project's own")),
     ("STABLEBENCH_RULES=", Needs("another server")),
     ("STABLEBENCH_SEEDS=", Step("cargo test --release")),
+    ("STABLEBENCH_SQLLOGIC=", Needs("the public corpus of sqllogictest")),
     ("cargo +nightly fuzz run", Needs("cargo-fuzz; tests/fuzzing runs the same targets")),
     ("cargo install", Needs("a crate that is downloaded and compiled")),
     ("cargo binstall", Needs("a release")),
@@ -242,6 +243,11 @@ fn prepare(folder: &Path) {
     for name in ["my_canister.wasm", "shop.wasm", "bank.wasm"] {
         fs::write(at(name), wat::parse_str(CANISTER).unwrap()).unwrap();
     }
+    fs::write(at("schema.sql"), "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT);").unwrap();
+    fs::write(at("queries.sql"), "SELECT count(*) FROM users;").unwrap();
+    let create = ["sql", "-c", "CREATE TABLE orders(id INTEGER PRIMARY KEY)", "--save-db=shop.sqlite"];
+    let saved = stablebench(&create, folder);
+    assert!(saved.status.success(), "{}", stderr(&saved));
     fs::write(at("memory.bin"), [7; 65_536]).unwrap();
     fs::write(at("schema.sql"), "CREATE TABLE t(x);").unwrap();
     for name in ["tx.sql", "read.sql", "write.sql"] {

@@ -100,6 +100,7 @@ mod pocket_ic;
 mod profile;
 mod serve;
 mod server;
+mod sql;
 mod sql_scripts;
 mod state;
 mod suites;

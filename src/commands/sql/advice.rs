@@ -78,7 +78,7 @@ pub fn plan(session: &mut Session, statement: &Bound) -> Vec<PlanLine> {
 /// Returns a finding as text: the statement, and below it sentences that fit the terminal.
 pub fn shown(finding: &str, terminal: Terminal) -> String {
     let mut text = "\n".to_owned();
-    for (place, line) in finding.lines().enumerate() {
+    for (place, line) in finding.lines().map(str::trim_start).enumerate() {
         let width = terminal.width.map_or(100, usize::from).min(100);
         let indent = if place == 0 { "" } else { "  " };
         let options = textwrap::Options::new(width)

@@ -206,20 +206,21 @@ fn sqllogic() {
     let other = std::env::var_os("STABLEBENCH_SQLLOGIC").map(PathBuf::from);
     let mut paths = Vec::new();
     files(other.as_deref().unwrap_or(&own), &mut paths);
-    let replica = Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap();
+    let replica = super::replica();
+    let mut differences = Vec::new();
     for engine in ["sqlite", "sqlite-vfs"] {
         let done = paths.iter().map(|path| execute(&replica, engine, path));
-        let (records, differences): (Vec<usize>, Vec<Vec<String>>) = done.unzip();
-        let differences = differences.concat();
-        assert!(differences.is_empty(), "{}", differences.join("\n"));
+        let (records, found): (Vec<usize>, Vec<Vec<String>>) = done.unzip();
+        differences.extend(found.concat());
         assert!(other.is_some() || records.iter().sum::<usize>() >= 300);
     }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// A wrong value, a statement that should fail and an unknown record are found.
 #[test]
 fn a_difference_is_found() {
-    let replica = Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap();
+    let replica = super::replica();
     let configuration = Configuration::of("sqlite").unwrap();
     let mut session = Session::open(&replica, configuration, &Progress::Quiet).unwrap();
     let text = "query I\nSELECT 1\n----\n2\n\nstatement error\nSELECT 1\n\nstatement ok\nSELECT x\n\n\

@@ -12,6 +12,8 @@ mod files;
 mod import;
 #[cfg(test)]
 mod logic;
+#[cfg(test)]
+mod model;
 mod print;
 mod script;
 mod session;
@@ -117,4 +119,16 @@ fn save(session: &mut Session, path: &std::path::Path) -> Result<()> {
     let file = session.file()?;
     crate::saving::save(path, &file)
         .with_context(|| format!("cannot save the database to {}", path.display()))
+}
+
+/// A replica with the cache of compiled modules that other tests use too.
+#[cfg(test)]
+fn replica() -> crate::replica::embedded::Embedded {
+    // The program of these tests is in TARGET/PROFILE/deps.
+    let program = std::env::current_exe().unwrap();
+    let target = program.ancestors().nth(3).unwrap();
+    let cache = target.join("tmp/stablebench");
+    std::fs::create_dir_all(&cache).unwrap();
+    let rules = stablebench_replica::Rules::today();
+    crate::replica::embedded::Embedded::new(rules, Some(cache), |_| {}).unwrap()
 }

@@ -117,7 +117,11 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
                 + &line(&rule)
                 + &cells().map(|row| line(&escaped(row))).collect::<String>()
         }
-        Mode::List => cells().map(|row| row.join("|") + "\n").collect(),
+        Mode::List => {
+            let cell = |value: &Value| safe(&raw(value)).into_owned();
+            let row = |row: &Vec<Value>| row.iter().map(cell).collect::<Vec<_>>().join("|") + "\n";
+            answer.rows.iter().map(row).collect()
+        }
         Mode::Csv => {
             let cell = |value: &Value| match value {
                 // Unlike NULL.

@@ -1,0 +1,329 @@
+//! `stablebench sql`: files, options and standard input, and what goes wrong.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use super::{command, stablebench, stderr, stdout};
+
+const SCHEMA: &str = "-- Users and their orders.
+CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+INSERT INTO users SELECT i, 'name' || i, 'city' || (i % 50) FROM n;
+";
+const QUERIES: &str = "SELECT count(*) FROM users;
+SELECT * FROM users WHERE city = 'city7';
+BEGIN; UPDATE users SET city = 'x' WHERE id = 5;
+COMMIT;
+";
+
+/// A folder with a schema and queries.
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("schema.sql"), SCHEMA).unwrap();
+    fs::write(folder.path().join("queries.sql"), QUERIES).unwrap();
+    folder
+}
+
+fn sql(args: &[&str], folder: &Path) -> Output {
+    stablebench(&[&["sql"], args].concat(), folder)
+}
+
+/// Sends a text to standard input.
+fn typed(text: &[u8], args: &[&str], folder: &Path) -> Output {
+    let mut command = command(&[&["sql"], args].concat(), folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that refuses the text does not read all of it.
+    let _ = child.stdin.take().unwrap().write_all(text);
+    child.wait_with_output().unwrap()
+}
+
+#[track_caller]
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output)
+}
+
+/// Output with exit code 2 whose errors contain this.
+#[track_caller]
+fn failed(output: &Output, error: &str) -> String {
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(output));
+    let message = stderr(output);
+    assert!(message.contains(error), "{message}");
+    message
+}
+
+#[test]
+fn every_statement_of_files_has_its_cost() {
+    let folder = project();
+    let path = folder.path();
+    let shown = succeeded(&sql(&["schema.sql", "queries.sql"], path));
+    insta::assert_snapshot!(shown);
+    let lines = |format: &str| succeeded(&sql(&["schema.sql", "queries.sql", format], path));
+    let csv = lines("--format=csv");
+    assert!(csv.starts_with("file,line,statement,rows,changed,instructions,"), "{csv}");
+    assert_eq!(csv.lines().count(), 8, "a statement has a line break");
+    assert!(lines("--format=markdown").starts_with("| statement"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&lines("--format=json")).unwrap();
+    let all = json.as_array().unwrap();
+    let numbers = |key: &str| all.iter().map(|it| it[key].as_u64()).collect::<Vec<_>>();
+    let [zero, many] = [Some(0), Some(2_000)];
+    assert_eq!(numbers("rows"), [zero, zero, Some(1), Some(40), zero, zero, zero]);
+    assert_eq!(numbers("changed"), [zero, many, zero, zero, zero, Some(1), zero]);
+    assert_eq!(numbers("line"), [2, 3, 1, 2, 3, 3, 4].map(Some));
+    let cycles: Vec<bool> = numbers("cycles").iter().map(Option::is_some).collect();
+    assert_eq!(cycles, [true, true, true, true, false, false, true], "a transaction is a message");
+    // Instructions are exact.
+    assert_eq!(json.to_string(), {
+        let again: serde_json::Value = serde_json::from_str(&lines("--format=json")).unwrap();
+        again.to_string()
+    });
+    // Standard input is a file, too.
+    let schema = fs::read(path.join("schema.sql")).unwrap();
+    let output = typed(&schema, &["-", "queries.sql", "--format=json"], path);
+    let other = succeeded(&output).replace("standard input", "schema.sql");
+    assert_eq!(other, lines("--format=json"));
+}
+
+#[test]
+fn tables_of_statements_fit_the_terminal() {
+    let folder = project();
+    for columns in ["60", "80", "100", "140"] {
+        let mut command = command(&["sql", "schema.sql", "queries.sql"], folder.path());
+        let shown = stdout(&command.env("COLUMNS", columns).output().unwrap());
+        let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= columns.parse().unwrap(), "{longest} in {columns}: {shown}");
+    }
+}
+
+#[test]
+fn an_index_is_advised_with_its_effect() {
+    let folder = project();
+    let shown = succeeded(&sql(&["--setup=schema.sql", "queries.sql"], folder.path()));
+    for part in [
+        "SCAN users reads 2 000 rows, of which it needs 40.",
+        "CREATE INDEX users_city ON users(city); would help: ",
+        " more for each insert, ",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let in_shell = sql(
+        &["--setup=schema.sql", "-c", "SELECT * FROM users WHERE city = 'city7'", "-c", ".advice"],
+        folder.path(),
+    );
+    assert!(succeeded(&in_shell).contains("CREATE INDEX users_city ON users(city);"));
+}
+
+#[test]
+fn a_setup_is_not_measured_and_is_cached() {
+    let folder = project();
+    let path = folder.path();
+    fs::write(path.join("rows.csv"), "1,\"a, b\"\n2,c\n").unwrap();
+    fs::write(path.join("more.sql"), "CREATE TABLE t(a, b);\n.import rows.csv t\n.read last.sql\n")
+        .unwrap();
+    fs::write(path.join("last.sql"), "INSERT INTO t VALUES(3, 'd');").unwrap();
+    let args = [
+        "--setup=schema.sql",
+        "--setup=more.sql",
+        "--mode=list",
+        "-c",
+        "SELECT *, (SELECT count(*) FROM users) FROM t",
+    ];
+    let first = sql(&args, path);
+    let rows = "1|a, b|2000\n2|c|2000\n3|d|2000\n";
+    assert_eq!(succeeded(&first), rows);
+    let second = sql(&args, path);
+    assert_eq!(succeeded(&second), rows);
+    assert!(!stderr(&first).contains("prepared earlier"), "{}", stderr(&first));
+    assert!(stderr(&second).contains("prepared earlier"), "{}", stderr(&second));
+    let cost = |output: &Output| stderr(output).lines().last().unwrap().to_owned();
+    assert_eq!(cost(&first), cost(&second), "the cache changes no cost");
+    // What a setup reads belongs to it.
+    fs::write(path.join("rows.csv"), "7,e\n").unwrap();
+    assert_eq!(succeeded(&sql(&args, path)), "7|e|2000\n3|d|2000\n");
+    fs::write(path.join("last.sql"), "SELECT 1;\nSELECT x;").unwrap();
+    failed(&sql(&args, path), "last.sql, line 2: SELECT x;: no such column: x");
+    fs::write(path.join("last.sql"), ".tables").unwrap();
+    failed(&sql(&args, path), "last.sql, line 1: a setup takes the commands");
+}
+
+#[test]
+fn an_error_ends_the_run_with_its_place() {
+    let folder = project();
+    let path = folder.path();
+    fs::write(path.join("bad.sql"), "SELECT 1;\n\nINSERT INTO nosuch\nVALUES (1);\nSELECT 2;").unwrap();
+    let output = sql(&["bad.sql"], path);
+    failed(&output, "error: bad.sql, line 3: no such table: nosuch\n  INSERT INTO nosuch VALUES (1);");
+    assert!(!stdout(&output).contains("SELECT 2"), "{}", stdout(&output));
+    let output = sql(&["bad.sql", "--keep-going"], path);
+    failed(&output, "no such table: nosuch");
+    assert!(stdout(&output).contains("SELECT 2"), "{}", stdout(&output));
+    failed(&sql(&["-c", "SELECT 1; SELEC 2; SELECT 3"], path), "near \"SELEC\": syntax error");
+    let output = typed(b"SELECT 1;\n.nothing\nSELECT 7;", &["--mode=list"], path);
+    failed(&output, "standard input, line 2: .nothing");
+    assert_eq!(stdout(&output), "1\n");
+    failed(&typed(b"BEGIN; SELECT 1;", &[], path), "the open transaction has no COMMIT");
+    failed(&sql(&["missing.sql"], path), "cannot read missing.sql");
+}
+
+#[test]
+fn hostile_texts_are_harmless() {
+    let folder = project();
+    let path = folder.path();
+    let shown = succeeded(&sql(&["-c", "SELECT char(27) || '[31m' AS \"\u{1b}[2J\""], path));
+    assert!(!shown.contains('\u{1b}') && shown.contains("\\u{1b}[31m"), "{shown}");
+    failed(&typed(b"SELECT 'a\0b';", &[], path), "standard input contains a NUL byte, at 9");
+    failed(&typed(b"SELECT '\xff';", &[], path), "standard input is not UTF-8");
+    failed(&typed(b"SELECT 1;\nSELECT 'open", &["-"], path), "line 2: unrecognized token: \"'open\"");
+    let long = format!("SELECT length('{}');", "x".repeat(10_000_000));
+    let message = failed(&typed(long.as_bytes(), &["-"], path), "a message takes at most 2 MiB");
+    assert!(message.len() < 500, "{message}");
+    fs::write(path.join("self.sql"), "SELECT 1;\n.read self.sql\n").unwrap();
+    for args in [&["self.sql"][..], &["-c", ".read self.sql"], &["--setup=self.sql", "-c", ""]] {
+        failed(&sql(args, path), "self.sql reads itself");
+    }
+    let file = fs::File::create(path.join("huge.sql")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    failed(&sql(&["huge.sql"], path), "SQL of more than 256 MiB is data");
+}
+
+#[test]
+fn an_endless_statement_reaches_the_limit() {
+    let folder = project();
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    let args = ["--mode=list", "--keep-going", "-c", endless, "-c", "SELECT 5"];
+    let output = sql(&args, folder.path());
+    let error = "Error: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FRO…: it needs more than \
+                 40 000 000 000 instructions, the limit of a message, and had no effect";
+    failed(&output, error);
+    assert_eq!(stdout(&output), "5\n", "the session goes on");
+}
+
+#[test]
+fn databases_are_loaded_and_saved() {
+    let folder = project();
+    let path = folder.path();
+    let saved = |args: &[&str]| succeeded(&sql(&[args, &["--mode=list"]].concat(), path));
+    let large = "CREATE TABLE large(a); INSERT INTO large VALUES (zeroblob(3000000))";
+    saved(&["--setup=schema.sql", "-c", large, "--save-db=a.sqlite"]);
+    let count = "SELECT count(*), (SELECT length(a) FROM large) FROM users";
+    for engine in ["sqlite", "sqlite/wal,cache_size=10", "sqlite-vfs"] {
+        let shown = saved(&["--db=a.sqlite", "--engine", engine, "-c", count]);
+        assert_eq!(shown, "2000|3000000\n", "{engine}");
+    }
+    let commands = [".open a.sqlite", ".engine sqlite-vfs", ".rules 2025-10", count, ".tables"];
+    let args: Vec<&str> = commands.iter().flat_map(|it| ["-c", it]).collect();
+    assert_eq!(saved(&args), "sqlite-vfs\n2025-10 (application subnet)\n2000|3000000\nlarge  users\n");
+
+    let bytes = fs::read(path.join("a.sqlite")).unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(path.join(name), bytes).unwrap();
+    let mut wal = bytes.clone();
+    wal[18..20].fill(2);
+    write("wal.sqlite", &wal);
+    let mut damaged = bytes.clone();
+    damaged[100..4_096].fill(0xaa);
+    write("damaged.sqlite", &damaged);
+    write("short.sqlite", &bytes[..8_192]);
+    write("text.sqlite", b"hello");
+    let huge = fs::File::create(path.join("huge.sqlite")).unwrap();
+    huge.set_len(20 << 30).unwrap();
+    for (name, error) in [
+        ("wal", "sqlite3 wal.sqlite 'PRAGMA journal_mode=delete'"),
+        ("damaged", "SQLite: database disk image is malformed"),
+        ("text", "this is no SQLite database"),
+        ("huge", "huge.sqlite is too large: at most 8.00 GiB are loaded"),
+        ("missing", "cannot read missing.sqlite"),
+    ] {
+        let output = sql(&[&format!("--db={name}.sqlite"), "-c", "SELECT * FROM users"], path);
+        failed(&output, error);
+    }
+    let output = sql(&["--db=short.sqlite", "-c", "SELECT sum(length(city)) FROM users"], path);
+    failed(&output, "malformed");
+    // What cannot be saved is not lost.
+    let output = sql(
+        &["--keep-going", "-c", "CREATE TABLE t(a)", "-c", ".save /dev/full", "-c", ".tables"],
+        path,
+    );
+    failed(&output, "cannot save the database to /dev/full: No space left on device");
+    assert!(stdout(&output).ends_with("t\n"), "{}", stdout(&output));
+    failed(&sql(&["-c", "SELECT 1", "--save-db=schema.sql/x"], path), "cannot save the database");
+}
+
+#[test]
+fn a_dump_makes_the_database_again() {
+    let folder = project();
+    let path = folder.path();
+    let script = "CREATE TABLE t(a INTEGER PRIMARY KEY AUTOINCREMENT, b, c AS (b || 'x'));
+        INSERT INTO t(b) VALUES ('it''s'), (NULL), (0.1 + 0.2), (x'00ff'), (char(27) || 'e'), (9e999);
+        CREATE TABLE w(k TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO w VALUES ('a'), ('b');
+        CREATE VIRTUAL TABLE f USING fts5(text); INSERT INTO f VALUES ('one two'), ('three');
+        CREATE INDEX tb ON t(b); CREATE VIEW v AS SELECT count(*) AS n FROM t;
+        CREATE TRIGGER r AFTER INSERT ON w BEGIN UPDATE t SET b = 1 WHERE a = 99; END;";
+    let look = "SELECT * FROM t; SELECT * FROM w; SELECT * FROM f WHERE f MATCH 'two'; SELECT * FROM v;
+        SELECT name FROM sqlite_schema ORDER BY name; SELECT * FROM sqlite_sequence";
+    let first = sql(&["--mode=json", "-c", script, "-c", look, "-c", ".dump"], path);
+    let shown = succeeded(&first);
+    let (rows, dump) = shown.split_once("PRAGMA foreign_keys=OFF;").unwrap();
+    fs::write(path.join("dump.sql"), dump).unwrap();
+    for engine in ["sqlite", "sqlite-vfs"] {
+        let again = sql(&["--mode=json", "--engine", engine, "--setup=dump.sql", "-c", look], path);
+        assert_eq!(succeeded(&again), rows, "{engine}");
+    }
+}
+
+#[test]
+fn commands_have_the_meaning_that_they_have_in_sqlite3() {
+    let folder = project();
+    let commands = [
+        ".mode list",
+        ".cost off",
+        ".tables",
+        ".schema users",
+        ".indexes",
+        ".parameter set id 7",
+        "SELECT name FROM users WHERE id = :id",
+        ".eqp on",
+        "SELECT name FROM users WHERE id = 3",
+        ".eqp off",
+        ".config cache_size=100",
+        ".upgrade",
+        "PRAGMA cache_size",
+        ".mode box",
+        "SELECT 'a' AS x, 1.5 AS y",
+        ".quit",
+        "SELECT 'not executed'",
+    ];
+    let args: Vec<&str> = commands.iter().flat_map(|it| ["-c", it]).collect();
+    let shown = succeeded(&sql(&[&["--setup=schema.sql"], &args[..]].concat(), folder.path()));
+    insta::assert_snapshot!(shown);
+    let help = succeeded(&sql(&["-c", ".help"], folder.path()));
+    for name in "help tables schema indexes mode read import dump open save quit eqp timer config engine \
+                 rules cost upgrade advice parameter"
+        .split(' ')
+    {
+        assert!(help.contains(&format!(".{name} ")), "{name}: {help}");
+    }
+}
+
+#[test]
+fn what_sqlite_has_works() {
+    let folder = project();
+    for engine in ["sqlite", "sqlite-vfs"] {
+        for (statements, rows) in [
+            ("SELECT json_extract('{\"a\":[1,2]}', '$.a[1]')", "2\n"),
+            ("CREATE VIRTUAL TABLE r USING rtree(id, x0, x1); INSERT INTO r VALUES (1, 0, 5); \
+              SELECT id FROM r WHERE x1 > 3", "1\n"),
+            ("SELECT sum(value) OVER (ORDER BY value) FROM json_each('[1,2]')", "1.0\n3.0\n"),
+            ("VALUES (length(zeroblob(3000000)))", "3000000\n"),
+            ("ATTACH ':memory:' AS m; SELECT count(*) FROM m.sqlite_schema", "0\n"),
+        ] {
+            let shown = sql(&["--engine", engine, "--mode=list", "-c", statements], folder.path());
+            let shown = succeeded(&shown).replace(".0\n", "\n");
+            assert_eq!(shown, rows.replace(".0\n", "\n"), "{engine}: {statements}");
+        }
+    }
+    let output = sql(&["-c", "SELECT nosuch(1)"], folder.path());
+    failed(&output, "no such function: nosuch");
+}
