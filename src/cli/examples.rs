@@ -109,6 +109,8 @@ Examples:
     stablebench sql
   Each statement of two files:
     stablebench sql schema.sql queries.sql
+  Queries on data that a schema and a CSV file prepare, unmeasured; with advice on indexes:
+    stablebench sql --setup schema.sql queries.sql
   One statement on a database file, with a small page cache:
     stablebench sql --db shop.sqlite --engine sqlite/persist,cache_size=1000 -c 'SELECT count(*) FROM orders'
   The same on another library:

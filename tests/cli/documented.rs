@@ -245,7 +245,8 @@ fn prepare(folder: &Path) {
     }
     fs::write(at("schema.sql"), "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT);").unwrap();
     fs::write(at("queries.sql"), "SELECT count(*) FROM users;").unwrap();
-    let create = ["sql", "-c", "CREATE TABLE orders(id INTEGER PRIMARY KEY)", "--save-db=shop.sqlite"];
+    let create =
+        ["sql", "-c", "CREATE TABLE orders(id INTEGER PRIMARY KEY)", "--save-db=shop.sqlite"];
     let saved = stablebench(&create, folder);
     assert!(saved.status.success(), "{}", stderr(&saved));
     fs::write(at("memory.bin"), [7; 65_536]).unwrap();

@@ -10,8 +10,8 @@ use super::text::name;
 use crate::progress::Progress;
 
 /// The rows of a message, and the bytes of their values, at most.
-const ROWS: usize = 2_000;
-const BYTES: usize = 1 << 19;
+const ROWS: u64 = 20_000;
+const BYTES: usize = 1 << 20;
 
 /// Inserts the rows of a CSV file into a table. A new table gets its columns from the first line. The
 /// file is read in parts. Returns the number of rows.
@@ -46,15 +46,17 @@ pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progre
             record.len()
         }
     };
-    let places: Vec<String> = (1..=columns).map(|place| format!("?{place}")).collect();
-    let insert = format!("INSERT INTO {} VALUES({})", quoted(table), places.join(","));
+    // One statement for all rows of a message takes a third of the time of one for each.
+    let values: Vec<String> = (0..columns).map(|place| format!("value ->> {place}")).collect();
+    let insert =
+        format!("INSERT INTO {} SELECT {} FROM json_each(?1)", quoted(table), values.join(", "));
     let step = progress.step(&format!("importing {shown}"), "bytes", size);
-    let (mut rows, mut bytes) = (0_u64, 0);
-    let mut statements = vec![Bound::from("BEGIN")];
+    let (mut rows, mut waiting) = (0_u64, 0);
+    let mut json = String::new();
     loop {
         let more = reader
             .read_record(&mut record)
-            .with_context(|| format!("{shown}, after row {rows}"))?;
+            .with_context(|| format!("{shown}, after row {}", rows + waiting))?;
         if more {
             if record.len() != columns {
                 let line = record.position().map_or(0, csv::Position::line);
@@ -63,18 +65,18 @@ pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progre
                     record.len()
                 );
             }
-            bytes += record.as_slice().len() + 10 * columns;
-            let parameters = record.iter().map(|cell| Value::Text(cell.to_owned())).collect();
-            statements.push(Bound { text: insert.clone(), parameters });
+            json.push(if waiting == 0 { '[' } else { ',' });
+            json += &crate::terminal::json(&record.iter().collect::<Vec<_>>())?;
+            waiting += 1;
         }
-        if statements.len() > 1 && (!more || statements.len() > ROWS || bytes > BYTES) {
-            rows += statements.len() as u64 - 1;
-            statements.push("COMMIT".into());
-            send(session, &statements)
-                .with_context(|| format!("{shown}, one of the rows up to {rows}"))?;
+        if waiting > 0 && (!more || waiting == ROWS || json.len() > BYTES) {
+            json.push(']');
+            let parameters = vec![Value::Text(std::mem::take(&mut json))];
+            send(session, &[Bound { text: insert.clone(), parameters }])
+                .with_context(|| format!("{shown}, rows {} to {}", rows + 1, rows + waiting))?;
+            rows += waiting;
+            waiting = 0;
             step.at(reader.position().byte(), "");
-            statements.truncate(1);
-            bytes = 0;
         }
         if !more {
             break;

@@ -104,7 +104,13 @@ impl<'a> Iterator for Items<'a> {
 pub fn read(path: &Path) -> Result<String> {
     let bytes = match path.as_os_str() == "-" {
         true => stablebench_replica::files::read_at_most(std::io::stdin().lock(), MAX_SQL),
-        false => stablebench_replica::files::read(path, MAX_SQL),
+        false => match std::fs::metadata(path) {
+            // Nothing of it is read then.
+            Ok(metadata) if metadata.len() > MAX_SQL => {
+                Err(std::io::ErrorKind::FileTooLarge.into())
+            }
+            _ => stablebench_replica::files::read(path, MAX_SQL),
+        },
     };
     let name = name(path);
     let bytes = bytes.map_err(|error| match error.kind() {
