@@ -113,8 +113,8 @@ Examples:
     stablebench sql --setup schema.sql queries.sql
   One statement on a database file, with a small page cache:
     stablebench sql --db shop.sqlite --engine sqlite/persist,cache_size=1000 -c 'SELECT count(*) FROM orders'
-  The same on another library:
-    stablebench sql --db shop.sqlite --engine sqlite-vfs -c 'SELECT count(*) FROM orders'
+  Two files on another library:
+    stablebench sql --engine sqlite-vfs schema.sql queries.sql
   1 000 transactions of a script in pgbench's language, on two configurations:
     stablebench sql --setup schema.sql --script tx.sql --engines sqlite/persist,sqlite/wal
   pgbench's own, ten in a message:

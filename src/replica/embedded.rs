@@ -348,6 +348,24 @@ mod tests {
         counts(&mut *canister, 2, 3);
     }
 
+    /// The limits are the network's again afterwards, and the canister's state is kept.
+    #[test]
+    fn limits_can_be_lifted() {
+        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let mut canister = replica.installed(&wat::parse_str(COUNTER).unwrap()).unwrap();
+        let limit = |canister: &stablebench_replica::Canister| {
+            canister.module().unwrap().rules().instructions().update.get()
+        };
+        let network = limit(&canister);
+        counts(&mut canister, 1, 1);
+        let subnet = Canister::lift_limits(&mut canister).unwrap();
+        assert!(limit(&canister) > 1_000 * network);
+        counts(&mut canister, 2, 2);
+        Canister::set_limits(&mut canister, subnet);
+        assert_eq!(limit(&canister), network);
+        counts(&mut canister, 3, 3);
+    }
+
     #[test]
     fn a_refused_upgrade_is_an_error_with_the_reject() {
         let mut canister = counter();

@@ -254,6 +254,9 @@ fn prepare(folder: &Path) {
     for name in ["tx.sql", "read.sql", "write.sql"] {
         fs::write(at(name), "INSERT INTO t VALUES (1);").unwrap();
     }
+    fs::write(at("queries.sql"), "SELECT count(*) FROM t;").unwrap();
+    let shop = ["sql", "-c", "CREATE TABLE orders(x)", "--save-db=shop.sqlite"];
+    assert!(stablebench(&shop, folder).status.success());
     with_benchmarks(&["insert", "read"], folder);
     let kept = stablebench(&["canbench", "--persist"], folder);
     assert!(kept.status.success(), "{}", stderr(&kept));

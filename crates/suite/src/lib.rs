@@ -5,6 +5,7 @@
 //!     └─────→ report ──→ compare      what is printed
 //!                └─────→ results ──→ cost
 //!   engines                           what it is measured with
+//!   observer, input                   work that no model knows, and the files that it is in
 //! ```
 
 #![forbid(unsafe_code)]

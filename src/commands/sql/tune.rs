@@ -258,9 +258,9 @@ impl Tuner<'_> {
     fn report(&self, starts: &[Configuration], per_message: u64) -> Result<String> {
         let style = Style::of(self.output.terminal);
         let ranked = self.ranked(|point| point.per_message == per_message);
-        let Some((best, cheapest)) = ranked.first().copied() else {
+        if ranked.is_empty() {
             bail!("nothing could be measured:\n{}", self.failures().join("\n"));
-        };
+        }
         let start = starts
             .first()
             .map(|start| Point { configuration: start.clone().without_defaults(), per_message });
@@ -283,36 +283,8 @@ impl Tuner<'_> {
             };
             text += &format!("\n{}", grid.render(style));
         }
-        let mut say = |sentence: &str| text += &format!("\n{}\n", style.sentence(sentence));
-        let Some((start, spent)) = base else { return Ok(text) };
-        let less = |of: u64| 1.0 - of as f64 / spent.instructions.max(1) as f64;
-        let gain = |of: Spent| 1.0 - of.cycles as f64 / spent.cycles.max(1) as f64;
-        if gain(cheapest) < NOTABLE {
-            say(&format!(
-                "Nothing costs notably less than {}, the settings to begin with.",
-                start.key()
-            ));
-            return Ok(text);
-        }
-        let is_kept = |point: &Point| !["off", "memory"].contains(&point.journal_mode());
-        let kept = ranked.iter().find(|(point, _)| is_kept(point)).filter(|_| !is_kept(best));
-        let all =
-            [("Best", Some(&(best, cheapest))), ("Best with a journal in stable memory", kept)];
-        for (title, (point, spent)) in
-            all.into_iter().filter_map(|(title, found)| Some((title, found?)))
-        {
-            text += &format!(
-                "\n{}\n{}\n{}\n",
-                style.sentence(&format!(
-                    "{title}: {}, {} % fewer cycles and {} % fewer instructions than {}.",
-                    point.key(),
-                    Fixed(gain(*spent) * 100.0, 1),
-                    Fixed(less(spent.instructions) * 100.0, 1),
-                    start.key()
-                )),
-                pasted(point),
-                style.sentence(&given_up(point))
-            );
+        if let Some((start, base)) = base {
+            text += &advice(&ranked, &start, base, style);
         }
         Ok(text)
     }
@@ -400,6 +372,33 @@ impl Point {
     fn journal_mode(&self) -> &str {
         self.configuration.effective("journal_mode").unwrap_or_default()
     }
+}
+
+/// Returns sentences on the best point, and on the best one with a journal in stable memory.
+fn advice(ranked: &[(&Point, Spent)], start: &Point, base: Spent, style: Style) -> String {
+    let share = |less: u64, more: u64| 1.0 - less as f64 / more.max(1) as f64;
+    let gain = |of: &Spent| share(of.cycles, base.cycles);
+    let is_kept = |point: &Point| !["off", "memory"].contains(&point.journal_mode());
+    let say = |sentence: String| format!("\n{}\n", style.sentence(&sentence));
+    let described = |title: &str, point: &Point, spent: &Spent| {
+        if gain(spent) < NOTABLE {
+            return say(format!("{title}: nothing costs notably less than {}.", start.key()));
+        }
+        let sentence = format!(
+            "{title}: {}, {} % fewer cycles and {} % fewer instructions than {}.",
+            point.key(),
+            Fixed(gain(spent) * 100.0, 1),
+            Fixed(share(spent.instructions, base.instructions) * 100.0, 1),
+            start.key()
+        );
+        say(sentence) + &pasted(point) + &say(given_up(point))
+    };
+    let best = ranked.first().map(|(point, spent)| described("Best", point, spent));
+    let kept = ranked.iter().find(|(point, _)| is_kept(point));
+    let kept = kept.filter(|(point, _)| ranked.first().is_some_and(|(best, _)| best != point));
+    let title = "Best with a journal in stable memory";
+    let kept = kept.map(|(point, spent)| described(title, point, spent));
+    best.into_iter().chain(kept).collect()
 }
 
 /// Returns the settings of a point as SQL.
