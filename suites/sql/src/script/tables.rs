@@ -6,7 +6,7 @@ use stablebench_suite::report::Presentation;
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
 use stablebench_suite::report::number::{Binary, Grouped, Short};
 use stablebench_suite::report::price::{cycles, usd};
-use stablebench_suite::results::{Case, Detail, Measured, Results};
+use stablebench_suite::results::{Case, Detail, Measured, Outcome, Results};
 
 use super::plan::SqlSuite;
 
@@ -83,12 +83,11 @@ fn spread(results: &Results, name: &str) -> Grid {
     for case in results.section(TRANSACTION).filter(|case| case.name == name) {
         let label = heading(&case.configuration);
         let Some(measured) = case.measured() else {
-            rows.push(
-                [Cell::Text(label)]
-                    .into_iter()
-                    .chain((0..6).map(|_| Cell::missing(&case.outcome)))
-                    .collect(),
-            );
+            let missing = (0..5).map(|_| Cell::missing(&case.outcome));
+            rows.push([Cell::text(&label)].into_iter().chain(missing).collect());
+            if let Outcome::NotApplicable { reason } | Outcome::Failed { reason } = &case.outcome {
+                notes.push(format!("{label}: {reason}"));
+            }
             continue;
         };
         let mean = measured.each_operation();
