@@ -4,7 +4,6 @@
 //!   for each configuration:   database file → setup, in messages → fork: transactions, in messages
 //! ```
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -218,10 +217,7 @@ fn plan(args: &SqlSuiteArgs, seed: u64) -> Result<Plan> {
         load = Some(Load::new(file, sha256).with_context(|| input.name.clone())?);
         inputs.insert(0, input);
     }
-    let files: Vec<String> = inputs.iter().map(|it| format!("{} {}", it.name, it.sha256)).collect();
-    let of_builtins = args.builtins.iter().map(|builtin| builtin.name.as_str());
-    let identity = format!("{files:?} {:?} {:?}", of_builtins.collect::<Vec<_>>(), scripts.defined);
-    let setup = Setup::new(&sources, &scripts.defined, identity)?;
+    let setup = Setup::new(&sources, &scripts.defined)?;
     let (layout, more) = layout(&scripts, seed, args.transactions)?;
     let volatile = |text: &String| is_volatile(text);
     let transactions = Transactions {
@@ -404,12 +400,6 @@ fn layout(
     layout.count = rows.len();
     ensure!(layout.count > 0, "no transaction executes a statement");
     Ok((layout, rows))
-}
-
-impl fmt::Display for Weighted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.name, self.weight)
-    }
 }
 
 #[cfg(test)]

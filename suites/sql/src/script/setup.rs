@@ -38,8 +38,8 @@ pub struct Source {
 #[derive(Clone)]
 pub struct Setup {
     messages: Arc<Vec<Vec<Line>>>,
-    /// Everything that it depends on, for the cache.
-    identity: String,
+    /// A hash of them, for the cache.
+    identity: [u64; 2],
 }
 
 /// A statement of a message, with its place.
@@ -57,7 +57,7 @@ impl Setup {
     /// # Errors
     ///
     /// If a variable in them is not defined.
-    pub fn new(sources: &[Source], defined: &[(String, Number)], identity: String) -> Result<Self> {
+    pub fn new(sources: &[Source], defined: &[(String, Number)]) -> Result<Self> {
         let mut units: Vec<Vec<Line>> = Vec::new();
         for Source { name, text } in sources {
             let name: Arc<str> = name.as_str().into();
@@ -96,7 +96,16 @@ impl Setup {
             }
             units.extend(begun);
         }
-        Ok(Self { messages: Arc::new(messages(units)), identity })
+        let messages = messages(units);
+        let identity = [0xcbf2_9ce4_8422_2325, 1].map(|basis| {
+            let mut hash = basis;
+            for line in messages.iter().flatten() {
+                hash = fnv1a(hash, line.text.as_bytes());
+                hash = fnv1a(hash, format!("\0{:?}\0", line.parameters).as_bytes());
+            }
+            hash
+        });
+        Ok(Self { messages: Arc::new(messages), identity })
     }
 
     /// Returns the number of its messages.
@@ -160,7 +169,8 @@ fn writes(unit: &[Line]) -> bool {
 
 impl fmt::Debug for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Setup({})", self.identity)
+        let [low, high] = self.identity;
+        write!(f, "Setup({} messages, {low:016x}{high:016x})", self.messages.len())
     }
 }
 
@@ -245,6 +255,12 @@ impl Observer for SetupObserver {
     }
 }
 
+/// FNV-1a, 64 bits, continued.
+fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(hash, step)
+}
+
 /// The bytes of a database file in a message.
 const PART: usize = 1 << 20;
 /// The first bytes of a database file.
@@ -275,9 +291,7 @@ impl Load {
                  back first: sqlite3 FILE 'PRAGMA journal_mode=delete'"
             );
         }
-        // FNV-1a, 64 bits.
-        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        let checksum = file.iter().fold(0xcbf2_9ce4_8422_2325, step);
+        let checksum = fnv1a(0xcbf2_9ce4_8422_2325, &file);
         Ok(Self { file: Arc::new(file), checksum, sha256 })
     }
 
@@ -410,7 +424,7 @@ mod tests {
 
     fn lines(text: &str) -> Vec<Vec<String>> {
         let source = Source { name: "a.sql".to_owned(), text: text.to_owned() };
-        let setup = Setup::new(&[source], &[], String::new()).unwrap();
+        let setup = Setup::new(&[source], &[]).unwrap();
         let texts = |lines: &Vec<Line>| lines.iter().map(|line| line.text.clone()).collect();
         setup.messages.iter().map(texts).collect()
     }
@@ -448,11 +462,24 @@ mod tests {
     #[test]
     fn variables_are_defined() {
         let source = Source { name: "a.sql".to_owned(), text: "\nselect :n;".to_owned() };
-        let error = Setup::new(&[source.clone()], &[], String::new()).unwrap_err().to_string();
+        let error = Setup::new(&[source.clone()], &[]).unwrap_err().to_string();
         assert!(error.starts_with("a.sql, line 2: the variable :n has no value"), "{error}");
         let defined = [("n".to_owned(), Number::Integer(7))];
-        let setup = Setup::new(&[source], &defined, String::new()).unwrap();
+        let setup = Setup::new(&[source], &defined).unwrap();
         assert_eq!(setup.messages[0][0].parameters, [Value::Integer(7)]);
+    }
+
+    /// The cache tells setups apart by what they execute, whatever else a run has.
+    #[test]
+    fn a_setup_is_known_by_its_statements() {
+        let shown = |text: &str, n: i64| {
+            let source = Source { name: n.to_string(), text: text.to_owned() };
+            let defined = [("n".to_owned(), Number::Integer(n)), ("m".to_owned(), Number::Null)];
+            format!("{:?}", Setup::new(&[source], &defined).unwrap())
+        };
+        assert_eq!(shown("select 1;", 1), shown("-- one\nselect 1;", 2));
+        assert_ne!(shown("select :n;", 1), shown("select :n;", 2));
+        assert_ne!(shown("select 1; select 2;", 1), shown("select 1;", 1));
     }
 
     #[test]
