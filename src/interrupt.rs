@@ -58,7 +58,12 @@ pub fn stoppable<T>(
     let around = set(Some(Box::new(stop)));
     let done = work();
     drop(set(around));
-    Ok((done, ENDED.load(Ordering::Relaxed)))
+    Ok((done, ENDED.swap(false, Ordering::Relaxed)))
+}
+
+/// Fails if Ctrl-C has ended the work under way.
+pub fn check_work() -> Result<(), Interrupted> {
+    if ENDED.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
 }
 
 /// Ends the work under way. Returns `false` if there is none, or if that was tried before.

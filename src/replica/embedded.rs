@@ -377,6 +377,27 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_is_ended_has_no_effect() {
+        const SPIN: &str = r#"(module
+            (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+            (import "ic0" "msg_reply" (func $reply))
+            (memory 1)
+            (func (export "canister_update spin") (i32.store8 (i32.const 0) (i32.const 7)) (loop (br 0)))
+            (func (export "canister_update read")
+                (call $append (i32.const 0) (i32.const 1)) (call $reply)))"#;
+        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let mut canister = replica.install(&wat::parse_str(SPIN).unwrap()).unwrap();
+        canister.switch().unwrap().halt();
+        let ended = canister.update("spin", &[]).unwrap().outcome.unwrap_err();
+        assert!(ended.message.contains("was stopped meanwhile"), "{ended}");
+        // Short messages do not notice, and a new switch is off.
+        assert_eq!(canister.update("read", &[]).unwrap().outcome.unwrap(), [0]);
+        canister.switch().unwrap();
+        let limit = canister.update("spin", &[]).unwrap().outcome.unwrap_err();
+        assert_eq!(limit.code, "CanisterInstructionLimitExceeded");
+    }
+
+    #[test]
     fn stable_calls_are_reported() {
         let cost = counter().update("count", &[]).unwrap().cost;
         let expected = StableCalls { reads: 1, bytes_read: 1, writes: 1, bytes_written: 1 };

@@ -6,12 +6,12 @@ use stablebench_replica::subnet::Halt;
 use stablebench_suite::engines::{Configuration, has_sql};
 use stablebench_suite_sql::{Answer, Answers, Call, FilePart, Sql, Statements, Value};
 
-use crate::canisters;
 use crate::progress::Progress;
 use crate::replica::decoding::decode_one;
 use crate::replica::{Canister, Cost, Messages, PageCosts, Readings, Reject, Replica};
 use crate::report::number::{Binary, Grouped};
 use crate::runner::wire;
+use crate::{canisters, interrupt};
 
 /// The bytes of values of a message's results that are kept for the caller.
 const KEEP: u64 = 64 << 20;
@@ -226,6 +226,7 @@ impl Session {
 ///
 /// If the message fails as a whole; what SQLite refuses is an answer.
 pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Executed> {
+    interrupt::check_work()?;
     let bytes: usize = statements.iter().map(Bound::bytes).sum();
     if bytes > MESSAGE {
         bail!(
@@ -241,6 +242,7 @@ pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Exec
 }
 
 fn look(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Vec<Answer>> {
+    interrupt::check_work()?;
     answers(canister, &Sql::Statements(job(statements)))
 }
 
