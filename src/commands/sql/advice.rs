@@ -16,6 +16,7 @@ use super::import::quoted;
 use super::print::{self, PlanLine};
 use super::session::{Bound, Executed, Session, execute, rows};
 use super::shell::shortened;
+use crate::interrupt;
 use crate::replica::Messages;
 use crate::report::number::{Binary, Grouped, Short};
 use crate::terminal::{Terminal, safe};
@@ -147,6 +148,8 @@ fn of_one(session: &mut Session, observed: &Observed) -> Option<String> {
         .filter_map(|index| Some((effect(session, &observed.statement, &index).ok()?, index)))
         .filter(|(effect, _)| (effect.with as f64) < effect.without as f64 * WORTH)
         .min_by_key(|(effect, _)| effect.with);
+    // What was not tried is not said to be of no use.
+    interrupt::check_work().ok()?;
     let mut line = format!("{statement}\n  {finding}.");
     if let Some((effect, index)) = best {
         let _ = write!(line, "\n  {} would help: {effect}.", index.statement());

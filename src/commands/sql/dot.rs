@@ -15,6 +15,7 @@ use super::session::Session;
 use super::shell::{Costs, State};
 use super::{advice, setup, text};
 use crate::commands::replica::embedded;
+use crate::interrupt;
 use crate::replica::Replica;
 use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
@@ -333,6 +334,7 @@ fn timer(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 
 fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
     let advice = advice::of(&mut state.session, &state.last);
+    interrupt::check_work()?;
     if advice.is_empty() {
         state.dim(&["nothing to improve was found in the last statement".to_owned()])?;
     }
