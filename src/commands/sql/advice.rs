@@ -143,7 +143,9 @@ fn of_one(session: &mut Session, observed: &Observed) -> Option<String> {
     } else {
         return None;
     };
-    let best = candidates(session, &observed.statement, &plan)
+    let candidates = candidates(session, &observed.statement, &plan);
+    let tried = !candidates.is_empty();
+    let best = candidates
         .into_iter()
         .filter_map(|index| Some((effect(session, &observed.statement, &index).ok()?, index)))
         .filter(|(effect, _)| (effect.with as f64) < effect.without as f64 * WORTH)
@@ -154,7 +156,13 @@ fn of_one(session: &mut Session, observed: &Observed) -> Option<String> {
     if let Some((effect, index)) = best {
         let _ = write!(line, "\n  {} would help: {effect}.", index.statement());
     } else if returned < scanned / 10 {
-        line += " No index on its columns helps; read fewer rows, or keep the result in a table.";
+        // A query of all rows has no column to look for.
+        line += match tried {
+            true => {
+                " No index on its columns helps; read fewer rows, or keep the result in a table."
+            }
+            false => " Read fewer rows, or keep the result in a table.",
+        };
     } else {
         return None;
     }

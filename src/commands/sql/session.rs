@@ -321,14 +321,22 @@ fn explained(error: anyhow::Error) -> anyhow::Error {
     if let Some(refusal) = error.downcast_ref::<stablebench_protocol::Error>() {
         return refusal.clone().into();
     }
-    let limit = error
-        .downcast_ref::<Reject>()
-        .filter(|reject| reject.code == "CanisterInstructionLimitExceeded")
-        .and_then(|reject| {
-            let (_, rest) = reject.message.split_once("limit of ")?;
-            rest.split(' ').next()?.parse().ok()
-        });
-    limit.map_or(error, |limit| TooLong(limit).into())
+    let Some(Reject { code, message }) = error.downcast_ref() else { return error };
+    let after = |start: &str| message.split_once(start).map(|(_, rest)| rest);
+    match code.as_str() {
+        "CanisterInstructionLimitExceeded" => {
+            let limit = after("limit of ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+            limit.map_or(error, |limit| TooLong(limit).into())
+        }
+        // Without a journal, the canister undoes what SQLite refuses.
+        "CanisterCalledTrap" => {
+            match after("with message: '").and_then(|it| it.rsplit_once('\'')) {
+                Some((reason, _)) => anyhow::anyhow!("{reason}"),
+                None => error,
+            }
+        }
+        _ => error,
+    }
 }
 
 fn answers(canister: &mut dyn Messages, job: &Sql) -> Result<Vec<Answer>> {
