@@ -86,11 +86,23 @@ const CALLS: Table =
 const BUILDS: Table = Table::of("suites/builds/results.json", "Builds");
 const COLLECTIONS: Table =
     Table::of("suites/collections/results.json", "Instructions on a map of 1 000 000");
+const MIX: Table = Table::of("suites/mix/results.json", "A message: ");
 const SQL: Table = Table::of("suites/sql/results.json", "tpcb-like: instructions of");
 const SQL_COST: Table = Table::of("suites/sql/results.json", "tpcb-like: the cost of");
 
 /// Every block.
-pub static BLOCKS: [Block; 10] = [
+pub static BLOCKS: [Block; 11] = [
+    Block {
+        name: "mix messages",
+        columns: &[
+            MIX.column("instructions"),
+            MIX.column("compute"),
+            MIX.column("heap pages"),
+            MIX.column("stable pages"),
+            MIX.column("cycles"),
+        ],
+        rows: &[],
+    },
     Block {
         name: "sql transactions",
         columns: &[

@@ -1,7 +1,13 @@
-//! The presentation of the suite mix.
+//! What is printed: the cost of a message in each configuration.
+
+use anyhow::Result;
+use stablebench_suite::engines::heading;
+use stablebench_suite::report::Presentation;
+use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
+use stablebench_suite::report::price::costs;
+use stablebench_suite::results::{Case, Measured, Outcome, Results};
 
 use crate::plan::{MESSAGES, MixSuite};
-use stablebench_suite::report::Presentation;
 
 impl Presentation for MixSuite {
     fn question(&self) -> Option<&'static str> {
@@ -9,6 +15,65 @@ impl Presentation for MixSuite {
     }
 
     fn section(&self, name: &str) -> Option<String> {
-        (name == MESSAGES).then(|| "Messages, each a transaction".to_owned())
+        (name == MESSAGES).then(|| "Messages".to_owned())
+    }
+
+    fn has_section_tables(&self) -> bool {
+        false
+    }
+
+    fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
+        Ok(results.names(MESSAGES).into_iter().map(|name| messages(results, name, style)).collect())
+    }
+}
+
+/// Returns the table of a mix, with a row for each configuration.
+fn messages(results: &Results, name: &str, style: Style) -> Grid {
+    let cases: Vec<&Case> = results.section(MESSAGES).filter(|case| case.name == name).collect();
+    let measured = || cases.iter().filter_map(|case| case.measured());
+    let best = cheapest(measured().map(Measured::each_operation));
+    let mut notes = Vec::new();
+    let mut row = |case: &&Case| {
+        let label = heading(&case.configuration);
+        let mut row = vec![Cell::text(&label)];
+        match case.measured() {
+            Some(of) => {
+                let value = of.each_operation();
+                row.push(Cell::Number { value, base: None, best: Some(value) == best });
+                row.extend(costs(results, of));
+            }
+            None => {
+                row.extend((0..6).map(|_| Cell::missing(&case.outcome)));
+                if let Outcome::NotApplicable { reason } | Outcome::Failed { reason } =
+                    &case.outcome
+                {
+                    notes.push(format!("{label}: {reason}"));
+                }
+            }
+        }
+        row
+    };
+    let rows = cases.iter().map(&mut row).collect();
+    let messages = measured().map(|of| of.operations).next().unwrap_or(0);
+    notes.insert(
+        0,
+        format!(
+            "Means of {messages} messages, one after the other. cycles: of the whole messages."
+        ),
+    );
+    Grid {
+        title: format!("A message: {name}"),
+        header: vec![
+            String::new(),
+            "instructions".to_owned(),
+            "compute".to_owned(),
+            style.narrow("heap pages"),
+            style.narrow("stable pages"),
+            "cycles".to_owned(),
+            style.narrow("$ a million"),
+        ],
+        rows,
+        notes,
+        lines: false,
     }
 }

@@ -8,7 +8,7 @@ use super::modes::Columns;
 use super::number::{Grouped, Short};
 use crate::cost::Inside;
 use crate::engines::heading;
-use crate::results::{Case, Detail, Prices, Results};
+use crate::results::{Case, Detail, Measured, Prices, Results};
 
 /// The number of nodes of the subnet for which the replica charges.
 pub const CHARGED_NODES: u64 = 13;
@@ -54,6 +54,35 @@ pub fn cycles(charged: u64, prices: &Prices) -> u64 {
 /// Returns the price of a number of messages in US dollars.
 pub fn usd(cycles: u64, messages: f64, prices: &Prices) -> f64 {
     cycles as f64 / 1e12 * prices.usd_per_trillion_cycles * messages
+}
+
+/// Divides a sum by the number of operations, rounded.
+fn a_piece(sum: u64, of: &Measured) -> u64 {
+    let operations = of.operations.max(1);
+    (sum + operations / 2) / operations
+}
+
+/// Returns compute, heap pages and stable pages of an operation, if they are known.
+fn pages(of: &Measured) -> Option<[u64; 3]> {
+    let pages = of.detail.as_ref()?.pages?;
+    // Rows are copied between the readings of the counter, whose pages are not subtracted.
+    let compute = of.instructions.saturating_sub(pages.heap).saturating_sub(pages.stable);
+    Some([compute, pages.heap, pages.stable].map(|sum| a_piece(sum, of)))
+}
+
+/// Returns the cells of an operation's compute, heap pages, stable pages, cycles, and price of a million.
+pub fn costs(results: &Results, of: &Measured) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = match pages(of) {
+        Some(pages) => pages.map(|part| Cell::text(Short(part))).to_vec(),
+        None => vec![Cell::Absent; 3],
+    };
+    let charged = of.detail.as_ref().map(|detail| cycles(detail.cost.cycles, &results.prices));
+    let charged = charged.map(|charged| a_piece(charged, of));
+    cells.push(charged.map_or(Cell::Absent, |charged| Cell::text(Short(charged))));
+    cells.push(charged.map_or(Cell::Absent, |charged| {
+        Cell::Text(format!("${:.2}", usd(charged, 1e6, &results.prices)))
+    }));
+    cells
 }
 
 /// Returns a table of the charge, the cycles and the price of the messages of the section `insert`.

@@ -5,7 +5,7 @@ use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
 use stablebench_suite::report::number::{Binary, Grouped, Short};
-use stablebench_suite::report::price::{cycles, usd};
+use stablebench_suite::report::price::costs;
 use stablebench_suite::results::{Case, Detail, Measured, Outcome, Results};
 
 use super::plan::SqlSuite;
@@ -13,9 +13,6 @@ use super::plan::SqlSuite;
 /// Sections in results.
 pub const TRANSACTION: &str = "transaction";
 pub const STATEMENT: &str = "statement";
-
-/// The messages that prices are shown for.
-const MESSAGES: f64 = 1e6;
 
 impl Presentation for SqlSuite {
     fn question(&self) -> Option<&'static str> {
@@ -122,35 +119,6 @@ fn spread(results: &Results, name: &str) -> Grid {
         notes,
         lines: false,
     }
-}
-
-/// Divides a sum by the number of operations, rounded.
-fn a_piece(sum: u64, of: &Measured) -> u64 {
-    let operations = of.operations.max(1);
-    (sum + operations / 2) / operations
-}
-
-/// Returns compute, heap pages and stable pages of an operation, if they are known.
-fn pages(of: &Measured) -> Option<[u64; 3]> {
-    let pages = of.detail.as_ref()?.pages?;
-    // Rows are copied between the readings of the counter, whose pages are not subtracted.
-    let compute = of.instructions.saturating_sub(pages.heap).saturating_sub(pages.stable);
-    Some([compute, pages.heap, pages.stable].map(|sum| a_piece(sum, of)))
-}
-
-/// Returns the cells of compute, heap pages, stable pages, cycles and price.
-fn costs(results: &Results, of: &Measured) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = match pages(of) {
-        Some(pages) => pages.map(|part| Cell::text(Short(part))).to_vec(),
-        None => vec![Cell::Absent; 3],
-    };
-    let charged = of.detail.as_ref().map(|detail| cycles(detail.cost.cycles, &results.prices));
-    let charged = charged.map(|charged| a_piece(charged, of));
-    cells.push(charged.map_or(Cell::Absent, |charged| Cell::text(Short(charged))));
-    cells.push(charged.map_or(Cell::Absent, |charged| {
-        Cell::Text(format!("${:.2}", usd(charged, MESSAGES, &results.prices)))
-    }));
-    cells
 }
 
 /// Returns a table of the parts and the price of a transaction, and of the storage afterwards.

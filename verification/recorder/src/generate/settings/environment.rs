@@ -5,7 +5,7 @@ use stablebench_conformance::Kind;
 use stablebench_conformance::subnet::SubnetCase;
 
 use super::super::steps::{Case, without_heartbeat};
-use super::{count, none, set, status};
+use super::{none, set, status};
 
 /// A module that reads environment variables. Each method returns what it read and the instructions
 /// so far. `name` and `value` copy into a buffer of 1 000 bytes, from the offset in their argument.

@@ -11,7 +11,7 @@ use stablebench_conformance::subnet::SubnetCase;
 use super::super::steps::{Case, id};
 use super::{
     PAGE, add, describe, description, get, globals, holder, load, named, nat, none, set, snapshot,
-    take, upload, user,
+    take, upload,
 };
 
 pub fn loading() -> SubnetCase {

@@ -10,8 +10,8 @@ use stablebench_conformance::subnet::SubnetCase;
 
 use super::super::steps::{Case, id, wasm};
 use super::{
-    HOLDER, PAGE, add, announce, describe, describes, description, get, globals, list, load, named,
-    of, read, reads, snapshot, status, take, upload, upload_module, user,
+    HOLDER, PAGE, add, announce, describe, describes, description, get, list, load, named, of,
+    read, reads, snapshot, status, take, upload, upload_module, user,
 };
 
 pub fn metadata() -> SubnetCase {
