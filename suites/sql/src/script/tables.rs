@@ -4,7 +4,7 @@ use anyhow::Result;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
-use stablebench_suite::report::number::{Binary, Grouped, Short};
+use stablebench_suite::report::number::{Binary, Grouped};
 use stablebench_suite::report::price::costs;
 use stablebench_suite::results::{Case, Detail, Measured, Outcome, Results};
 
