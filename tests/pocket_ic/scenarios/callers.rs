@@ -232,6 +232,10 @@ pub fn strangers_may_only_query(replica: &dyn Replica) {
     assert_eq!((none.done, none.digest.rows), (true, 0), "nothing was built");
     let inspected: Inspected = bench.query_as(STRANGER, "inspect", (job,)).unwrap();
     assert_eq!(inspected.objects, [], "a map has no SQLite b-trees");
-    let queries = ["content", "describe", "inspect", "results", "run_query", "sqlite_settings"];
+    let kept: Kept =
+        bench.query_as(STRANGER, "kept", (Job::new(&Sql::Configure(Vec::new())), 0_u64)).unwrap();
+    assert!(!kept.bytes.is_empty());
+    let queries =
+        ["content", "describe", "inspect", "kept", "results", "run_query", "sqlite_settings"];
     assert_eq!(methods(true), queries.map(str::to_owned).into());
 }
