@@ -462,7 +462,7 @@ mod tests {
     #[test]
     fn variables_are_defined() {
         let source = Source { name: "a.sql".to_owned(), text: "\nselect :n;".to_owned() };
-        let error = Setup::new(&[source.clone()], &[]).unwrap_err().to_string();
+        let error = Setup::new(std::slice::from_ref(&source), &[]).unwrap_err().to_string();
         assert!(error.starts_with("a.sql, line 2: the variable :n has no value"), "{error}");
         let defined = [("n".to_owned(), Number::Integer(7))];
         let setup = Setup::new(&[source], &defined).unwrap();
