@@ -18,8 +18,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::change::{Counts, Entry, Metric, Value};
-use super::measure::{Measured, Pages, Setup};
-use super::results::{Bench, Measurement, VERSION};
+use super::measure::{Measured, Pages};
+use super::results::{Bench, Measurement, Setup, VERSION};
 use super::text::{self, COSTS, Side, bars, changed, costs, percent, status};
 use crate::terminal::{json_lines, safe_line};
 

@@ -26,7 +26,7 @@ use stablebench_replica::{
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
 use wasmparser::{Export, ExternalKind, Parser, Payload};
 
-use super::results::{Bench, Measurement};
+use super::results::{Bench, Measurement, Setup};
 use crate::profile::{Flame, Heading, check, svg};
 use crate::replica::codes::ic_code;
 use crate::replica::decoding::decode_one;
@@ -85,17 +85,6 @@ fn kind(kind: ExternalKind) -> ExportKind {
         ExternalKind::Global => ExportKind::Global,
         ExternalKind::Tag => ExportKind::Tag,
     }
-}
-
-/// The message of what a benchmark does before it measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Setup {
-    /// That of the measured part, as in canbench.
-    #[default]
-    Shared,
-    /// A message before it, as far as page charges go.
-    Separate,
 }
 
 /// Wasm pages of the heap that a message touches before a benchmark without setup begins: those of the

@@ -23,7 +23,6 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::{Rules, files};
 
-use super::measure::Setup;
 use super::yaml;
 use crate::saving;
 
@@ -64,6 +63,17 @@ pub type Benches = BTreeMap<String, Bench>;
 const MAX_FILE: u64 = 16 << 20;
 const RULES: &str = "# rules: ";
 const SETUP: &str = "# setup: separate";
+
+/// The message of what a benchmark does before it measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setup {
+    /// That of the measured part, as in canbench.
+    #[default]
+    Shared,
+    /// A message before it, as far as page charges go.
+    Separate,
+}
 
 /// The content of a results file.
 #[derive(Clone, Debug, Default)]

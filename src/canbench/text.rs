@@ -11,8 +11,8 @@ use anstyle::{AnsiColor, Style};
 use stablebench_replica::Rules;
 
 use super::change::{Change, Counts, Entry, Metric, Value, totals};
-use super::measure::{Measured, OF_ANY_MESSAGE, Pages, Setup};
-use super::results::{Bench, Measurement};
+use super::measure::{Measured, OF_ANY_MESSAGE, Pages};
+use super::results::{Bench, Measurement, Setup};
 use crate::report::number::{Factor, Grouped};
 use crate::terminal::{Terminal, safe_line};
 

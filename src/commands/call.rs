@@ -20,7 +20,7 @@ use super::subnet::{Chosen, Loaded, Message, follow, load, save};
 use crate::progress::Output;
 use crate::replica::PageCosts;
 use crate::replica::decoding::decode_values;
-use crate::replica::embedded::{cycles, inside};
+use crate::replica::executed::{cycles, inside};
 use crate::replica::options::ReplicaArgs;
 use crate::replica::proposed::heap_warning;
 use crate::report::number::Grouped;

@@ -14,8 +14,8 @@ use super::replica::embedded;
 use crate::canbench::change::{entries, regressed};
 use crate::canbench::config::Config;
 use crate::canbench::export::{Compared, Report, csv, json, markdown};
-use crate::canbench::measure::{self, How, Measured, Project, Setup, install, without_tracing};
-use crate::canbench::results::{self, Benches, Results};
+use crate::canbench::measure::{self, How, Measured, Project, install, without_tracing};
+use crate::canbench::results::{self, Benches, Results, Setup};
 use crate::canbench::text::{
     COSTS, RULE, bench, costs, rules, rules_of, setup, significant, summary, touched_by_setup,
 };

@@ -14,7 +14,8 @@ use stablebench_replica::{Canister as Inner, Execution, Instructions, Principal,
 
 use super::flame::Flame;
 use crate::replica::decoding::decode_one;
-use crate::replica::embedded::{Embedded, answer, needs_subnet};
+use crate::replica::embedded::{Embedded, needs_subnet};
+use crate::replica::executed::answer;
 use crate::replica::{Answer, Canister, Cost, Identity, Messages, Replica};
 
 /// A replica that profiles measurements.

@@ -44,7 +44,7 @@ impl Copied {
         let module = self.canister.module().context("there is no module")?.clone();
         let (caller, argument) = (Principal::anonymous(), candid::encode_args(())?);
         let upgraded = self.canister.upgrade_without_pre_upgrade(&module, caller, &argument)?;
-        super::embedded::answer(upgraded).outcome.context("upgrading failed").map(drop)
+        super::executed::answer(upgraded).outcome.context("upgrading failed").map(drop)
     }
 
     /// Returns the stable pages that queries have read since this was last asked.
@@ -91,7 +91,7 @@ impl Messages for Copied {
         let caller = Principal::anonymous();
         let mut execution = self.canister.query(caller, method, argument)?;
         insert(&mut self.read, std::mem::take(&mut execution.stable_pages));
-        Ok(super::embedded::answer(execution))
+        Ok(super::executed::answer(execution))
     }
 
     fn upgrade(&mut self) -> Result<Cost> {

@@ -5,18 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
-use stablebench_replica::{
-    Difference, Execution, LoadError, Module, PageCharges, Principal, Rules, Settings,
-};
+use stablebench_replica::{Difference, LoadError, Module, Principal, Rules, Settings};
 
 use crate::progress::Progress;
 use crate::{canisters, interrupt};
 
+use super::executed::answer;
 use super::subnet::OnSubnet;
-use super::{
-    Answer, Canister, Copied, Cost, Identity, Inside, Messages, PageCosts, Readings, Reject,
-    Replica, StableCalls, TouchedPages,
-};
+use super::{Answer, Canister, Copied, Cost, Identity, Messages, Replica};
 
 /// The replica in this process.
 #[derive(Clone, Debug)]
@@ -298,63 +294,9 @@ impl Messages for Fork<'_> {
     }
 }
 
-/// Converts an execution on the embedded replica.
-pub fn answer(execution: Execution) -> Answer {
-    let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
-    let readings = readings(&execution);
-    Answer { outcome: execution.outcome.map_err(reject), cost, readings }
-}
-
-/// Returns the readings of the counter by a canister that reports them.
-pub fn readings(execution: &Execution) -> Readings {
-    let noted = execution.readings.iter();
-    Readings(noted.map(|noted| (noted.used.get(), page_costs(&noted.pages))).collect())
-}
-
-pub(super) fn reject(reject: stablebench_replica::Reject) -> Reject {
-    Reject { code: reject.code.name().to_owned(), message: reject.message }
-}
-
-/// Returns the cycles that an execution cost.
-pub fn cycles(execution: &Execution) -> u64 {
-    u64::try_from(execution.cycles.get()).unwrap_or(u64::MAX)
-}
-
-/// Returns the details of an execution.
-pub fn inside(execution: &Execution) -> Inside {
-    let calls = execution.stable_calls;
-    Inside {
-        instructions: execution.instructions.get(),
-        charge: execution.charge.get(),
-        heap_pages_changed: execution.memory.heap_changed.get(),
-        stable_pages_accessed: execution.memory.stable_accessed.get(),
-        stable_pages_written: execution.memory.stable_written.get(),
-        stable_calls: Some(StableCalls {
-            reads: calls.reads,
-            bytes_read: calls.bytes_read.get(),
-            writes: calls.writes,
-            bytes_written: calls.bytes_written.get(),
-        }),
-        pages: Some(page_costs(&execution.pages)),
-        messaging: None,
-    }
-}
-
-fn page_costs(pages: &PageCharges) -> PageCosts {
-    PageCosts {
-        heap: pages.heap.get(),
-        stable: pages.stable.get(),
-        touched: pages.touched.map(|touched| TouchedPages {
-            heap: touched.heap.get(),
-            heap_written: touched.heap_written.get(),
-            stable: touched.stable.get(),
-            stable_written: touched.stable_written.get(),
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Reject, StableCalls};
     use super::*;
 
     const COUNTER: &str = include_str!("counter.wat");

@@ -8,6 +8,7 @@ pub mod address;
 pub mod codes;
 mod copied;
 pub mod embedded;
+pub mod executed;
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub mod lockstep;
 #[cfg(feature = "network")]

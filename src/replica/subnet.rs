@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_replica::Principal;
 use stablebench_replica::subnet::{Call, Executed, Subnet};
 
-use super::embedded::{answer as answer_of, cycles, inside, readings, reject};
+use super::executed::{answer as answer_of, cycles, inside, readings, reject};
 use super::{Answer, Canister, Cost, Inside, Messages, Messaging, Readings};
 
 /// Rounds that are executed after an answer, for calls that go on.
