@@ -95,6 +95,7 @@ mod tests {
     use stablebench_suite::{plan_of, words};
 
     use super::*;
+    use crate::terminal::split;
 
     #[test]
     fn names_are_unique_and_sections_have_titles() {
@@ -160,7 +161,7 @@ mod tests {
         ] {
             let suite = suite(name).unwrap();
             let command = || suite.arguments(clap::Command::new(name));
-            let given = [name].into_iter().chain(typed.split(' ').filter(|word| !word.is_empty()));
+            let given = [name.to_owned()].into_iter().chain(split(typed).unwrap());
             let matches = command().try_get_matches_from(given).unwrap();
             let again = words(&command(), &matches, |_| true).join(" ");
             let first = plan_of(suite, typed).unwrap();

@@ -224,6 +224,8 @@ mod tests {
     fn check(command: &clap::Command) -> usize {
         let help = command.get_after_help().map(ToString::to_string);
         let help = help.unwrap_or_else(|| panic!("{} has no examples", command.get_name()));
+        // Long ones have several lines, as a shell takes them.
+        let help = help.replace("\\\n", " ");
         let examples: Vec<&str> =
             help.lines().map(str::trim).filter(|line| line.starts_with("stablebench")).collect();
         assert!(examples.len() >= 2, "{}", command.get_name());

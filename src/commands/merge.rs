@@ -10,7 +10,7 @@ use crate::progress::Output;
 use crate::report::{self, Format};
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
 use crate::suites::suite;
-use crate::terminal::print;
+use crate::terminal::{print, split};
 use stablebench_suite::plan::{Fixture, Plan};
 use stablebench_suite::shard::Shard;
 
@@ -69,7 +69,8 @@ impl Part {
     fn read(file: &Path) -> Result<Self> {
         let results = Results::read(file)?;
         let name = file.display();
-        let mut words: Vec<&str> = results.command.split_whitespace().skip(3).collect();
+        let words = split(&results.command).with_context(|| name.to_string())?;
+        let mut words: Vec<String> = words.into_iter().skip(3).collect();
         let Some(at) = words.iter().position(|word| *word == "--shard") else {
             bail!("{name} is not a shard: its command has no --shard, {}", results.command);
         };

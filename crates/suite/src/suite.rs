@@ -8,6 +8,7 @@ use clap::{ArgAction, ArgMatches};
 
 use crate::plan::Plan;
 use crate::report::Presentation;
+use crate::terminal::{quoted, split};
 
 /// A suite: a question, and the benchmarks that answer it.
 pub trait Suite: Presentation {
@@ -73,8 +74,11 @@ pub fn words(
         let values: Vec<_> = values.map(OsStr::to_string_lossy).collect();
         let equals = if argument.is_require_equals_set() { '=' } else { ' ' };
         match argument.get_value_delimiter() {
-            Some(_) => words.push(format!("--{long}{equals}{}", values.join(","))),
-            None => words.extend(values.iter().map(|value| format!("--{long}{equals}{value}"))),
+            Some(_) => words.push(format!("--{long}{equals}{}", quoted(&values.join(",")))),
+            None => {
+                let words_of = |value| format!("--{long}{equals}{}", quoted(value));
+                words.extend(values.iter().map(|value| words_of(value)));
+            }
         }
     }
     words
@@ -97,8 +101,9 @@ pub fn unique<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
 ///
 /// If there are no such options, or they contradict each other.
 pub fn plan_of(suite: &dyn Suite, typed: &str) -> Result<Plan> {
-    let typed = typed.split(' ').filter(|word| !word.is_empty());
+    let typed = split(typed)?;
     let command = suite.arguments(clap::Command::new(suite.name()));
-    let matches = command.try_get_matches_from([suite.name()].into_iter().chain(typed))?;
+    let matches =
+        command.try_get_matches_from([suite.name().to_owned()].into_iter().chain(typed))?;
     suite.plan(&matches, 1)
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anstream::{AutoStream, ColorChoice};
+use anyhow::Context as _;
 use serde::Serialize;
 pub use stablebench_replica::text::{note, safe, safe_json, safe_line};
 
@@ -37,6 +38,15 @@ pub fn quoted(word: &str) -> String {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
+}
+
+/// Returns the words of a command line, without the quotes of a shell.
+///
+/// # Errors
+///
+/// If a quote has no end.
+pub fn split(line: &str) -> anyhow::Result<Vec<String>> {
+    shlex::split(line).with_context(|| format!("a quote has no end: {line}"))
 }
 
 /// The properties of standard output.
@@ -102,6 +112,9 @@ mod tests {
         }
         assert_eq!(["", "a b", "$x;y"].map(quoted), ["''", "'a b'", "'$x;y'"]);
         assert_eq!(quoted("it's"), r"'it'\''s'");
+        let words = ["run", "--script", "my file.sql", "it's", "", "a\\b"];
+        assert_eq!(split(&words.map(quoted).join(" ")).unwrap(), words);
+        assert!(split("--script 'my file.sql").is_err());
     }
 
     #[test]

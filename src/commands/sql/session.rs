@@ -4,11 +4,12 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Job, Part, Setting};
 use stablebench_replica::subnet::Halt;
 use stablebench_suite::engines::{Configuration, has_sql};
+use stablebench_suite_sql::script::checksum;
 use stablebench_suite_sql::{Answer, Answers, Call, FilePart, Sql, Statements, Value};
 
 use crate::progress::Progress;
 use crate::replica::decoding::decode_one;
-use crate::replica::{Canister, Cost, Messages, PageCosts, Readings, Reject, Replica};
+use crate::replica::{Canister, Cost, Messages, PageCosts, Readings, Reject, Replica, SubnetKind};
 use crate::report::number::{Binary, Grouped};
 use crate::runner::wire;
 use crate::{canisters, interrupt};
@@ -21,8 +22,6 @@ const PART: usize = 1 << 20;
 const MESSAGE: usize = (2 << 20) - (1 << 10);
 /// The place of the number of pages in a database file.
 const PAGES: std::ops::Range<usize> = 28..32;
-/// The first bytes of a database file.
-const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A statement with the values of its parameters.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +105,16 @@ impl Session {
         &self.configuration
     }
 
+    /// Lifts the limits of messages, and returns the kind of subnet that has them.
+    pub fn lift_limits(&mut self) -> Option<SubnetKind> {
+        self.canister.lift_limits()
+    }
+
+    /// Sets the limits of a kind of subnet again.
+    pub fn set_limits(&mut self, subnet: SubnetKind) {
+        self.canister.set_limits(subnet);
+    }
+
     /// Returns a new switch that ends the statement under way.
     pub fn switch(&mut self) -> Option<Halt> {
         self.canister.switch()
@@ -186,7 +195,7 @@ impl Session {
     ///
     /// If it is no database, or one that a canister cannot open.
     pub fn load(&mut self, file: &[u8], step: impl Fn(u64)) -> Result<()> {
-        let checksum = fnv1a(file);
+        let checksum = checksum(file);
         let mut send = |offset: usize, bytes: Vec<u8>| {
             let (offset, size) = (offset as u64, file.len() as u64);
             work(&mut *self.canister, &Sql::Load(FilePart { offset, bytes, size, checksum }))
@@ -379,31 +388,4 @@ fn job(statements: &[Bound]) -> Statements {
         calls.push(Call { text: place as u32, parameters: parameters.clone() });
     }
     Statements { texts, calls, keep: KEEP }
-}
-
-/// Refuses files that are no database, and those with a write-ahead log, whose last changes may be in
-/// another file.
-///
-/// # Errors
-///
-/// The reason.
-pub fn check_database(file: &[u8], name: &str) -> Result<()> {
-    if !file.starts_with(MAGIC) || file.len() < 512 {
-        bail!("this is no SQLite database");
-    }
-    // The versions of the format that writing and reading need: 2 is a write-ahead log.
-    if file[18] == 2 || file[19] == 2 {
-        bail!(
-            "it is in journal mode WAL, and its last changes may be in the file {name}-wal; write \
-             them back first: sqlite3 {} 'PRAGMA journal_mode=delete'",
-            crate::terminal::quoted(name)
-        );
-    }
-    Ok(())
-}
-
-/// FNV-1a, 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

@@ -12,20 +12,21 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 use stablebench_protocol::Digest;
 use stablebench_suite::engines::Configuration;
+use stablebench_suite_sql::script::check_database;
 
 use super::SqlArgs;
 use super::dot::words;
 use super::dump::copy;
 use super::import::import;
-use super::session::{Bound, Session, check_database};
+use super::session::{Bound, Session};
 use super::text::{Item, Kind, items, name, read};
 use crate::cache::{Cache, Prepared, Setup};
 use crate::canisters::{self, Built};
 use crate::commands::replica::embedded;
 use crate::progress::{Output, Step};
+use crate::replica::Canister;
+use crate::replica::Replica as _;
 use crate::replica::embedded::Embedded;
-use crate::replica::options::{ReplicaArgs, SubnetKind};
-use crate::replica::{Canister, Replica};
 use crate::report::number::Binary;
 use crate::results::{Held, Populate};
 
@@ -125,25 +126,25 @@ pub fn open(args: &SqlArgs, output: &Output) -> Result<(Embedded, Session)> {
         let session = Session::open(&replica, args.engine.clone(), &output.progress)?;
         return Ok((replica, session));
     }
-    let unlimited = ReplicaArgs { subnet: SubnetKind::Benchmarking, ..args.replica.clone() };
-    let (unlimited, _) = embedded(&unlimited, &output.progress)?;
     let built = canisters::find(args.engine.engine.canister, &output.progress)?;
     let prepared = Prepared::database(args.engine.info(), sources.name(), sources.key()?);
     let hash = canisters::hash(&built.wasm);
-    let setup = Setup::new(unlimited.identity(), hash, prepared);
+    let setup = Setup::new(replica.identity(), hash, prepared);
     let known = cache.as_ref().and_then(|cache| taken(cache, &replica, &built, &setup));
     if let Some(canister) = known {
         output.progress.note(&format!("{}: prepared earlier", sources.name()));
         return Ok((replica, Session::with(canister, args.engine.clone())));
     }
-    let mut session = Session::open(&unlimited, args.engine.clone(), &output.progress)?;
+    let mut session = Session::open(&replica, args.engine.clone(), &output.progress)?;
+    let subnet = session.lift_limits();
     if let Some((path, bytes)) = &sources.database {
         match args.engine.engine.key == FILES {
             true => load(&mut session, path, bytes, output)?,
             // Other engines take the content as SQL.
             false => {
                 let files = Configuration::of(FILES)?;
-                let mut from = Session::open(&unlimited, files, &output.progress)?;
+                let mut from = Session::open(&replica, files, &output.progress)?;
+                from.lift_limits();
                 load(&mut from, path, bytes, output)?;
                 let step = output.progress.spinner(&format!("copying {}", path.display()));
                 copy(&mut from, &mut session)?;
@@ -157,11 +158,13 @@ pub fn open(args: &SqlArgs, output: &Output) -> Result<(Embedded, Session)> {
         execution.file(path, text, Some(&step))?;
         step.done("");
     }
-    let canister = moved(session.canister(), &replica, &built.wasm)?;
-    if let Some(cache) = cache {
-        cache.keep(&*canister, setup, &held());
+    if let Some(subnet) = subnet {
+        session.set_limits(subnet);
     }
-    Ok((replica, Session::with(canister, args.engine.clone())))
+    if let Some(cache) = cache {
+        cache.keep(session.canister(), setup, &held());
+    }
+    Ok((replica, session))
 }
 
 fn taken(
@@ -171,15 +174,6 @@ fn taken(
     setup: &Setup,
 ) -> Option<Box<dyn Canister>> {
     cache.take(replica, &built.wasm, setup, |_| true).map(|(canister, _)| canister)
-}
-
-/// Moves a canister to a replica with other limits.
-fn moved(canister: &dyn Canister, replica: &Embedded, wasm: &[u8]) -> Result<Box<dyn Canister>> {
-    let folder = tempfile::tempdir().context("cannot move the prepared canister")?;
-    let path = folder.path().join("canister");
-    canister.save(&path, "").context("cannot move the prepared canister")?;
-    let loaded = replica.load(wasm, &path)?;
-    Ok(loaded.context("the prepared canister cannot be loaded")?.0)
 }
 
 /// Nothing is known of the content of such a database.
@@ -205,7 +199,8 @@ fn read_database(path: &Path) -> Result<Vec<u8>> {
     }
     let bytes = stablebench_replica::files::read(path, MAX_DATABASE)
         .with_context(|| format!("cannot read {shown}"))?;
-    check_database(&bytes, &shown).with_context(|| format!("cannot load {shown}"))?;
+    check_database(&bytes, &crate::terminal::quoted(&shown))
+        .with_context(|| format!("cannot load {shown}"))?;
     Ok(bytes)
 }
 

@@ -98,6 +98,15 @@ fn other_suites_and_canisters_have_equal_results() {
     for suite in [
         &["run", "keys", "--rows=100", "--watches=10", "--questions=3"][..],
         &["run", "vfs", "--rows=60", "--sizes=1,20"],
+        &[
+            "run",
+            "sql",
+            "--builtin=ycsb-a",
+            "--transactions=20",
+            "--per-message=5",
+            "--engines=sqlite/persist,sqlite-vfs",
+        ],
+        &["run", "mix", "--rows=300", "--indexes=1", "--engines=btree,sqlite/wal,sqlite-vfs"],
     ] {
         is_the_same(suite, &server.target(), directory.path());
     }

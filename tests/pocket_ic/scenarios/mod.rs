@@ -31,6 +31,8 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("suite_keys", |replica| suites::suite(replica, suites::KEYS)),
     ("suite_sysbench", |replica| suites::suite(replica, suites::SYSBENCH)),
     ("suite_cuckoo", |replica| suites::suite(replica, suites::CUCKOO)),
+    ("suite_sql", |replica| suites::suite(replica, suites::SQL)),
+    ("suite_mix", |replica| suites::suite(replica, suites::MIX)),
     ("install_small_and_large", life::install_small_and_large),
     ("install_refused", life::install_refused),
     ("install_that_traps", life::install_that_traps),

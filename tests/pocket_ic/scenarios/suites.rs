@@ -71,6 +71,15 @@ pub const DB_BENCH: &[&str] = &["db-bench", "--num=2000"];
 pub const KEYS: &[&str] =
     &["keys", "--rows=300", "--questions=5", "--schemas=b,d", "--keys=integer,uuidv7"];
 pub const SYSBENCH: &[&str] = &["sysbench", "--rows=300", "--keys=composite"];
+pub const SQL: &[&str] = &[
+    "sql",
+    "--builtin=ycsb-a",
+    "--transactions=20",
+    "--per-message=5",
+    "--engines=sqlite/persist,sqlite-vfs",
+];
+pub const MIX: &[&str] =
+    &["mix", "--rows=300", "--indexes=1", "--engines=btree,sqlite/wal,sqlite-vfs"];
 pub const CUCKOO: &[&str] = &["cuckoo", "--num=256", "--keys=scattered"];
 
 fn measure(suite: &[&str], replica: &dyn Replica, directory: &Path, name: &str) {

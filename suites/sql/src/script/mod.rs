@@ -24,6 +24,7 @@ pub mod builtin;
 pub mod expression;
 #[cfg(feature = "tool")]
 mod observer;
+mod parser;
 #[cfg(feature = "tool")]
 mod plan;
 #[cfg(feature = "tool")]
@@ -35,6 +36,8 @@ mod transactions;
 
 #[cfg(feature = "tool")]
 pub use plan::SqlSuite;
+#[cfg(feature = "tool")]
+pub use setup::{check_database, checksum};
 #[cfg(feature = "tool")]
 pub use tables::{STATEMENT, TRANSACTION};
 
@@ -168,9 +171,8 @@ impl Script {
         open: &mut Vec<Open>,
     ) -> Result<(), ScriptError> {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let expression = |text: &str| {
-            expression::parse(text).map_err(|ExpressionError(reason)| fault(line, reason))
-        };
+        let expression =
+            |text: &str| parser::parse(text).map_err(|ExpressionError(reason)| fault(line, reason));
         let next = self.commands.len();
         match name {
             "\\set" => {

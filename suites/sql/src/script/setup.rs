@@ -97,7 +97,7 @@ impl Setup {
             units.extend(begun);
         }
         let messages = messages(units);
-        let identity = [0xcbf2_9ce4_8422_2325, 1].map(|basis| {
+        let identity = [BASIS, 1].map(|basis| {
             let mut hash = basis;
             for line in messages.iter().flatten() {
                 hash = fnv1a(hash, line.text.as_bytes());
@@ -255,10 +255,38 @@ impl Observer for SetupObserver {
     }
 }
 
+/// The hash of nothing.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
 /// FNV-1a, 64 bits, continued.
 fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(hash, step)
+}
+
+/// Refuses files that are no database, and those with a write-ahead log, whose last changes may be in
+/// another file.
+///
+/// # Errors
+///
+/// The reason, with a command for the shell that contains the name.
+pub fn check_database(file: &[u8], name: &str) -> Result<()> {
+    if !file.starts_with(MAGIC) || file.len() < 512 {
+        bail!("this is no SQLite database");
+    }
+    // The versions of the format that writing and reading need: 2 is a write-ahead log.
+    if file[18] == 2 || file[19] == 2 {
+        bail!(
+            "it is in journal mode WAL, and its last changes may be in the file {name}-wal; write \
+             them back first: sqlite3 {name} 'PRAGMA journal_mode=delete'"
+        );
+    }
+    Ok(())
+}
+
+/// The checksum of a database file, by which the canister finds out that it is complete.
+pub fn checksum(file: &[u8]) -> u64 {
+    fnv1a(BASIS, file)
 }
 
 /// The bytes of a database file in a message.
@@ -275,23 +303,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// Of the content of a file with this SHA-256.
+    /// Of the content of a file with this SHA-256 and name.
     ///
     /// # Errors
     ///
-    /// If it is no database, or one with a write-ahead log, whose last changes may be in another file.
-    pub fn new(file: Vec<u8>, sha256: String) -> Result<Self> {
-        if !file.starts_with(MAGIC) || file.len() < 512 {
-            bail!("this is no SQLite database");
-        }
-        // The versions of the format that writing and reading need: 2 is a write-ahead log.
-        if file[18] == 2 || file[19] == 2 {
-            bail!(
-                "the database is in journal mode WAL, and part of it may be in the file -wal; write it \
-                 back first: sqlite3 FILE 'PRAGMA journal_mode=delete'"
-            );
-        }
-        let checksum = fnv1a(0xcbf2_9ce4_8422_2325, &file);
+    /// Those of [`check_database`].
+    pub fn new(file: Vec<u8>, sha256: String, name: &str) -> Result<Self> {
+        check_database(&file, name)?;
+        let checksum = checksum(&file);
         Ok(Self { file: Arc::new(file), checksum, sha256 })
     }
 
@@ -486,13 +505,13 @@ mod tests {
     fn files_that_are_no_database_are_refused() {
         let mut file = MAGIC.to_vec();
         file.resize(PART + 512, 0);
-        let load = Load::new(file.clone(), String::new()).unwrap();
+        let load = Load::new(file.clone(), String::new(), "a.db").unwrap();
         assert_eq!(load.len(), 2);
         let chosen = load.choose(2, 1).unwrap();
         let Sql::Load(part) = chosen.part(1, 1, false).job.decode().unwrap() else { panic!() };
         assert_eq!((part.offset, part.bytes.len()), (PART as u64, 512));
         file[18] = 2;
-        assert!(Load::new(file, String::new()).unwrap_err().to_string().contains("WAL"));
-        assert!(Load::new(b"CREATE TABLE".to_vec(), String::new()).is_err());
+        assert!(Load::new(file, String::new(), "a.db").unwrap_err().to_string().contains("WAL"));
+        assert!(Load::new(b"CREATE TABLE".to_vec(), String::new(), "a.sql").is_err());
     }
 }
