@@ -53,7 +53,7 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("stablebench --no-cache", Test("results_are_the_same_with_a_cache_and_without")),
     ("stablebench run ", Long),
     ("stablebench run all", Smaller("--shard=1000/1000")),
-    ("stablebench sql --setup", Smaller("--transactions=20")),
+    ("stablebench sql --setup schema.sql --script", Smaller("--transactions=20")),
     ("stablebench sql --builtin", Smaller("--transactions=20")),
     ("stablebench run users --replica URL", Test("the_documented_runs_on_a_network_succeed")),
     ("stablebench profile users/insert/end-1/", Smaller("--rows=1000")),
@@ -186,7 +186,7 @@ fn documented() -> Vec<String> {
     all.extend(suites.chain(["all"]).map(|suite| vec!["run", suite]));
     assert!(all.len() > 20, "{all:?}");
     for words in all {
-        let shown = help(&[&words[..], &["--help"]].concat());
+        let shown = help(&[&words[..], &["--help"]].concat()).replace("\\\n", " ");
         for line in shown.lines().map(str::trim) {
             if line.starts_with("stablebench ") {
                 found.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -243,20 +243,15 @@ fn prepare(folder: &Path) {
     for name in ["my_canister.wasm", "shop.wasm", "bank.wasm"] {
         fs::write(at(name), wat::parse_str(CANISTER).unwrap()).unwrap();
     }
+    fs::write(at("memory.bin"), [7; 65_536]).unwrap();
     fs::write(at("schema.sql"), "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT);").unwrap();
     fs::write(at("queries.sql"), "SELECT count(*) FROM users;").unwrap();
-    let create =
-        ["sql", "-c", "CREATE TABLE orders(id INTEGER PRIMARY KEY)", "--save-db=shop.sqlite"];
+    for name in ["tx.sql", "read.sql", "write.sql"] {
+        fs::write(at(name), "INSERT INTO users(name) VALUES ('a');").unwrap();
+    }
+    let create = ["sql", "-c", "CREATE TABLE orders(x)", "--save-db=shop.sqlite"];
     let saved = stablebench(&create, folder);
     assert!(saved.status.success(), "{}", stderr(&saved));
-    fs::write(at("memory.bin"), [7; 65_536]).unwrap();
-    fs::write(at("schema.sql"), "CREATE TABLE t(x);").unwrap();
-    for name in ["tx.sql", "read.sql", "write.sql"] {
-        fs::write(at(name), "INSERT INTO t VALUES (1);").unwrap();
-    }
-    fs::write(at("queries.sql"), "SELECT count(*) FROM t;").unwrap();
-    let shop = ["sql", "-c", "CREATE TABLE orders(x)", "--save-db=shop.sqlite"];
-    assert!(stablebench(&shop, folder).status.success());
     with_benchmarks(&["insert", "read"], folder);
     let kept = stablebench(&["canbench", "--persist"], folder);
     assert!(kept.status.success(), "{}", stderr(&kept));

@@ -301,7 +301,8 @@ fn equal_journal_modes_share_a_column_on_a_terminal_only() {
     assert!(table.contains("PERSIST = DELETE"), "{table}");
     assert!(!markdown.contains("PERSIST = DELETE"));
     assert!(markdown.contains("SQLite<br>DELETE"));
+    // In other tables, their figures differ.
     let mut headings =
         table.lines().filter(|line| line.contains("TRUNCATE") && line.contains("PERSIST"));
-    assert!(headings.all(|line| !line.contains("DELETE")), "{table}");
+    assert!(headings.any(|line| !line.contains("DELETE")), "{table}");
 }

@@ -67,7 +67,7 @@ macro_rules! functions {
 
         impl Function {
             /// The functions with their names, and the smallest and largest number of their arguments.
-            pub(super) const ALL: &'static [(Self, &'static str, usize, usize)] =
+            const ALL: &'static [(Self, &'static str, usize, usize)] =
                 &[$((Self::$function, $name, $least, $most)),*];
         }
     };
@@ -219,7 +219,7 @@ impl Expression {
 }
 
 impl Function {
-    fn named(name: &str) -> Option<(Self, usize, usize)> {
+    pub(super) fn named(name: &str) -> Option<(Self, usize, usize)> {
         let found = Self::ALL.iter().find(|(_, known, ..)| {
             known.starts_with(|letter: char| letter.is_ascii_lowercase())
                 && known.eq_ignore_ascii_case(name)

@@ -6,6 +6,7 @@
 //!   K transactions ──→ a message
 //! ```
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -169,21 +170,17 @@ struct ChosenTransactions {
 impl Chosen for ChosenTransactions {
     fn part(&self, from: u64, count: u64, each: bool) -> Part {
         let mut statements = Statements::default();
-        // The place of each text in this message.
-        let mut places: Vec<((usize, u32), u32)> = Vec::new();
+        // The place of each text in this message: equal ones are prepared once.
+        let mut places: HashMap<&str, u32> = HashMap::new();
         for number in from..from + count {
             // The plan has computed all transactions, so that none fails here.
             let Ok(transaction) = self.of.scripts.transaction(self.seed, number) else { continue };
             let Some(script) = self.of.scripts.script(transaction.script) else { continue };
             for call in transaction.calls {
-                let key = (transaction.script, call.text);
-                let known = places.iter().find(|(known, _)| *known == key).map(|(_, place)| *place);
-                let place = known.unwrap_or_else(|| {
-                    let place = statements.texts.len() as u32;
-                    let text = script.texts.get(call.text as usize);
-                    statements.texts.push(text.cloned().unwrap_or_default());
-                    places.push((key, place));
-                    place
+                let text = script.texts.get(call.text as usize).map_or("", String::as_str);
+                let place = *places.entry(text).or_insert_with(|| {
+                    statements.texts.push(text.to_owned());
+                    statements.texts.len() as u32 - 1
                 });
                 statements.calls.push(Call { text: place, ..call });
             }
@@ -238,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_message_has_each_text_once() {
-        let scripts = Arc::new(scripts(&[(1, "SELECT 1;\nSELECT 2;")]));
+        let scripts = Arc::new(scripts(&[(1, "SELECT 1;\nSELECT 2;\nSELECT 1;")]));
         let of = Transactions {
             scripts,
             agreement: Arc::default(),
@@ -250,7 +247,7 @@ mod tests {
         let Sql::Statements(statements) = part.job.decode().unwrap() else { panic!() };
         assert_eq!(statements.texts, ["SELECT 1;", "SELECT 2;"]);
         let texts: Vec<u32> = statements.calls.iter().map(|call| call.text).collect();
-        assert_eq!(texts, [0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!(texts, [0, 1, 0].repeat(4));
     }
 
     #[test]
