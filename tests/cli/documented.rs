@@ -21,7 +21,8 @@ pub fn help(args: &[&str]) -> String {
     for line in shown.lines() {
         let continues = line.starts_with("    ") && !line.starts_with("    stablebench ");
         text.push(if continues { ' ' } else { '\n' });
-        text += line;
+        // As a shell continues a line.
+        text += line.strip_suffix('\\').unwrap_or(line);
     }
     text
 }
@@ -186,7 +187,7 @@ fn documented() -> Vec<String> {
     all.extend(suites.chain(["all"]).map(|suite| vec!["run", suite]));
     assert!(all.len() > 20, "{all:?}");
     for words in all {
-        let shown = help(&[&words[..], &["--help"]].concat()).replace("\\\n", " ");
+        let shown = help(&[&words[..], &["--help"]].concat());
         for line in shown.lines().map(str::trim) {
             if line.starts_with("stablebench ") {
                 found.push(line.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -419,7 +419,7 @@ fn murmur2(value: i64, seed: u64) -> i64 {
 
 /// Returns the place of a number in a permutation of 0 to `size` − 1: a Feistel network over the next
 /// larger power of four, walked until the number is in the range. Not pgbench's permutation.
-fn permuted(value: u64, size: u64, seed: u64) -> u64 {
+pub(super) fn permuted(value: u64, size: u64, seed: u64) -> u64 {
     let half = (64 - (size - 1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1_u64 << half) - 1;
     let mut at = value;

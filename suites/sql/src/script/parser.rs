@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::expression::Random;
+    use crate::script::expression::{Random, permuted};
 
     struct Counter(u64);
 
