@@ -227,3 +227,40 @@ fn settings_are_ranked() {
     };
     assert_eq!(modes.map(row), [1; 6], "{printed}");
 }
+
+/// Returns the instructions of a case without the charges for pages.
+fn compute(measured: &Value) -> u64 {
+    let pages = &measured["detail"]["pages"];
+    let charge = |memory: &str| pages[memory].as_u64().unwrap();
+    measured["instructions"].as_u64().unwrap() - charge("heap") - charge("stable")
+}
+
+/// The bounds are those that docs/sql.md states. Pages depend on the messages before.
+#[test]
+fn a_script_costs_what_the_suite_users_measures() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let schema = "CREATE TABLE users(id INTEGER PRIMARY KEY AUTOINCREMENT, username TEXT NOT NULL);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+        INSERT INTO users SELECT i, printf('%0100d', i) FROM n;";
+    write(folder, "users.sql", schema);
+    let row = "\\set id :id + 1\ninsert into users (id, username) values (:id, :text);\n";
+    write(folder, "add.sql", &format!("\\set id 10000\nBEGIN;\n{}END;\n", row.repeat(100)));
+    let text = format!("--define=text={}", "x".repeat(100));
+    let script = ["sql", "--setup=users.sql", "--script=add.sql", &text, "--transactions=1"];
+    let suite = ["--rows=10000", "--batches=100", "--at=end", "--payload=100", "--sections=insert"];
+    let results = |command: &[&str], file: &str| -> Value {
+        let output = stablebench(&[command, &[ENGINES, "--out", file]].concat(), folder);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap()
+    };
+    let of_script = results(&script, "sql.json");
+    let of_suite = results(&[&["run", "users"][..], &suite].concat(), "users.json");
+    for (configuration, percent) in [("sqlite/persist", 3), ("sqlite-vfs", 15)] {
+        let [script] = measured(&of_script, "transaction", configuration)[..] else { panic!() };
+        let [suite] = measured(&of_suite, "insert", configuration)[..] else { panic!() };
+        let (script, suite) = (compute(script), compute(suite));
+        let difference = script.abs_diff(suite);
+        assert!(difference * 100 <= suite * percent, "{configuration}: {script} and {suite}");
+    }
+}
