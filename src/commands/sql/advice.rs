@@ -15,7 +15,7 @@ use stablebench_suite_sql::{Answer, Counters, Value, split};
 use super::import::quoted;
 use super::print::{self, PlanLine};
 use super::session::{Bound, Executed, Session, execute, rows};
-use super::shell::shortened;
+use super::text::shortened;
 use crate::interrupt;
 use crate::replica::Messages;
 use crate::report::number::{Binary, Grouped, Short};

@@ -12,7 +12,8 @@ use super::dump::{copy, parts};
 use super::import::import;
 use super::print::{self, Mode};
 use super::session::Session;
-use super::shell::{Costs, State};
+use super::state::{Costs, State};
+use super::text::{Kind, items, shortened, words};
 use super::{advice, setup, text};
 use crate::commands::replica::embedded;
 use crate::interrupt;
@@ -162,36 +163,38 @@ fn find(name: &str) -> Result<&'static Command> {
     }
 }
 
-/// Splits a line into words; quotes keep spaces in one.
-pub fn words(line: &str) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    let mut letters = line.trim().trim_end_matches(';').chars().peekable();
-    while let Some(first) = letters.peek().copied() {
-        if first.is_whitespace() {
-            letters.next();
-            continue;
+/// Executes a statement or a command. A failure is printed.
+pub fn item(state: &mut State<'_>, kind: Kind, text: &str) -> Result<Next> {
+    match kind {
+        Kind::Command if state.interactive => {
+            state.stoppable(|state| run(state, text)).and_then(|(next, _)| next)
         }
-        let mut word = String::new();
-        match first {
-            '\'' | '"' => {
-                letters.next();
-                loop {
-                    match letters.next() {
-                        Some(letter) if letter == first => break,
-                        Some(letter) => word.push(letter),
-                        None => bail!("a {first} has no end"),
-                    }
-                }
-            }
-            _ => {
-                while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
-                    word.push(letter);
-                }
-            }
-        }
-        words.push(word);
+        Kind::Command => run(state, text),
+        Kind::Statement if state.statement(text)? => Ok(Next::Line),
+        Kind::Statement => Ok(Next::Failed),
     }
-    Ok(words)
+}
+
+/// Executes all of a text, until something fails or `.quit`.
+pub fn all(state: &mut State<'_>, text: &str, from: &str, keep_going: bool) -> Result<Next> {
+    let mut outcome = Next::Line;
+    for one in items(text) {
+        match item(state, one.kind, one.text)? {
+            Next::Line => {}
+            Next::Quit => return Ok(Next::Quit),
+            Next::Failed => {
+                outcome = Next::Failed;
+                if !from.is_empty() {
+                    let statement = shortened(one.text, 60);
+                    state.failure(&format!("{from}, line {}: {statement}", one.line))?;
+                }
+                if !keep_going {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(outcome)
 }
 
 fn only<'a>(arguments: &'a [String], what: &str) -> Result<&'a str> {
@@ -457,7 +460,7 @@ fn read(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     }
     let text = text::read(path)?;
     state.reading.push(known);
-    let outcome = state.all(&text, &path.display().to_string(), state.args.keep_going);
+    let outcome = all(state, &text, &path.display().to_string(), state.args.keep_going);
     state.reading.pop();
     outcome
 }
@@ -483,13 +486,6 @@ fn import_rows(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_split_at_spaces_outside_of_quotes() {
-        assert_eq!(words(".read 'a b.sql' ;").unwrap(), [".read", "a b.sql"]);
-        assert_eq!(words(".x \"\" y").unwrap(), [".x", "", "y"]);
-        assert!(words(".read 'a").is_err());
-    }
 
     #[test]
     fn a_command_may_be_shortened() {

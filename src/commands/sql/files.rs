@@ -10,8 +10,8 @@ use super::advice::{self, Observed};
 use super::dot;
 use super::print::Spent;
 use super::session::Bound;
-use super::shell::{State, shortened};
-use super::text::{Item, Kind, items, name, read};
+use super::state::State;
+use super::text::{Item, Kind, items, name, read, shortened, words};
 use crate::progress::Output;
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::{Grouped, Short};
@@ -135,7 +135,7 @@ impl Run<'_, '_> {
 
     /// Executes a command of the shell. Returns `false` if the run ends here.
     fn command(&mut self, path: &Path, item: &Item<'_>) -> Result<bool> {
-        let words = dot::words(item.text).unwrap_or_default();
+        let words = words(item.text).unwrap_or_default();
         if words.first().is_some_and(|word| word == ".read")
             && let [_, file] = &words[..]
         {
@@ -157,7 +157,7 @@ impl Run<'_, '_> {
             self.state.reading.pop();
             return outcome;
         }
-        match self.state.item(Kind::Command, item.text)? {
+        match dot::item(self.state, Kind::Command, item.text)? {
             dot::Next::Line => Ok(true),
             dot::Next::Quit => Ok(false),
             dot::Next::Failed => {

@@ -19,6 +19,7 @@ mod script;
 mod session;
 mod setup;
 mod shell;
+mod state;
 mod text;
 mod tune;
 
@@ -37,7 +38,7 @@ use files::Format;
 use print::Mode;
 pub use script::{SqlCommand, sql_command};
 use session::Session;
-use shell::State;
+use state::State;
 
 #[derive(Clone, Debug, Args)]
 pub struct SqlArgs {

@@ -15,11 +15,10 @@ use stablebench_suite::engines::Configuration;
 use stablebench_suite_sql::script::check_database;
 
 use super::SqlArgs;
-use super::dot::words;
 use super::dump::copy;
 use super::import::import;
 use super::session::{Bound, Session};
-use super::text::{Item, Kind, items, name, read};
+use super::text::{Item, Kind, items, name, read, shortened, words};
 use crate::cache::{Cache, Prepared, Setup};
 use crate::canisters::{self, Built};
 use crate::commands::replica::embedded;
@@ -271,7 +270,7 @@ impl Execution<'_> {
         }
         let statements: Vec<Bound> = waiting.iter().map(|item| item.text.into()).collect();
         let place = |item: &Item<'_>| {
-            let text = super::shell::shortened(item.text, 90);
+            let text = shortened(item.text, 90);
             format!("{}, line {}: {text}", name(path), item.line)
         };
         let executed = self.session.execute(&statements).with_context(|| place(&waiting[0]))?;

@@ -138,6 +138,49 @@ pub fn name(path: &Path) -> String {
     }
 }
 
+/// Splits a line into words; quotes keep spaces in one.
+pub fn words(line: &str) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    let mut letters = line.trim().trim_end_matches(';').chars().peekable();
+    while let Some(first) = letters.peek().copied() {
+        if first.is_whitespace() {
+            letters.next();
+            continue;
+        }
+        let mut word = String::new();
+        match first {
+            '\'' | '"' => {
+                letters.next();
+                loop {
+                    match letters.next() {
+                        Some(letter) if letter == first => break,
+                        Some(letter) => word.push(letter),
+                        None => bail!("a {first} has no end"),
+                    }
+                }
+            }
+            _ => {
+                while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
+                    word.push(letter);
+                }
+            }
+        }
+        words.push(word);
+    }
+    Ok(words)
+}
+
+/// Returns a statement in one line of at most `width` characters.
+pub fn shortened(text: &str, width: usize) -> String {
+    // A statement may have megabytes.
+    let start = text.char_indices().nth(4 * width).map_or(text, |(end, _)| &text[..end]);
+    let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.chars().count() > width || start.len() < text.len() {
+        true => line.chars().take(width - 1).collect::<String>() + "…",
+        false => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,5 +206,19 @@ mod tests {
             Some("select 1 /* open")
         );
         assert_eq!(items("/* open").next().map(|item| item.line), Some(1));
+    }
+
+    #[test]
+    fn words_are_split_at_spaces_outside_of_quotes() {
+        assert_eq!(words(".read 'a b.sql' ;").unwrap(), [".read", "a b.sql"]);
+        assert_eq!(words(".x \"\" y").unwrap(), [".x", "", "y"]);
+        assert!(words(".read 'a").is_err());
+    }
+
+    #[test]
+    fn long_statements_are_shortened() {
+        assert_eq!(shortened("select\n  1;", 20), "select 1;");
+        assert_eq!(shortened(&"x".repeat(1 << 20), 5), "xxxx…");
+        assert_eq!(shortened("äöüäöü", 4), "äöü…");
     }
 }

@@ -33,17 +33,21 @@ mod setup;
 mod tables;
 #[cfg(feature = "tool")]
 mod transactions;
+#[cfg(feature = "tool")]
+mod work;
 
 #[cfg(feature = "tool")]
 pub use plan::SqlSuite;
 #[cfg(feature = "tool")]
 pub use setup::{check_database, checksum};
-#[cfg(feature = "tool")]
-pub use tables::{STATEMENT, TRANSACTION};
 
 use crate::split::{self, Statement};
 use crate::{Call, Value};
 use expression::{Expression, ExpressionError, Number, Random};
+
+/// Sections in results.
+pub const TRANSACTION: &str = "transaction";
+pub const STATEMENT: &str = "statement";
 
 /// A parsed script.
 #[derive(Clone, Debug, PartialEq)]

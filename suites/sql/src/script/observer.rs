@@ -7,19 +7,8 @@ use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
 use stablebench_suite::report::number::Grouped;
 
 use super::agreement::{Difference, Rows};
-use super::transactions::{Transaction, Transactions, excerpt, joined};
-use crate::split;
+use super::transactions::{Transaction, Transactions, excerpt, is_volatile, joined};
 use crate::{Answer, Answers, Call, Sql};
-
-/// What differs from one configuration to the other by itself.
-const VOLATILE: [&str; 5] =
-    ["current_timestamp", "current_time", "current_date", "random", "randomblob"];
-
-/// Returns `true` if what a text does depends on the time or on random numbers of SQLite.
-pub fn is_volatile(text: &str) -> bool {
-    split::words(text).any(|word| VOLATILE.iter().any(|known| word.eq_ignore_ascii_case(known)))
-        || text.to_ascii_lowercase().contains("'now'")
-}
 
 /// The costs of a row of a table.
 #[derive(Debug, Default)]

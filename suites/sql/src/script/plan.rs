@@ -24,10 +24,9 @@ use super::Script;
 use super::agreement::Agreement;
 use super::builtin::{self, Builtin};
 use super::expression::Number;
-use super::observer::is_volatile;
 use super::setup::{Configure, Load, Setup, Source};
-use super::tables::{STATEMENT, TRANSACTION};
 use super::transactions::{Layout, Scripts, Transactions, excerpt, joined};
+use super::{STATEMENT, TRANSACTION};
 use crate::split::{self, Control};
 
 /// The suite.

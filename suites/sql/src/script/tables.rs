@@ -9,10 +9,7 @@ use stablebench_suite::report::price::costs;
 use stablebench_suite::results::{Case, Detail, Measured, Outcome, Results};
 
 use super::plan::SqlSuite;
-
-/// Sections in results.
-pub const TRANSACTION: &str = "transaction";
-pub const STATEMENT: &str = "statement";
+use super::{STATEMENT, TRANSACTION};
 
 impl Presentation for SqlSuite {
     fn question(&self) -> Option<&'static str> {

@@ -6,21 +6,16 @@
 //!   K transactions ──→ a message
 //! ```
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use stablebench_protocol::{Job, Part};
-use stablebench_suite::job::{Chosen, Work};
-use stablebench_suite::observer::Observer;
 use stablebench_workload::Rng;
 
 use super::agreement::Agreement;
 use super::expression::{Number, Random};
-use super::observer::TransactionObserver;
 use super::{Script, ScriptError};
-use crate::{Call, Sql, Statements, Value};
+use crate::{Call, Value, split};
 
 /// Scripts with their weights, and the values of their variables.
 #[derive(Clone, Debug)]
@@ -155,51 +150,14 @@ impl fmt::Debug for Transactions {
     }
 }
 
-impl Work for Transactions {
-    fn choose(&self, operations: u64, seed: u64) -> Result<Box<dyn Chosen>> {
-        Ok(Box::new(ChosenTransactions { of: self.clone(), operations, seed }))
-    }
-}
+/// What differs from one configuration to the other by itself.
+const VOLATILE: [&str; 5] =
+    ["current_timestamp", "current_time", "current_date", "random", "randomblob"];
 
-struct ChosenTransactions {
-    of: Transactions,
-    operations: u64,
-    seed: u64,
-}
-
-impl Chosen for ChosenTransactions {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
-        let mut statements = Statements::default();
-        // The place of each text in this message: equal ones are prepared once.
-        let mut places: HashMap<&str, u32> = HashMap::new();
-        for number in from..from + count {
-            // The plan has computed all transactions, so that none fails here.
-            let Ok(transaction) = self.of.scripts.transaction(self.seed, number) else { continue };
-            let Some(script) = self.of.scripts.script(transaction.script) else { continue };
-            for call in transaction.calls {
-                let text = script.texts.get(call.text as usize).map_or("", String::as_str);
-                let place = *places.entry(text).or_insert_with(|| {
-                    statements.texts.push(text.to_owned());
-                    statements.texts.len() as u32 - 1
-                });
-                statements.calls.push(Call { text: place, ..call });
-            }
-        }
-        let job = Job::new(&Sql::Statements(statements));
-        Part { job, seed: self.seed, from, count, each }
-    }
-
-    fn whole(&self) -> Part {
-        self.part(0, self.operations, false)
-    }
-
-    fn tables(&self) -> Job {
-        Job::new(&Sql::Answers)
-    }
-
-    fn observer(&self) -> Option<Box<dyn Observer>> {
-        Some(Box::new(TransactionObserver::new(self.of.clone(), self.seed)))
-    }
+/// Returns `true` if what a text does depends on the time or on random numbers of SQLite.
+pub fn is_volatile(text: &str) -> bool {
+    split::words(text).any(|word| VOLATILE.iter().any(|known| word.eq_ignore_ascii_case(known)))
+        || text.to_ascii_lowercase().contains("'now'")
 }
 
 #[cfg(test)]
@@ -231,23 +189,6 @@ mod tests {
             (0..4_000).filter(|number| scripts.transaction(7, *number).unwrap().script == 1);
         // Five standard deviations of 27.
         assert!(chosen.count().abs_diff(3_000) < 137);
-    }
-
-    #[test]
-    fn a_message_has_each_text_once() {
-        let scripts = Arc::new(scripts(&[(1, "SELECT 1;\nSELECT 2;\nSELECT 1;")]));
-        let of = Transactions {
-            scripts,
-            agreement: Arc::default(),
-            configuration: "sqlite".to_owned(),
-            rows: Arc::default(),
-            is_volatile: false,
-        };
-        let part = of.choose(10, 1).unwrap().part(3, 4, false);
-        let Sql::Statements(statements) = part.job.decode().unwrap() else { panic!() };
-        assert_eq!(statements.texts, ["SELECT 1;", "SELECT 2;"]);
-        let texts: Vec<u32> = statements.calls.iter().map(|call| call.text).collect();
-        assert_eq!(texts, [0, 1, 0].repeat(4));
     }
 
     #[test]
