@@ -25,7 +25,7 @@ use super::agreement::Agreement;
 use super::builtin::{self, Builtin};
 use super::expression::Number;
 use super::setup::{Configure, Load, Setup, Source};
-use super::transactions::{Layout, Scripts, Transactions, excerpt, joined};
+use super::transactions::{Layout, Scripts, Transactions, excerpt, is_volatile, joined};
 use super::{STATEMENT, TRANSACTION};
 use crate::split::{self, Control};
 
