@@ -346,3 +346,55 @@ fn what_sqlite_has_works() {
     failed(&sql(&["--engine=sqlite-vfs", "-c", tree], folder.path()), "no such module: rtree");
     failed(&sql(&["-c", "SELECT nosuch(1)"], folder.path()), "no such function: nosuch");
 }
+
+#[test]
+fn nothing_of_the_user_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let at = |name: &str| folder.join(name);
+    fs::write(at("mine.sql"), "CREATE TABLE t(x);").unwrap();
+    let saved = sql(&["--save-db=mine.sql", "mine.sql"], folder);
+    failed(&saved, "mine.sql exists and is no SQLite database; choose another name");
+    let saved = typed(b".save mine.sql\n", &[], folder);
+    failed(&saved, "mine.sql exists and is no SQLite database");
+    let script = ["--builtin=ycsb-c", "--transactions=1", "--engines=sqlite", "--out=mine.sql"];
+    failed(&sql(&script, folder), "mine.sql exists, and stablebench has not written it");
+    assert_eq!(fs::read(at("mine.sql")).unwrap(), b"CREATE TABLE t(x);");
+    // Its own files are replaced.
+    for _ in 0..2 {
+        succeeded(&sql(&["--save-db=t.db", "mine.sql"], folder));
+        succeeded(&sql(&[&script[..3], &["--out=t.json"]].concat(), folder));
+    }
+    // What SQLite keeps beside a database would change what is in it.
+    for more in ["t.db-wal", "t.db-journal"] {
+        fs::write(at(more), "x").unwrap();
+        failed(&sql(&["--save-db=t.db", "-c", "SELECT 1"], folder), more);
+        if more.ends_with("journal") {
+            failed(&sql(&["--db=t.db", "-c", "SELECT 1"], folder), "has not ended");
+        }
+        fs::remove_file(at(more)).unwrap();
+    }
+}
+
+#[test]
+fn a_closed_pipe_does_not_prevent_saving() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command =
+        command(&["sql", "--save-db=t.db", "-c", "SELECT 1", "-c", "SELECT 2"], folder.path());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(writer);
+    assert!(command.status().unwrap().success());
+    assert!(folder.path().join("t.db").is_file());
+}
+
+#[test]
+fn a_transaction_without_end_and_an_early_quit_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("open.sql"), "CREATE TABLE t(x);\nBEGIN;\nINSERT INTO t VALUES (1);")
+        .unwrap();
+    failed(&sql(&["open.sql"], folder), "open.sql, line 2: the transaction has no COMMIT");
+    let quit = typed(b"SELECT x;\n.quit\n", &["--keep-going"], folder);
+    failed(&quit, "no such column");
+}

@@ -184,6 +184,7 @@ pub fn all(state: &mut State<'_>, text: &str, from: &str, keep_going: bool) -> R
             Next::Quit => return Ok(Next::Quit),
             Next::Failed => {
                 outcome = Next::Failed;
+                state.failed = true;
                 if !from.is_empty() {
                     let statement = shortened(one.text, 60);
                     state.failure(&format!("{from}, line {}: {statement}", one.line))?;
@@ -425,7 +426,7 @@ fn parameter(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
         }
         ["list"] | [] => {
             for (name, value) in &state.parameters {
-                print(&format!(":{name} = {}\n", print::text(value)))?;
+                print(&format!(":{} = {}\n", safe(name), print::text(value)))?;
             }
         }
         ["clear"] => state.parameters.clear(),

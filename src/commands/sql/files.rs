@@ -50,6 +50,17 @@ struct Line {
     error: Option<String>,
 }
 
+impl Line {
+    /// A line about a statement, without costs.
+    fn of(path: &Path, item: &Item<'_>) -> Self {
+        let statement = match item.text.char_indices().nth(KEPT) {
+            None => item.text.to_owned(),
+            Some((end, _)) => format!("{}…", &item.text[..end]),
+        };
+        Self { file: name(path), line: item.line, statement, ..Self::default() }
+    }
+}
+
 /// The letters of a statement that are kept for the table.
 const KEPT: usize = 2_000;
 /// The statements that are kept for advice. There may be millions.
@@ -120,7 +131,11 @@ impl Run<'_, '_> {
             if open && all.peek().is_some_and(|next| next.kind == Kind::Statement) {
                 continue;
             }
-            let executed = self.message(path, &std::mem::take(&mut message))?;
+            let message = std::mem::take(&mut message);
+            let executed = match open {
+                true => self.has_no_end(path, &message),
+                false => self.message(path, &message)?,
+            };
             step.at(at as u64, "");
             if !executed {
                 self.failed = true;
@@ -169,19 +184,18 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Keeps that a transaction has no end. Returns `false`.
+    fn has_no_end(&mut self, path: &Path, message: &[Item<'_>]) -> bool {
+        let error = "the transaction has no COMMIT, and nothing of it was executed";
+        self.lines.push(Line { error: Some(error.to_owned()), ..Line::of(path, &message[0]) });
+        false
+    }
+
     /// Executes a message. Returns `false` if a statement failed.
     fn message(&mut self, path: &Path, message: &[Item<'_>]) -> Result<bool> {
         let bound: Vec<Bound> =
             message.iter().map(|statement| self.state.bind(statement.text)).collect();
-        let line = |number: usize| Line {
-            file: name(path),
-            line: message[number].line,
-            statement: match message[number].text.char_indices().nth(KEPT) {
-                None => message[number].text.to_owned(),
-                Some((end, _)) => format!("{}…", &message[number].text[..end]),
-            },
-            ..Line::default()
-        };
+        let line = |number: usize| Line::of(path, &message[number]);
         let executed = match self.state.session.execute(&bound) {
             Ok(executed) => executed,
             Err(error) => {

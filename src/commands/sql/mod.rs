@@ -23,12 +23,14 @@ mod state;
 mod text;
 mod tune;
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use stablebench_suite::engines::{Configuration, has_sql};
+use stablebench_suite_sql::script::MAGIC;
 
 use super::run::PriceArgs;
 use crate::progress::Output;
@@ -91,32 +93,64 @@ fn engine(key: &str) -> Result<Configuration, String> {
 /// If a file cannot be read, or the database cannot be prepared or saved.
 pub fn sql(args: &SqlArgs, output: &Output) -> Result<ExitCode> {
     if let Some(path) = &args.save_db {
-        crate::saving::check(path)
-            .with_context(|| format!("cannot save the database to {}", path.display()))?;
+        check_target(path)?;
     }
     let prices = Prices {
         nodes: args.prices.nodes,
         usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
     };
     let mut state = State::new(setup::open(args, output)?, prices, args, output);
-    let failed = if !args.files.is_empty() {
-        files::run(&mut state)?
+    let outcome = if !args.files.is_empty() {
+        files::run(&mut state)
     } else if !args.commands.is_empty() {
-        shell::commands(&mut state)?
+        shell::commands(&mut state)
     } else if shell::is_interactive() {
-        shell::run(&mut state)?;
-        false
+        shell::run(&mut state).map(|()| false)
     } else {
-        shell::piped(&mut state)?
+        shell::piped(&mut state)
     };
-    if let Some(path) = &args.save_db {
+    // Nobody reads the output any more; the database is wanted all the same.
+    if let Some(path) = &args.save_db
+        && outcome.as_ref().map_or_else(crate::is_closed_pipe, |_| true)
+    {
         save(&mut state.session, path)?;
     }
+    let failed = outcome?;
     Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
+/// Refuses to replace a file that is no database, or one whose log or journal SQLite would apply to the
+/// new content.
+fn check_target(path: &Path) -> Result<()> {
+    let shown = path.display();
+    crate::saving::check(path).with_context(|| format!("cannot save the database to {shown}"))?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    let file = stablebench_replica::files::open(path);
+    let read = file.and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
+    read.with_context(|| format!("cannot read {shown}"))?;
+    if !start.is_empty() && start != MAGIC {
+        bail!("{shown} exists and is no SQLite database; choose another name");
+    }
+    for more in ["-wal", "-journal"] {
+        let beside = crate::saving::with_more(path, more);
+        if std::fs::metadata(&beside).is_ok_and(|file| file.len() > 0) {
+            bail!(
+                "SQLite would apply {} to the new content of {shown}; choose another name, or let SQLite \
+                 end it first: sqlite3 {} 'PRAGMA journal_mode=delete'",
+                beside.display(),
+                crate::terminal::quoted(&shown.to_string())
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Saves the database to a file.
-fn save(session: &mut Session, path: &std::path::Path) -> Result<()> {
+fn save(session: &mut Session, path: &Path) -> Result<()> {
+    check_target(path)?;
     let file = session.file()?;
     crate::saving::save(path, &file)
         .with_context(|| format!("cannot save the database to {}", path.display()))

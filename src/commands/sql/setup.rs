@@ -198,8 +198,7 @@ fn read_database(path: &Path) -> Result<Vec<u8>> {
     }
     let bytes = stablebench_replica::files::read(path, MAX_DATABASE)
         .with_context(|| format!("cannot read {shown}"))?;
-    check_database(&bytes, &crate::terminal::quoted(&shown))
-        .with_context(|| format!("cannot load {shown}"))?;
+    check_database(&bytes, path).with_context(|| format!("cannot load {shown}"))?;
     Ok(bytes)
 }
 

@@ -22,22 +22,21 @@ use super::{dot, print};
 /// Executes a text as if it were typed, without prompts. Returns `true` if something failed.
 pub fn piped(state: &mut State<'_>) -> Result<bool> {
     let text = super::text::read(Path::new("-"))?;
-    let outcome = dot::all(state, &text, "standard input", state.args.keep_going)?;
-    Ok(outcome == dot::Next::Failed || !state.finished()?)
+    dot::all(state, &text, "standard input", state.args.keep_going)?;
+    Ok(state.failed || !state.finished()?)
 }
 
 /// Executes the SQL and the commands of options. Returns `true` if something failed.
 pub fn commands(state: &mut State<'_>) -> Result<bool> {
-    let mut failed = false;
     for text in &state.args.commands {
         match dot::all(state, text, "", state.args.keep_going)? {
             dot::Next::Line => {}
             dot::Next::Quit => break,
-            dot::Next::Failed if state.args.keep_going => failed = true,
+            dot::Next::Failed if state.args.keep_going => {}
             dot::Next::Failed => return Ok(true),
         }
     }
-    Ok(failed || !state.finished()?)
+    Ok(state.failed || !state.finished()?)
 }
 
 /// Reads lines until the end of input or `.quit`.

@@ -59,6 +59,8 @@ pub struct State<'a> {
     pub last: Vec<Observed>,
     /// `true` if a person types, who may interrupt a statement.
     pub interactive: bool,
+    /// `true` if something failed.
+    pub failed: bool,
 }
 
 impl<'a> State<'a> {
@@ -81,6 +83,7 @@ impl<'a> State<'a> {
             reading: Vec::new(),
             last: Vec::new(),
             interactive: false,
+            failed: false,
         }
     }
 

@@ -5,10 +5,11 @@
 //!   results.json.earlier    the previous results, until a run is complete
 //! ```
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use stablebench_replica::files::Place;
+use stablebench_replica::files::{self, Place};
 
 use super::Results;
 use super::file::not_saved;
@@ -35,7 +36,10 @@ impl RunFile {
     pub fn new(path: &Path) -> Result<Self> {
         check_ending(path)?;
         let place = saving::check(path).with_context(|| not_saved(path))?;
-        let replaces = matches!(&place, Place::File(path) if path.exists());
+        let replaces = match &place {
+            Place::File(path) => path.exists() && check_results(path)?,
+            Place::Stream(_) => false,
+        };
         Ok(Self { path: path.to_owned(), place, replaces, cases: 0 })
     }
 
@@ -142,6 +146,22 @@ fn check_ending(path: &Path) -> Result<()> {
         path = path.display()
     );
     Ok(())
+}
+
+/// Refuses to replace a file that no run has written, such as an input. Returns `true` if results are
+/// replaced, and `false` if the file is empty.
+fn check_results(path: &Path) -> Result<bool> {
+    let mut start = Vec::new();
+    let file = files::open(path).with_context(|| not_saved(path))?;
+    file.take(64).read_to_end(&mut start).with_context(|| not_saved(path))?;
+    let mut words = start.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let begins: Vec<u8> = words.by_ref().take(2).flatten().copied().collect();
+    ensure!(
+        start.is_empty() || begins.starts_with(br#"{"format":"#),
+        "{} exists, and stablebench has not written it; choose another place with --out",
+        path.display()
+    );
+    Ok(!start.is_empty())
 }
 
 fn earlier(path: &Path) -> PathBuf {

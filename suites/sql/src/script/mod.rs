@@ -39,7 +39,7 @@ mod work;
 #[cfg(feature = "tool")]
 pub use plan::SqlSuite;
 #[cfg(feature = "tool")]
-pub use setup::{check_database, checksum};
+pub use setup::{MAGIC, check_database, checksum};
 
 use crate::split::{self, Statement};
 use crate::{Call, Value};

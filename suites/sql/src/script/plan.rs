@@ -17,7 +17,6 @@ use stablebench_suite::engines::{Configuration, Configurations, Kind};
 use stablebench_suite::input::Input;
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Ceilings, Details, Fixture, Messages, Plan, Step};
-use stablebench_suite::terminal::quoted;
 use stablebench_workload::{Expected, Model};
 
 use super::Script;
@@ -214,9 +213,7 @@ fn plan(args: &SqlSuiteArgs, seed: u64) -> Result<Plan> {
     if let Some(path) = &args.db {
         let (input, file) = Input::read(path, MAX_DATABASE)?;
         let sha256 = input.sha256.clone();
-        load = Some(
-            Load::new(file, sha256, &quoted(&input.name)).with_context(|| input.name.clone())?,
-        );
+        load = Some(Load::new(file, sha256, path).with_context(|| input.name.clone())?);
         inputs.insert(0, input);
     }
     let setup = Setup::new(&sources, &scripts.defined)?;

@@ -9,12 +9,15 @@
 //! insertions takes seconds.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use stablebench_protocol::{Job, Part, Setting};
 use stablebench_suite::job::{Chosen, Work};
 use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
+use stablebench_suite::saving::with_more;
+use stablebench_suite::terminal::quoted;
 
 use super::expression::Number;
 use super::transactions::{excerpt, joined};
@@ -264,13 +267,14 @@ fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, step)
 }
 
-/// Refuses files that are no database, and those with a write-ahead log, whose last changes may be in
-/// another file.
+/// Refuses files that are no database, and those whose last changes may be in another file: a
+/// write-ahead log, or the journal of a transaction that has not ended.
 ///
 /// # Errors
 ///
-/// The reason, with a command for the shell that contains the name.
-pub fn check_database(file: &[u8], name: &str) -> Result<()> {
+/// The reason, with a command for the shell that helps.
+pub fn check_database(file: &[u8], path: &Path) -> Result<()> {
+    let name = quoted(&path.display().to_string());
     if !file.starts_with(MAGIC) || file.len() < 512 {
         bail!("this is no SQLite database");
     }
@@ -279,6 +283,12 @@ pub fn check_database(file: &[u8], name: &str) -> Result<()> {
         bail!(
             "it is in journal mode WAL, and its last changes may be in the file {name}-wal; write \
              them back first: sqlite3 {name} 'PRAGMA journal_mode=delete'"
+        );
+    }
+    if std::fs::metadata(with_more(path, "-journal")).is_ok_and(|journal| journal.len() > 0) {
+        bail!(
+            "its file {name}-journal shows a transaction that has not ended; let SQLite roll it back \
+             first: sqlite3 {name} 'PRAGMA user_version'"
         );
     }
     Ok(())
@@ -292,7 +302,7 @@ pub fn checksum(file: &[u8]) -> u64 {
 /// The bytes of a database file in a message.
 const PART: usize = 1 << 20;
 /// The first bytes of a database file.
-const MAGIC: &[u8] = b"SQLite format 3\0";
+pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A database file to begin with.
 #[derive(Clone)]
@@ -303,13 +313,13 @@ pub struct Load {
 }
 
 impl Load {
-    /// Of the content of a file with this SHA-256 and name.
+    /// Of the content of the file at a path, with this SHA-256.
     ///
     /// # Errors
     ///
     /// Those of [`check_database`].
-    pub fn new(file: Vec<u8>, sha256: String, name: &str) -> Result<Self> {
-        check_database(&file, name)?;
+    pub fn new(file: Vec<u8>, sha256: String, path: &Path) -> Result<Self> {
+        check_database(&file, path)?;
         let checksum = checksum(&file);
         Ok(Self { file: Arc::new(file), checksum, sha256 })
     }
@@ -505,13 +515,18 @@ mod tests {
     fn files_that_are_no_database_are_refused() {
         let mut file = MAGIC.to_vec();
         file.resize(PART + 512, 0);
-        let load = Load::new(file.clone(), String::new(), "a.db").unwrap();
+        let load = Load::new(file.clone(), String::new(), Path::new("a.db")).unwrap();
         assert_eq!(load.len(), 2);
         let chosen = load.choose(2, 1).unwrap();
         let Sql::Load(part) = chosen.part(1, 1, false).job.decode().unwrap() else { panic!() };
         assert_eq!((part.offset, part.bytes.len()), (PART as u64, 512));
         file[18] = 2;
-        assert!(Load::new(file, String::new(), "a.db").unwrap_err().to_string().contains("WAL"));
-        assert!(Load::new(b"CREATE TABLE".to_vec(), String::new(), "a.sql").is_err());
+        assert!(
+            Load::new(file, String::new(), Path::new("a.db"))
+                .unwrap_err()
+                .to_string()
+                .contains("WAL")
+        );
+        assert!(Load::new(b"CREATE TABLE".to_vec(), String::new(), Path::new("a.sql")).is_err());
     }
 }
