@@ -358,7 +358,7 @@ fn nothing_of_the_user_is_overwritten() {
     let saved = typed(b".save mine.sql\n", &[], folder);
     failed(&saved, "mine.sql exists and is no SQLite database");
     let script = ["--builtin=ycsb-c", "--transactions=1", "--engines=sqlite", "--out=mine.sql"];
-    failed(&sql(&script, folder), "mine.sql exists, and stablebench has not written it");
+    failed(&sql(&script, folder), "mine.sql exists, and is not in JSON");
     assert_eq!(fs::read(at("mine.sql")).unwrap(), b"CREATE TABLE t(x);");
     // Its own files are replaced.
     for _ in 0..2 {

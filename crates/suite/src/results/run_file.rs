@@ -37,8 +37,11 @@ impl RunFile {
         check_ending(path)?;
         let place = saving::check(path).with_context(|| not_saved(path))?;
         let replaces = match &place {
-            Place::File(path) => path.exists() && check_results(path)?,
-            Place::Stream(_) => false,
+            Place::File(path) if path.exists() => {
+                check_results(path)?;
+                true
+            }
+            _ => false,
         };
         Ok(Self { path: path.to_owned(), place, replaces, cases: 0 })
     }
@@ -148,20 +151,18 @@ fn check_ending(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to replace a file that no run has written, such as an input. Returns `true` if results are
-/// replaced, and `false` if the file is empty.
-fn check_results(path: &Path) -> Result<bool> {
+/// Refuses to replace a file that cannot be results, such as an input.
+fn check_results(path: &Path) -> Result<()> {
     let mut start = Vec::new();
     let file = files::open(path).with_context(|| not_saved(path))?;
     file.take(64).read_to_end(&mut start).with_context(|| not_saved(path))?;
-    let mut words = start.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let begins: Vec<u8> = words.by_ref().take(2).flatten().copied().collect();
+    let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
     ensure!(
-        start.is_empty() || begins.starts_with(br#"{"format":"#),
-        "{} exists, and stablebench has not written it; choose another place with --out",
+        first.is_none_or(|first| *first == b'{'),
+        "{} exists, and is not in JSON as results are; choose another place with --out",
         path.display()
     );
-    Ok(!start.is_empty())
+    Ok(())
 }
 
 fn earlier(path: &Path) -> PathBuf {
