@@ -383,8 +383,10 @@ fn a_closed_pipe_does_not_prevent_saving() {
         command(&["sql", "--save-db=t.db", "-c", "SELECT 1", "-c", "SELECT 2"], folder.path());
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    command.stdout(writer);
-    assert!(command.status().unwrap().success());
+    let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let output = output.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("the rest was not executed"), "{}", stderr(&output));
     assert!(folder.path().join("t.db").is_file());
 }
 

@@ -109,11 +109,17 @@ pub fn sql(args: &SqlArgs, output: &Output) -> Result<ExitCode> {
     } else {
         shell::piped(&mut state)
     };
-    // Nobody reads the output any more; the database is wanted all the same.
+    let is_closed = outcome.as_ref().is_err_and(crate::is_closed_pipe);
     if let Some(path) = &args.save_db
-        && outcome.as_ref().map_or_else(crate::is_closed_pipe, |_| true)
+        && (outcome.is_ok() || is_closed)
     {
         save(&mut state.session, path)?;
+        if is_closed {
+            output.progress.note(&format!(
+                "the output was closed: the rest was not executed, and {} has what was done before",
+                path.display()
+            ));
+        }
     }
     let failed = outcome?;
     Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })

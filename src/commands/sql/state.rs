@@ -20,7 +20,7 @@ use crate::report::number::Grouped;
 use crate::results::Prices;
 use crate::terminal::{Terminal, print, safe};
 
-/// How much of a statement's cost is printed.
+/// The parts of a statement's cost to print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Costs {
     Off,
@@ -30,7 +30,7 @@ pub enum Costs {
     Full,
 }
 
-/// What is printed besides the rows.
+/// Output in addition to the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notes {
     pub costs: Costs,

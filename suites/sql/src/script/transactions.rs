@@ -150,7 +150,7 @@ impl fmt::Debug for Transactions {
     }
 }
 
-/// What differs from one configuration to the other by itself.
+/// Functions whose values depend on the time or on chance.
 const VOLATILE: [&str; 5] =
     ["current_timestamp", "current_time", "current_date", "random", "randomblob"];
 
