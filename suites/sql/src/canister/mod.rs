@@ -307,14 +307,16 @@ impl<'a> Execution<'a> {
             Err(error) if error != UNDONE || self.answers.len() == first => return Err(error),
             _ => {}
         }
-        let around = self.between(before, inside.0) + self.between(inside.1, after);
-        // The pages that the library touched are the statement's beside it.
-        if let [.., last] = &mut self.answers[first..] {
-            last.around += around;
-            last.readings.1 = after;
-        }
+        // What the library does before is of the first statement, and what it does after, of the last.
+        let (opening, ending) = (self.between(before, inside.0), self.between(inside.1, after));
         if let [start, ..] = &mut self.answers[first..] {
-            start.readings.0 = before;
+            start.around += opening;
+            start.readings = (before, start.readings.1.max(inside.0));
+        }
+        if let [.., last] = &mut self.answers[first..] {
+            last.around += ending;
+            let from = if last.readings.0 == 0 { inside.1 } else { last.readings.0 };
+            last.readings = (from, after);
         }
         Ok(failed)
     }
