@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, bail, ensure};
 
-use super::run::{Planned, agree_on_rows, failures, inputs, out_of};
+use super::run::{Planned, agree_on_rows, failures, out_of};
 use crate::canisters;
 use crate::progress::Output;
 use crate::report::{self, Format};
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
 use crate::suites::suite;
 use crate::terminal::{print, split};
+use stablebench_suite::input::Input;
 use stablebench_suite::plan::{Fixture, Plan};
 use stablebench_suite::shard::Shard;
 
@@ -91,11 +92,10 @@ impl Part {
     }
 
     /// The properties that all parts of a run have in common.
-    fn identity(&self) -> [(&'static str, String); 7] {
+    fn identity(&self) -> [(&'static str, String); 6] {
         let Results { stablebench, revision, prices, replica, .. } = &self.results;
         [
             ("command", self.whole.command.clone()),
-            ("input", inputs(&self.results)),
             ("number of shards", self.shard.of.to_string()),
             ("stablebench", stablebench.clone()),
             ("revision", revision.clone().unwrap_or_default()),
@@ -111,6 +111,13 @@ fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
     for pair in parts.windows(2) {
         let [base, other] = pair else { continue };
         let names = format!("{} and {}", base.file.display(), other.file.display());
+        let same = |input: &&Input| other.results.inputs.contains(input);
+        if let Some(input) = base.results.inputs.iter().find(|input| !same(input)) {
+            bail!(
+                "{names} are not shards of one run, because their input differs: {} is another one",
+                input.name
+            );
+        }
         for ((what, base), (_, other)) in base.identity().into_iter().zip(other.identity()) {
             ensure!(
                 base == other,

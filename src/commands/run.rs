@@ -416,12 +416,6 @@ fn modules(results: &Results) -> String {
     results.canisters.iter().map(module).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the names and hashes of the files that a run depends on.
-pub fn inputs(results: &Results) -> String {
-    let input = |of: &Input| format!("{} {}", of.name, of.sha256);
-    results.inputs.iter().map(input).collect::<Vec<_>>().join(", ")
-}
-
 /// Returns the results of the saved run if its options were the same.
 fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Results> {
     let old = file.resume()?;
@@ -430,10 +424,16 @@ fn resumed(file: &mut RunFile, new: Results, progress: &Progress) -> Result<Resu
         progress.note(&format!("there is no run at {out} yet; starting a new one"));
         return Ok(new);
     };
+    let changed = old.inputs.iter().find(|input| !new.inputs.contains(input));
+    if let Some(Input { name, .. }) = changed.filter(|_| old.command == new.command) {
+        bail!(
+            "the run saved at {out} cannot be resumed, because its input differs: {name} has changed; \
+             repeat it without --resume, or choose another --out"
+        );
+    }
     for (what, saved, now) in [
         ("command", &old.command, &new.command),
         ("canister", &modules(&old), &modules(&new)),
-        ("input", &inputs(&old), &inputs(&new)),
         ("stablebench", &old.stablebench, &new.stablebench),
         ("replica", &format!("{:?}", old.replica), &format!("{:?}", new.replica)),
     ] {

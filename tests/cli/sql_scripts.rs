@@ -170,7 +170,7 @@ fn a_changed_script_is_not_resumed() {
     assert!(stderr(&output).contains("5 cases are measured already"), "{}", stderr(&output));
     write(folder, "tx.sql", &format!("{TX}-- more\n"));
     let message = error(&[&more[..], &["--resume"]].concat(), folder);
-    assert!(message.contains("because its input differs"), "{message}");
+    assert!(message.contains("because its input differs: tx.sql has changed"), "{message}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_script_begins_with_a_database_file() {
     let transactions = measured(&results, "transaction", "sqlite/persist")[0];
     assert_eq!(transactions["detail"]["rows"], 10);
     assert_eq!(transactions["detail"]["digest"]["rows"], 2);
-    let message = error(&["--db=schema.sql"], folder);
+    let message = error(&["--db=schema.sql", "--engines=sqlite/persist"], folder);
     assert!(message.contains("schema.sql: this is no SQLite database"), "{message}");
 }
 

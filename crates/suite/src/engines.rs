@@ -400,7 +400,8 @@ impl FromStr for Configuration {
         let engine = engine(name).ok_or_else(unknown)?;
         let mut configuration = Self::new(engine);
         if let Some(value) = first {
-            let setting = engine.settings.first().map_or("", |setting| setting.name);
+            let first = engine.settings.first().map_or("", |setting| setting.name);
+            let (setting, value) = value.split_once('=').unwrap_or((first, value));
             configuration = configuration.with(setting, value)?;
         }
         for part in parts {

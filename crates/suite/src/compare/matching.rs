@@ -205,6 +205,11 @@ pub fn notes(base: &Results, new: &Results, cases: &Matched<'_, Case>) -> Vec<St
             base.seed, new.seed
         ));
     }
+    let others = base.inputs.iter().filter(|input| !new.inputs.contains(input));
+    let others: Vec<&str> = others.map(|input| input.name.as_str()).collect();
+    if !others.is_empty() {
+        notes.push(format!("the files are not the same: {}", others.join(", ")));
+    }
     if let Some(first) = cases.only_new.first() {
         let more = match cases.only_new.len() - 1 {
             0 => String::new(),

@@ -241,8 +241,8 @@ impl Comparison {
                 self.failures.push(Failure {
                     kind: Kind::Value,
                     name: format!("{of}: {name}"),
-                    base: before.to_string(),
-                    new: after.to_string(),
+                    base: shortened(before.to_string()),
+                    new: shortened(after.to_string()),
                     by: percent.map(By::Percent),
                 });
             }
@@ -272,6 +272,15 @@ impl Comparison {
                 by: Some(By::Ratio(means.arithmetic)),
             }));
         }
+    }
+}
+
+/// Returns a value for a table, which has no room for long lists.
+fn shortened(value: String) -> String {
+    const LENGTH: usize = 60;
+    match value.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value,
     }
 }
 

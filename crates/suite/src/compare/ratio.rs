@@ -107,11 +107,14 @@ fn mean(section: Option<&str>, ratios: Vec<f64>) -> Option<Means> {
         return None;
     }
     let count = ratios.len() as f64;
+    // A ratio of 0 has no logarithm: that of a statement that costs nothing in the new run.
+    let logarithms: Vec<f64> =
+        ratios.iter().filter(|ratio| **ratio > 0.0).map(|ratio| ratio.ln()).collect();
     Some(Means {
         section: section.map(str::to_owned),
         cases: ratios.len(),
         arithmetic: ratios.iter().sum::<f64>() / count,
-        geometric: (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp(),
+        geometric: (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp(),
     })
 }
 
@@ -132,6 +135,7 @@ mod tests {
         let (arithmetic, geometric) = means_of(&[1.0, 2.0, 4.0]);
         assert!((arithmetic - 7.0 / 3.0).abs() < 1e-12 && (geometric - 2.0).abs() < 1e-12);
         assert_eq!(means_of(&[1.25]).0, 1.25);
+        assert_eq!(means_of(&[0.0, 2.0, 2.0]).1, 2.0, "0 has no logarithm");
         assert!(mean(None, Vec::new()).is_none());
     }
 

@@ -3,7 +3,7 @@
 //! Values that only one replica reports, or only newer results contain, are absent from the others.
 //! Values of the run and not of the canister (wall times, revisions) are not listed.
 
-use stablebench_protocol::Digest;
+use stablebench_protocol::{Digest, PhaseCost};
 
 use crate::cost::{Inside, Messaging, PageCosts, StableCalls, TouchedPages};
 use crate::report::number::Grouped;
@@ -89,10 +89,11 @@ pub fn of_case(measured: &Measured, cycles: bool) -> Vec<Named> {
     detail(&mut values, measured.detail.as_ref(), cycles);
     pages(&mut values, measured);
     each(&mut values, measured.each.as_ref());
-    let phases = measured.phases.as_ref();
+    let phase = |of: &PhaseCost| format!("{:?} {} ({})", of.phase, of.instructions, of.times);
+    let phases = measured.phases.as_ref().map(|all| all.iter().map(phase).collect::<Vec<_>>());
     values.push((
         "phases",
-        phases.map_or(Value::Absent, |phases| Value::Text(format!("{phases:?}"))),
+        phases.map_or(Value::Absent, |phases| Value::Text(phases.join(", ").to_lowercase())),
     ));
     values
 }
