@@ -54,7 +54,7 @@ impl Runner<'_> {
                     from: part.from,
                     count: part.count,
                     kept: &kept,
-                    pages: &|from, to| receipt.readings.between(from, to),
+                    readings: &receipt.readings.0,
                     cycles: receipt.cost.cycles,
                 })?;
                 let after = part.from + part.count;

@@ -19,8 +19,9 @@ pub struct Message<'a> {
     pub count: u64,
     /// What the canister keeps of it, in parts.
     pub kept: &'a [Vec<u8>],
-    /// The cost of pages between two readings of the counter, if the replica knows it.
-    pub pages: &'a dyn Fn(u64, u64) -> Option<PageCosts>,
+    /// The canister's readings of its counter, each with the cost of pages up to it; none if the
+    /// replica does not know them.
+    pub readings: &'a [(u64, PageCosts)],
     /// Its cycles.
     pub cycles: u64,
 }

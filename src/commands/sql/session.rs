@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Job, Part, Setting};
 use stablebench_replica::subnet::Halt;
 use stablebench_suite::engines::{Configuration, has_sql};
-use stablebench_suite_sql::script::checksum;
+use stablebench_suite_sql::script::{checksum, pages_of};
 use stablebench_suite_sql::{Answer, Answers, Call, FilePart, Sql, Statements, Value};
 
 use crate::progress::Progress;
@@ -58,7 +58,7 @@ pub struct Executed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it needs more than {} instructions, the limit of a message, and had no effect (--setup and \
-     --subnet benchmarking have none)", Grouped(*.0)
+     --subnet benchmarking allow more)", Grouped(*.0)
 )]
 pub struct TooLong(u64);
 
@@ -128,7 +128,8 @@ impl Session {
     pub fn configure(&mut self, configuration: Configuration) -> Result<()> {
         let settings = configuration.info().settings.unwrap_or_default();
         let settings = settings.iter().map(|(name, value)| Setting::new(name, value)).collect();
-        work(&mut *self.canister, &Sql::Configure(settings))?;
+        let configured = work(&mut *self.canister, &Sql::Configure(settings));
+        configured.map_err(|error| self.with_engine(error))?;
         self.configuration = configuration;
         Ok(())
     }
@@ -198,7 +199,9 @@ impl Session {
         let checksum = checksum(file);
         let mut send = |offset: usize, bytes: Vec<u8>| {
             let (offset, size) = (offset as u64, file.len() as u64);
-            work(&mut *self.canister, &Sql::Load(FilePart { offset, bytes, size, checksum }))
+            let part = FilePart { offset, bytes, size, checksum };
+            let sent = work(&mut *self.canister, &Sql::Load(part));
+            sent.map_err(|error| self.with_engine(error))
         };
         for (number, bytes) in file.chunks(PART).enumerate() {
             let mut bytes = bytes.to_vec();
@@ -217,14 +220,41 @@ impl Session {
     }
 
     /// Returns the database as a file.
+    ///
+    /// # Errors
+    ///
+    /// If the engine does not store it as one.
     pub fn file(&mut self) -> Result<Vec<u8>> {
-        let mut file = Vec::new();
-        loop {
-            let (bytes, next) = kept(&mut *self.canister, &Sql::File, file.len() as u64)?;
-            file.extend(bytes);
-            if next.is_none() {
-                return Ok(file);
+        let file = file_of(&mut *self.canister).map_err(|error| self.with_engine(error))?;
+        match file.is_empty() {
+            false => Ok(file),
+            // SQLite writes nothing until there is a table.
+            true => self.trial(|copy| {
+                execute(copy, &["VACUUM".into()])?;
+                file_of(copy)
+            }),
+        }
+    }
+
+    /// Names the engine in what its library does not do. Canisters know only that it is SQLite.
+    fn with_engine(&self, error: anyhow::Error) -> anyhow::Error {
+        match error.downcast_ref() {
+            Some(stablebench_protocol::Error::Unsupported { operation, .. }) => {
+                anyhow::anyhow!("{} cannot {operation}", self.configuration.engine.key)
             }
+            _ => error,
+        }
+    }
+}
+
+/// Returns the database of a canister as a file, without a byte if nothing was ever written.
+fn file_of(canister: &mut dyn Messages) -> Result<Vec<u8>> {
+    let mut file = Vec::new();
+    loop {
+        let (bytes, next) = kept(canister, &Sql::File, file.len() as u64)?;
+        file.extend(bytes);
+        if next.is_none() {
+            return Ok(file);
         }
     }
 }
@@ -246,7 +276,7 @@ pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Exec
     }
     let (measured, cost) = work(canister, &Sql::Statements(job(statements)))?;
     let answers = answers(canister, &Sql::Answers)?;
-    let pages = answers.iter().map(|answer| pages_of(&measured, answer));
+    let pages = answers.iter().map(|answer| pages_of(&measured.0, answer));
     Ok(Executed { pages: pages.collect(), answers, cost })
 }
 
@@ -277,52 +307,6 @@ fn work(canister: &mut dyn Messages, job: &Sql) -> Result<(Readings, Cost)> {
     let search = stablebench_suite::plan::Search::Update;
     let done = wire::execute_unread(canister, &part, search).map_err(explained)?;
     Ok((done.receipt.readings, done.receipt.cost))
-}
-
-/// Returns the pages that a statement touched, without those of the copies of its rows. Between the
-/// first and the last reading of a statement, these intervals are the statement's:
-///
-/// ```text
-///   ├─ opening ─┤ ├─ prepare ─┤ ├─ step ─┤ row ├─ step ─┤ row … ├─ step ─┤ ├─ ending ─┤
-///    the first      unless it                                               the last
-///    of a group     was prepared                                            of a group
-/// ```
-///
-/// Which of them are there follows from their sum, which is the number of instructions.
-fn pages_of(measured: &Readings, answer: &Answer) -> Option<PageCosts> {
-    let all = &measured.0;
-    let place = |used: u64| all.binary_search_by_key(&used, |(used, _)| *used).ok();
-    let part = all.get(place(answer.readings.0)?..=place(answer.readings.1)?)?;
-    // The first two readings of a message tell what a reading costs.
-    let reading = all.get(1)?.0 - all.first()?.0;
-    let instructions = answer.prepare + answer.step + answer.around;
-    for [first, prepared, last] in (0..8).map(|bits| [1, 2, 4].map(|bit| bits & bit != 0)) {
-        let end = part.len().saturating_sub(if last { 2 } else { 0 });
-        let mut starts = Vec::new();
-        let mut at = 0;
-        if first {
-            starts.push(0);
-            at = 2;
-        }
-        if prepared {
-            starts.push(at);
-            at += 1;
-        }
-        at += 1;
-        if at > end || !(end - at).is_multiple_of(2) {
-            continue;
-        }
-        starts.extend((at..end).step_by(2));
-        if last {
-            starts.push(end);
-        }
-        let pairs = || starts.iter().filter_map(|at| Some((part.get(*at)?, part.get(*at + 1)?)));
-        let spent = pairs().map(|(from, to)| (to.0 - from.0).saturating_sub(reading)).sum::<u64>();
-        if spent == instructions && pairs().count() == starts.len() {
-            return pairs().map(|(from, to)| to.1 - from.1).reduce(|one, other| one + other);
-        }
-    }
-    measured.between(answer.readings.0, answer.readings.1)
 }
 
 /// Says what to do about a message that reached the limit, and leaves out what tells a user nothing.

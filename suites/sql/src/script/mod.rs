@@ -24,6 +24,8 @@ pub mod builtin;
 pub mod expression;
 #[cfg(feature = "tool")]
 mod observer;
+#[cfg(feature = "tool")]
+mod pages;
 mod parser;
 #[cfg(feature = "tool")]
 mod plan;
@@ -37,7 +39,9 @@ mod transactions;
 mod work;
 
 #[cfg(feature = "tool")]
-pub use plan::SqlSuite;
+pub use pages::pages_of;
+#[cfg(feature = "tool")]
+pub use plan::{FILES, SqlSuite};
 #[cfg(feature = "tool")]
 pub use setup::{MAGIC, check_database, checksum};
 

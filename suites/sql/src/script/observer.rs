@@ -7,6 +7,7 @@ use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
 use stablebench_suite::report::number::Grouped;
 
 use super::agreement::{Difference, Rows};
+use super::pages::pages_of;
 use super::transactions::{Transaction, Transactions, excerpt, is_volatile, joined};
 use crate::{Answer, Answers, Call, Sql};
 
@@ -72,13 +73,9 @@ impl TransactionObserver {
         let whole = self.of.rows.scripts.get(transaction.script).copied().flatten();
         let whole = [Some(0), whole.map(|place| place + 1)];
         let mut sum = 0;
-        let mut last = 0;
         for (call, answer) in transaction.calls.iter().zip(answers) {
             let cost = answer.prepare + answer.step + answer.around;
-            // What a library does at the end of its own transaction has one reading, the last.
-            let begin = if answer.readings.0 == 0 { last } else { answer.readings.0 };
-            last = answer.readings.1.max(begin);
-            let pages = (message.pages)(begin, last);
+            let pages = pages_of(message.readings, answer);
             let cycles = u128::from(message.cycles) * u128::from(cost) / u128::from(all.max(1));
             sum += cost;
             let statement = self.of.rows.statements.get(transaction.script);
@@ -349,18 +346,29 @@ mod tests {
             prepare: 10,
             step: cost,
             digest: Digest { rows, low: rows, high: 1 },
-            readings: (100, 200),
             ..Answer::default()
         }
     }
 
-    fn send(observer: &mut TransactionObserver, from: u64, answers: Vec<Answer>) -> Result<()> {
+    fn send(observer: &mut TransactionObserver, from: u64, mut answers: Vec<Answer>) -> Result<()> {
+        // A reading costs nothing, and each statement touches pages.
+        let mut readings = vec![(0, PageCosts::default()); 2];
+        for (number, answer) in (1..).zip(&mut answers) {
+            let pages = |number| PageCosts { heap: 2 * number, stable: 3 * number, touched: None };
+            let begin = 1_000 * number;
+            let prepared = begin + answer.prepare;
+            answer.readings = (begin, prepared + answer.step);
+            readings.extend([begin, prepared, prepared].map(|used| (used, pages(number))));
+            readings.push((answer.readings.1, pages(number + 1)));
+        }
         let kept = [candid::encode_one(Answers { answers }).unwrap()];
-        let pages = |from, to| {
-            assert_eq!((from, to), (100, 200));
-            Some(PageCosts { heap: 2, stable: 3, touched: None })
-        };
-        observer.message(Message { from, count: 1, kept: &kept, pages: &pages, cycles: 1_000 })
+        observer.message(Message {
+            from,
+            count: 1,
+            kept: &kept,
+            readings: &readings,
+            cycles: 1_000,
+        })
     }
 
     #[test]

@@ -39,6 +39,8 @@ const DEFAULT: &str = "tpcb-like";
 const MAX_SQL: u64 = 1 << 30;
 /// The largest database file, in bytes.
 const MAX_DATABASE: u64 = 16 << 30;
+/// The engine whose database is a file.
+pub const FILES: &str = "sqlite";
 /// The characters of a statement in the name of its row.
 const NAME: usize = 60;
 
@@ -206,6 +208,12 @@ fn plan(args: &SqlSuiteArgs, seed: u64) -> Result<Plan> {
             configuration.engine.kind == Kind::Sql,
             "--engines {}: this engine has no SQL; take sqlite, sqlite-vfs or doltlite",
             configuration.key()
+        );
+        ensure!(
+            args.db.is_none() || configuration.engine.key == FILES,
+            "--db: {} does not store its database as a file; take --engines {FILES}, or --setup with \
+             the database as SQL: stablebench sql --db FILE -c .dump",
+            configuration.engine.key
         );
     }
     let Work { sources, scripts, mut inputs } = work(args)?;
@@ -467,7 +475,8 @@ mod tests {
             ("--engines btree", "--engines btree: this engine has no SQL"),
             ("--script /nosuch/tx.sql", "cannot read /nosuch/tx.sql"),
             ("--setup /nosuch/a.sql", "cannot read /nosuch/a.sql"),
-            ("--db /nosuch/a.sqlite", "cannot read /nosuch/a.sqlite"),
+            ("--db a.sqlite", "--db: sqlite-vfs does not store its database as a file"),
+            ("--db /nosuch/a.sqlite --engines sqlite", "cannot read /nosuch/a.sqlite"),
         ] {
             let error = format!("{:#}", plan_of(&SqlSuite, typed).unwrap_err());
             assert!(error.contains(part), "{typed}: {error}");

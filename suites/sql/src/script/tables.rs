@@ -160,8 +160,7 @@ fn statements(results: &Results, style: Style) -> Grid {
     let row = |name: &str| {
         let of = |key: &&str| results.case(STATEMENT, name, key);
         let each = |key: &&str| of(key)?.measured().map(Measured::each_operation);
-        // A library with transactions of its own does nothing at BEGIN.
-        let best = cheapest(keys.iter().filter_map(each).filter(|cost| *cost > 0));
+        let best = cheapest(keys.iter().filter_map(each));
         let times = keys.iter().find_map(|key| of(key)?.measured());
         let cell = |key: &&str| match (each(key), of(key)) {
             (Some(value), _) => Cell::Number { value, base: None, best: Some(value) == best },
@@ -177,26 +176,9 @@ fn statements(results: &Results, style: Style) -> Grid {
         title: "Statements: instructions, mean".to_owned(),
         header,
         rows: results.names(STATEMENT).into_iter().map(row).collect(),
-        notes: own_transactions(results),
+        notes: Vec::new(),
         lines: false,
     }
-}
-
-/// Says where the cost of transactions is that a library has of its own.
-fn own_transactions(results: &Results) -> Vec<String> {
-    let is_own = |key: &str| {
-        let mut of = results.section(STATEMENT).filter(|case| case.configuration == key);
-        of.any(|case| case.measured().is_some_and(|of| of.instructions == 0))
-    };
-    let own = results.configurations.iter().filter(|of| is_own(&of.key));
-    let own: Vec<String> = own.map(|of| heading(&of.key)).collect();
-    if own.is_empty() {
-        return Vec::new();
-    }
-    vec![format!(
-        "{} has a transaction of its own around the statements, whose cost is in the last one.",
-        own.join(", ")
-    )]
 }
 
 /// Returns a table of the statements of one configuration.
